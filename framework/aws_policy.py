@@ -15,8 +15,8 @@ def allow(actions: Iterable[str], *resources: str, where: Mapping[str, Any] | No
     return {"Effect": "Allow", "Action": list(actions), "Resource": list(resources), **condition}
 
 
-def policy(*statements: Mapping[str, Any]) -> str:
-    return json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
+def policy(*statements: Mapping[str, Any], indent: int | None = None) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": list(statements)}, indent=indent)
 
 
 def hint(statements: Iterable[Mapping[str, Any]]) -> str:
@@ -27,6 +27,12 @@ def hint(statements: Iterable[Mapping[str, Any]]) -> str:
 def of_bucket(location: str) -> str:
     """The name of the bucket that a location is in."""
     return f"arn:aws:s3:::{location.removeprefix(SCHEME).partition('/')[0]}"
+
+
+def of_namespace(region: str | None, account: str | None, namespace: str) -> tuple[str, ...]:
+    """The names of a namespace of Glue with all its tables, of which each request asks in its catalog."""
+    arn = f"arn:aws:glue:{region or '*'}:{account or '*'}"
+    return f"{arn}:catalog", f"{arn}:database/{namespace}", f"{arn}:table/{namespace}/*"
 
 
 def of_key(key: str) -> str:

@@ -27,11 +27,20 @@ def reveal(value: str | SecretRef, store: SecretStore) -> str:
     return _from_file(value.name, Path(store.path)) if store.path else _from_environment(value.name)
 
 
+def variable(name: str) -> str:
+    """The environment variable in which a secret is looked up, as people are told."""
+    return f"{_PREFIX}{_plain(name).upper()}"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", "_", name)
+
+
 def _from_environment(name: str) -> str:
     """The value of an environment variable for secrets: `SLUICE_SECRET_NAME`, or one that `SLUICE_SECRETS` lists."""
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    plain = _plain(name)
     listed = [each.strip() for each in os.environ.get(_LIST, "").split(",")]
-    own = [f"{_PREFIX}{plain}", f"{_PREFIX}{plain.upper()}"]
+    own = [f"{_PREFIX}{plain}", variable(name)]
     for candidate in (*own, *(each for each in (name, name.upper()) if each in listed)):
         if candidate in os.environ:
             return os.environ[candidate]

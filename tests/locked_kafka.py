@@ -23,6 +23,12 @@ from framework.services import kafka, process
 from framework.services.ports import free_port
 
 USER, PASSWORD = "ingest", "only-in-this-test"
+CLUSTER = f"""\
+cluster: main
+bootstrap: {{kafka}}
+security: {{{{protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: {USER}, password: "${{{{secret:kafka_password}}}}"}}}}
+"""
+"""The cluster's document, with `kafka` to fill in."""
 _SETTINGS = """
 listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller},SASL_PLAINTEXT://127.0.0.1:{locked}
 advertised.listeners=PLAINTEXT://127.0.0.1:{broker},SASL_PLAINTEXT://127.0.0.1:{locked}
@@ -66,8 +72,8 @@ class LockedKafka:
         every = of(
             *(ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{USER}", None, AclOperation.ANY, AclPermissionType.ANY)
         )
-        found: Any = admin.describe_acls(every).result()
-        return {(each.name, each.operation.name) for each in found}
+        allowed: Any = admin.describe_acls(every).result()
+        return {(each.name, each.operation.name) for each in allowed}
 
 
 def _filter(acl: AclBinding) -> AclBindingFilter:

@@ -126,12 +126,12 @@ def test_a_table_is_called_as_in_the_plan(plan: Plan, target: str, name: str) ->
     of = about(plan, target, name)
     refused, steps = refusal_or_steps(plan, target, name)
     if isinstance(of, AboutTopic):
-        known = {of.topic.kafka_name}
+        names = {of.topic.kafka_name}
     else:
         table, topics = of.pipeline.table, of.pipeline.topics
         assert refused is None or table.catalog.name in refused.message
-        known = {*table.identifier.split("."), table.catalog.name, *(topic.kafka_name for topic in topics)}
-    assert not steps or any(word in step.run for word in known for step in steps)
+        names = {*table.identifier.split("."), table.catalog.name, *(topic.kafka_name for topic in topics)}
+    assert not steps or any(word in step.run for word in names for step in steps)
 
 
 def test_a_toy_is_a_target_with_one_file(plan: Plan) -> None:

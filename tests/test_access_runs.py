@@ -11,13 +11,13 @@ import pytest
 from framework.access.steps import Step
 from framework.engine.context import Context
 from framework.engine.publish.batch import next_batch
-from framework.engine.spark import session
 from framework.engine.trials.given_messages import GivenMessages
 from framework.model import Message, Plan
 from framework.plan.passes import make
 from framework.services import catalog, s3
-from tests.locked_kafka import USER, locked_kafka
+from tests.locked_kafka import CLUSTER, locked_kafka
 from tests.rest import DOCUMENT, login
+from tests.spark_catalogs import tell
 from tests.test_access import run_in_duckdb, steps_of
 
 if TYPE_CHECKING:
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
-SPEC = """
-cluster: main
-bootstrap: {kafka}
-security: {{protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: {user}, password: "${{secret:kafka_password}}"}}
----
+SPEC = (
+    CLUSTER
+    + """---
 {catalog}---
 topic: orders
 value: json
@@ -44,12 +42,13 @@ tests:
     given: [{{id: 1, country: DE}}, {{id: 2, country: FR}}, {{id: 3, country: DE}}]
     expect: [{{id: 1}}, {{id: 2}}, {{id: 3}}]
 """
+)
 
 
 def planned(kafka: str, lake: str, patch: pytest.MonkeyPatch) -> Plan:
     login(patch, KAFKA_PASSWORD="unused")
     Path("specs").mkdir()
-    Path("specs/a.yaml").write_text(SPEC.format(kafka=kafka, user=USER, catalog=lake))
+    Path("specs/a.yaml").write_text(SPEC.format(kafka=kafka, catalog=lake))
     return make(Path("specs"))
 
 
@@ -59,9 +58,7 @@ def plan(rest_catalog: str, quick_store: str, spark: SparkSession, tmp_path: Pat
     monkeypatch.chdir(tmp_path)
     lake = DOCUMENT.format(name="shown_by_access", uri=rest_catalog, store=quick_store)
     plan = planned("127.0.0.1:1", lake, monkeypatch)
-    for key, value in session.settings(plan).items():
-        if key.startswith("spark.sql.catalog."):
-            spark.conf.set(key, value)
+    tell(spark, plan)
     (pipeline,) = plan.pipelines
     messages = tuple(each for each in pipeline.examples[0].given if isinstance(each, Message))
     next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(messages, 1, 1)), pipeline)

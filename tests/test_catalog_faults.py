@@ -33,6 +33,7 @@ from framework.services import catalog as service
 from tests.between import Between, Request, between
 from tests.faulty import IN_FILE, PLACES, InFile, at, publishes
 from tests.rest import login
+from tests.spark_catalogs import tell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -155,9 +156,7 @@ class Places:
         Path(name, "a.yaml").write_text(spec, encoding="utf-8")
         plan = make(Path(name))
         session.prepare(plan)
-        for key, value in session.settings(plan).items():
-            if key.startswith("spark.sql.catalog."):
-                self.spark.conf.set(key, value)
+        tell(self.spark, plan)
         return plan
 
     @contextmanager

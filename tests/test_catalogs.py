@@ -28,6 +28,7 @@ from framework.spec.editor import as_data, document_schema
 from framework.spec.reader import read_text
 from tests import toys
 from tests.rest import STORAGE, login
+from tests.spark_catalogs import tell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,9 +124,7 @@ def asked(plan: Plan) -> Catalog:
 @pytest.fixture
 def landed(plan: Plan, asked: Catalog, spark: SparkSession) -> Iterator[Pipeline]:
     """The pipeline's table after two batches."""
-    for key, value in session.settings(plan).items():
-        if key.startswith("spark.sql.catalog."):
-            spark.conf.set(key, value)
+    tell(spark, plan)
     session.prepare(plan)
     (pipeline,) = plan.pipelines
     (given,) = pipeline.examples

@@ -106,8 +106,8 @@ def test_dagster_on_a_rest_catalog(
 def test_glue(markets: Path, kafka: str, aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_VAR_KAFKA", kafka)
     monkeypatch.setenv("SLUICE_VAR_AWS", aws)
-    said = ran(markets, {}, "sluice", "run", "--env", "glue")
-    assert all(f"{name} is caught up" in said for name in NAMES)
+    printed = ran(markets, {}, "sluice", "run", "--env", "glue")
+    assert all(f"{name} is caught up" in printed for name in NAMES)
     check(markets, "glue", kafka, monkeypatch)
     assert "LARGE_TRADE" in ran(
         markets, {}, "sluice", "query", "--env", "glue", "select distinct anomaly_flag from markets.flagged_stock_trades"

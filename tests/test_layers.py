@@ -106,10 +106,10 @@ MAY: dict[str, tuple[str, ...]] = {
     "registry": ("formats", "errors", "channel", "home", "patience", "model", "secrets"),
     "channel": ("hosts", "patience"),
     "aws_policy": ("model",),
-    "access": ("aws_policy", "components", "errors", "model", "spec.storage"),
+    "access": ("aws_policy", "catalogs", "components", "errors", "model", "secrets", "spec.storage"),
     "targets": (
         *("access", "aws_policy", "catalogs", "components", "errors", "formats", "hosts", "jars", "model", "types"),
-        *("engine.kafka.acls", "sql.quote", "sql.standard"),
+        *("secrets", "engine.kafka.acls", "sql.quote", "sql.standard"),
     ),
     "buckets": ("aws_policy", "patience", "model", "secrets"),
     "secrets": ("errors", "home", "model"),

@@ -28,6 +28,7 @@ from framework.model import PUBLISHED
 from tests.following import ran
 from tests.project import Project
 from tests.rest import DOCUMENT, STORAGE, login
+from tests.spark_catalogs import tell
 from tests.test_keyed_model import Died
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -86,9 +87,7 @@ def shared(request: pytest.FixtureRequest, project: Project, monkeypatch: pytest
         project.template = of(f"{HOME}{storage}\n---\n{there}", ", catalog: home")
     plan = project.plan
     session.prepare(plan)
-    for key, value in session.settings(plan).items():
-        if key.startswith("spark.sql.catalog."):
-            project.spark.conf.set(key, value)
+    tell(project.spark, plan)
     project.make_topic(1)
     yield project
     for each in unpublish.of_pipeline(project.plan, project.pipeline):

@@ -23,8 +23,9 @@ from framework.model import Plan
 from framework.plan.passes import make
 from framework.preflight import preflight
 from framework.services import aws as service
-from tests.locked_kafka import PASSWORD, USER, LockedKafka, locked_kafka
+from tests.locked_kafka import CLUSTER, PASSWORD, LockedKafka, locked_kafka
 from tests.rest import STORAGE
+from tests.spark_catalogs import tell
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -32,11 +33,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
-TOPICS = """
-cluster: main
-bootstrap: {kafka}
-security: {{protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: {user}, password: "${{secret:kafka_password}}"}}
----
+TOPICS = (
+    CLUSTER
+    + """---
 catalog: kafka_rights
 type: sql
 uri: sqlite:///rights.db
@@ -51,6 +50,7 @@ from: {{topic: orders}}
 into: {{table: rights.orders}}
 also: [{{topic: onward}}]
 """
+)
 BUCKET = """
 cluster: main
 bootstrap: 127.0.0.1:1
@@ -98,7 +98,7 @@ def test_kafka_is_read_and_written_with_the_rights_that_are_printed(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_SECRET_KAFKA_PASSWORD", PASSWORD)
     Path("specs").mkdir()
-    Path("specs/a.yaml").write_text(TOPICS.format(kafka=locked.locked, user=USER))
+    Path("specs/a.yaml").write_text(TOPICS.format(kafka=locked.locked))
     admin = AdminClient({"bootstrap.servers": locked.open})
     admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result()
     producer = Producer({"bootstrap.servers": locked.open})
@@ -121,9 +121,7 @@ def test_kafka_is_read_and_written_with_the_rights_that_are_printed(
     monkeypatch.setenv("SLUICE_SECRET_KAFKA_PASSWORD", PASSWORD)
 
     session.prepare(plan)
-    for key, value in session.settings(plan).items():
-        if key.startswith("spark.sql.catalog."):
-            spark.conf.set(key, value)
+    tell(spark, plan)
     context = Context(plan, spark=lambda: spark)
     assert catch_up(context, list(plan.pipelines), lambda _: None, lambda: False) == ()
     (pipeline,) = plan.pipelines

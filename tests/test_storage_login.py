@@ -17,9 +17,9 @@ from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish.tables import open_table
 from framework.engine.query.one_select import ask
-from framework.engine.spark import session
 from framework.engine.trials.given_messages import GivenMessages
 from framework.plan.passes import make
+from tests.spark_catalogs import tell
 from tests.spec_parts import ORDERS
 
 if TYPE_CHECKING:
@@ -147,9 +147,7 @@ def test_the_login_of_the_spec_is_used_by_all(
         ORDERS.format(catalog=CATALOG.format(name=name, store=requested.url, login=login.replace("{{", "{").replace("}}", "}")))
     )
     plan = make(Path("specs"))
-    for key, value in session.settings(plan).items():
-        if key.startswith("spark.sql.catalog."):
-            spark.conf.set(key, value)
+    tell(spark, plan)
     (pipeline,) = plan.pipelines
     context = Context(plan, spark=lambda: spark, source=GivenMessages((), 0, 1))
     lake: Lake = context.lake(pipeline)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from framework import catalogs
 from framework.errors import SluiceError
 from framework.model import Catalog, Pipeline, Plan, SecretRef, Topic
 
@@ -24,6 +25,11 @@ class Place:
     @property
     def table(self) -> str:
         return self.identifier.rpartition(".")[2]
+
+    @property
+    def in_bucket(self) -> bool:
+        """Whether the tables' files are in an object store."""
+        return not catalogs.of(self.catalog).on_this_machine
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from framework.access.about import Place
-from framework.aws_policy import allow, of_bucket, of_key, of_objects
+from framework.access.about import Place, name
+from framework.aws_policy import allow, of_bucket, of_key, of_namespace, of_objects
 from framework.errors import SluiceError
 from framework.model import Storage
 from framework.spec.storage import Storage as Written
@@ -19,10 +19,16 @@ USES: Mapping[Use, str] = {
     "read": "readers: never changes anything",
     "athena": "who asks Athena, besides the policy for readers: queries, and their results",
 }
+READERS = "readers"  # the role of those who may only read
 _READ_GLUE = ("GetDatabase", "GetDatabases", "GetTable", "GetTables", "GetPartitions")
 _WRITE_GLUE = ("CreateDatabase", "CreateTable", "UpdateTable")
 _READ_FILES = ("s3:GetObject",)
 _WRITE_FILES = ("s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
+
+
+def called(place: Place, part: str) -> str:
+    """The name of a role or policy for a catalog."""
+    return name("sluice", place.catalog.name, part).replace("_", "-")
 
 
 def account_of(policy: str) -> str:
@@ -46,7 +52,7 @@ def files(place: Place) -> Files:
             "unknown-bucket", f"the catalog `{place.catalog.name}` alone knows in which bucket its tables are",
             "its administrator gives the rights there, or let it give keys to each reader: a `storage` without keys",
         )  # fmt: skip
-    if not warehouse.startswith("s3://"):
+    if not place.in_bucket:
         message = f"the files of the catalog `{place.catalog.name}` are in no bucket: {warehouse}"
         raise SluiceError("no-bucket", message, "keep tables in a bucket: `warehouse: s3://bucket/path`")
     return Files(warehouse.rstrip("/"), (options.storage or Written()).planned())
@@ -66,8 +72,7 @@ def statements(place: Place, use: Use) -> Iterator[dict[str, Any]]:
         yield {"Sid": "Keys", **allow(keys, of_key(where.storage.kms_key))}
     if place.catalog.type == "glue":
         actions = (*_READ_GLUE, *(() if reads else _WRITE_GLUE), *(("DeleteTable",) if use == "maintain" else ()))
-        arn = f"arn:aws:glue:{where.storage.region or '*'}:{place.catalog.options.account or '*'}"
-        on = (f"{arn}:catalog", f"{arn}:database/{place.namespace}", f"{arn}:table/{place.namespace}/*")
+        on = of_namespace(where.storage.region, place.catalog.options.account, place.namespace)
         yield {"Sid": "Tables", **allow((f"glue:{each}" for each in actions), *on)}
 
 

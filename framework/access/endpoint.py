@@ -63,8 +63,3 @@ def serving(place: Place, of: Endpoint) -> Iterator[Step | Warned]:
     )
     why = "Let readers find the tables, with a secret that you think of; Ctrl-C ends it."
     yield create(SHELL, why, f"SLUICE_SERVE_SECRET='{SERVE_SECRET}' sluice serve {place.catalog.name}")
-
-
-def in_bucket(place: Place, of: Endpoint) -> bool:
-    """Whether the tables' files are in an object store."""
-    return place.catalog.type != "sql" or str(place.catalog.options.warehouse).startswith("s3://")

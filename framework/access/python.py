@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from framework.model import SecretRef
+from framework.secrets import variable
 
 Value = str | SecretRef | tuple[str | SecretRef, ...]
 
@@ -18,14 +19,9 @@ def mapping(values: Mapping[str, Value]) -> str:
 def expression(value: Value) -> str:
     if isinstance(value, tuple):
         return ' + ":" + '.join(map(expression, value))
-    return f"os.environ[{text(variable(value))}]" if isinstance(value, SecretRef) else text(value)
+    return f"os.environ[{text(variable(value.name))}]" if isinstance(value, SecretRef) else text(value)
 
 
 def text(value: str) -> str:
     """In double quotes, as Python's formatters write it."""
     return json.dumps(value)
-
-
-def variable(value: SecretRef) -> str:
-    """The environment variable that Sluice itself reads."""
-    return "SLUICE_SECRET_" + "".join(each if each.isalnum() else "_" for each in value.name).upper()

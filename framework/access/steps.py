@@ -82,9 +82,9 @@ def complete(steps: Iterable[Step]) -> Iterator[Step]:
     """The steps, and behind them what takes back all that they made, the last first; each system with what it begins with."""
     every = list(steps)
     shown = (step.commented if step.kept == "optional" else step for step in every)
-    begun: set[tuple[Part, System]] = set()
+    under_way: set[tuple[Part, System]] = set()
     for step in (*shown, *(each.taken_back for each in reversed(every) if each.undo)):
-        if step.in_.begins and step.part in ("create", "cleanup") and (step.part, step.in_) not in begun:
-            begun.add((step.part, step.in_))
+        if step.in_.begins and step.part in ("create", "cleanup") and (step.part, step.in_) not in under_way:
+            under_way.add((step.part, step.in_))
             yield Step(part=step.part, in_=step.in_, why="As the administrator.", run=step.in_.begins)
         yield step

@@ -233,13 +233,6 @@ def of(catalog: model.Catalog) -> Catalog:
     return component(catalog.name, catalog.options, catalog.secrets)
 
 
-def in_bucket(folder: str, storage: model.Storage, secrets: model.SecretStore) -> Files:
-    """The files below a location that belong to no table."""
-    from framework.catalogs._s3_files import S3Files
-
-    return S3Files(folder, storage, secrets)
-
-
 def causes() -> dict[str, Cause]:
     """Of the errors of all catalogs."""
     return {text: cause for file in components.load_all(PACKAGE).values() for text, cause in file.CATALOG.causes.items()}

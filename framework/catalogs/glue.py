@@ -185,13 +185,13 @@ class Glue(Catalog):
             "update_table": {"DatabaseName": namespace, "TableInput": {"Name": nobody}},
             "delete_table": {"DatabaseName": namespace, "Name": nobody},
         }
-        if not self._denied("get_database", asked["get_database"]) and self._asked("get_database", Name=namespace):
-            asked["create_database"] = {"DatabaseInput": {"Name": namespace}}  # which is there
-        said = {_action(what): self._denied(what, of) for what, of in asked.items()}
-        denied = {action: says for action, says in said.items() if says}
+        with suppress(Denied):  # which is asked below
+            if self._asked("get_database", Name=namespace):
+                asked["create_database"] = {"DatabaseInput": {"Name": namespace}}  # which is there
+        answers = {_action(what): self._denied(what, of) for what, of in asked.items()}
+        denied = {action: says for action, says in answers.items() if says}
         if denied:
-            arn = f"arn:aws:glue:{self.storage.region or '*'}:{self.options.account or '*'}"
-            on = (f"{arn}:catalog", f"{arn}:database/{namespace}", f"{arn}:table/{namespace}/*")
+            on = aws_policy.of_namespace(self.storage.region, self.options.account, namespace)
             raise Refused(
                 f"{', '.join(denied)}: Glue refused it ({', '.join(set(denied.values()))})",
                 aws_policy.hint([aws_policy.allow(_RIGHTS, *on)]),

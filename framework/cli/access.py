@@ -59,5 +59,5 @@ def command(
     for line in script.as_text(title, warned, steps, parts):
         click.echo(line)
     if part is None and any(each.part == "cleanup" for each in steps):
-        env = "" if environment == "local" else f" --env {environment}"
-        click.echo(f"\n{steps[-1].in_.comment} To take all of this back: sluice access {target} {name}{env} --part cleanup")
+        taking_back = f"{script.command(target, name, environment)} --part cleanup"
+        click.echo(f"\n{steps[-1].in_.comment} To take all of this back: {taking_back}")

@@ -26,7 +26,7 @@ def page(target: str, file: ModuleType, plans: Mapping[str, Plan]) -> str:
             refused.append(f"- `--env {environment}`: {error.message}; {error.hint}")
             continue
         notes = [f"- {each.says}" for each in warned]
-        command = f"sluice access {target} {name}" + ("" if environment == "local" else f" --env {environment}")
+        command = script.command(target, name, environment)
         return "\n".join(_lines(target, script.says(file), command, notes, refused, steps)) + "\n"
     raise ValueError(f"{target} finds {name} nowhere")
 

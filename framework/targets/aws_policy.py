@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterator
 
 from framework.access import aws
-from framework.access.about import About, name
+from framework.access.about import About
 from framework.access.steps import SHELL, Step, System, Warned, check, optional, shared
-from framework.aws_policy import of_bucket, of_objects
+from framework.aws_policy import of_bucket, of_objects, policy
 
 OF = "table"
 BUCKET = System("In the bucket's policy", "json")
@@ -20,12 +20,12 @@ def steps(about: About) -> Iterator[Step | Warned]:
     where = aws.files(place)
     yield Warned("each policy is for one role or user: attach the one that fits with `aws iam attach-role-policy`, not all")
     for use in aws.uses(place):
-        policy = name("sluice", place.catalog.name, use).replace("_", "-")
-        document = {"Version": "2012-10-17", "Statement": list(aws.statements(place, use))}
+        called = aws.called(place, use)
+        document = shlex.quote(policy(*aws.statements(place, use), indent=2))
         yield shared(
             SHELL, f"For {aws.USES[use]}.",
-            f"aws iam create-policy --policy-name {policy} --policy-document {shlex.quote(json.dumps(document, indent=2))}",
-            f"aws iam delete-policy --policy-arn {aws.account_of(policy)}",
+            f"aws iam create-policy --policy-name {called} --policy-document {document}",
+            f"aws iam delete-policy --policy-arn {aws.account_of(called)}",
         )  # fmt: skip
     statement = {
         "Sid": "SluiceReaders", "Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::<account of the readers>:root"},

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator
 
+from framework import aws_policy
 from framework.access import aws
-from framework.access.about import About, name
+from framework.access.about import About
 from framework.access.steps import SHELL, Step, Warned, check, shared
 
 OF = "table"
@@ -24,17 +24,17 @@ def steps(about: About) -> Iterator[Step | Warned]:
             "the other side tells who it is once its volume or integration is there: run its DESC, save what it prints to a file, and give "
             "the file as --describe"
         )
-    role, policy = (name("sluice", place.catalog.name, part).replace("_", "-") for part in ("readers", "read"))
+    role = aws.called(place, aws.READERS)
     statements = [_trust(told.get(USER, f"<{USER}>"), told.get(EXTERNAL_ID, f"<{EXTERNAL_ID}>"))]
     if GLUE_USER in told:
         statements.append(_trust(told[GLUE_USER], told.get(GLUE_EXTERNAL_ID, f"<{GLUE_EXTERNAL_ID}>")))
-    document = {"Version": "2012-10-17", "Statement": statements}
+    document = shlex.quote(aws_policy.policy(*statements, indent=2))
     yield shared(
         SHELL, "The role, which only those may assume who say the external id. Snowflake tags its sessions.",
-        f"aws iam create-role --role-name {role} --assume-role-policy-document {shlex.quote(json.dumps(document, indent=2))}",
+        f"aws iam create-role --role-name {role} --assume-role-policy-document {document}",
         f"aws iam delete-role --role-name {role}",
     )  # fmt: skip
-    attached = f"--role-name {role} --policy-arn {aws.account_of(policy)}"
+    attached = f"--role-name {role} --policy-arn {aws.account_of(aws.called(place, 'read'))}"
     yield shared(
         SHELL, f"What it may do: the policy for readers of `sluice access aws-policy {about.pipeline.name}`.",
         f"aws iam attach-role-policy {attached}", f"aws iam detach-role-policy {attached}",

@@ -30,11 +30,11 @@ def steps(about: About) -> Iterator[Step | Warned]:
         "a Delta log is not used: `also: delta` writes one beside tables in a folder, not in a bucket. Unity Catalog as a catalog to "
         "publish in is not built: it takes no table of another catalog"
     )
-    made = name("sluice", place.catalog.name)
+    own = name("sluice", place.catalog.name)
     account, region = options.account or "<account>", where.storage.region or "<region>"
-    role = f"arn:aws:iam::{account}:role/{name('sluice', place.catalog.name, 'readers').replace('_', '-')}"
+    role = f"arn:aws:iam::{account}:role/{aws.called(place, aws.READERS)}"
     for purpose, what in (("SERVICE", "Glue"), ("STORAGE", "the files")):
-        credential = f"{made}_{purpose.lower()}"
+        credential = f"{own}_{purpose.lower()}"
         asked = {"name": credential, "purpose": purpose, "aws_iam_role": {"role_arn": role}}
         yield shared(
             SHELL, f"The login to {what}: the role of `sluice access aws-trust {about.pipeline.name}`.",
@@ -43,22 +43,22 @@ def steps(about: About) -> Iterator[Step | Warned]:
         )  # fmt: skip
     yield shared(
         DATABRICKS, "Where the files are.",
-        f"CREATE EXTERNAL LOCATION IF NOT EXISTS {made} URL {quoted_text(where.warehouse)} WITH (STORAGE CREDENTIAL {made}_storage);",
-        f"DROP EXTERNAL LOCATION IF EXISTS {made};",
+        f"CREATE EXTERNAL LOCATION IF NOT EXISTS {own} URL {quoted_text(where.warehouse)} WITH (STORAGE CREDENTIAL {own}_storage);",
+        f"DROP EXTERNAL LOCATION IF EXISTS {own};",
     )  # fmt: skip
     yield shared(
         DATABRICKS, "Glue.",
-        f"CREATE CONNECTION IF NOT EXISTS {made} TYPE glue\n"
+        f"CREATE CONNECTION IF NOT EXISTS {own} TYPE glue\n"
         f"  OPTIONS (aws_region {quoted_text(region)}, aws_account_id {quoted_text(account)}, "
-        f"credential {quoted_text(f'{made}_service')});",
-        f"DROP CONNECTION IF EXISTS {made};",
+        f"credential {quoted_text(f'{own}_service')});",
+        f"DROP CONNECTION IF EXISTS {own};",
     )  # fmt: skip
     yield shared(
         DATABRICKS, "Its tables, as a catalog.",
-        f"CREATE FOREIGN CATALOG IF NOT EXISTS {made} USING CONNECTION {made}\n"
+        f"CREATE FOREIGN CATALOG IF NOT EXISTS {own} USING CONNECTION {own}\n"
         f"  OPTIONS (authorized_paths {quoted_text(where.warehouse)});",
-        f"DROP CATALOG IF EXISTS {made} CASCADE;",
+        f"DROP CATALOG IF EXISTS {own} CASCADE;",
     )  # fmt: skip
-    table = identifier(made, *place.identifier.split("."))
+    table = identifier(own, *place.identifier.split("."))
     yield check(DATABRICKS, "The table and its columns.", f"DESCRIBE EXTENDED {table};")
     yield query(DATABRICKS, "Rows.", f"SELECT * FROM {table} LIMIT 10;")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from framework.access.about import About, name
-from framework.access.endpoint import Endpoint, endpoint, in_bucket, serving
+from framework.access.endpoint import Endpoint, endpoint, serving
 from framework.access.steps import DUCKDB, Step, Warned, check, create, query
 from framework.sql.standard import quoted, quoted_text
 
@@ -29,7 +29,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
         f"CREATE OR REPLACE SECRET {lake}_login ({_login(of)});",
         f"DROP SECRET {lake}_login;",
     )
-    if in_bucket(place, of) and not of.gives_keys:
+    if place.in_bucket and not of.gives_keys:
         yield create(
             DUCKDB,
             "The login to the files.",

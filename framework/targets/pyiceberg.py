@@ -7,7 +7,7 @@ from typing import Any
 
 from framework import catalogs
 from framework.access.about import About, Place
-from framework.access.endpoint import Endpoint, endpoint, in_bucket, serving
+from framework.access.endpoint import Endpoint, endpoint, serving
 from framework.access.python import mapping, text
 from framework.access.steps import PYTHON, SHELL, Step, Warned, check, create, query
 from framework.model import SecretRef
@@ -49,6 +49,6 @@ def _properties(place: Place, of: Endpoint) -> Mapping[str, str | SecretRef | tu
         properties["header.X-Iceberg-Access-Delegation"] = "vended-credentials" if of.gives_keys else ""
     if place.catalog.type == "glue":
         properties |= {"glue.endpoint": options.endpoint, "glue.id": options.account, "glue.region": of.storage.region}
-    if in_bucket(place, of):
+    if place.in_bucket:
         properties |= {"s3.endpoint": of.storage.endpoint, "s3.region": of.storage.region}
     return {key: value for key, value in properties.items() if value not in (None, "")}

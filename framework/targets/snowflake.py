@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from framework.access import aws
+from framework.access import aws, snowflake
 from framework.access.about import About, Place, name, secret
 from framework.access.endpoint import endpoint, serving
-from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, optional, query, shared
+from framework.access.snowflake import READER, WAREHOUSE
+from framework.access.steps import SNOWFLAKE, Step, Warned, check, create, optional, query, shared
 from framework.hosts import url_is_loopback
 from framework.sql.standard import quoted_text
 from framework.types import STRING
 
 OF = "table"
-_READER, _WAREHOUSE = "sluice_reader", "sluice_reading"
 _REFRESH = 60  # seconds
 _POLARIS = "PRINCIPAL_ROLE:"  # how the scopes of Polaris and Open Catalog begin
 _NUMBERS = ("int", "bigint", "float", "double", "decimal")
@@ -42,7 +42,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
         f"  CATALOG_NAMESPACE = {quoted_text(place.namespace)}\n  CATALOG_TABLE_NAME = {quoted_text(place.table)}\n  AUTO_REFRESH = TRUE;",
         f"DROP ICEBERG TABLE IF EXISTS {named};",
     )  # fmt: skip
-    yield create(SNOWFLAKE, "Who may read it.", f"GRANT SELECT ON ICEBERG TABLE {named} TO ROLE {_READER};")
+    yield create(SNOWFLAKE, "Who may read it.", f"GRANT SELECT ON ICEBERG TABLE {named} TO ROLE {READER};")
     yield optional(
         SNOWFLAKE, "Snowflake's own table, if that is wanted: a copy of the rows that are there now, which costs its storage.",
         f"CREATE TABLE IF NOT EXISTS {named}_copy AS SELECT * FROM {named};", f"DROP TABLE IF EXISTS {named}_copy;",
@@ -84,49 +84,29 @@ def _warnings(about: About, place: Place) -> Iterator[Step | Warned]:
 
 
 def _reader(database: str, schema: str) -> Iterator[Step]:
-    yield shared(
-        SHELL, "A key for a user that is a program: the private half stays here, the public half goes to Snowflake.",
-        f"test -e {_READER}.p8 || openssl genrsa 2048 | openssl pkcs8 -topk8 -inform PEM -nocrypt -out {_READER}.p8\n"
-        f"openssl rsa -in {_READER}.p8 -pubout -out {_READER}.pub",
-        f"rm {_READER}.p8 {_READER}.pub",
-    )  # fmt: skip
-    yield shared(
-        SNOWFLAKE, "What runs queries.",
-        f"CREATE WAREHOUSE IF NOT EXISTS {_WAREHOUSE} WAREHOUSE_SIZE = XSMALL AUTO_SUSPEND = 60 INITIALLY_SUSPENDED = TRUE;",
-        f"DROP WAREHOUSE IF EXISTS {_WAREHOUSE};",
-    )  # fmt: skip
-    yield shared(SNOWFLAKE, "The database.", f"CREATE DATABASE IF NOT EXISTS {database};", f"DROP DATABASE IF EXISTS {database};")
+    yield snowflake.key_pair(READER, "A key for a user that is a program")
+    yield snowflake.warehouse()
+    yield from snowflake.places(database, schema)
+    yield from snowflake.user(READER, "A role that may only read.", "A user", f"DEFAULT_WAREHOUSE = {WAREHOUSE} ")
     where = f"{database}.{schema}"
-    yield shared(SNOWFLAKE, "The schema.", f"CREATE SCHEMA IF NOT EXISTS {where};", f"DROP SCHEMA IF EXISTS {where};")
-    yield shared(
-        SNOWFLAKE, "A role that may only read.", f"CREATE ROLE IF NOT EXISTS {_READER};", f"DROP ROLE IF EXISTS {_READER};"
-    )
-    yield shared(
-        SNOWFLAKE, f"A user with the public key: what {_READER}.pub has between its first and its last line.",
-        f"CREATE USER IF NOT EXISTS {_READER} TYPE = SERVICE DEFAULT_ROLE = {_READER} DEFAULT_WAREHOUSE = {_WAREHOUSE} "
-        f"RSA_PUBLIC_KEY = '<content of {_READER}.pub>';",
-        f"DROP USER IF EXISTS {_READER};",
-    )  # fmt: skip
     yield create(
         SNOWFLAKE, "What the role may use.",
-        f"GRANT ROLE {_READER} TO USER {_READER};\nGRANT USAGE ON WAREHOUSE {_WAREHOUSE} TO ROLE {_READER};\n"
-        f"GRANT USAGE ON DATABASE {database} TO ROLE {_READER};\nGRANT USAGE ON SCHEMA {where} TO ROLE {_READER};",
+        f"GRANT ROLE {READER} TO USER {READER};\nGRANT USAGE ON WAREHOUSE {WAREHOUSE} TO ROLE {READER};\n"
+        f"GRANT USAGE ON DATABASE {database} TO ROLE {READER};\nGRANT USAGE ON SCHEMA {where} TO ROLE {READER};",
     )  # fmt: skip
 
 
 def _volume(place: Place, volume: str) -> str:
     of = endpoint(place)
-    known = place.catalog.type == "glue"
-    base = f"{aws.files(place).warehouse}/" if known else "s3://<bucket and path of the catalog's tables>/"
+    base = f"{aws.files(place).warehouse}/" if place.catalog.type == "glue" else "s3://<bucket and path of the catalog's tables>/"
     where = [f"NAME = {quoted_text(volume)}"]
     if of.storage.endpoint:
         where += ["STORAGE_PROVIDER = 'S3COMPAT'", f"STORAGE_BASE_URL = {quoted_text(base.replace('s3://', 's3compat://'))}"]
         where += [f"STORAGE_ENDPOINT = {quoted_text(of.storage.endpoint.partition('://')[2])}"]
         where += ["CREDENTIALS = (AWS_KEY_ID = '<key of the reader>' AWS_SECRET_KEY = '<its secret>')"]
     else:
-        role = name("sluice", place.catalog.name, "readers").replace("_", "-")
         where += ["STORAGE_PROVIDER = 'S3'", f"STORAGE_BASE_URL = {quoted_text(base)}"]
-        where += [f"STORAGE_AWS_ROLE_ARN = 'arn:aws:iam::<account>:role/{role}'"]
+        where += [f"STORAGE_AWS_ROLE_ARN = 'arn:aws:iam::<account>:role/{aws.called(place, aws.READERS)}'"]
         if of.storage.kms_key:
             where += [f"ENCRYPTION = (TYPE = 'AWS_SSE_KMS' KMS_KEY_ID = {quoted_text(of.storage.kms_key)})"]
     lines = "\n    ".join(where)
@@ -141,10 +121,9 @@ def _integration(place: Place, integration: str) -> str:
     if place.catalog.type == "glue":
         storage = endpoint(place).storage
         region = f"  GLUE_REGION = {quoted_text(storage.region)}\n" if storage.region else ""
-        role = name("sluice", place.catalog.name, "readers").replace("_", "-")
         return (
             f"{head}\n  CATALOG_SOURCE = GLUE\n  TABLE_FORMAT = ICEBERG\n{namespace}"
-            f"  GLUE_AWS_ROLE_ARN = 'arn:aws:iam::<account>:role/{role}'\n"
+            f"  GLUE_AWS_ROLE_ARN = 'arn:aws:iam::<account>:role/{aws.called(place, aws.READERS)}'\n"
             f"  GLUE_CATALOG_ID = {quoted_text(options.account or '<account>')}\n{region}{tail}"
         )
     of = endpoint(place)
@@ -170,7 +149,7 @@ def _lines(values: list[str]) -> str:
 
 def _queries(about: About, named: str) -> Iterator[Step]:
     columns = about.pipeline.table.columns
-    yield query(SNOWFLAKE, "Rows.", f"USE WAREHOUSE {_WAREHOUSE};\nSELECT * FROM {named} LIMIT 10;")
+    yield query(SNOWFLAKE, "Rows.", f"USE WAREHOUSE {WAREHOUSE};\nSELECT * FROM {named} LIMIT 10;")
     texts = [each.name for each in columns if each.type == STRING][:2]
     numbers = [each.name for each in columns if each.type.sql.lower().startswith(_NUMBERS)][:1]
     for each in texts:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.access.about import About, name
+from framework.access.snowflake import READER, WAREHOUSE
 from framework.access.steps import SNOWFLAKE, Step, Warned, check, create, query, shared
 from framework.types import DATE, TIMESTAMP
 
 OF = "table"
-_READER, _WAREHOUSE, _INTERACTIVE = "sluice_reader", "sluice_reading", "sluice_interactive"
+_INTERACTIVE = "sluice_interactive"
 _LAG = "1 minute"
 
 
@@ -25,7 +26,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield create(
         SNOWFLAKE, f"The copy, at most {_LAG} behind, in the order of what queries ask for: {', '.join(columns)}.",
         f"CREATE INTERACTIVE TABLE IF NOT EXISTS {live}\n  CLUSTER BY ({', '.join(columns)})\n  TARGET_LAG = '{_LAG}'\n"
-        f"  WAREHOUSE = {_WAREHOUSE}\n  AS SELECT * FROM {source};",
+        f"  WAREHOUSE = {WAREHOUSE}\n  AS SELECT * FROM {source};",
         f"DROP TABLE IF EXISTS {live};",
     )  # fmt: skip
     yield shared(
@@ -40,7 +41,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     )
     yield create(
         SNOWFLAKE, "Who may ask.",
-        f"GRANT USAGE ON WAREHOUSE {_INTERACTIVE} TO ROLE {_READER};\nGRANT SELECT ON TABLE {live} TO ROLE {_READER};",
+        f"GRANT USAGE ON WAREHOUSE {_INTERACTIVE} TO ROLE {READER};\nGRANT SELECT ON TABLE {live} TO ROLE {READER};",
     )  # fmt: skip
     yield check(SNOWFLAKE, "Whether it runs, and what it has.", f"SHOW WAREHOUSES LIKE '{_INTERACTIVE}';")
     yield check(SNOWFLAKE, "How far behind the copy is.", f"SHOW TABLES LIKE '{name(place.table)}_live' IN DATABASE {database};")

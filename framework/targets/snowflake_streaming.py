@@ -7,8 +7,9 @@ import shlex
 from collections.abc import Iterator
 
 from framework import components, formats
+from framework.access import snowflake
 from framework.access.about import AboutTopic, name, secret
-from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query, shared
+from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query
 from framework.engine.kafka import acls
 from framework.model import Topic
 
@@ -53,23 +54,10 @@ def steps(about: AboutTopic) -> Iterator[Step | Warned]:
 
 
 def _snowflake(table: str) -> Iterator[Step]:
-    yield shared(
-        SHELL, "A key for the connector: the private half stays here, the public half goes to Snowflake.",
-        f"test -e {_WRITER}.p8 || openssl genrsa 2048 | openssl pkcs8 -topk8 -inform PEM -nocrypt -out {_WRITER}.p8\n"
-        f"openssl rsa -in {_WRITER}.p8 -pubout -out {_WRITER}.pub",
-        f"rm {_WRITER}.p8 {_WRITER}.pub",
-    )  # fmt: skip
-    yield shared(
-        SNOWFLAKE, "The database.", f"CREATE DATABASE IF NOT EXISTS {_DATABASE};", f"DROP DATABASE IF EXISTS {_DATABASE};"
-    )
+    yield snowflake.key_pair(_WRITER, "A key for the connector")
+    yield from snowflake.places(_DATABASE, _SCHEMA)
+    yield from snowflake.user(_WRITER, "The role.", "The user,")
     where = f"{_DATABASE}.{_SCHEMA}"
-    yield shared(SNOWFLAKE, "The schema.", f"CREATE SCHEMA IF NOT EXISTS {where};", f"DROP SCHEMA IF EXISTS {where};")
-    yield shared(SNOWFLAKE, "The role.", f"CREATE ROLE IF NOT EXISTS {_WRITER};", f"DROP ROLE IF EXISTS {_WRITER};")
-    yield shared(
-        SNOWFLAKE, f"The user, with the public key: what {_WRITER}.pub has between its first and its last line.",
-        f"CREATE USER IF NOT EXISTS {_WRITER} TYPE = SERVICE DEFAULT_ROLE = {_WRITER} RSA_PUBLIC_KEY = '<content of {_WRITER}.pub>';",
-        f"DROP USER IF EXISTS {_WRITER};",
-    )  # fmt: skip
     yield create(
         SNOWFLAKE, "The table; the connector adds columns as messages have them.",
         f"CREATE TABLE IF NOT EXISTS {table} (RECORD_METADATA VARIANT) ENABLE_SCHEMA_EVOLUTION = TRUE;", f"DROP TABLE IF EXISTS {table};",
@@ -135,11 +123,19 @@ def _converter(topic: Topic) -> dict[str, str]:
 
 def _checks(topic: Topic, connector: str, table: str, dead: str) -> Iterator[Step]:
     yield check(SHELL, "Whether it runs, and the error of a task that failed.", f"curl '{_CONNECT}/{connector}/status'")
-    yield check(SHELL, "What it logs: a wrong key says JWT token is invalid, a missing right Insufficient privileges.", "docker logs <container of Connect> 2>&1 | grep -i snowflake")  # noqa: E501  # fmt: skip
+    logs = "What it logs: a wrong key says JWT token is invalid, a missing right Insufficient privileges."
+    yield check(SHELL, logs, "docker logs <container of Connect> 2>&1 | grep -i snowflake")
     lag = [*_kafka(topic, "kafka-consumer-groups.sh"), "--describe", "--group", f"connect-{connector}"]
     yield check(SHELL, "How many messages it is behind.", shlex.join(lag))
-    seen = [*_kafka(topic, "kafka-console-consumer.sh"), "--topic", dead, "--from-beginning", "--property", "print.headers=true"]
-    yield check(SHELL, "What could not be loaded, and why.", shlex.join([*seen, "--timeout-ms", "5000"]))
+    not_loaded = [
+        *_kafka(topic, "kafka-console-consumer.sh"),
+        "--topic",
+        dead,
+        "--from-beginning",
+        "--property",
+        "print.headers=true",
+    ]
+    yield check(SHELL, "What could not be loaded, and why.", shlex.join([*not_loaded, "--timeout-ms", "5000"]))
     yield check(SNOWFLAKE, "The offset that each partition has reached.", f"SHOW CHANNELS IN TABLE {table};")
     yield check(SNOWFLAKE, "Its pipes.", f"SHOW PIPES IN SCHEMA {_DATABASE}.{_SCHEMA};")
     yield check(

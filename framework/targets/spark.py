@@ -7,7 +7,7 @@ from typing import Any
 
 from framework import jars
 from framework.access.about import About, Place, name
-from framework.access.endpoint import Endpoint, endpoint, in_bucket, serving
+from framework.access.endpoint import Endpoint, endpoint, serving
 from framework.access.python import Value, expression, text
 from framework.access.steps import PYTHON, Step, Warned, check, create, query
 from framework.sql.quote import identifier
@@ -22,7 +22,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
         yield from serving(place, of)
     lake = name(place.catalog.name)
     settings: dict[str, Value] = {
-        "spark.jars.packages": ",".join(_packages(in_bucket(place, of))),
+        "spark.jars.packages": ",".join(_packages(place.in_bucket)),
         f"spark.sql.catalog.{lake}": "org.apache.iceberg.spark.SparkCatalog",
         **{f"spark.sql.catalog.{lake}.{key}": value for key, value in _properties(place, of).items()},
     }
@@ -77,6 +77,6 @@ def _properties(place: Place, of: Endpoint) -> Mapping[str, Value]:
         properties |= {f"header.{each}": value for each, value in options.headers.items()}
     if of.gives_keys:
         properties["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
-    elif in_bucket(place, of):
+    elif place.in_bucket:
         properties |= files
     return {key: value for key, value in properties.items() if value is not None}

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from framework.access.about import About, Place, name
-from framework.access.endpoint import Endpoint, endpoint, in_bucket, serving
-from framework.access.python import variable
+from framework.access.endpoint import Endpoint, endpoint, serving
 from framework.access.steps import SHELL, Step, System, Warned, check, query, shared
 from framework.model import SecretRef
+from framework.secrets import variable
 from framework.sql.standard import quoted
 
 OF = "table"
@@ -21,7 +21,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     of = endpoint(place)
     if place.catalog.type != "glue":
         yield from serving(place, of)
-        if place.catalog.type == "sql" and not in_bucket(place, of):
+        if place.catalog.type == "sql" and not place.in_bucket:
             yield Warned("Trino has to run on this machine, where the tables' files are, with `fs.hadoop.enabled=true`")
     if about.pipeline.table.format_version == 3:
         yield Warned(
@@ -54,7 +54,7 @@ def _properties(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:
         yield from _login(place, of)
         if of.gives_keys:
             yield "iceberg.rest-catalog.vended-credentials-enabled", "true"
-    if in_bucket(place, of):
+    if place.in_bucket:
         yield "fs.native-s3.enabled", "true"
         yield from _given({"s3.endpoint": of.storage.endpoint, "s3.region": of.storage.region})
         if of.storage.path_style:
@@ -81,7 +81,7 @@ def _login(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:
 
 
 def _looked_up(value: str | SecretRef) -> str:
-    return f"${{ENV:{variable(value)}}}" if isinstance(value, SecretRef) else value
+    return f"${{ENV:{variable(value.name)}}}" if isinstance(value, SecretRef) else value
 
 
 def _given(values: dict[str, str | None]) -> Iterator[tuple[str, str]]:
