@@ -37,7 +37,7 @@ from tests.test_serve import CLIENT, SECRET, fill, planned
 
 HERE = Path(__file__).parent / "access"
 CANARY = "canary-of-a-secret"
-PIPELINES, TOPICS = ("flagged", "totals", "sensors"), ("stock_trades", "sensor_data")
+PIPELINES, TOPICS = ("flagged", "totals", "sensors", "here", "listed"), ("stock_trades", "sensor_data")
 with toys.installed():
     TARGETS = {name: file.OF for name, file in script.targets().items()}
 CASES = [(target, name) for target, of in TARGETS.items() for name in (TOPICS if of == "topic" else PIPELINES)]
@@ -160,24 +160,62 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "there is no pipeline `nothing`" in commands.refused("access", "duckdb", "nothing")
 
 
-DESCRIBED = """
+TOLD = {
+    "STORAGE_AWS_IAM_USER_ARN": "arn:aws:iam::9:user/a",
+    "STORAGE_AWS_EXTERNAL_ID": "X_1",
+    "GLUE_AWS_IAM_USER_ARN": "arn:aws:iam::9:user/b",
+    "GLUE_AWS_EXTERNAL_ID": "X_2",
+}
+LOCATION = json.dumps({"NAME": "lake", **{name: value for name, value in TOLD.items() if name.startswith("STORAGE")}})
+DESCRIBED = {
+    "a table": f"""
 | parent_property   | property           | property_type | property_value | property_default |
 |-------------------+--------------------+---------------+----------------+------------------|
 |                   | ALLOW_WRITES       | Boolean       | false          | true             |
-| STORAGE_LOCATIONS | STORAGE_LOCATION_1 | String        | {"STORAGE_AWS_IAM_USER_ARN":"arn:aws:iam::9:user/a",
-  "STORAGE_AWS_EXTERNAL_ID":"X_1"} | |
-"""
+| STORAGE_LOCATIONS | STORAGE_LOCATION_1 | String        | {LOCATION.replace(", ", ", " + chr(10))} | |
+| GLUE_AWS_IAM_USER_ARN | String | arn:aws:iam::9:user/b | |
+| GLUE_AWS_EXTERNAL_ID  | String | X_2                   | |
+""",
+    "CSV": f"""parent_property,property,property_type,property_value,property_default
+,ALLOW_WRITES,Boolean,false,true
+STORAGE_LOCATIONS,STORAGE_LOCATION_1,String,"{LOCATION.replace('"', '""')}",
+property,property_type,property_value,property_default
+GLUE_AWS_IAM_USER_ARN,String,arn:aws:iam::9:user/b,
+"GLUE_AWS_EXTERNAL_ID","String","X_2",""
+""",
+    "JSON": json.dumps([
+        [{"property": "STORAGE_LOCATION_1", "property_type": "String", "property_value": LOCATION, "property_default": ""}],
+        [{"property": "GLUE_AWS_IAM_USER_ARN", "property_type": "String", "property_value": "arn:aws:iam::9:user/b"},
+         {"property": "GLUE_AWS_EXTERNAL_ID", "property_type": "String", "property_value": "X_2"}],
+    ], indent=1),
+}  # fmt: skip
 
 
-def test_what_the_other_system_printed_is_filled_in(plan: Plan, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", DESCRIBED)
+def test_what_the_other_system_printed_is_filled_in(plan: Plan, form: str, tmp_path: Path) -> None:
     file = tmp_path / "described.txt"
-    file.write_text(DESCRIBED)
+    file.write_text(DESCRIBED[form])
+    told = described.read(file)
+    assert {name: told.get(name) for name in TOLD} == TOLD
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
-    _, steps = script.script(script.targets()["aws-trust"], About(plan, pipeline, described.read(file)))
-    (role,) = [step.run for step in steps if step.run.startswith("aws iam create-role")]
-    assert '"AWS": "arn:aws:iam::9:user/a"' in role
-    assert '"sts:ExternalId": "X_1"' in role
+    warned, steps = script.script(script.targets()["aws-trust"], About(plan, pipeline, told))
+    assert not any("once it is set up" in each.says for each in warned)
+    (command,) = [shlex.split(step.run) for step in steps if step.run.startswith("aws iam create-role")]
+    trusted = json.loads(command[command.index("--assume-role-policy-document") + 1])["Statement"]
+    assert [(each["Principal"]["AWS"], each["Condition"]["StringEquals"]["sts:ExternalId"]) for each in trusted] == [
+        ("arn:aws:iam::9:user/a", "X_1"),
+        ("arn:aws:iam::9:user/b", "X_2"),
+    ]
+
+
+def test_a_name_that_was_not_described_is_asked_for(plan: Plan, tmp_path: Path) -> None:
+    file = tmp_path / "described.txt"
+    file.write_text(f'"{LOCATION}"')
+    pipeline = plan.pipeline("totals")
+    assert pipeline is not None
+    warned, _ = script.script(script.targets()["aws-trust"], About(plan, pipeline, described.read(file)))
+    assert "the other side tells GLUE_AWS_IAM_USER_ARN, GLUE_AWS_EXTERNAL_ID once it is set up" in warned[0].says
     file.write_text("nothing of this kind")
     with pytest.raises(SluiceError, match="nothing-described"):
         described.read(file)

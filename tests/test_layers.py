@@ -106,7 +106,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "registry": ("formats", "errors", "channel", "home", "patience", "model", "secrets"),
     "channel": ("hosts", "patience"),
     "aws_policy": ("model",),
-    "access": ("aws_policy", "catalogs", "components", "errors", "model", "secrets", "spec.storage"),
+    "access": ("aws_policy", "catalogs", "components", "errors", "model", "secrets", "spec.storage", "sql", "engine.kafka.acls"),
     "targets": (
         *("access", "aws_policy", "catalogs", "components", "errors", "formats", "hosts", "jars", "model", "types"),
         *("secrets", "engine.kafka.acls", "sql.quote", "sql.standard"),

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from framework import catalogs
+from framework.access.steps import Warned
 from framework.errors import SluiceError
-from framework.model import Catalog, Pipeline, Plan, SecretRef, Topic
+from framework.model import Catalog, Pipeline, Plan, Topic
 
 
 @dataclass(frozen=True)
 class Place:
-    """A catalog in which a table can be found, and its name there."""
+    """A catalog in which a table can be found, its name there, and the catalog in whose warehouse its files are."""
 
     catalog: Catalog
     identifier: str
+    keeper: Catalog
 
     @property
     def namespace(self) -> str:
@@ -28,8 +32,14 @@ class Place:
 
     @property
     def in_bucket(self) -> bool:
-        """Whether the tables' files are in an object store."""
-        return not catalogs.of(self.catalog).on_this_machine
+        """Whether the table's files are in an object store."""
+        return not catalogs.of(self.keeper).on_this_machine
+
+    @property
+    def region(self) -> str | None:
+        """Where the catalog is, if the specs say it."""
+        options: Any = self.catalog.options
+        return options.storage.region if options.storage else None
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,7 @@ class About:
     plan: Plan
     pipeline: Pipeline
     described: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()  # that a command needs to find the same specs
 
     @property
     def title(self) -> str:
@@ -46,10 +57,7 @@ class About:
 
     @property
     def places(self) -> Iterator[Place]:
-        """Its own catalog, and those in which it is listed by `publish`."""
-        yield Place(self.pipeline.table.catalog, self.pipeline.table.identifier)
-        for each in self.pipeline.published:
-            yield Place(each.options.catalog, each.options.identifier)
+        return places(self.pipeline)
 
     def place(self, reader: str, *types: str) -> Place:
         """The first place that a reader can find, of these types of catalogs."""
@@ -64,6 +72,18 @@ class About:
             f"list the table in a catalog of {wanted} by `publish` of the pipeline `{self.pipeline.name}`, or keep it in one",
         )
 
+    def command(self, target: str, *more: str) -> str:
+        """That prints another script for the same table."""
+        return typed(target, self.pipeline.name, (*self.flags, *more))
+
+    def format_3(self, reader: str) -> Iterator[Warned]:
+        """What a reader has to be told of a table that it may not read."""
+        table = self.pipeline.table
+        if table.format_version == 3:
+            deletes = ", with deletes as deletion vectors" if table.keyed else ""
+            hint = f"write `format_version: 2` under `into` of `{self.pipeline.name}`, and rebuild the table, if yours does not"
+            yield Warned(f"the table has Iceberg's format 3{deletes}, which {reader}: {hint}")
+
 
 @dataclass(frozen=True)
 class AboutTopic:
@@ -77,9 +97,17 @@ class AboutTopic:
         return self.topic.name
 
 
-def secret(value: str | SecretRef) -> str:
-    """In place of a value: nothing that is printed has one."""
-    return f"<secret {value.name}>" if isinstance(value, SecretRef) else value
+def places(pipeline: Pipeline) -> Iterator[Place]:
+    """A table's own catalog, and those in which it is listed by `publish`."""
+    own = pipeline.table.catalog
+    yield Place(own, pipeline.table.identifier, own)
+    for each in pipeline.published:
+        yield Place(each.options.catalog, each.options.identifier, own)
+
+
+def typed(target: str, name: str, flags: tuple[str, ...] = ()) -> str:
+    """As people type it."""
+    return shlex.join(["sluice", "access", target, name, *flags])
 
 
 def name(*parts: str) -> str:

@@ -8,18 +8,22 @@ from pathlib import Path
 
 from framework.errors import SluiceError
 
-# A name in capitals, and behind it, in the same cell or line, its value: as JSON, or in columns between bars or tabs.
-_JSON = re.compile(r'"{1,2}([A-Z][A-Z0-9_]+)"{1,2}\s*:\s*"{1,2}([^"]+)"')
+_NAME = r"([A-Z][A-Z0-9_]+)"
+# As JSON, in which quotes may be escaped by a backslash, or doubled where the JSON is a cell of CSV.
+_JSON = re.compile(r'\\?"{1,2}([A-Za-z][A-Za-z0-9_]+)\\?"{1,2}\s*:\s*\\?"{1,2}([^"\\]+)')
+# As an object for each row, as `snow sql --format json` prints them.
+_OBJECTS = re.compile(rf'"property"\s*:\s*"{_NAME}"[^}}]*?"property_value"\s*:\s*"([^"\\]+)"', re.DOTALL)
+# As a table, whose columns are between bars, tabs or commas: a name, its type and its value.
 _COLUMNS = re.compile(
-    r"^[|\s]*([A-Z][A-Z0-9_]+)[|\s]+(?:String|Boolean|Integer|List)[|\s]+([^|\t]+?)\s*(?:[|\t].*)?$", re.MULTILINE
+    rf'^[|\s,"]*{_NAME}[|\s,"]+(?:String|Boolean|Integer|List)[|\s,"]+([^|\t,"\n]+?)\s*(?:[|\t,"].*)?$', re.MULTILINE
 )
 
 
 def read(file: Path) -> Mapping[str, str]:
     """The values by their names. A file without any is an error."""
     text = file.read_text(encoding="utf-8", errors="replace")
-    told = {**dict(_COLUMNS.findall(text)), **dict(_JSON.findall(text))}
+    told = {**dict(_COLUMNS.findall(text)), **dict(_JSON.findall(text)), **dict(_OBJECTS.findall(text))}
     if not told:
         message = f"{file} has no names with values, such as STORAGE_AWS_IAM_USER_ARN"
-        raise SluiceError("nothing-described", message, "save what DESC EXTERNAL VOLUME prints, as a table or as CSV")
+        raise SluiceError("nothing-described", message, "save what DESC EXTERNAL VOLUME prints, as a table, as CSV or as JSON")
     return told

@@ -1,30 +1,34 @@
-"""How a reader finds tables by Iceberg's REST protocol: at the catalog itself, or at `sluice serve` in front of it."""
+"""How a reader finds tables by Iceberg's REST protocol: at the catalog itself, or at `sluice serve` in front of it. A reader never gets
+Sluice's own login, which may write."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from framework.access.about import Place, secret
+from framework.access.about import About, Place
+from framework.access.asked import Asked, Value, asked
 from framework.access.steps import SHELL, Step, Warned, create
 from framework.model import Storage
 from framework.spec.storage import Storage as Written
 
 SERVED = "http://127.0.0.1:18183"
-SERVE_SECRET = "<secret of sluice serve>"
+POLARIS = "PRINCIPAL_ROLE:"  # how the scopes of Polaris and Open Catalog begin
+_SERVE_SECRET = Asked("secret of sluice serve", "SLUICE_SERVE_SECRET")
+_READER = (Asked("client id of the reader", "CATALOG_CLIENT_ID"), Asked("client secret of the reader", "CATALOG_CLIENT_SECRET"))
+_TOKEN = Asked("token of the reader", "CATALOG_TOKEN")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
     uri: str
     warehouse: str | None
-    client_id: str | None
-    client_secret: str | None
-    token: str | None
+    client: tuple[str | Asked, Asked] | None  # its id and its secret
+    token: Asked | None
     token_uri: str
     scope: str | None
-    headers: dict[str, str]
+    headers: Mapping[str, str | Asked]
     storage: Storage
     gives_keys: bool  # whether the catalog gives each reader keys to the files
     served: bool
@@ -32,34 +36,51 @@ class Endpoint:
 
 def endpoint(place: Place) -> Endpoint:
     options: Any = place.catalog.options
-    storage = (options.storage or Written()).planned()
+    keeper: Any = place.keeper.options
+    storage = (keeper.storage or Written()).planned()
     if place.catalog.type != "rest":
         return Endpoint(
-            uri=SERVED, warehouse=None, client_id="reader", client_secret=SERVE_SECRET, token=None,
-            token_uri=f"{SERVED}/v1/oauth/tokens", scope=None, headers={}, storage=storage, gives_keys=bool(storage.role), served=True,
+            uri=SERVED, warehouse=None, client=("reader", _SERVE_SECRET), token=None, token_uri=f"{SERVED}/v1/oauth/tokens", scope=None,
+            headers={}, storage=storage, gives_keys=bool(storage.role), served=True,
         )  # fmt: skip
     uri, oauth = options.uri.rstrip("/"), options.oauth
+    scope = oauth.scope if oauth else None
+    login = (options.storage or Written()).planned()
     return Endpoint(
-        uri=uri, warehouse=options.warehouse,
-        client_id=secret(oauth.client_id) if oauth else None, client_secret=secret(oauth.client_secret) if oauth else None,
-        token=secret(options.token) if options.token else None,
-        token_uri=(oauth and oauth.token_uri) or f"{uri}/v1/oauth/tokens", scope=oauth.scope if oauth else None,
-        headers={name: secret(value) for name, value in options.headers.items()}, storage=storage,
-        gives_keys=not (storage.access_key or storage.role or storage.profile), served=False,
+        uri=uri, warehouse=options.warehouse, client=_READER if oauth else None, token=_TOKEN if options.token else None,
+        token_uri=(oauth and oauth.token_uri) or f"{uri}/v1/oauth/tokens",
+        scope=f"{POLARIS}ALL" if scope and scope.startswith(POLARIS) else scope,
+        headers={name: asked(value) for name, value in options.headers.items()}, storage=storage,
+        gives_keys=not (login.access_key or login.role or login.profile), served=False,
     )  # fmt: skip
 
 
-def serving(place: Place, of: Endpoint) -> Iterator[Step | Warned]:
-    """What has to run for it, if it is not the catalog itself."""
+def properties(of: Endpoint) -> Mapping[str, Value | None]:
+    """As Iceberg's own libraries call them, in Java and in Python."""
+    every: dict[str, Value | None] = {"uri": of.uri, "warehouse": of.warehouse, "scope": of.scope, "token": of.token}
+    if of.client:
+        every |= {"credential": of.client, "oauth2-server-uri": of.token_uri}
+    return {**every, **{f"header.{name}": value for name, value in of.headers.items()}}
+
+
+def serving(about: About, place: Place, of: Endpoint) -> Iterator[Step | Warned]:
+    """What has to run for it, if it is not the catalog itself, and whose login it takes."""
+    catalog = place.catalog
     if not of.served:
-        yield Warned(
-            f"the login to the catalog `{place.catalog.name}` is that of Sluice, which may write: give readers one of their own in its "
-            "place; `sluice access open-catalog` makes one in Polaris"
-        )
+        polaris = f": `{about.command('open-catalog')}` makes one" if (of.scope or "").startswith(POLARIS) else ""
+        if of.client or of.token:
+            yield Warned(
+                f"readers need a login to the catalog `{catalog.name}` of their own{polaris}; that of Sluice may write, and is not printed"
+            )
         return
     yield Warned(
-        f"the catalog `{place.catalog.name}` (`type: {place.catalog.type}`) is shown to readers by `sluice serve`, while that runs; it "
+        f"the catalog `{catalog.name}` (`type: {catalog.type}`) is shown to readers by `sluice serve`, while that runs; it "
         "listens on this machine alone, so readers elsewhere need a proxy with TLS in front of it"
     )
     why = "Let readers find the tables, with a secret that you think of; Ctrl-C ends it."
-    yield create(SHELL, why, f"SLUICE_SERVE_SECRET='{SERVE_SECRET}' sluice serve {place.catalog.name}")
+    yield create(SHELL, why, f"SLUICE_SERVE_SECRET='{_SERVE_SECRET}' sluice serve {catalog.name}")
+
+
+def without_headers(reader: str, place: Place, of: Endpoint) -> Iterator[Warned]:
+    if of.headers:
+        yield Warned(f"{reader} cannot send {', '.join(of.headers)}, which the catalog `{place.catalog.name}` may ask for")

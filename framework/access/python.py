@@ -1,14 +1,11 @@
-"""Values as Python writes them. A secret is looked up in the environment of who runs it."""
+"""Values as Python writes them. What is left open is looked up in the environment of who runs it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 
-from framework.model import SecretRef
-from framework.secrets import variable
-
-Value = str | SecretRef | tuple[str | SecretRef, ...]
+from framework.access.asked import Asked, Value
 
 
 def mapping(values: Mapping[str, Value]) -> str:
@@ -19,7 +16,7 @@ def mapping(values: Mapping[str, Value]) -> str:
 def expression(value: Value) -> str:
     if isinstance(value, tuple):
         return ' + ":" + '.join(map(expression, value))
-    return f"os.environ[{text(variable(value.name))}]" if isinstance(value, SecretRef) else text(value)
+    return f"os.environ[{text(value.variable)}]" if isinstance(value, Asked) else text(value)
 
 
 def text(value: str) -> str:

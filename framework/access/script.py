@@ -23,11 +23,6 @@ def says(target: ModuleType) -> str:
     return str(target.__doc__).splitlines()[0]
 
 
-def command(target: str, name: str, environment: str) -> str:
-    """As people type it."""
-    return f"sluice access {target} {name}" + ("" if environment == "local" else f" --env {environment}")
-
-
 def script(target: ModuleType, about: About | AboutTopic) -> tuple[list[Warned], list[Step]]:
     """What to know first, and all steps with those that take them back."""
     every = list(target.steps(about))

@@ -1,12 +1,34 @@
-"""What scripts for Snowflake have in common: the objects that several of them use, and who logs in."""
+"""What scripts for Snowflake have in common: names, the objects that several of them use, and who logs in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from framework.access.steps import SHELL, SNOWFLAKE, Step, shared
+from framework.access.about import name
+from framework.access.steps import SHELL, SNOWFLAKE, Step, query, shared
+from framework.sql.reserved import words
+from framework.sql.standard import quoted
 
 READER, WAREHOUSE = "sluice_reader", "sluice_reading"
+_RESERVED = words("""
+    account all alter and any as between by case cast check column connect connection constraint create cross current current_date
+    current_time current_timestamp current_user database delete distinct drop else exists false following for from full grant group
+    gscluster having ilike in increment inner insert intersect into is issue join lateral left like localtime localtimestamp minus
+    natural not null of on or order organization qualify regexp revoke right rlike row rows sample schema select set some start table
+    tablesample then to trigger true try_cast union unique update using values view when whenever where with
+""")
+
+
+def called(*parts: str) -> str:
+    """The name of one of its objects."""
+    return identifier(name(*parts))
+
+
+def identifier(word: str) -> str:
+    """A name of a column or an object: what it has no word for and no digit in front is written as it is, and is the same in capitals."""
+    if word.lower() in _RESERVED:
+        return quoted(word.upper())
+    return word if word.isidentifier() and word.isascii() else quoted(word)
 
 
 def key_pair(user: str, why: str) -> Step:
@@ -37,6 +59,11 @@ def user(name: str, why_role: str, why: str, options: str = "") -> Iterator[Step
         f"CREATE USER IF NOT EXISTS {name} TYPE = SERVICE DEFAULT_ROLE = {name} {options}RSA_PUBLIC_KEY = '<content of {name}.pub>';",
         f"DROP USER IF EXISTS {name};",
     )  # fmt: skip
+
+
+def asking(role: str, warehouse: str) -> Step:
+    """What comes before queries."""
+    return query(SNOWFLAKE, "As who may read.", f"USE ROLE {role};\nUSE WAREHOUSE {warehouse};")
 
 
 def _object(kind: str, name: str, why: str) -> Step:

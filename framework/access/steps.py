@@ -18,7 +18,7 @@ class System:
     name: str
     language: str  # as it is called behind ``` in Markdown
     comment: str = "#"
-    begins: str = ""  # what is run first where something is created or taken back
+    begins: str = ""  # what is run first, except where rows are queried
 
 
 SHELL = System("In a shell", "sh")
@@ -79,12 +79,12 @@ def query(in_: System, why: str, run: str) -> Step:
 
 
 def complete(steps: Iterable[Step]) -> Iterator[Step]:
-    """The steps, and behind them what takes back all that they made, the last first; each system with what it begins with."""
+    """The steps, and behind them what takes back all that they made, the last first; each part with what its system begins with."""
     every = list(steps)
     shown = (step.commented if step.kept == "optional" else step for step in every)
     under_way: set[tuple[Part, System]] = set()
     for step in (*shown, *(each.taken_back for each in reversed(every) if each.undo)):
-        if step.in_.begins and step.part in ("create", "cleanup") and (step.part, step.in_) not in under_way:
+        if step.in_.begins and step.part != "query" and (step.part, step.in_) not in under_way:
             under_way.add((step.part, step.in_))
             yield Step(part=step.part, in_=step.in_, why="As the administrator.", run=step.in_.begins)
         yield step

@@ -32,6 +32,12 @@ def with_specs(command: Callable[..., Any]) -> Callable[..., Any]:
     return _SPECS(with_environment(command))
 
 
+def flags(specs: Path, environment: str) -> tuple[str, ...]:
+    """What a command needs to find the same specs."""
+    folder = () if specs == Path("specs") else ("--specs", str(specs))
+    return (*folder, *(() if environment == "local" else ("--env", environment)))
+
+
 def with_environment(command: Callable[..., Any]) -> Callable[..., Any]:
     return _ENV(command)
 

@@ -41,15 +41,15 @@ def command(
     Example: sluice access duckdb flagged_stock_trades
     """
     from framework.access import described, script
-    from framework.access.about import About, AboutTopic
+    from framework.access.about import About, AboutTopic, typed
 
-    plan = _specs.plan(specs, environment)
+    plan, flags = _specs.plan(specs, environment), _specs.flags(specs, environment)
     file = script.targets()[target]
     if file.OF == "topic":
         about: About | AboutTopic = AboutTopic(plan, _topics.topic(plan, name))
     else:
         (pipeline,) = _specs.chosen(plan, [name])
-        about = About(plan, pipeline, described.read(describe) if describe else {})
+        about = About(plan, pipeline, described.read(describe) if describe else {}, flags)
     warned, steps = script.script(file, about)
     parts = [each for each in PARTS if each == part or (not part and each != "cleanup")]
     if as_json:
@@ -59,5 +59,5 @@ def command(
     for line in script.as_text(title, warned, steps, parts):
         click.echo(line)
     if part is None and any(each.part == "cleanup" for each in steps):
-        taking_back = f"{script.command(target, name, environment)} --part cleanup"
+        taking_back = f"{typed(target, name, flags)} --part cleanup"
         click.echo(f"\n{steps[-1].in_.comment} To take all of this back: {taking_back}")

@@ -7,7 +7,7 @@ from itertools import groupby
 from types import ModuleType
 
 from framework.access import script
-from framework.access.about import About, AboutTopic
+from framework.access.about import About, AboutTopic, typed
 from framework.access.steps import PARTS, Step
 from framework.errors import SluiceError
 from framework.model import Plan
@@ -26,7 +26,7 @@ def page(target: str, file: ModuleType, plans: Mapping[str, Plan]) -> str:
             refused.append(f"- `--env {environment}`: {error.message}; {error.hint}")
             continue
         notes = [f"- {each.says}" for each in warned]
-        command = script.command(target, name, environment)
+        command = typed(target, name, _flags(environment))
         return "\n".join(_lines(target, script.says(file), command, notes, refused, steps)) + "\n"
     raise ValueError(f"{target} finds {name} nowhere")
 
@@ -36,7 +36,11 @@ def _about(file: ModuleType, plan: Plan, name: str) -> About | AboutTopic:
         return AboutTopic(plan, next(topic for topic in plan.topics if topic.name == name))
     pipeline = plan.pipeline(name)
     assert pipeline is not None
-    return About(plan, pipeline)
+    return About(plan, pipeline, flags=_flags(plan.environment))
+
+
+def _flags(environment: str) -> tuple[str, ...]:
+    return () if environment == "local" else ("--env", environment)
 
 
 def _lines(
@@ -79,4 +83,18 @@ def index(files: Mapping[str, ModuleType]) -> str:
         "| target | what for |",
         "| --- | --- |",
     )
-    return "\n".join([*head, *rows]) + "\n"
+    return "\n".join([*head, *rows, "", *_ORDER]) + "\n"
+
+
+_ORDER = (
+    "## In which order",
+    "A script that needs another one says so where it needs it. From the beginning:",
+    "",
+    "1. Rights for Sluice itself: `kafka-acls`, `registry`, of `aws-policy` the parts for ingest and maintain, or `open-catalog`.",
+    "   `sluice doctor --env ENV` then says whether any is missing.",
+    "2. `sluice run`: a table has to be there before others can find it.",
+    "3. The reader. `snowflake` calls `aws-policy` and `aws-trust` in its middle, as Snowflake tells only then whom AWS has to trust;",
+    "   `snowflake-interactive` comes behind it. `athena` needs two policies of `aws-policy`. `databricks` makes its own role.",
+    "   `duckdb`, `spark`, `pyiceberg` and `trino` need the login of a reader, which `open-catalog` makes, and no other script.",
+    "4. To take it back, `--part cleanup` of the same scripts, the last first.",
+)

@@ -14,14 +14,11 @@ ATHENA = System("In Athena", "sql", "--")
 
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Athena", "glue")
-    table = about.pipeline.table
-    if table.format_version == 3:
-        yield Warned(
-            f"Athena cannot read format 3: write `format_version: 2` under `into` of `{about.pipeline.name}`, and rebuild it"
-        )
-    region = (place.catalog.options.storage and place.catalog.options.storage.region) or "<region>"
+    yield from about.format_3("Athena does not read")
+    region = place.region or "<region>"
+    policies = about.command("aws-policy")
     yield Warned(
-        f"Athena has to run in {region}, and its user needs `sluice access aws-policy {about.pipeline.name}`, the part for readers"
+        f"Athena has to run in {region}. Its user needs two policies of `{policies}`: that for readers and that for Athena"
     )
     yield Warned("Athena is paid by the bytes that a query reads: select the columns that you need, and name partitions")
     yield check(

@@ -16,17 +16,37 @@ BUCKET = System("In the bucket's policy", "json")
 
 
 def steps(about: About) -> Iterator[Step | Warned]:
-    place = about.place("IAM", "glue", "sql")
-    where = aws.files(place)
-    yield Warned("each policy is for one role or user: attach the one that fits with `aws iam attach-role-policy`, not all")
-    for use in aws.uses(place):
-        called = aws.called(place, use)
-        document = shlex.quote(policy(*aws.statements(place, use), indent=2))
+    where = aws.files(about)
+    yield Warned("each policy is for one role or user: attach the one that fits, not all")
+    if not where.told:
+        catalog = about.pipeline.table.catalog.name
+        yield Warned(
+            f"the catalog `{catalog}` alone knows in which bucket its tables are: ask its administrator. If it gives keys to each reader, "
+            "only its own role needs rights there"
+        )
+    for use in aws.uses(about):
+        called = aws.called(about, use)
+        document = shlex.quote(policy(*aws.statements(about, use), indent=2))
         yield shared(
             SHELL, f"For {aws.USES[use]}.",
             f"aws iam create-policy --policy-name {called} --policy-document {document}",
-            f"aws iam delete-policy --policy-arn {aws.account_of(called)}",
+            f"aws iam delete-policy --policy-arn {aws.policy_arn(called)}",
         )  # fmt: skip
+    yield from _attached(about)
+    yield from _others(where)
+    yield check(SHELL, "Who a login is, and whether it may read.", f"aws sts get-caller-identity\naws s3 ls '{where.warehouse}/'")
+
+
+def _attached(about: About) -> Iterator[Step]:
+    for use in aws.uses(about):
+        to = aws.attached(about, "'<role>'", use)
+        yield optional(
+            SHELL, f"To a role for {use}; for a user it is `attach-user-policy --user-name`.",
+            f"aws iam attach-role-policy {to}", f"aws iam detach-role-policy {to}",
+        )  # fmt: skip
+
+
+def _others(where: aws.Files) -> Iterator[Step]:
     statement = {
         "Sid": "SluiceReaders", "Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::<account of the readers>:root"},
         "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": [of_bucket(where.warehouse), of_objects(where.warehouse)],
@@ -41,4 +61,3 @@ def steps(about: About) -> Iterator[Step | Warned]:
         f"aws ec2 create-vpc-endpoint --vpc-id '<network>' --service-name com.amazonaws.{region}.s3 --route-table-ids '<route table>'",
         "aws ec2 delete-vpc-endpoints --vpc-endpoint-ids '<endpoint>'",
     )  # fmt: skip
-    yield check(SHELL, "Who a login is, and whether it may read.", f"aws sts get-caller-identity\naws s3 ls {where.warehouse}/")

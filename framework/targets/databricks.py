@@ -5,60 +5,100 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
+from framework import aws_policy
 from framework.access import aws
-from framework.access.about import About, name
-from framework.access.steps import SHELL, Step, System, Warned, check, query, shared
+from framework.access.about import About, Place, name
+from framework.access.steps import SHELL, Step, System, Warned, check, create, query, shared
 from framework.sql.quote import identifier
 from framework.sql.standard import quoted_text
 
 OF = "table"
 DATABRICKS = System("In Databricks", "sql", "--")
+_POLICY = "reads"
 
 
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Databricks", "glue")
-    where = aws.files(place)
-    options: Any = place.catalog.options
+    where = aws.files(about)
     yield Warned(
         "Unity Catalog has to be on, and Databricks has to run in the region of the bucket; it cannot write to the table"
     )
-    if about.pipeline.table.format_version == 3:
-        yield Warned("format 3 needs a runtime that reads it: `format_version: 2` of the pipeline is for an older one")
+    yield from about.format_3("an older runtime of Databricks does not read")
     yield Warned(
         "a Delta log is not used: `also: delta` writes one beside tables in a folder, not in a bucket. Unity Catalog as a catalog to "
         "publish in is not built: it takes no table of another catalog"
     )
     own = name("sluice", place.catalog.name)
-    account, region = options.account or "<account>", where.storage.region or "<region>"
-    role = f"arn:aws:iam::{account}:role/{aws.called(place, aws.READERS)}"
+    yield from _login(about, own)
+    yield from _catalog(place, where.warehouse, own, aws.account(about))
+    schema = identifier(own, place.namespace)
+    yield create(
+        DATABRICKS, "Who may read its tables.",
+        f"GRANT USE CATALOG ON CATALOG {own} TO `<readers>`;\nGRANT USE SCHEMA, SELECT ON SCHEMA {schema} TO `<readers>`;",
+        f"REVOKE USE SCHEMA, SELECT ON SCHEMA {schema} FROM `<readers>`;",
+    )  # fmt: skip
+    table = identifier(own, *place.identifier.split("."))
+    yield check(DATABRICKS, "The table and its columns.", f"DESCRIBE EXTENDED {table};")
+    yield query(DATABRICKS, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
+
+
+def _login(about: About, own: str) -> Iterator[Step]:
+    """A role that trusts itself, and then Unity Catalog by the external ids that it tells."""
+    role, arn = aws.called(about, "databricks"), aws.role(about, "databricks")
+    itself = {
+        "Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{aws.account(about)}:root"}, "Action": ["sts:AssumeRole"],
+        "Condition": {"ArnEquals": {"aws:PrincipalArn": arn}},
+    }  # fmt: skip
+    yield shared(
+        SHELL, "A role of AWS, which has to trust itself.",
+        f"aws iam create-role --role-name {role} --assume-role-policy-document {shlex.quote(aws_policy.policy(itself, indent=2))}",
+        f"aws iam delete-role --role-name {role}",
+    )  # fmt: skip
+    allowed = [
+        *aws.statements(about, "read", every_database=True),
+        {"Sid": "Itself", **aws_policy.allow(("sts:AssumeRole",), arn)},
+    ]
+    yield shared(
+        SHELL, "What it may do: read. A foreign catalog lists every database of Glue.",
+        f"aws iam put-role-policy --role-name {role} --policy-name {_POLICY} "
+        f"--policy-document {shlex.quote(aws_policy.policy(*allowed, indent=2))}",
+        f"aws iam delete-role-policy --role-name {role} --policy-name {_POLICY}",
+    )  # fmt: skip
     for purpose, what in (("SERVICE", "Glue"), ("STORAGE", "the files")):
         credential = f"{own}_{purpose.lower()}"
-        asked = {"name": credential, "purpose": purpose, "aws_iam_role": {"role_arn": role}}
+        asked = {"name": credential, "purpose": purpose, "aws_iam_role": {"role_arn": arn}, "skip_validation": True}
         yield shared(
-            SHELL, f"The login to {what}: the role of `sluice access aws-trust {about.pipeline.name}`.",
+            SHELL, f"The login to {what}. It prints an external id, and the name of Unity Catalog's own role.",
             f"databricks credentials create-credential --json {shlex.quote(json.dumps(asked))}",
             f"databricks credentials delete-credential {credential}",
         )  # fmt: skip
+    unity = {
+        "Effect": "Allow", "Principal": {"AWS": "<unity_catalog_iam_arn>"}, "Action": ["sts:AssumeRole"],
+        "Condition": {"StringEquals": {"sts:ExternalId": ["<external_id of the first>", "<external_id of the second>"]}},
+    }  # fmt: skip
+    yield create(
+        SHELL, "The role trusts Unity Catalog, too: fill in what the two commands before printed.",
+        f"aws iam update-assume-role-policy --role-name {role} --policy-document {shlex.quote(aws_policy.policy(itself, unity, indent=2))}",
+    )  # fmt: skip
+
+
+def _catalog(place: Place, warehouse: str, own: str, account: str) -> Iterator[Step]:
+    url = quoted_text(warehouse)
     yield shared(
         DATABRICKS, "Where the files are.",
-        f"CREATE EXTERNAL LOCATION IF NOT EXISTS {own} URL {quoted_text(where.warehouse)} WITH (STORAGE CREDENTIAL {own}_storage);",
+        f"CREATE EXTERNAL LOCATION IF NOT EXISTS {own} URL {url} WITH (STORAGE CREDENTIAL {own}_storage);",
         f"DROP EXTERNAL LOCATION IF EXISTS {own};",
     )  # fmt: skip
     yield shared(
         DATABRICKS, "Glue.",
         f"CREATE CONNECTION IF NOT EXISTS {own} TYPE glue\n"
-        f"  OPTIONS (aws_region {quoted_text(region)}, aws_account_id {quoted_text(account)}, "
+        f"  OPTIONS (aws_region {quoted_text(place.region or '<region>')}, aws_account_id {quoted_text(account)}, "
         f"credential {quoted_text(f'{own}_service')});",
         f"DROP CONNECTION IF EXISTS {own};",
     )  # fmt: skip
     yield shared(
         DATABRICKS, "Its tables, as a catalog.",
-        f"CREATE FOREIGN CATALOG IF NOT EXISTS {own} USING CONNECTION {own}\n"
-        f"  OPTIONS (authorized_paths {quoted_text(where.warehouse)});",
+        f"CREATE FOREIGN CATALOG IF NOT EXISTS {own} USING CONNECTION {own}\n  OPTIONS (authorized_paths {url});",
         f"DROP CATALOG IF EXISTS {own} CASCADE;",
     )  # fmt: skip
-    table = identifier(own, *place.identifier.split("."))
-    yield check(DATABRICKS, "The table and its columns.", f"DESCRIBE EXTENDED {table};")
-    yield query(DATABRICKS, "Rows.", f"SELECT * FROM {table} LIMIT 10;")

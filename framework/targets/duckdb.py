@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from framework.access.about import About, name
-from framework.access.endpoint import Endpoint, endpoint, serving
+from framework.access.endpoint import Endpoint, endpoint, serving, without_headers
 from framework.access.steps import DUCKDB, Step, Warned, check, create, query
 from framework.sql.standard import quoted, quoted_text
 
@@ -16,11 +16,9 @@ OF = "table"
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("DuckDB", "rest", "glue", "sql")
     of = endpoint(place)
-    yield from serving(place, of)
-    if about.pipeline.table.format_version == 3:
-        yield Warned("DuckDB reads tables of format 3; a program older than DuckDB 1.5 may not: `format_version: 2` is for those")
-    if of.headers:
-        yield Warned(f"DuckDB cannot send {', '.join(of.headers)}, which the catalog `{place.catalog.name}` may ask for")
+    yield from serving(about, place, of)
+    yield from about.format_3("a DuckDB older than 1.5 does not read")
+    yield from without_headers("DuckDB", place, of)
     lake = name(place.catalog.name)
     yield create(DUCKDB, "Extensions, once per session.", "INSTALL httpfs; INSTALL avro; INSTALL iceberg; LOAD iceberg;")
     yield create(
@@ -50,17 +48,14 @@ def steps(about: About) -> Iterator[Step | Warned]:
 
 
 def _login(of: Endpoint) -> str:
-    if of.token:
-        return f"TYPE iceberg, TOKEN {quoted_text(of.token)}"
+    if not of.client:
+        return f"TYPE iceberg, TOKEN {quoted_text(str(of.token or ''))}"
+    name, its_secret = (quoted_text(str(each)) for each in of.client)
     scope = f", OAUTH2_SCOPE {quoted_text(of.scope)}" if of.scope else ""
-    return (
-        f"TYPE iceberg, CLIENT_ID {quoted_text(of.client_id or '')}, CLIENT_SECRET {quoted_text(of.client_secret or '')}, "
-        f"OAUTH2_SERVER_URI {quoted_text(of.token_uri)}{scope}"
-    )
+    return f"TYPE iceberg, CLIENT_ID {name}, CLIENT_SECRET {its_secret}, OAUTH2_SERVER_URI {quoted_text(of.token_uri)}{scope}"
 
 
 def _files(of: Endpoint) -> str:
-    """Of the login of the spec; a reader gets one of its own, that may read alone."""
     storage = of.storage
     parts = ["TYPE s3", "KEY_ID '<key of the reader>'", "SECRET '<its secret>'"]
     if storage.region:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from framework.access.about import About, secret
+from framework.access.about import About
+from framework.access.asked import asked
 from framework.access.steps import SHELL, Step, Warned, check, shared
 
 OF = "table"
@@ -18,18 +19,30 @@ def steps(about: About) -> Iterator[Step | Warned]:
         yield Warned(f"no topic of `{about.pipeline.name}` has a schema in a registry: it needs no rights there")
         return
     yield Warned("the commands are those of Confluent Cloud; in Apicurio the role `sr-readonly` is enough, for all subjects")
+    yield Warned("a right is of the account that owns an API key, such as `sa-…`: `confluent api-key list` names it")
     for topic in topics:
         login = topic.cluster.registry_auth
-        user = f"User:{secret(login.username)}" if login else "User:<user>"
+        owner = f" The login is the API key {asked(login.username)}." if login else ""
         for each in topic.registered:
-            binding = ["--principal", user, "--role", "DeveloperRead", "--resource", f"Subject:{each.subject}", *_WHERE]
+            binding = [
+                "--principal",
+                "User:<account>",
+                "--role",
+                "DeveloperRead",
+                "--resource",
+                f"Subject:{each.subject}",
+                *_WHERE,
+            ]
             yield shared(
-                SHELL, f"Let {user} read the schemas of the subject {each.subject}.",
+                SHELL, f"Let the account read the schemas of the subject {each.subject}.{owner}",
                 _command("create", binding), _command("delete", [*binding, "--force"]),
             )  # fmt: skip
             url = (topic.cluster.registry or "").rstrip("/")
-            asked = shlex.join(["curl", *(["--user", f"{secret(login.username)}:{secret(login.password)}"] if login else [])])
-            yield check(SHELL, "Which versions it can read.", f"{asked} {shlex.quote(f'{url}/subjects/{each.subject}/versions')}")
+            user = ["--user", f"{asked(login.username)}:{asked(login.password)}"] if login else []
+            asking = shlex.join(["curl", *user])
+            yield check(
+                SHELL, "Which versions it can read.", f"{asking} {shlex.quote(f'{url}/subjects/{each.subject}/versions')}"
+            )
 
 
 def _command(does: str, binding: list[str]) -> str:

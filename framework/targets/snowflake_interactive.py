@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.access.about import About, name
-from framework.access.snowflake import READER, WAREHOUSE
+from framework.access.snowflake import READER, WAREHOUSE, asking, called, identifier
 from framework.access.steps import SNOWFLAKE, Step, Warned, check, create, query, shared
 from framework.types import DATE, TIMESTAMP
 
@@ -16,12 +16,15 @@ _LAG = "1 minute"
 
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Snowflake", "rest", "glue")
-    database = name("sluice", place.catalog.name)
-    source = f"{database}.{name(place.namespace)}.{name(place.table)}"
-    live = f"{source}_live"
+    database = called("sluice", place.catalog.name)
+    where = f"{database}.{called(place.namespace)}"
+    source, live = f"{where}.{called(place.table)}", f"{where}.{called(place.table, 'live')}"
     columns = _clustered(about)
-    yield Warned(f"it copies the Iceberg table that `sluice access snowflake {about.pipeline.name}` creates: run that first")
-    yield Warned(f"{_INTERACTIVE} costs while it runs, which is at least a day at a time: `--part cleanup` says what ends it")
+    yield Warned(f"it copies the Iceberg table that `{about.command('snowflake')}` creates: run that first")
+    yield Warned(
+        f"{_INTERACTIVE} costs as long as it runs, and it does not stop by itself within a day: suspend it when nobody asks; "
+        "`--part cleanup` ends it"
+    )
     yield Warned("interactive tables are not in every region of Snowflake")
     yield create(
         SNOWFLAKE, f"The copy, at most {_LAG} behind, in the order of what queries ask for: {', '.join(columns)}.",
@@ -45,17 +48,27 @@ def steps(about: About) -> Iterator[Step | Warned]:
     )  # fmt: skip
     yield check(SNOWFLAKE, "Whether it runs, and what it has.", f"SHOW WAREHOUSES LIKE '{_INTERACTIVE}';")
     yield check(SNOWFLAKE, "How far behind the copy is.", f"SHOW TABLES LIKE '{name(place.table)}_live' IN DATABASE {database};")
-    yield query(
-        SNOWFLAKE,
-        "Rows of one value.",
-        f"USE WAREHOUSE {_INTERACTIVE};\nSELECT * FROM {live} WHERE {columns[0]} = '<value>' LIMIT 100;",
-    )
+    yield asking(READER, _INTERACTIVE)
+    yield query(SNOWFLAKE, "Rows of one value.", f"SELECT * FROM {live} WHERE {columns[0]} = {_value(about)} LIMIT 100;")
+    if len(columns) > 1:
+        last = f"SELECT * FROM {live} WHERE {columns[0]} = {_value(about)} ORDER BY {columns[-1]} DESC LIMIT 1;"
+        yield query(SNOWFLAKE, "The last of them.", last)
 
 
 def _clustered(about: About) -> list[str]:
     """What queries choose rows by: the keys or the order of the table, and its time; else its first column."""
+    return [identifier(each) for each in _chosen(about)]
+
+
+def _chosen(about: About) -> list[str]:
     table = about.pipeline.table
     keys = list(table.keyed.keys) if table.keyed else []
     times = [each.name for each in table.columns if each.type in (TIMESTAMP, DATE) and not each.name.startswith("_")][:1]
     chosen = [*(table.sort_by or keys), *times] or [each.name for each in table.columns][:1]
     return list(dict.fromkeys(each.split()[0] for each in chosen))
+
+
+def _value(about: About) -> str:
+    """To be filled in, as a value of the first column is written."""
+    (column,) = (each for each in about.pipeline.table.columns if each.name == _chosen(about)[0])
+    return "<value>" if column.type.sql.lower().startswith(("int", "bigint", "float", "double", "decimal")) else "'<value>'"

@@ -7,50 +7,67 @@ import shlex
 from collections.abc import Iterator
 
 from framework import components, formats
-from framework.access import snowflake
-from framework.access.about import AboutTopic, name, secret
-from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query
+from framework.access import connect, snowflake
+from framework.access.about import AboutTopic, name
+from framework.access.snowflake import called
+from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query, shared
 from framework.engine.kafka import acls
-from framework.model import Topic
+from framework.model import Cluster, Topic
 
 OF = "topic"
 _WRITER = "sluice_writer"
 _DATABASE, _SCHEMA = "sluice_streaming", "kafka"
 _CONNECT = "http://<Connect>:8083/connectors"
+_SECRETS = "sluice-secrets.properties"
+_THERE = f"<folder>/{_SECRETS}"
+_ADMIN = "admin.properties"
 
 
 def steps(about: AboutTopic) -> Iterator[Step | Warned]:
     topic = about.topic
-    table = f"{_DATABASE}.{_SCHEMA}.{name(topic.name)}"
+    table = f"{_DATABASE}.{_SCHEMA}.{called(topic.name)}"
     connector = f"sluice-{name(topic.name).replace('_', '-')}"
+    dead = f"{topic.kafka_name}_not_loaded"
+    yield from _warnings(topic)
+    yield from _snowflake(table)
+    yield create(
+        SHELL, "A topic for messages that the connector cannot load. Without it one such message stops the connector, or is lost silently.",
+        shlex.join([*_kafka(topic.cluster, "kafka-topics.sh"), "--create", "--topic", dead, "--partitions", "1"]),
+        shlex.join([*_kafka(topic.cluster, "kafka-topics.sh"), "--delete", "--topic", dead]),
+    )  # fmt: skip
+    yield from connect.rights(topic.cluster, connector, topic.kafka_name, dead)
+    yield from _connector(topic, connector, dead)
+    yield from _checks(topic, connector, table, dead)
+    yield query(
+        SNOWFLAKE,
+        "As who owns the table; a warehouse of yours runs queries.",
+        f'USE ROLE {_WRITER};\nUSE WAREHOUSE "<your warehouse>";',
+    )
+    yield query(SNOWFLAKE, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
+    yield query(SNOWFLAKE, "How many came.", f"SELECT count(*), max(RECORD_METADATA:CreateTime) FROM {table};")
+
+
+def _warnings(topic: Topic) -> Iterator[Warned]:
     yield Warned(
         "rows come as they are in Kafka: no step, no flag, no mask and no dedup of the specs is applied, and repeats stay repeats"
     )
     yield Warned(
-        "Kafka Connect needs the connector's jar of version 3, not 4, with the jars bc-fips and bcpkix-fips that its release notes name"
+        "Kafka Connect (`apache/kafka` or `confluentinc/cp-kafka-connect`) needs the connector's jar of version 3, not 4, and beside it "
+        "bc-fips-2.1.0.jar and bcpkix-fips-2.1.8.jar, or those that the page of that version names"
     )
+    yield Warned(
+        "its worker has to read secrets from files: `config.providers=file` and "
+        "`config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider`"
+    )
+    if topic.cluster.security.protocol != "PLAINTEXT":
+        yield Warned(
+            f"{_ADMIN} holds an administrator's login to Kafka, for Kafka's own tools: `security.protocol` and what belongs to it"
+        )
     yield Warned("Snowpipe Streaming costs by the hour of each client and by the bytes; one task is one client")
     if not _converter(topic):
         yield Warned(
             f"`value: {topic.value}` has no converter in Kafka Connect that is known here: its `value.converter` is left to you"
         )
-    yield from _snowflake(table)
-    dead = f"{topic.kafka_name}_not_loaded"
-    yield create(
-        SHELL, "A topic for messages that the connector cannot load. Without it one such message stops the connector, or is lost silently.",
-        shlex.join([*_kafka(topic, "kafka-topics.sh"), "--create", "--topic", dead, "--partitions", "1"]),
-        shlex.join([*_kafka(topic, "kafka-topics.sh"), "--delete", "--topic", dead]),
-    )  # fmt: skip
-    configuration = {"name": connector, "config": _configuration(topic, dead)}
-    yield create(
-        SHELL, f"The connector, as {connector}.json. Better than in it, secrets stand in a file that Connect reads: `${{file:…}}`.",
-        f"cat > {connector}.json <<'END'\n{json.dumps(configuration, indent=2)}\nEND\n"
-        f"curl --fail -X POST -H 'Content-Type: application/json' --data @{connector}.json '{_CONNECT}'",
-        f"curl --fail -X DELETE '{_CONNECT}/{connector}'\nrm {connector}.json",
-    )  # fmt: skip
-    yield from _checks(topic, connector, table, dead)
-    yield query(SNOWFLAKE, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
-    yield query(SNOWFLAKE, "How many came.", f"SELECT count(*), max(RECORD_METADATA:CreateTime) FROM {table};")
 
 
 def _snowflake(table: str) -> Iterator[Step]:
@@ -70,27 +87,30 @@ def _snowflake(table: str) -> Iterator[Step]:
     )  # fmt: skip
 
 
+def _connector(topic: Topic, connector: str, dead: str) -> Iterator[Step]:
+    secrets = "".join(f"\nprintf '%s\\n' '{line}' >> {_SECRETS}" for line in connect.secret_lines(topic.cluster))
+    yield shared(
+        SHELL, f"The secrets, for the folder <folder> of each machine of Connect; what is already in {_SECRETS} is replaced.",
+        f"(umask 077; echo \"private_key=$(grep -v '^-' {_WRITER}.p8 | tr -d '\\n')\" > {_SECRETS}){secrets}", f"rm {_SECRETS}",
+    )  # fmt: skip
+    configuration = {"name": connector, "config": _configuration(topic, dead)}
+    yield create(
+        SHELL, f"The connector, as {connector}.json.",
+        f"cat > {connector}.json <<'END'\n{json.dumps(configuration, indent=2)}\nEND\n"
+        f"curl --fail -X POST -H 'Content-Type: application/json' --data @{connector}.json '{_CONNECT}'",
+        f"curl --fail -X DELETE '{_CONNECT}/{connector}'\nrm {connector}.json",
+    )  # fmt: skip
+
+
 def _configuration(topic: Topic, dead: str) -> dict[str, str]:
-    security, kafka = topic.cluster.security, {}
-    if security.username is not None:
-        scram = str(security.mechanism).startswith("SCRAM")
-        module = f"org.apache.kafka.common.security.{'scram.ScramLoginModule' if scram else 'plain.PlainLoginModule'}"
-        login = f'{module} required username="{secret(security.username)}" password="{_password(topic)}";'
-        kafka = {
-            f"{who}.override.{key}": value
-            for who in ("consumer", "producer")
-            for key, value in (
-                ("security.protocol", str(security.protocol)), ("sasl.mechanism", str(security.mechanism)), ("sasl.jaas.config", login),
-            )
-        }  # fmt: skip
     return {
         "connector.class": "com.snowflake.kafka.connector.SnowflakeSinkConnector",
         "tasks.max": "1",
         "topics": topic.kafka_name,
-        "snowflake.topic2table.map": f"{topic.kafka_name}:{name(topic.name)}",
+        "snowflake.topic2table.map": f"{topic.kafka_name}:{called(topic.name)}",
         "snowflake.url.name": "<account>.snowflakecomputing.com:443",
         "snowflake.user.name": _WRITER,
-        "snowflake.private.key": f"<content of {_WRITER}.p8, without its first and last line>",
+        "snowflake.private.key": connect.in_file(_THERE, "private_key"),
         "snowflake.role.name": _WRITER,
         "snowflake.database.name": _DATABASE,
         "snowflake.schema.name": _SCHEMA,
@@ -105,13 +125,8 @@ def _configuration(topic: Topic, dead: str) -> dict[str, str]:
         "errors.log.enable": "true",
         "errors.deadletterqueue.topic.name": dead,
         "errors.deadletterqueue.context.headers.enable": "true",
-        **kafka,
-    }  # fmt: skip
-
-
-def _password(topic: Topic) -> str:
-    password = topic.cluster.security.password
-    return secret(password) if password is not None else "<password>"
+        **connect.logins(topic.cluster, _THERE),
+    }
 
 
 def _converter(topic: Topic) -> dict[str, str]:
@@ -123,27 +138,25 @@ def _converter(topic: Topic) -> dict[str, str]:
 
 def _checks(topic: Topic, connector: str, table: str, dead: str) -> Iterator[Step]:
     yield check(SHELL, "Whether it runs, and the error of a task that failed.", f"curl '{_CONNECT}/{connector}/status'")
-    logs = "What it logs: a wrong key says JWT token is invalid, a missing right Insufficient privileges."
-    yield check(SHELL, logs, "docker logs <container of Connect> 2>&1 | grep -i snowflake")
-    lag = [*_kafka(topic, "kafka-consumer-groups.sh"), "--describe", "--group", f"connect-{connector}"]
+    logs = "What it logs: a wrong key says JWT token is invalid, a missing right Insufficient privileges, a closed network a timeout."
+    yield check(SHELL, logs, "docker logs '<container of Connect>' 2>&1 | grep -i snowflake")
+    lag = [*_kafka(topic.cluster, "kafka-consumer-groups.sh"), "--describe", "--group", f"connect-{connector}"]
     yield check(SHELL, "How many messages it is behind.", shlex.join(lag))
-    not_loaded = [
-        *_kafka(topic, "kafka-console-consumer.sh"),
-        "--topic",
-        dead,
-        "--from-beginning",
-        "--property",
-        "print.headers=true",
-    ]
-    yield check(SHELL, "What could not be loaded, and why.", shlex.join([*not_loaded, "--timeout-ms", "5000"]))
+    consumer = _kafka(topic.cluster, "kafka-console-consumer.sh", "--consumer.config")
+    not_loaded = [*consumer, "--topic", dead, "--from-beginning", "--property", "print.headers=true", "--timeout-ms", "5000"]
+    yield check(SHELL, "What could not be loaded, and why.", shlex.join(not_loaded))
     yield check(SNOWFLAKE, "The offset that each partition has reached.", f"SHOW CHANNELS IN TABLE {table};")
     yield check(SNOWFLAKE, "Its pipes.", f"SHOW PIPES IN SCHEMA {_DATABASE}.{_SCHEMA};")
-    yield check(
-        SNOWFLAKE, "What it costs.",
-        "SELECT start_time, credits_used, num_bytes_migrated FROM SNOWFLAKE.ACCOUNT_USAGE.SNOWPIPE_STREAMING_FILE_MIGRATION_HISTORY\n"
-        f"  WHERE table_name = '{name(topic.name).upper()}' ORDER BY start_time DESC LIMIT 24;",
-    )  # fmt: skip
+    pattern = f"'{name(topic.name).upper()}%'"
+    for what, columns, view in (
+        ("What its clients and bytes cost.", "start_time, credits_used",
+         f"SNOWPIPE_STREAMING_FILE_MIGRATION_HISTORY\n  WHERE table_name LIKE {pattern}"),
+        ("What its pipe used.", "start_time, credits_used, bytes_inserted", f"PIPE_USAGE_HISTORY WHERE pipe_name LIKE {pattern}"),
+        ("How the table grew.", "active_bytes, time_travel_bytes", f"TABLE_STORAGE_METRICS WHERE table_name LIKE {pattern}"),
+    ):  # fmt: skip
+        yield check(SNOWFLAKE, what, f"SELECT {columns} FROM SNOWFLAKE.ACCOUNT_USAGE.{view} LIMIT 24;")
 
 
-def _kafka(topic: Topic, tool: str) -> tuple[str, ...]:
-    return acls.tool(topic.cluster, tool)
+def _kafka(cluster: Cluster, tool: str, login: str = "--command-config") -> tuple[str, ...]:
+    needs_login = cluster.security.protocol != "PLAINTEXT"
+    return (*acls.tool(cluster, tool), *((login, _ADMIN) if needs_login else ()))

@@ -7,8 +7,9 @@ from typing import Any
 
 from framework import jars
 from framework.access.about import About, Place, name
-from framework.access.endpoint import Endpoint, endpoint, serving
-from framework.access.python import Value, expression, text
+from framework.access.asked import Value
+from framework.access.endpoint import Endpoint, endpoint, properties, serving
+from framework.access.python import expression, text
 from framework.access.steps import PYTHON, Step, Warned, check, create, query
 from framework.sql.quote import identifier
 
@@ -19,7 +20,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Spark", "rest", "glue", "sql")
     of = endpoint(place)
     if place.catalog.type != "glue":
-        yield from serving(place, of)
+        yield from serving(about, place, of)
     lake = name(place.catalog.name)
     settings: dict[str, Value] = {
         "spark.jars.packages": ",".join(_packages(place.in_bucket)),
@@ -48,35 +49,16 @@ def _packages(bucket: bool) -> Iterator[str]:
 
 def _properties(place: Place, of: Endpoint) -> Mapping[str, Value]:
     options: Any = place.catalog.options
-    files = {
-        "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-        "s3.endpoint": of.storage.endpoint,
-        "client.region": of.storage.region,
-    }
-    files["s3.path-style-access"] = "true" if of.storage.path_style else None
-    properties: dict[str, Any] = {"type": "rest", "uri": of.uri, "warehouse": of.warehouse, "scope": of.scope}
-    if of.served and place.catalog.type == "sql":
-        properties |= {
-            "credential": f"{of.client_id}:{of.client_secret}",
-            "oauth2-server-uri": of.token_uri,
-            "rest.auth.type": "oauth2",
-        }
-    elif place.catalog.type == "glue":
-        properties = {
-            "type": "glue",
-            "warehouse": options.warehouse,
-            "glue.endpoint": options.endpoint,
-            "glue.id": options.account,
-        }
-    elif options.oauth:
-        properties |= {"credential": (options.oauth.client_id, options.oauth.client_secret), "oauth2-server-uri": of.token_uri}
-        properties["rest.auth.type"] = "oauth2"
+    every: dict[str, Value | None]
+    if place.catalog.type == "glue":
+        every = {"type": "glue", "warehouse": options.warehouse, "glue.endpoint": options.endpoint, "glue.id": options.account}
     else:
-        properties["token"] = options.token
-    if place.catalog.type == "rest":
-        properties |= {f"header.{each}": value for each, value in options.headers.items()}
-    if of.gives_keys:
-        properties["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
+        every = {"type": "rest", **properties(of), **({"rest.auth.type": "oauth2"} if of.client else {})}
+    if of.gives_keys and place.catalog.type != "glue":
+        every["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
     elif place.in_bucket:
-        properties |= files
-    return {key: value for key, value in properties.items() if value is not None}
+        every |= {
+            "io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "s3.endpoint": of.storage.endpoint, "client.region": of.storage.region,
+            "s3.path-style-access": "true" if of.storage.path_style else None,
+        }  # fmt: skip
+    return {key: value for key, value in every.items() if value is not None}

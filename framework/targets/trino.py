@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from framework.access.about import About, Place, name
-from framework.access.endpoint import Endpoint, endpoint, serving
+from framework.access.asked import Asked
+from framework.access.endpoint import Endpoint, endpoint, serving, without_headers
 from framework.access.steps import SHELL, Step, System, Warned, check, query, shared
-from framework.model import SecretRef
-from framework.secrets import variable
 from framework.sql.standard import quoted
 
 OF = "table"
@@ -20,19 +19,17 @@ def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Trino", "rest", "glue", "sql")
     of = endpoint(place)
     if place.catalog.type != "glue":
-        yield from serving(place, of)
+        yield from serving(about, place, of)
+        yield from without_headers("Trino", place, of)
         if place.catalog.type == "sql" and not place.in_bucket:
             yield Warned("Trino has to run on this machine, where the tables' files are, with `fs.hadoop.enabled=true`")
-    if about.pipeline.table.format_version == 3:
-        yield Warned(
-            "Trino reads tables of format 3 in part: `format_version: 2` of the pipeline is for a version that refuses one"
-        )
+    yield from about.format_3("Trino reads in part")
     lake = name(place.catalog.name)
     file = f"etc/catalog/{lake}.properties"
     lines = "\n".join(f"{key}={value}" for key, value in _properties(place, of))
     yield shared(
-        SHELL, "The catalog. Trino reads secrets from its own environment; start it again behind this.",
-        f"cat > {file} <<'END'\n{lines}\nEND", f"rm {file}",
+        SHELL, "The catalog; a file that is there stays. Trino reads secrets from its own environment; start it again behind this.",
+        f"test -e {file} || cat > {file} <<'END'\n{lines}\nEND", f"rm {file}",
     )  # fmt: skip
     table = f"{lake}.{quoted(place.namespace)}.{quoted(place.table)}"
     yield check(TRINO, "The table and its columns.", f"DESCRIBE {table};")
@@ -45,13 +42,13 @@ def _properties(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:
     yield "connector.name", "iceberg"
     if place.catalog.type == "glue":
         yield "iceberg.catalog.type", "glue"
-        yield from _given({"hive.metastore.glue.endpoint-url": options.endpoint, "hive.metastore.glue.region": of.storage.region})
+        yield from _given({"hive.metastore.glue.endpoint-url": options.endpoint, "hive.metastore.glue.region": place.region})
         yield from _given({"hive.metastore.glue.catalogid": options.account})
     else:
         yield "iceberg.catalog.type", "rest"
         yield "iceberg.rest-catalog.uri", of.uri
         yield from _given({"iceberg.rest-catalog.warehouse": of.warehouse})
-        yield from _login(place, of)
+        yield from _login(of)
         if of.gives_keys:
             yield "iceberg.rest-catalog.vended-credentials-enabled", "true"
     if place.in_bucket:
@@ -61,27 +58,20 @@ def _properties(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:
             yield "s3.path-style-access", "true"
 
 
-def _login(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:
-    options: Any = place.catalog.options
+def _login(of: Endpoint) -> Iterator[tuple[str, str]]:
     login = "iceberg.rest-catalog.oauth2"
-    if of.served:
-        credential = f"{of.client_id}:${{ENV:SLUICE_SERVE_SECRET}}"
-    elif options.oauth:
-        credential = f"{_looked_up(options.oauth.client_id)}:{_looked_up(options.oauth.client_secret)}"
-    elif options.token:
+    if of.client or of.token:
         yield "iceberg.rest-catalog.security", "OAUTH2"
-        yield f"{login}.token", _looked_up(options.token)
-        return
-    else:
-        return
-    yield "iceberg.rest-catalog.security", "OAUTH2"
-    yield f"{login}.credential", credential
-    yield f"{login}.server-uri", of.token_uri
-    yield from _given({f"{login}.scope": of.scope})
+    if of.token:
+        yield f"{login}.token", _looked_up(of.token)
+    elif of.client:
+        yield f"{login}.credential", ":".join(map(_looked_up, of.client))
+        yield f"{login}.server-uri", of.token_uri
+        yield from _given({f"{login}.scope": of.scope})
 
 
-def _looked_up(value: str | SecretRef) -> str:
-    return f"${{ENV:{variable(value.name)}}}" if isinstance(value, SecretRef) else value
+def _looked_up(value: str | Asked) -> str:
+    return f"${{ENV:{value.variable}}}" if isinstance(value, Asked) else value
 
 
 def _given(values: dict[str, str | None]) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from framework.model import Cluster
 
 READING: tuple[str, ...] = ("READ", "DESCRIBE")
 WRITING: tuple[str, ...] = ("WRITE", "DESCRIBE", "CREATE")  # a topic that is missing is created
-ANYBODY = "User:NAME"  # the administrator knows the name of a login by certificate, or of a key
+ANYBODY = "User:<login>"  # the administrator knows the name of a login by certificate, or of a key
 
 
 def principal(cluster: Cluster) -> str:
@@ -19,10 +19,10 @@ def principal(cluster: Cluster) -> str:
     return f"User:{name}" if isinstance(name, str) else ANYBODY
 
 
-def command(cluster: Cluster, does: str, principal: str, topic: str, operations: Iterable[str]) -> str:
-    """Of Kafka's own tools."""
+def command(cluster: Cluster, does: str, principal: str, name: str, operations: Iterable[str], of: str = "topic") -> str:
+    """Of Kafka's own tools, for a topic or a group of this name."""
     asked = (part for each in operations for part in ("--operation", each.capitalize()))
-    return shlex.join([*tool(cluster), does, "--allow-principal", principal, *asked, "--topic", topic])
+    return shlex.join([*tool(cluster), does, "--allow-principal", principal, *asked, f"--{of}", name])
 
 
 def listing(cluster: Cluster, topic: str) -> str:
