@@ -20,12 +20,12 @@ from botocore.exceptions import ClientError
 from sqlglot.expressions import Command
 
 from framework import components
-from framework.access import described, script
+from framework.access import connect, described, script
 from framework.access.about import About, AboutTopic
 from framework.access.steps import PARTS, Step
 from framework.engine.query import database as database_module
 from framework.errors import SluiceError
-from framework.model import Plan
+from framework.model import Cluster, Login, Plan, SecretRef, Security
 from framework.plan.passes import make
 from framework.reference import access
 from framework.serve import server
@@ -151,7 +151,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned(tmp_path, monkeypatch)
     commands = Commands()
     assert "== In DuckDB: create" in commands.ok("access", "duckdb", "orders")
-    assert commands.ok("access", "duckdb", "orders", "--part", "cleanup").rstrip().endswith("DROP SECRET lake_login;")
+    assert commands.ok("access", "duckdb", "orders", "--part", "cleanup").rstrip().endswith("DROP SECRET sluice_lake_login;")
+    wrong = commands.run("access", "duckdb", "orders", "--describe", str(next(Path("specs").rglob("*.yaml"))))
+    assert wrong.exit_code == 2
+    assert "duckdb takes no --describe: it is for aws-trust" in wrong.output
     told = json.loads(commands.ok("access", "duckdb", "orders", "--json"))
     assert {step["part"] for step in told["steps"]} == {"create", "check", "query"}
     refused = commands.refused("access", "snowflake", "orders")
@@ -284,7 +287,9 @@ ALLOWED = {
 def test_a_policy_allows_what_it_says_and_nothing_else(plan: Plan, use: str, tmp_path: Path) -> None:
     """Moto asks for each action what the user may do; of Glue it knows no single tables."""
     _, steps = steps_of(plan, "aws-policy", "totals")
-    (command,) = [shlex.split(step.run) for step in steps if step.part == "create" and f"sluice-aws-{use}" in step.run]
+    (command,) = [
+        shlex.split(step.run) for step in steps if step.run.startswith(f"aws iam create-policy --policy-name sluice-aws-{use}")
+    ]
     document = json.loads(command[command.index("--policy-document") + 1])
     statements = list(map(for_moto, document["Statement"]))
     with service.running(tmp_path / "aws") as url:
@@ -351,6 +356,26 @@ def test_the_connector_is_told_what_it_is_documented_to_take(plan: Plan) -> None
         assert all(isinstance(value, str) for value in configuration["config"].values())
         told |= set(configuration["config"])
     assert told == set(documented)
+
+
+def test_the_connector_logs_in_to_the_registry() -> None:
+    login = Login("reader", SecretRef("registry_password"))
+    cluster = Cluster(
+        name="main", bootstrap="a:1", security=Security(), registry="https://registry.example.com", registry_auth=login
+    )
+    assert connect.registry(cluster, "/s")["value.converter.basic.auth.user.info"] == (
+        "${file:/s:registry_user}:${file:/s:registry_password}"
+    )
+    assert list(connect.secret_lines(cluster)) == ["registry_user=reader", "registry_password=<secret registry_password>"]
+
+
+def test_tables_that_share_files_share_their_policies(plan: Plan) -> None:
+    """And others have names of their own."""
+    texts = {name: text_of(plan, "aws-policy", name) for name in ("totals", "listed")}
+    assert "arn:aws:glue:eu-central-1:123456789012:database/sales" in texts["totals"]
+    assert "policy-name sluice-keyed-read" in texts["listed"]
+    assert "EXTERNAL VOLUME IF NOT EXISTS sluice_keyed_files" in text_of(plan, "snowflake", "listed")
+    assert "CATALOG IF NOT EXISTS sluice_aws_keyed" in text_of(plan, "databricks", "listed")
 
 
 def test_each_target_has_its_page() -> None:

@@ -59,8 +59,8 @@ def plan(rest_catalog: str, quick_store: str, spark: SparkSession, tmp_path: Pat
     lake = DOCUMENT.format(name="shown_by_access", uri=rest_catalog, store=quick_store)
     plan = planned("127.0.0.1:1", lake, monkeypatch)
     tell(spark, plan)
-    monkeypatch.setenv("CATALOG_CLIENT_ID", catalog.CLIENT)
-    monkeypatch.setenv("CATALOG_CLIENT_SECRET", catalog.SECRET)
+    monkeypatch.setenv("SHOWN_BY_ACCESS_CLIENT_ID", catalog.CLIENT)
+    monkeypatch.setenv("SHOWN_BY_ACCESS_CLIENT_SECRET", catalog.SECRET)
     (pipeline,) = plan.pipelines
     messages = tuple(each for each in pipeline.examples[0].given if isinstance(each, Message))
     next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(messages, 1, 1)), pipeline)

@@ -86,6 +86,7 @@ def test_there_are_specs() -> None:
         "duplicates.md",
         "exports.md",
         "history.md",
+        "totals.md",
         "onward.md",
         "personal-data.md",
         "production.md",

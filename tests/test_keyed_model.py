@@ -139,7 +139,8 @@ def appended(happened: Mapping[Key, list[tuple[Any, str | None]]]) -> list[Row]:
 
 
 NAMES = ("region", "id", "name")
-COLUMNS = {"append": NAMES, "upsert": NAMES, "history": (*NAMES, "valid_from", "valid_to", "is_current")}
+VERSIONS = (*NAMES, "valid_from", "valid_to", "is_current")
+COLUMNS = {"append": NAMES, "upsert": NAMES, "history": VERSIONS, "accumulate": ("symbol", "window_start", "trades")}
 MODELS = {"append": appended, "upsert": upserted, "history": versions}
 
 

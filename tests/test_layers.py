@@ -96,7 +96,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.rows": ("model", "sql.masks", "sql.quote"),
     "engine.rules": ("errors", "home", "model", "sql.quote"),
     "reference": ("access", "errors", "types", "model", "sql", "spec", "plan.rows"),
-    "steps": ("errors", "types", "model", "sql", "plan.rows", "plan.landing", "spec.options", "spec.scalars"),
+    "steps": ("errors", "types", "model", "sql", "plan.rows", "plan.landing", "plan.text", "spec.options", "spec.scalars"),
     "plan": (
         *("components", "errors", "amounts", "spelling", "types", "model", "sql", "spec", "formats", "encoding", "schemas", "registry"),
     ),

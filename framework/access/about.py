@@ -80,7 +80,7 @@ class About:
         """What a reader has to be told of a table that it may not read."""
         table = self.pipeline.table
         if table.format_version == 3:
-            deletes = ", with deletes as deletion vectors" if table.keyed else ""
+            deletes = ", with deletes as deletion vectors" if table.rows_change else ""
             hint = f"write `format_version: 2` under `into` of `{self.pipeline.name}`, and rebuild the table, if yours does not"
             yield Warned(f"the table has Iceberg's format 3{deletes}, which {reader}: {hint}")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from framework.access.about import About, Place, name, places
-from framework.aws_policy import allow, of_bucket, of_key, of_namespace, of_objects
+from framework.access.steps import SHELL, Step, shared
+from framework.aws_policy import allow, of_bucket, of_key, of_namespace, of_objects, policy
 from framework.errors import SluiceError
 from framework.model import Storage
 from framework.spec.storage import Storage as Written
@@ -22,7 +24,7 @@ USES: Mapping[Use, str] = {
 READERS, CATALOG = "readers", "catalog"  # roles: of those who may only read, and of a catalog that gives keys to others
 _READ_GLUE = ("GetDatabase", "GetDatabases", "GetTable", "GetTables", "GetPartitions")
 _WRITE_GLUE = ("CreateDatabase", "CreateTable", "UpdateTable")
-_READ_FILES = ("s3:GetObject",)
+_READ_FILES = ("s3:GetObject", "s3:GetObjectVersion")
 _MULTIPART = ("s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
 _WRITE_FILES = ("s3:PutObject", "s3:DeleteObject", *_MULTIPART)
 _ATHENA = ("StartQueryExecution", "StopQueryExecution", "GetQueryExecution", "GetQueryResults", "GetWorkGroup", "GetDataCatalog")
@@ -44,6 +46,28 @@ def role(about: About, part: str) -> str:
     return f"arn:aws:iam::{account(about)}:role/{called(about, part)}"
 
 
+def trusted(about: About, part: str, use: Use, *others: tuple[str, str]) -> Iterator[Step]:
+    """A role that these others may assume, each by its external id, with a policy of `aws-policy`."""
+    role, policies = called(about, part), about.command("aws-policy")
+    document = shlex.quote(policy(*(_trusts(who, external_id) for who, external_id in others), indent=2))
+    yield shared(
+        SHELL, "A role of AWS, which only those may assume who say the external id. Snowflake tags its sessions.",
+        f"aws iam create-role --role-name {role} --assume-role-policy-document {document}", f"aws iam delete-role --role-name {role}",
+    )  # fmt: skip
+    to = attached(about, role, use)
+    yield shared(
+        SHELL, f"What it may do: {called(about, use)}, which `{policies}` creates: {USES[use]}.",
+        f"aws iam attach-role-policy {to}", f"aws iam detach-role-policy {to}",
+    )  # fmt: skip
+
+
+def _trusts(who: str, external_id: str) -> dict[str, object]:
+    return {
+        "Effect": "Allow", "Principal": {"AWS": who}, "Action": ["sts:AssumeRole", "sts:TagSession"],
+        "Condition": {"StringEquals": {"sts:ExternalId": external_id}},
+    }  # fmt: skip
+
+
 def attached(about: About, to: str, use: Use) -> str:
     """What says to the command line of AWS which policy is attached to which role."""
     return f"--role-name {to} --policy-arn {policy_arn(called(about, use))}"
@@ -55,7 +79,10 @@ def policy_arn(policy: str) -> str:
 
 
 def in_glue(about: About) -> Place | None:
-    return next((place for place in about.places if place.catalog.type == "glue"), None)
+    """Where the table, or another one whose files are in the same warehouse, is in Glue."""
+    (own, *_) = about.places
+    others = (place for pipeline in about.plan.pipelines for place in places(pipeline) if place.keeper.name == own.keeper.name)
+    return next((place for place in (*about.places, *others) if place.catalog.type == "glue"), None)
 
 
 @dataclass(frozen=True)

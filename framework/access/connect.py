@@ -27,6 +27,16 @@ def logins(cluster: Cluster, secrets: str) -> Mapping[str, str]:
     return {f"{client}.override.{key}": value for client in _CLIENTS for key, value in settings.items()}
 
 
+def registry(cluster: Cluster, secrets: str) -> Mapping[str, str]:
+    """The settings of a converter that asks the registry."""
+    settings = {"value.converter.schema.registry.url": cluster.registry or ""}
+    if cluster.registry_auth:
+        settings["value.converter.basic.auth.credentials.source"] = "USER_INFO"
+        user, password = in_file(secrets, "registry_user"), in_file(secrets, "registry_password")
+        settings["value.converter.basic.auth.user.info"] = f"{user}:{password}"
+    return settings
+
+
 def in_file(file: str, name: str) -> str:
     """How a connector's configuration names a value in a file."""
     return f"${{file:{file}:{name}}}"
@@ -39,6 +49,9 @@ def secret_lines(cluster: Cluster) -> Iterator[str]:
         yield f"kafka_user={asked(user)}"
     if password is not None:
         yield f"kafka_password={asked(password)}"
+    if cluster.registry_auth:
+        yield f"registry_user={asked(cluster.registry_auth.username)}"
+        yield f"registry_password={asked(cluster.registry_auth.password)}"
 
 
 def rights(cluster: Cluster, connector: str, topic: str, dead: str) -> Iterator[Step]:

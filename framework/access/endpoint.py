@@ -3,21 +3,21 @@ Sluice's own login, which may write."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from framework.access.about import About, Place
 from framework.access.asked import Asked, Value, asked
-from framework.access.steps import SHELL, Step, Warned, create
+from framework.access.steps import Step, System, Warned, create
 from framework.model import Storage
 from framework.spec.storage import Storage as Written
 
 SERVED = "http://127.0.0.1:18183"
 POLARIS = "PRINCIPAL_ROLE:"  # how the scopes of Polaris and Open Catalog begin
 _SERVE_SECRET = Asked("secret of sluice serve", "SLUICE_SERVE_SECRET")
-_READER = (Asked("client id of the reader", "CATALOG_CLIENT_ID"), Asked("client secret of the reader", "CATALOG_CLIENT_SECRET"))
-_TOKEN = Asked("token of the reader", "CATALOG_TOKEN")
+_OTHER_SHELL = System("In a shell of its own", "sh")  # as what runs there ends with Ctrl-C
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +47,18 @@ def endpoint(place: Place) -> Endpoint:
     scope = oauth.scope if oauth else None
     login = (options.storage or Written()).planned()
     return Endpoint(
-        uri=uri, warehouse=options.warehouse, client=_READER if oauth else None, token=_TOKEN if options.token else None,
+        uri=uri, warehouse=options.warehouse,
+        client=(_of_reader(place, "client id"), _of_reader(place, "client secret")) if oauth else None,
+        token=_of_reader(place, "token") if options.token else None,
         token_uri=(oauth and oauth.token_uri) or f"{uri}/v1/oauth/tokens",
         scope=f"{POLARIS}ALL" if scope and scope.startswith(POLARIS) else scope,
         headers={name: asked(value) for name, value in options.headers.items()}, storage=storage,
         gives_keys=not (login.access_key or login.role or login.profile), served=False,
     )  # fmt: skip
+
+
+def _of_reader(place: Place, what: str) -> Asked:
+    return Asked(f"{what} of the reader", f"{place.catalog.name}_{what}".upper().replace(" ", "_"))
 
 
 def properties(of: Endpoint) -> Mapping[str, Value | None]:
@@ -78,7 +84,8 @@ def serving(about: About, place: Place, of: Endpoint) -> Iterator[Step | Warned]
         "listens on this machine alone, so readers elsewhere need a proxy with TLS in front of it"
     )
     why = "Let readers find the tables, with a secret that you think of; Ctrl-C ends it."
-    yield create(SHELL, why, f"SLUICE_SERVE_SECRET='{_SERVE_SECRET}' sluice serve {catalog.name}")
+    served = shlex.join(["sluice", "serve", catalog.name, *about.flags])
+    yield create(_OTHER_SHELL, why, f"SLUICE_SERVE_SECRET='{_SERVE_SECRET}' {served}")
 
 
 def without_headers(reader: str, place: Place, of: Endpoint) -> Iterator[Warned]:

@@ -53,7 +53,10 @@ def places(database: str, schema: str) -> Iterator[Step]:
 
 def user(name: str, why_role: str, why: str, options: str = "") -> Iterator[Step]:
     """A role, and a user of the same name who has the public key."""
-    yield _object("ROLE", name, why_role)
+    yield shared(
+        SNOWFLAKE, f"{why_role} Administrators have it, too: else nobody could drop what it owns.",
+        f"CREATE ROLE IF NOT EXISTS {name};\nGRANT ROLE {name} TO ROLE SYSADMIN;", f"DROP ROLE IF EXISTS {name};",
+    )  # fmt: skip
     yield shared(
         SNOWFLAKE, f"{why} with the public key: what {name}.pub has between its first and its last line.",
         f"CREATE USER IF NOT EXISTS {name} TYPE = SERVICE DEFAULT_ROLE = {name} {options}RSA_PUBLIC_KEY = '<content of {name}.pub>';",

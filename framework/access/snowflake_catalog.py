@@ -15,7 +15,7 @@ REFRESH = 60  # seconds
 
 def volume(place: Place) -> str | None:
     """Its name; none where the catalog gives keys to each reader."""
-    return None if place.catalog.type == "rest" and endpoint(place).gives_keys else name("sluice", place.catalog.name, "files")
+    return None if place.catalog.type == "rest" and endpoint(place).gives_keys else name("sluice", place.keeper.name, "files")
 
 
 def integration(place: Place) -> str:
@@ -38,10 +38,9 @@ def steps(about: About, place: Place) -> Iterator[Step]:
     if files:
         why = "Whether Snowflake can read the files: go on when it says so. To write is not allowed, and not needed."
         yield create(SNOWFLAKE, why, f"SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME({quoted_text(files)});")
-    yield create(
-        SNOWFLAKE, "Whether it reaches the catalog: go on when it says so.",
-        f"SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION({quoted_text(catalog)});",
-    )  # fmt: skip
+    if place.catalog.type == "rest":
+        verify = f"SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION({quoted_text(catalog)});"
+        yield create(SNOWFLAKE, "Whether it reaches the catalog: go on when it says so.", verify)
 
 
 def checks(place: Place) -> Iterator[Step]:
@@ -57,7 +56,7 @@ def _trusted(about: About, describe: list[str]) -> Step:
     asked = quoted_text("; ".join(describe))
     return shared(
         SHELL, "Whom AWS has to trust: the last two commands print the policy and the role. Run of them what is for readers.",
-        f"snow sql --format csv --query {asked} > {file}\n{policies}\n{trust}",
+        f"snow sql --role ACCOUNTADMIN --format csv --query {asked} > {file}\n{policies}\n{trust}",
         f"{trust} --part cleanup\n{policies} --part cleanup\nrm {file}",
     )  # fmt: skip
 

@@ -38,6 +38,7 @@ class Step:
     run: str
     undo: str = ""
     kept: Kept = ""
+    back: str = ""  # what `undo` does, in words
 
     @property
     def commented(self) -> Step:
@@ -45,7 +46,7 @@ class Step:
 
     @property
     def taken_back(self) -> Step:
-        why = f"Takes back: {self.why.split('. ')[0].rstrip('.')}."
+        why = self.back or f"Takes back: {self.why.split('. ')[0].rstrip('.')}."
         only = "Only if nothing else needs it. " if self.kept == "shared" else ""
         back = Step(part="cleanup", in_=self.in_, why=f"{only}{why}", run=self.undo)
         return back.commented if self.kept else back
@@ -66,8 +67,8 @@ def shared(in_: System, why: str, run: str, undo: str) -> Step:
     return Step(part="create", in_=in_, why=why, run=run, undo=undo, kept="shared")
 
 
-def optional(in_: System, why: str, run: str, undo: str = "") -> Step:
-    return Step(part="create", in_=in_, why=why, run=run, undo=undo, kept="optional")
+def optional(in_: System, why: str, run: str, undo: str, back: str) -> Step:
+    return Step(part="create", in_=in_, why=why, run=run, undo=undo, kept="optional", back=f"Only if it was done: {back}.")
 
 
 def check(in_: System, why: str, run: str) -> Step:

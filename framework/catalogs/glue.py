@@ -191,9 +191,10 @@ class Glue(Catalog):
         answers = {_action(what): self._denied(what, of) for what, of in asked.items()}
         denied = {action: says for action, says in answers.items() if says}
         if denied:
+            named = (f"{each} (not for `run`, but for `drop` and `rebuild`)" if "Delete" in each else each for each in denied)
             on = aws_policy.of_namespace(self.storage.region, self.options.account, namespace)
             raise Refused(
-                f"{', '.join(denied)}: Glue refused it ({', '.join(set(denied.values()))})",
+                f"{', '.join(named)}: Glue refused it ({', '.join(set(denied.values()))})",
                 aws_policy.hint([aws_policy.allow(_RIGHTS, *on)]),
             )
 

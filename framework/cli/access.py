@@ -35,8 +35,8 @@ def command(
     a secret there is its name. Nothing is run, and nothing is asked of the other system.
 
     --part cleanup takes back what the script creates, the last first; what other tables may use stands there as a comment, as
-    does in the script what only some want. --describe fills in names that only the other system knows:
-    of Snowflake the output of DESC EXTERNAL VOLUME and DESC CATALOG INTEGRATION.
+    does in the script what only some want. --describe is for aws-trust, and fills in names that only the other system knows: it is
+    what `sluice access snowflake` says how to save.
 
     Example: sluice access duckdb flagged_stock_trades
     """
@@ -45,6 +45,9 @@ def command(
 
     plan, flags = _specs.plan(specs, environment), _specs.flags(specs, environment)
     file = script.targets()[target]
+    if describe and not hasattr(file, "DESCRIBED"):
+        takes = ", ".join(each for each, module in script.targets().items() if hasattr(module, "DESCRIBED"))
+        raise click.UsageError(f"{target} takes no --describe: it is for {takes}")
     if file.OF == "topic":
         about: About | AboutTopic = AboutTopic(plan, _topics.topic(plan, name))
     else:

@@ -48,7 +48,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
         draft.problems.append(Problem(written.place(), "not-in-this-version", message, hint))
         return None
     says = ["over the table's own files"]
-    if pipeline.table.keyed:
+    if pipeline.table.rows_change:
         says.append("as it was last compacted")
     return Follower(type="delta", name="log", where=written.place(), says=tuple(says), options=None, by_files=True)
 

@@ -136,7 +136,7 @@ def _schema(written: Options, pipeline: Pipeline, name: str, cluster: Cluster, d
         return None
     format_ = formats.find("value", written.value)
     assert isinstance(format_, formats.BySchema)
-    fields = [Field(column.name, column.type) for column in pipeline.table.columns]
+    fields = [Field(column.name, column.type) for column in pipeline.table.shown]
     try:
         return formats.schema_of(format_, f"row_{re.sub('[^A-Za-z0-9]', '_', name)}", fields)
     except Unsupported as error:
@@ -146,12 +146,12 @@ def _schema(written: Options, pipeline: Pipeline, name: str, cluster: Cluster, d
 
 
 def _keys(written: Options, pipeline: Pipeline, rows: Rows) -> tuple[Column, ...]:
-    keyed = pipeline.table.keyed
+    keys = pipeline.table.keys
     by_name = {column.name: column for column in pipeline.table.columns}
     if written.key is None:
-        return tuple(by_name[name] for name in keyed.keys) if keyed else ()
-    if keyed and keyed.keys != (written.key,):
-        message = f"the table has one row per {', '.join(keyed.keys)}, and messages by `{written.key}` could not be told apart"
+        return tuple(by_name[name] for name in keys)
+    if keys and keys != (written.key,):
+        message = f"the table has one row per {', '.join(keys)}, and messages by `{written.key}` could not be told apart"
         rows.problems.append(Problem(written.place("key"), "other-key", message, "remove `key`: the table's keys are the key"))
         return ()
     column = rows.column(written.key, written.place("key"))

@@ -8,6 +8,7 @@ from graphlib import TopologicalSorter
 from typing import Any, Literal
 
 from framework.errors import Problem, Where
+from framework.model.accumulated import WINDOW_START
 from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example
 from framework.model.follower import Follower
@@ -146,7 +147,8 @@ class Pipeline:
         texts: list[str | None] = [sql for step in self.steps for _, sql in step.assign]
         texts += [each for step in self.steps for each in (step.keep, *(fault.when for fault in step.faults))]
         texts += [each.holds for each in self.expectations]
-        named = self.table.keyed.order if self.table.keyed else ()
+        of = self.table.keyed or self.table.accumulated
+        named = of.order if of else ()
         return EVENT_TIME in named or any(columns_read(sql, (EVENT_TIME,)) for sql in texts if sql)
 
     @property
@@ -159,6 +161,8 @@ class Pipeline:
         """The table's column with a row's time: the event time of the first topics, else Kafka's timestamp; None where the table keeps
         neither."""
         timestamps = [column.name for column in self.table.columns if column.type == TIMESTAMP]
+        if self.table.accumulated:
+            return next((name for name in timestamps if name == WINDOW_START), None)
         first = self.source.event_time if self.source else self.topic.event_time
         return next((name for name in (first, EVENT_TIME, KAFKA_COLUMNS[-1].name) if name in timestamps), None)
 

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal
 
 from framework.errors import Where
+from framework.model.accumulated import MEASURES, Accumulated
 from framework.model.column_sql import ColumnSql
 from framework.model.side_table import BAD_ROW_COLUMNS, SideTable
 from framework.model.topic import Column, SecretStore
@@ -126,6 +127,7 @@ class Table:
     doc: str = ""
     masked: tuple[tuple[str, ...], ...] = ()  # paths of columns and fields of which there are no statistics
     keyed: Keyed | None = None
+    accumulated: Accumulated | None = None
     step_states: tuple[State, ...] = ()  # of steps that remember rows
     adopt: bool = field(default=False, repr=False)  # whether a table that is there is taken over
     schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # does not decide which rows are written
@@ -136,8 +138,26 @@ class Table:
         return f"{self.namespace}.{self.name}"
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that identify a row, if any do."""
+        of = self.keyed or self.accumulated
+        return of.keys if of else ()
+
+    @property
+    def rows_change(self) -> bool:
+        """Whether a batch changes rows that are there."""
+        return self.keyed is not None or self.accumulated is not None
+
+    @property
+    def shown(self) -> tuple[Column, ...]:
+        """The columns that are for readers."""
+        return tuple(column for column in self.columns if column.name != MEASURES)
+
+    @property
     def sent(self) -> tuple[Column, ...]:
         """The columns that are computed from a message."""
+        if self.accumulated:
+            return self.accumulated.rows
         version_columns = VERSION if self.keyed and self.keyed.versions else ()
         return tuple(column for column in self.columns if column.name not in version_columns)
 
@@ -148,7 +168,8 @@ class Table:
     @property
     def words(self) -> str:
         """A description of keys and states. A table keeps its rows as long as this text stays the same. Empty without keys and states."""
-        return "; ".join((*((self.keyed.words,) if self.keyed else ()), *(state.says for state in self.step_states)))
+        of = self.keyed or self.accumulated
+        return "; ".join((*((of.words,) if of else ()), *(state.says for state in self.step_states)))
 
     @property
     def side_tables(self) -> tuple[SideTable, ...]:

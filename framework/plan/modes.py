@@ -34,11 +34,17 @@ class Mode:
     keeps_rows: bool = False  # whether each row that lands stays in the table as it is
     by_key: bool = False  # whether `keys` identify a row
     versions: bool = False  # with `by_key`: whether a key can have several rows
+    groups: bool = False  # whether a row is a total of many, which new rows change
     whole: bool = False  # each run computes all rows from another table
     problems: Callable[[kinds.Into, str, tuple[Topic, ...], Rows], Iterable[Problem]] = no_problems  # for a mode with `by_key`
     columns: Callable[[Keyed, Iterable[Column]], Iterable[Column]] = no_columns  # added after the steps' columns
     # The numbers of changed rows: names in `Changed`, and their names in Iceberg's summary of a MERGE.
     changes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rows_change(self) -> bool:
+        """Whether rows of the table are also changed and deleted."""
+        return self.by_key or self.groups or self.whole
 
 
 def mode(name: str) -> Mode:

@@ -22,7 +22,8 @@ from framework.model import (
     TableSource,
     Topic,
 )
-from framework.plan import examples, expectations, followers, keyed, memory, running, table_sources, topics
+from framework.model.accumulated import Accumulated, Groups
+from framework.plan import accumulated, examples, expectations, followers, keyed, memory, running, table_sources, topics
 from framework.plan.draft import Draft, only, unknown
 from framework.plan.landing import Landing
 from framework.plan.modes import mode
@@ -57,9 +58,12 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
         rows, read = replace(rows, quiet=True), tuple(map(topics.without_values, read))
     draft.problems.extend(running.problems(spec, source))
     before = len(draft.problems)
-    steps, last, judges = _steps(spec, rows)
-    by_key = "into" not in spec.gaps and "write" not in spec.into.gaps and mode(spec.into.write).by_key
-    keys, with_keys = keyed.resolve(spec, source, read, steps, last) if by_key else (None, ())
+    steps, last, judges, groups = _steps(spec, rows)
+    write = mode(spec.into.write) if "into" not in spec.gaps and "write" not in spec.into.gaps else None
+    keys, with_keys = keyed.resolve(spec, source, read, steps, last) if write and write.by_key else (None, ())
+    totals = None
+    if write and write.groups and not last.more:
+        totals, steps = accumulated.resolve(spec, groups, read, source, last, steps)
     read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
     judged, expected = expectations.resolve(spec.expect, last, keys)
     source = table_sources.with_old_rows(source, keys, (*steps, *judged)) if source else None
@@ -68,7 +72,7 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
         draft.problems.extend(_without_type(spec, steps, rows))
     if "into" in spec.gaps:
         return None
-    table = _table(draft, spec, last, keys, steps)
+    table = _table(draft, spec, last, keys, steps, totals)
     if table is None or last.more:
         return None  # the known part was checked
     steps = (*steps, *short_names(spec.into, table.partition_by, last))
@@ -147,9 +151,10 @@ def _topics(draft: Draft, from_: kinds.From) -> tuple[Topic, ...]:
     return planned_topics if len(planned_topics) == len(names) else ()
 
 
-def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, dict[int, Any]]:
-    """The steps, the rows after the last step, and by their places the steps' judges of how rows land."""
+def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, dict[int, Any], Groups | None]:
+    """The steps, the rows after the last step, by their places the steps' judges of how rows land, and what a step adds up."""
     steps: list[Step] = []
+    groups = None
     judges: dict[int, Any] = {}
     read = {step.node: step for step in spec.steps}
     node = spec.node.get("steps")
@@ -163,6 +168,7 @@ def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, di
         resolved = _resolved_step(written, rows)
         attempts = tuple((name, sql) for sql, name in rows.attempts.items())
         rows = replace(rows, columns=resolved.columns, more=rows.more or resolved.more, attempts={})
+        groups = resolved.groups or groups
         if resolved.landing:
             judges[len(steps)] = resolved.landing
         steps.append(
@@ -180,7 +186,7 @@ def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, di
                 masks=resolved.masks,
             )
         )
-    return tuple(steps), rows, judges
+    return tuple(steps), rows, judges, groups
 
 
 def _after(step: Node, rows: Rows) -> Rows:
@@ -238,7 +244,9 @@ def _masked(steps: tuple[Step, ...], columns: Iterable[Column]) -> tuple[tuple[s
     return tuple(dict.fromkeys(path for step in steps if step.masks for path in step.masks.paths if path[0] in names))
 
 
-def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...]) -> Table | None:
+def _table(
+    draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...], totals: Accumulated | None
+) -> Table | None:
     into = spec.into
     catalog = (
         draft.catalogs.get(into.catalog)
@@ -248,13 +256,7 @@ def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, s
     if into.catalog and ("catalog", into.catalog) not in draft.written.names:
         unknown(draft, "catalog", into.catalog, into.place("catalog"), draft.catalogs)
     catalog = catalog or Catalog("", "")  # the missing catalog was reported
-    columns = (
-        keyed.columns(keys, mode(into.write), rows)
-        if keys
-        else (*rows.columns, *rows.kafka)
-        if into.kafka_columns
-        else rows.columns
-    )
+    columns = _columns(into, rows, keys, totals)
     draft.problems.extend(stored_name_problems(columns, into.place("table")))
     rows = replace(rows, columns=columns)
     partitions, order = partition_fields(into, rows), sort_columns(into, rows)
@@ -262,7 +264,7 @@ def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, s
         return None
     namespace, name = into.table.split(".")
     step = next((each for each in steps if each.memory), None)
-    if into.adopt and (step or keys or mode(into.write).whole):
+    if into.adopt and (step or mode(into.write).rows_change):
         what = f"`{step.name}` remembers rows" if step else f"`write: {into.write}` decides by what Sluice knows of each row"
         message = f"`adopt` keeps the rows that are there, of which Sluice knows nothing, and {what}"
         hint = "use `write: append` without such a step, or load the older rows from a topic"
@@ -271,7 +273,7 @@ def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, s
     return Table(
         catalog=catalog, namespace=namespace, name=name, columns=columns, write=into.write,
         partition_by=partitions, sort_by=order,
-        format_version=into.format_version, doc=spec.doc or "", masked=_masked(steps, columns), keyed=keys,
+        format_version=into.format_version, doc=spec.doc or "", masked=_masked(steps, columns), keyed=keys, accumulated=totals,
         step_states=memory.states(steps, columns, draft.problems), adopt=into.adopt,
         schema_changes=SchemaChanges(
             add=into.schema_changes.add,
@@ -282,3 +284,12 @@ def _table(draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, s
         ),
         places={option: into.place(option) for option in options},
     )  # fmt: skip
+
+
+def _columns(into: kinds.Into, rows: Rows, keys: Keyed | None, totals: Accumulated | None) -> tuple[Column, ...]:
+    """Those of the table."""
+    if totals:
+        return accumulated.columns(totals)
+    if keys:
+        return keyed.columns(keys, mode(into.write), rows)
+    return (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns

@@ -9,6 +9,7 @@ from typing import Any
 
 from framework.errors import Problem, Where
 from framework.model import EVENT_TIME, FROM_COLUMNS, KAFKA_COLUMNS, Column, ColumnSql, Each, Fault, Masks, Memory
+from framework.model.accumulated import Groups
 from framework.spec.node import NOWHERE, Node
 from framework.spelling import did_you_mean
 from framework.sql.expressions import Checked, ExpressionError, attempt, check
@@ -29,6 +30,7 @@ class Resolved:
     more: bool = False  # there may be other columns, because a problem that was reported hides them
     memory: Memory | None = None
     masks: Masks | None = None
+    groups: Groups | None = None  # of a step that adds rows up
     landing: Callable[[Any], Iterable[Problem]] | None = None  # takes a `Landing`, and finds what does not go with the step
 
 

@@ -40,20 +40,19 @@ def resolve(into: kinds.Into, pipeline: Pipeline) -> TableSource:
     """The table of this pipeline as another one reads it."""
     table = pipeline.table
     kafka = tuple(column for column in table.columns if column in pipeline.kafka_columns and column.name.startswith("_kafka_"))
-    columns = tuple(column for column in table.columns if column not in kafka and column.name not in _OWN)
+    columns = tuple(column for column in table.shown if column not in kafka and column.name not in _OWN)
     written = mode(table.write)
     return TableSource(
         pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=kafka,
         reads=_reads(into, rows_change(pipeline)), rows_change=rows_change(pipeline),
-        by_value=written.whole or table.format_version < 3, keys=table.keyed.keys if table.keyed else (),
+        by_value=written.whole or table.format_version < 3, keys=table.keys,
         event_time=pipeline.event_time,
     )  # fmt: skip
 
 
 def rows_change(pipeline: Pipeline) -> bool:
     """Whether rows of its table are also changed and deleted."""
-    write = mode(pipeline.table.write)
-    return write.by_key or write.whole
+    return mode(pipeline.table.write).rows_change
 
 
 def _reads(into: kinds.Into, changes: bool) -> Literal["all", "added", "changes", "commits"]:
@@ -78,6 +77,10 @@ def problems(spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Problem]:
             yield Problem(
                 into.key_place("deletes"), "unused-key", f"`deletes` has no effect: no row of {name} is deleted", "remove it"
             )
+    elif write.groups:
+        message = f"rows of {name} are also changed and deleted, and totals of such rows are not in this version of Sluice"
+        hint = f"add up what {name} is made of, or a table with `write: append`"
+        yield Problem(into.place("write"), "not-in-this-version", message, hint)
     elif not write.by_key and into.deletes != "ignore":
         message = f"`write: {into.write}` only adds rows, and rows of {name} are also changed and deleted"
         hint = "`write: upsert` with `keys` follows them; with `deletes: ignore` each new state of a row becomes a row"

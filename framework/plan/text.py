@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from framework.model import Column, Expectation, Keyed, Maintain, Pipeline, Plan, Registered, Run, Step, Topic
+from framework.model.accumulated import Accumulated
 
 _WIDTH = 118  # of a line, without its indent
 
@@ -48,6 +49,8 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     yield from (f"          {line}" for line in _columns(table.columns))
     if table.keyed:
         yield from (f"        {line}" for line in _by_key(table.keyed))
+    if table.accumulated:
+        yield f"        {_totals(table.accumulated)}"
     if table.partition_by:
         yield f"        partitioned by {', '.join(map(str, table.partition_by))}"
     if table.sort_by:
@@ -68,6 +71,13 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     if pipeline.fresh_within:
         warn = f", warns after {duration(pipeline.warn_after)}" if pipeline.warn_after else ""
         yield f"  fresh within {duration(pipeline.fresh_within)}{warn}"
+
+
+def _totals(totals: Accumulated) -> str:
+    one = f"one row per {', '.join(totals.keys)}" if totals.keys else "one row"
+    late = totals.window.late_after if totals.window else None
+    closes = f"; a window closes {duration(late)} before the newest row" if late else ""
+    return f"{one}, to which each batch adds{closes}"
 
 
 def _when(run: Run) -> str:
@@ -114,7 +124,7 @@ def _starts(topics: tuple[Topic, ...]) -> str:
 def _gives(step: Step, before: tuple[Column, ...]) -> Iterator[str]:
     """The columns that a step adds or gives another type, unless the step's own lines name them."""
     earlier = {(column.name, column.type) for column in before}
-    new = (column for column in step.columns if (column.name, column.type) not in earlier)
+    new = (each for each in step.columns if (each.name, each.type) not in earlier and not each.name.startswith("_sluice_"))
     new_columns = ", ".join(
         f"{column.name} {column.type}" for column in new if f"{column.name} as {column.type}" not in step.says
     )

@@ -31,8 +31,9 @@ def spec(example: str, name: str) -> str:
     if "given" in parts:
         test = "".join(parts.pop(key) for key in ROWS if key in parts)
         parts["tests"] = f"tests:\n  - name: {name}\n{textwrap.indent(test, '    ')}"
+    into = parts.pop("into", "into: {}").strip().removeprefix("into: {").removesuffix("}")
     head = f"topic: {name}\nvalue: json\n{columns}---\npipeline: {name}\nfrom: {{topic: {name}}}\n"
-    return f"{head}{''.join(parts.values())}into: {{table: examples.{name}}}\n"
+    return f"{head}{''.join(parts.values())}into: {{table: examples.{name}{into and f', {into}'}}}\n"
 
 
 def rendered(example: str, key: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.tokens import Token
 
-ONE_ROW = "rows are taken one by one; the step `aggregate` is not in this version"
+ONE_ROW = "rows are taken one by one; the step `aggregate` adds them up, and `write: accumulate` keeps the totals"
 ITEMS = "the step `explode` makes one row from each item"
 SUBQUERY = ("sql-subquery", "an expression has no subquery", "a row sees no other table: the step `join` is not in this version")
 

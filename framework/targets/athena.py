@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from framework.access.about import About
@@ -23,7 +24,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield Warned("Athena is paid by the bytes that a query reads: select the columns that you need, and name partitions")
     yield check(
         SHELL, "Whether Glue has the table.",
-        f"aws glue get-table --region {region} --database-name {place.namespace} --name {place.table}",
+        shlex.join(["aws", "glue", "get-table", "--region", region, "--database-name", place.namespace, "--name", place.table]),
     )  # fmt: skip
     named = f"{quoted(place.namespace)}.{quoted(place.table)}"
     yield query(ATHENA, "Rows.", f"SELECT * FROM {named} LIMIT 10;")

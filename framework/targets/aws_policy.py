@@ -12,12 +12,16 @@ from framework.access.steps import SHELL, Step, System, Warned, check, optional,
 from framework.aws_policy import of_bucket, of_objects, policy
 
 OF = "table"
+KEY = System("In the policy of the key", "json")
 BUCKET = System("In the bucket's policy", "json")
 
 
 def steps(about: About) -> Iterator[Step | Warned]:
     where = aws.files(about)
     yield Warned("each policy is for one role or user: attach the one that fits, not all")
+    yield Warned(
+        "a policy that is there stays as it is: for a new namespace give `aws iam create-policy-version --set-as-default` the document"
+    )
     if not where.told:
         catalog = about.pipeline.table.catalog.name
         yield Warned(
@@ -42,7 +46,7 @@ def _attached(about: About) -> Iterator[Step]:
         to = aws.attached(about, "'<role>'", use)
         yield optional(
             SHELL, f"To a role for {use}; for a user it is `attach-user-policy --user-name`.",
-            f"aws iam attach-role-policy {to}", f"aws iam detach-role-policy {to}",
+            f"aws iam attach-role-policy {to}", f"aws iam detach-role-policy {to}", f"take the policy for {use} from its role",
         )  # fmt: skip
 
 
@@ -53,11 +57,20 @@ def _others(where: aws.Files) -> Iterator[Step]:
     }  # fmt: skip
     yield optional(
         BUCKET, "Only if readers are in another account: add this statement; their own policy is needed as well.",
-        json.dumps(statement, indent=2), "Remove the statement SluiceReaders.",
+        json.dumps(statement, indent=2), "Remove the statement SluiceReaders.", "readers of another account",
     )  # fmt: skip
     region = where.storage.region or "<region>"
+    if where.storage.kms_key:
+        key = {
+            "Sid": "SluiceReaders", "Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::<account of the readers>:root"},
+            "Action": ["kms:Decrypt"], "Resource": ["*"],
+        }  # fmt: skip
+        yield optional(
+            KEY, "Only if readers are in another account: the key's own policy has to let them in, too.", json.dumps(key, indent=2),
+            "Remove the statement SluiceReaders.", "readers of another account",
+        )  # fmt: skip
     yield optional(
         SHELL, "Only if the machine is in a network of AWS without a way out: a door to S3; Glue and KMS need others, which cost.",
-        f"aws ec2 create-vpc-endpoint --vpc-id '<network>' --service-name com.amazonaws.{region}.s3 --route-table-ids '<route table>'",
-        "aws ec2 delete-vpc-endpoints --vpc-endpoint-ids '<endpoint>'",
+        f"aws ec2 create-vpc-endpoint --vpc-id '<network>' --service-name 'com.amazonaws.{region}.s3' --route-table-ids '<route table>'",
+        "aws ec2 delete-vpc-endpoints --vpc-endpoint-ids '<endpoint>'", "the door to S3",
     )  # fmt: skip

@@ -29,16 +29,19 @@ def steps(about: About) -> Iterator[Step | Warned]:
         "a Delta log is not used: `also: delta` writes one beside tables in a folder, not in a bucket. Unity Catalog as a catalog to "
         "publish in is not built: it takes no table of another catalog"
     )
-    own = name("sluice", place.catalog.name)
+    own = name("sluice", *dict.fromkeys((place.catalog.name, place.keeper.name)))
     yield from _login(about, own)
     yield from _catalog(place, where.warehouse, own, aws.account(about))
-    schema = identifier(own, place.namespace)
-    yield create(
-        DATABRICKS, "Who may read its tables.",
-        f"GRANT USE CATALOG ON CATALOG {own} TO `<readers>`;\nGRANT USE SCHEMA, SELECT ON SCHEMA {schema} TO `<readers>`;",
-        f"REVOKE USE SCHEMA, SELECT ON SCHEMA {schema} FROM `<readers>`;",
+    schema, table = identifier(own, place.namespace), identifier(own, *place.identifier.split("."))
+    yield shared(
+        DATABRICKS, "Who may find tables.",
+        f"GRANT USE CATALOG ON CATALOG {own} TO `<readers>`;\nGRANT USE SCHEMA ON SCHEMA {schema} TO `<readers>`;",
+        f"REVOKE USE SCHEMA ON SCHEMA {schema} FROM `<readers>`;\nREVOKE USE CATALOG ON CATALOG {own} FROM `<readers>`;",
     )  # fmt: skip
-    table = identifier(own, *place.identifier.split("."))
+    yield create(
+        DATABRICKS, "Who may read this one; its bad rows are a table of their own beside it.",
+        f"GRANT SELECT ON TABLE {table} TO `<readers>`;", f"REVOKE SELECT ON TABLE {table} FROM `<readers>`;",
+    )  # fmt: skip
     yield check(DATABRICKS, "The table and its columns.", f"DESCRIBE EXTENDED {table};")
     yield query(DATABRICKS, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
 
@@ -86,9 +89,8 @@ def _login(about: About, own: str) -> Iterator[Step]:
 def _catalog(place: Place, warehouse: str, own: str, account: str) -> Iterator[Step]:
     url = quoted_text(warehouse)
     yield shared(
-        DATABRICKS, "Where the files are.",
-        f"CREATE EXTERNAL LOCATION IF NOT EXISTS {own} URL {url} WITH (STORAGE CREDENTIAL {own}_storage);",
-        f"DROP EXTERNAL LOCATION IF EXISTS {own};",
+        SHELL, "Where the files are.", f"databricks external-locations create {own} {shlex.quote(warehouse)} {own}_storage --read-only",
+        f"databricks external-locations delete {own}",
     )  # fmt: skip
     yield shared(
         DATABRICKS, "Glue.",

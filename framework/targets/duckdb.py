@@ -19,7 +19,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield from serving(about, place, of)
     yield from about.format_3("a DuckDB older than 1.5 does not read")
     yield from without_headers("DuckDB", place, of)
-    lake = name(place.catalog.name)
+    lake = name("sluice", place.catalog.name)
     yield create(DUCKDB, "Extensions, once per session.", "INSTALL httpfs; INSTALL avro; INSTALL iceberg; LOAD iceberg;")
     yield create(
         DUCKDB,

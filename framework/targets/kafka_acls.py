@@ -13,7 +13,8 @@ OF = "table"
 
 def steps(about: About) -> Iterator[Step | Warned]:
     pipeline = about.pipeline
-    yield Warned("each command needs an administrator's login: add `--command-config FILE`")
+    if any(topic.cluster.security.protocol != "PLAINTEXT" for topic in pipeline.topics):
+        yield Warned(f"{acls.ADMIN} holds an administrator's login to Kafka: `security.protocol` and what belongs to it")
     needed = [(topic.cluster, topic.kafka_name, acls.READING, "read") for topic in pipeline.topics]
     needed += [(*each.sends_to, acls.WRITING, "write") for each in pipeline.also if each.sends_to]
     if not needed:

@@ -44,4 +44,4 @@ def _properties(place: Place, of: Endpoint) -> Mapping[str, Value]:
         every |= {"glue.endpoint": options.endpoint, "glue.id": options.account, "glue.region": place.region}
     if place.in_bucket:
         every |= {"s3.endpoint": of.storage.endpoint, "s3.region": of.storage.region}
-    return {key: value for key, value in every.items() if value}
+    return {key: value for key, value in every.items() if value is not None}

@@ -10,6 +10,7 @@ from framework.access.about import About, Place
 from framework.access.endpoint import endpoint, serving, without_headers
 from framework.access.snowflake import READER, WAREHOUSE, called, identifier
 from framework.access.steps import SNOWFLAKE, Step, Warned, check, create, optional, query
+from framework.errors import SluiceError
 from framework.hosts import url_is_loopback
 from framework.sql.standard import quoted_text
 from framework.types import STRING
@@ -30,7 +31,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
         SNOWFLAKE, "Snowflake's own table, if that is wanted: a copy of the rows that are there now, which costs its storage.",
         f"USE WAREHOUSE {WAREHOUSE};\nCREATE TABLE IF NOT EXISTS {_copy(named)} AS SELECT * FROM {named};\n"
         f"GRANT SELECT ON TABLE {_copy(named)} TO ROLE {READER};",
-        f"DROP TABLE IF EXISTS {_copy(named)};",
+        f"DROP TABLE IF EXISTS {_copy(named)};", "the copy",
     )  # fmt: skip
     yield from snowflake_catalog.checks(place)
     status = f"SELECT SYSTEM$AUTO_REFRESH_STATUS({quoted_text(named)});"
@@ -48,8 +49,13 @@ def _warnings(about: About, place: Place) -> Iterator[Step | Warned]:
             yield Warned(f"Snowflake cannot reach {options.uri}, which is this machine: {hint}")
         yield from serving(about, place, of)
         yield from without_headers("Snowflake", place, of)
-        if not of.client:
-            yield Warned("Snowflake logs in to a catalog by OAuth2 or with a token that does not end: this one has a token")
+        if not of.client and not of.token:
+            message = f"Snowflake logs in to a catalog by OAuth2 or with a token, and `{place.catalog.name}` has neither"
+            raise SluiceError(
+                "not-reachable", message, "give the catalog `oauth` or `token`, or list the table in one that has it"
+            )
+        if of.token:
+            yield Warned("the token must not end, or Snowflake loses the table: OAuth2 is better")
     yield Warned(
         "a warehouse costs while it runs: this one stops after a minute without a query. Refreshing the table costs as well"
     )

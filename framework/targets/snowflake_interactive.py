@@ -22,8 +22,8 @@ def steps(about: About) -> Iterator[Step | Warned]:
     columns = _clustered(about)
     yield Warned(f"it copies the Iceberg table that `{about.command('snowflake')}` creates: run that first")
     yield Warned(
-        f"{_INTERACTIVE} costs as long as it runs, and it does not stop by itself within a day: suspend it when nobody asks; "
-        "`--part cleanup` ends it"
+        f"{_INTERACTIVE} costs as long as it runs, and it does not stop by itself within a day: `ALTER WAREHOUSE {_INTERACTIVE} SUSPEND` "
+        "stops it, and the cleanup drops it only where you remove the comment, as it may have other tables"
     )
     yield Warned("interactive tables are not in every region of Snowflake")
     yield create(
@@ -38,10 +38,10 @@ def steps(about: About) -> Iterator[Step | Warned]:
         f"DROP WAREHOUSE IF EXISTS {_INTERACTIVE};",
     )  # fmt: skip
     yield create(
-        SNOWFLAKE,
-        "Give it the copy, and start it: from here on it costs.",
+        SNOWFLAKE, "Give it the copy, and start it: from here on it costs.",
         f"ALTER WAREHOUSE {_INTERACTIVE} ADD TABLES ({live});\nALTER WAREHOUSE {_INTERACTIVE} RESUME IF SUSPENDED;",
-    )
+        f"ALTER WAREHOUSE {_INTERACTIVE} DROP TABLES ({live});",
+    )  # fmt: skip
     yield create(
         SNOWFLAKE, "Who may ask.",
         f"GRANT USAGE ON WAREHOUSE {_INTERACTIVE} TO ROLE {READER};\nGRANT SELECT ON TABLE {live} TO ROLE {READER};",
@@ -62,7 +62,7 @@ def _clustered(about: About) -> list[str]:
 
 def _chosen(about: About) -> list[str]:
     table = about.pipeline.table
-    keys = list(table.keyed.keys) if table.keyed else []
+    keys = list(table.keys)
     times = [each.name for each in table.columns if each.type in (TIMESTAMP, DATE) and not each.name.startswith("_")][:1]
     chosen = [*(table.sort_by or keys), *times] or [each.name for each in table.columns][:1]
     return list(dict.fromkeys(each.split()[0] for each in chosen))

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from framework import components, formats
 from framework.access import connect, snowflake
 from framework.access.about import AboutTopic, name
-from framework.access.snowflake import called
 from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query, shared
 from framework.engine.kafka import acls
-from framework.model import Cluster, Topic
+from framework.model import Topic
 
 OF = "topic"
 _WRITER = "sluice_writer"
@@ -20,29 +19,24 @@ _DATABASE, _SCHEMA = "sluice_streaming", "kafka"
 _CONNECT = "http://<Connect>:8083/connectors"
 _SECRETS = "sluice-secrets.properties"
 _THERE = f"<folder>/{_SECRETS}"
-_ADMIN = "admin.properties"
 
 
 def steps(about: AboutTopic) -> Iterator[Step | Warned]:
     topic = about.topic
-    table = f"{_DATABASE}.{_SCHEMA}.{called(topic.name)}"
+    table = f"{_DATABASE}.{_SCHEMA}.{_table(topic)}"
     connector = f"sluice-{name(topic.name).replace('_', '-')}"
     dead = f"{topic.kafka_name}_not_loaded"
     yield from _warnings(topic)
-    yield from _snowflake(table)
+    yield from _snowflake(table, "" if _has_fields(topic) else "RECORD_CONTENT VARIANT, ")
     yield create(
         SHELL, "A topic for messages that the connector cannot load. Without it one such message stops the connector, or is lost silently.",
-        shlex.join([*_kafka(topic.cluster, "kafka-topics.sh"), "--create", "--topic", dead, "--partitions", "1"]),
-        shlex.join([*_kafka(topic.cluster, "kafka-topics.sh"), "--delete", "--topic", dead]),
+        shlex.join([*acls.tool(topic.cluster, "kafka-topics.sh"), "--create", "--topic", dead, "--partitions", "1"]),
+        shlex.join([*acls.tool(topic.cluster, "kafka-topics.sh"), "--delete", "--topic", dead]),
     )  # fmt: skip
     yield from connect.rights(topic.cluster, connector, topic.kafka_name, dead)
     yield from _connector(topic, connector, dead)
     yield from _checks(topic, connector, table, dead)
-    yield query(
-        SNOWFLAKE,
-        "As who owns the table; a warehouse of yours runs queries.",
-        f'USE ROLE {_WRITER};\nUSE WAREHOUSE "<your warehouse>";',
-    )
+    yield snowflake.asking(_WRITER, snowflake.WAREHOUSE)
     yield query(SNOWFLAKE, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
     yield query(SNOWFLAKE, "How many came.", f"SELECT count(*), max(RECORD_METADATA:CreateTime) FROM {table};")
 
@@ -61,7 +55,7 @@ def _warnings(topic: Topic) -> Iterator[Warned]:
     )
     if topic.cluster.security.protocol != "PLAINTEXT":
         yield Warned(
-            f"{_ADMIN} holds an administrator's login to Kafka, for Kafka's own tools: `security.protocol` and what belongs to it"
+            f"{acls.ADMIN} holds an administrator's login to Kafka, for Kafka's own tools: `security.protocol` and what belongs to it"
         )
     yield Warned("Snowpipe Streaming costs by the hour of each client and by the bytes; one task is one client")
     if not _converter(topic):
@@ -70,18 +64,21 @@ def _warnings(topic: Topic) -> Iterator[Warned]:
         )
 
 
-def _snowflake(table: str) -> Iterator[Step]:
+def _snowflake(table: str, content: str) -> Iterator[Step]:
     yield snowflake.key_pair(_WRITER, "A key for the connector")
+    yield snowflake.warehouse()
     yield from snowflake.places(_DATABASE, _SCHEMA)
     yield from snowflake.user(_WRITER, "The role.", "The user,")
     where = f"{_DATABASE}.{_SCHEMA}"
     yield create(
-        SNOWFLAKE, "The table; the connector adds columns as messages have them.",
-        f"CREATE TABLE IF NOT EXISTS {table} (RECORD_METADATA VARIANT) ENABLE_SCHEMA_EVOLUTION = TRUE;", f"DROP TABLE IF EXISTS {table};",
+        SNOWFLAKE, "The table." if content else "The table; the connector adds columns as messages have them.",
+        f"CREATE TABLE IF NOT EXISTS {table} ({content}RECORD_METADATA VARIANT) ENABLE_SCHEMA_EVOLUTION = TRUE;",
+        f"DROP TABLE IF EXISTS {table};",
     )  # fmt: skip
     yield create(
         SNOWFLAKE, "What the role may do.",
-        f"GRANT ROLE {_WRITER} TO USER {_WRITER};\nGRANT USAGE ON DATABASE {_DATABASE} TO ROLE {_WRITER};\n"
+        f"GRANT ROLE {_WRITER} TO USER {_WRITER};\nGRANT USAGE ON WAREHOUSE {snowflake.WAREHOUSE} TO ROLE {_WRITER};\n"
+        f"GRANT USAGE ON DATABASE {_DATABASE} TO ROLE {_WRITER};\n"
         f"GRANT USAGE, CREATE PIPE ON SCHEMA {where} TO ROLE {_WRITER};\n"
         f"GRANT OWNERSHIP ON TABLE {table} TO ROLE {_WRITER} COPY CURRENT GRANTS;",
     )  # fmt: skip
@@ -107,7 +104,7 @@ def _configuration(topic: Topic, dead: str) -> dict[str, str]:
         "connector.class": "com.snowflake.kafka.connector.SnowflakeSinkConnector",
         "tasks.max": "1",
         "topics": topic.kafka_name,
-        "snowflake.topic2table.map": f"{topic.kafka_name}:{called(topic.name)}",
+        "snowflake.topic2table.map": f"{topic.kafka_name}:{_table(topic)}",
         "snowflake.url.name": "<account>.snowflakecomputing.com:443",
         "snowflake.user.name": _WRITER,
         "snowflake.private.key": connect.in_file(_THERE, "private_key"),
@@ -115,7 +112,7 @@ def _configuration(topic: Topic, dead: str) -> dict[str, str]:
         "snowflake.database.name": _DATABASE,
         "snowflake.schema.name": _SCHEMA,
         "snowflake.ingestion.method": "SNOWPIPE_STREAMING",
-        "snowflake.enable.schematization": "true",
+        "snowflake.enable.schematization": str(_has_fields(topic)).lower(),
         "buffer.flush.time": "10",
         "buffer.count.records": "10000",
         "buffer.size.bytes": "20000000",
@@ -129,34 +126,43 @@ def _configuration(topic: Topic, dead: str) -> dict[str, str]:
     }
 
 
+def _table(topic: Topic) -> str:
+    """The connector takes no name in quotes, and none of one letter."""
+    table = name(topic.name)
+    return table if len(table) > 1 and snowflake.identifier(table) == table else f"topic_{table}"
+
+
+def _has_fields(topic: Topic) -> bool:
+    """Whether a message has fields, which can become columns."""
+    return topic.value not in ("string", "bytes")
+
+
 def _converter(topic: Topic) -> dict[str, str]:
     """How Kafka Connect reads the values; nothing where it does not."""
     converter: dict[str, str] = getattr(components.load(formats.FORMATS, topic.value), "CONNECT", {})
     by_registry = topic.cluster.registry and any(each.of == "value" for each in topic.registered)
-    return {**converter, **({"value.converter.schema.registry.url": topic.cluster.registry or ""} if by_registry else {})}
+    return {**converter, **(connect.registry(topic.cluster, _THERE) if by_registry else {})}
 
 
 def _checks(topic: Topic, connector: str, table: str, dead: str) -> Iterator[Step]:
     yield check(SHELL, "Whether it runs, and the error of a task that failed.", f"curl '{_CONNECT}/{connector}/status'")
     logs = "What it logs: a wrong key says JWT token is invalid, a missing right Insufficient privileges, a closed network a timeout."
     yield check(SHELL, logs, "docker logs '<container of Connect>' 2>&1 | grep -i snowflake")
-    lag = [*_kafka(topic.cluster, "kafka-consumer-groups.sh"), "--describe", "--group", f"connect-{connector}"]
+    lag = [*acls.tool(topic.cluster, "kafka-consumer-groups.sh"), "--describe", "--group", f"connect-{connector}"]
     yield check(SHELL, "How many messages it is behind.", shlex.join(lag))
-    consumer = _kafka(topic.cluster, "kafka-console-consumer.sh", "--consumer.config")
+    consumer = acls.tool(topic.cluster, "kafka-console-consumer.sh", "--consumer.config")
     not_loaded = [*consumer, "--topic", dead, "--from-beginning", "--property", "print.headers=true", "--timeout-ms", "5000"]
     yield check(SHELL, "What could not be loaded, and why.", shlex.join(not_loaded))
     yield check(SNOWFLAKE, "The offset that each partition has reached.", f"SHOW CHANNELS IN TABLE {table};")
     yield check(SNOWFLAKE, "Its pipes.", f"SHOW PIPES IN SCHEMA {_DATABASE}.{_SCHEMA};")
-    pattern = f"'{name(topic.name).upper()}%'"
-    for what, columns, view in (
-        ("What its clients and bytes cost.", "start_time, credits_used",
-         f"SNOWPIPE_STREAMING_FILE_MIGRATION_HISTORY\n  WHERE table_name LIKE {pattern}"),
-        ("What its pipe used.", "start_time, credits_used, bytes_inserted", f"PIPE_USAGE_HISTORY WHERE pipe_name LIKE {pattern}"),
-        ("How the table grew.", "active_bytes, time_travel_bytes", f"TABLE_STORAGE_METRICS WHERE table_name LIKE {pattern}"),
+    pattern = f"LIKE '{_table(topic).upper()}%'"
+    yield check(SNOWFLAKE, "What asks.", f"USE WAREHOUSE {snowflake.WAREHOUSE};")
+    for what, columns, view, by in (
+        ("What its clients cost.", "start_time, credits_used", "SNOWPIPE_STREAMING_CLIENT_HISTORY", "ORDER BY start_time DESC"),
+        ("What its bytes cost.", "start_time, credits_used", "SNOWPIPE_STREAMING_FILE_MIGRATION_HISTORY",
+         f"WHERE table_name {pattern} ORDER BY start_time DESC"),
+        ("What its pipe used.", "start_time, credits_used, bytes_inserted", "PIPE_USAGE_HISTORY",
+         f"WHERE pipe_name {pattern} ORDER BY start_time DESC"),
+        ("How the table grew.", "table_name, active_bytes, time_travel_bytes", "TABLE_STORAGE_METRICS", f"WHERE table_name {pattern}"),
     ):  # fmt: skip
-        yield check(SNOWFLAKE, what, f"SELECT {columns} FROM SNOWFLAKE.ACCOUNT_USAGE.{view} LIMIT 24;")
-
-
-def _kafka(cluster: Cluster, tool: str, login: str = "--command-config") -> tuple[str, ...]:
-    needs_login = cluster.security.protocol != "PLAINTEXT"
-    return (*acls.tool(cluster, tool), *((login, _ADMIN) if needs_login else ()))
+        yield check(SNOWFLAKE, what, f"SELECT {columns} FROM SNOWFLAKE.ACCOUNT_USAGE.{view}\n  {by} LIMIT 24;")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from typing import Any
 
 from framework import jars
@@ -10,7 +11,7 @@ from framework.access.about import About, Place, name
 from framework.access.asked import Value
 from framework.access.endpoint import Endpoint, endpoint, properties, serving
 from framework.access.python import expression, text
-from framework.access.steps import PYTHON, Step, Warned, check, create, query
+from framework.access.steps import PYTHON, SHELL, Step, Warned, check, create, query
 from framework.sql.quote import identifier
 
 OF = "table"
@@ -28,6 +29,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
         **{f"spark.sql.catalog.{lake}.{key}": value for key, value in _properties(place, of).items()},
     }
     lines = "".join(f"    .config({text(key)}, {expression(value)})\n" for key, value in settings.items())
+    yield create(SHELL, "The library, of the version that the jars are for.", f'pip install "pyspark=={version("pyspark")}"')
     yield create(
         PYTHON, "A session that knows the catalog.",
         f"import os\n\nfrom pyspark.sql import SparkSession\n\nspark = (\n    SparkSession.builder\n{lines}    .getOrCreate()\n)",

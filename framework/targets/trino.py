@@ -22,9 +22,9 @@ def steps(about: About) -> Iterator[Step | Warned]:
         yield from serving(about, place, of)
         yield from without_headers("Trino", place, of)
         if place.catalog.type == "sql" and not place.in_bucket:
-            yield Warned("Trino has to run on this machine, where the tables' files are, with `fs.hadoop.enabled=true`")
+            yield Warned("Trino has to run on this machine, where the tables' files are")
     yield from about.format_3("Trino reads in part")
-    lake = name(place.catalog.name)
+    lake = name("sluice", place.catalog.name)
     file = f"etc/catalog/{lake}.properties"
     lines = "\n".join(f"{key}={value}" for key, value in _properties(place, of))
     yield shared(
@@ -51,6 +51,8 @@ def _properties(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:
         yield from _login(of)
         if of.gives_keys:
             yield "iceberg.rest-catalog.vended-credentials-enabled", "true"
+    if not place.in_bucket:
+        yield "fs.hadoop.enabled", "true"
     if place.in_bucket:
         yield "fs.native-s3.enabled", "true"
         yield from _given({"s3.endpoint": of.storage.endpoint, "s3.region": of.storage.region})

@@ -32,7 +32,7 @@ class Committed:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return self.pipeline.table.columns
+        return self.pipeline.table.shown
 
     @property
     def until(self) -> int:

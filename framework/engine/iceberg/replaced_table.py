@@ -57,7 +57,7 @@ def can_swap(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, s
     with commit_answers():
         transaction = main.newTransaction()
         evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
-        theirs = planned.keyed is None and not second.currentSnapshot().deleteManifests(second.io()).isEmpty()
+        theirs = not planned.rows_change and not second.currentSnapshot().deleteManifests(second.io()).isEmpty()
         return _alike(transaction.table(), second) and not theirs
 
 

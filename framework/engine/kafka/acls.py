@@ -10,6 +10,7 @@ from framework.model import Cluster
 
 READING: tuple[str, ...] = ("READ", "DESCRIBE")
 WRITING: tuple[str, ...] = ("WRITE", "DESCRIBE", "CREATE")  # a topic that is missing is created
+ADMIN = "admin.properties"  # a file with the login of an administrator
 ANYBODY = "User:<login>"  # the administrator knows the name of a login by certificate, or of a key
 
 
@@ -29,5 +30,7 @@ def listing(cluster: Cluster, topic: str) -> str:
     return shlex.join([*tool(cluster), "--list", "--topic", topic])
 
 
-def tool(cluster: Cluster, name: str = "kafka-acls.sh") -> tuple[str, ...]:
-    return name, "--bootstrap-server", cluster.bootstrap
+def tool(cluster: Cluster, name: str = "kafka-acls.sh", login: str = "--command-config") -> tuple[str, ...]:
+    """One of Kafka's own, with an administrator's login where the cluster asks for one."""
+    needs_login = cluster.security.protocol != "PLAINTEXT"
+    return name, "--bootstrap-server", cluster.bootstrap, *((login, ADMIN) if needs_login else ())

@@ -37,7 +37,7 @@ def stage(
         append(table_rows(pipeline, number, counted.carried), pipeline, side, attempt)
         return
     messages = context.source(pipeline).read(context.spark, range_, number)
-    bad = frame_of(messages, pipeline, range_.size, carry=False).bad
+    bad = frame_of(messages, pipeline, range_.size, carry=False, newest=_newest(opened)).bad
     append(table_rows(pipeline, number, bad), pipeline, side, attempt)
     table.refresh()
     written = table.snapshot(protocol.BRANCH + attempt)
@@ -63,13 +63,17 @@ def stage_outcomes(
     bad = counted.carried
     if bad is None or counted.too_large:
         messages = source.read(lake.spark, range_, number)
-        bad = frame_of(messages, pipeline, range_.size, carry=False).bad
+        bad = frame_of(messages, pipeline, range_.size, carry=False, newest=_newest(opened)).bad
     lake.branch(table, attempt, table.currentSnapshot().snapshotId())
     append(source.outcomes(range_, number, table_rows(pipeline, number, bad)), pipeline, side, attempt)
 
 
 def _number(opened: TableState) -> int:
     return opened.position.batch + 1 if opened.position else 1
+
+
+def _newest(opened: TableState) -> int:
+    return opened.position.newest if opened.position else 0
 
 
 def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataFrame) -> DataFrame:

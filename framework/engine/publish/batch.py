@@ -215,7 +215,7 @@ class _Attempt:
     def _stage(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> _StagedBatch | None:
         """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
         try:
-            counted = self._write(table, position.batch + 1, range_, topic)
+            counted = self._write(table, position, range_, topic)
         except (CommitRefused, CommitUnknown) as error:
             self._restage(error)
             return None
@@ -240,7 +240,7 @@ class _Attempt:
             self.attempt, position.batch + 1, topic.cluster, topic.topics, range_.ends, tip.id, tip.sequence,
             self.pipeline.spec, bad, position.accepted,
             (0, position.batch) if mode(self.pipeline.table.write).whole else None, position.rebuilt,
-            replay=self.replayed is not None,
+            replay=self.replayed is not None, newest=max(position.newest, counted.newest),
         )  # fmt: skip
         counted = replace(counted, changed=_changed(now, self.attempt, mode(self.pipeline.table.write)))
         return _StagedBatch(tip, to, counted, states.expired(table, self.pipeline.table.states))
@@ -262,13 +262,15 @@ class _Attempt:
                     "nothing was published; correct the spec, or set `else: warn` or `else: quarantine`",
                 )
 
-    def _write(self, table: Any, number: int, range_: Range, topic: TopicState) -> Counted:
-        ends = Position(self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec)
+    def _write(self, table: Any, before: Position, range_: Range, topic: TopicState) -> Counted:
+        number = before.batch + 1
+        ends = Position(
+            self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec, newest=before.newest
+        )
         ends = replace(ends, replay=self.replayed is not None)
-        summary = {protocol.ATTEMPT: self.attempt, protocol.POSITION: ends.short_text()}
-        to = Target(self.context, self.lake, self.pipeline, self.attempt, table, summary, range_.size)
+        to = Target(self.context, self.lake, self.pipeline, self.attempt, table, ends, range_.size)
         messages = self.source.read(self.context.spark, range_, number)
-        frame = frame_of(messages, self.pipeline, range_.size)
+        frame = frame_of(messages, self.pipeline, range_.size, newest=before.newest)
         with named_errors(self.pipeline):
             return admission.staged(to, frame, mode(self.pipeline.table.write).stage)
 

@@ -78,7 +78,7 @@ def create_table(context: Context, lake: Lake, pipeline: Pipeline) -> None:
 
 def write_properties(table: Table) -> dict[str, str]:
     """The table's properties about how it is written."""
-    return {**(_ROWS_CHANGE if table.keyed else {}), protocol.WRITE: table.words, **_of_masked(table)}
+    return {**(_ROWS_CHANGE if table.rows_change else {}), protocol.WRITE: table.words, **_of_masked(table)}
 
 
 def _of_masked(table: Table) -> dict[str, str]:

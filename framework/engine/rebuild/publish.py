@@ -76,7 +76,7 @@ class Publishing:
             self.context.at("rebuild_staged")
             to = Position(
                 self.attempt, number, reached.cluster, reached.topics, reached.ends, 0, 0, self.pipeline.spec, bad, position.accepted,
-                (0, position.batch), number,
+                (0, position.batch), number, newest=reached.newest,
             )  # fmt: skip
             published = self._commit(opened, second, built, to)
         except (CommitRefused, CommitUnknown) as error:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from framework.engine.rows.bad_rows import travelling
 from framework.engine.rows.counts import observations
-from framework.engine.rows.own_columns import DELETE, NTH, ONLY, TRUNCATES, is_good, of_bad_item
+from framework.engine.rows.own_columns import DELETE, NTH, ONLY, TRUNCATES, is_good, of_bad_item, with_open_since
 from framework.engine.rows.reading import decode, of_table
 from framework.engine.rows.stepping import apply
 from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, Pipeline
+from framework.model.accumulated import ORDER
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -41,16 +42,16 @@ class Frame:
         return self.all_rows.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*")
 
 
-def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True) -> Frame:
+def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True, newest: int = 0) -> Frame:
     """The rows of so many messages. With `carry`, bad rows that are too large for one pass travel without their bytes and are
-    counted as such."""
+    counted as such. `newest` is the greatest time of earlier batches, by which a row can be too late."""
     from pyspark.sql import Observation
 
     # Steps that can neither drop nor fail a row come after the observation: what is observed is copied once.
     settled = max((at for at, step in enumerate(pipeline.steps, 1) if step.faults or step.keep or step.each), default=0)
     if pipeline.expectations:
         settled = len(pipeline.steps)
-    bad = travelling(pipeline, size, carry)
+    bad, messages = travelling(pipeline, size, carry), with_open_since(messages, pipeline, newest)
     rows = of_table(messages, pipeline) if pipeline.source else decode(messages, pipeline, bad, carry_raw=settled > 0)
     for step in pipeline.steps[:settled]:
         rows = apply(rows, step, pipeline, bad)
@@ -79,6 +80,9 @@ def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
         elif keyed and keyed.truncates and column.name in keyed.keys:
             name = f"IF({TRUNCATES}, NULL, {name}) AS {name}"
         yield name
+    if pipeline.table.accumulated and pipeline.table.accumulated.order:
+        named = (f"'n{at}', {identifier(name)}" for at, name in enumerate(pipeline.table.accumulated.order))
+        yield f"named_struct({', '.join(named)}) AS {ORDER}"
     if keyed:
         yield f"{keyed.deletes or 'false'} AS {DELETE}"
         item = "transform(split(nullif(_sluice_item, ''), '[.]'), n -> CAST(n AS INT))"

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from framework.model import EVENT_TIME, FROM_COLUMNS, OLD, Pipeline
+from framework.model.accumulated import OPEN_SINCE
 from framework.sql.quote import substituted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 # Of rows by keys: whether it deletes those of its key, which of its message it is, and whether it deletes those of all keys.
 DELETE, NTH, TRUNCATES = "_sluice_delete", "_sluice_nth", "_sluice_truncates"
@@ -24,7 +30,19 @@ def own_columns(pipeline: Pipeline) -> dict[str, str]:
         columns["_sluice_tombstone"] = pipeline.table.keyed.ends
     if pipeline.table.keyed and pipeline.table.keyed.truncates:
         columns[TRUNCATES] = pipeline.table.keyed.truncates
+    totals = pipeline.table.accumulated
+    if totals and totals.window and totals.window.late_after:
+        columns[OPEN_SINCE] = OPEN_SINCE
     return columns
+
+
+def with_open_since(rows: DataFrame, pipeline: Pipeline, newest: int) -> DataFrame:
+    """Messages or rows, with the time before which windows are closed, from the newest time of earlier batches in microseconds."""
+    totals = pipeline.table.accumulated
+    if not (totals and totals.window and totals.window.late_after):
+        return rows
+    since = f"timestamp_micros({newest - totals.window.late_after * 1_000_000}L)" if newest else "CAST(NULL AS TIMESTAMP)"
+    return rows.selectExpr("*", f"{since} AS {OPEN_SINCE}")
 
 
 def is_good(columns: list[str]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from framework.engine.rows.bad_rows import TYPE, bad_row
 from framework.engine.rows.own_columns import ONLY, own_columns, with_text
 from framework.model import EVENT_TIME, FROM_COLUMNS, KAFKA_TOPIC, OLD, Pipeline
+from framework.model.accumulated import OPEN_SINCE
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
     decoding = pipeline.topic.decoding
     headers = "headers" if "headers" in messages.columns else "CAST(NULL AS array<struct<key:string,value:binary>>)"
     raw = {"_sluice_key": "key", "_sluice_value": "value", "_sluice_headers": headers}
-    raw |= {ONLY: ONLY} if ONLY in messages.columns else {}
+    raw |= {name: name for name in (ONLY, OPEN_SINCE) if name in messages.columns}
     event_time = dict(decoding.columns)[pipeline.topic.event_time] if pipeline.topic.event_time else "_kafka_timestamp"
     columns = {
         **{column.name: column.name for column in pipeline.kafka_columns},

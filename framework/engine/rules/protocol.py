@@ -111,6 +111,7 @@ class Position:
     rebuilt: int = 0  # the batch that rebuilt or rewound the table: bad rows of earlier batches are deleted for good
     rewound: bool = False  # bad rows of earlier batches are deleted only if their messages are read again
     replay: bool = False  # this batch's bad rows are what became of bad rows that were tried again
+    newest: int = 0  # the greatest time of rows that were added to windows of time, in microseconds
 
     @property
     def is_rebuild(self) -> bool:

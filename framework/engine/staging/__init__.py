@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,9 @@ from framework.engine.rows import counts
 from framework.engine.rows.counts import Counted
 from framework.engine.rows.frame import Frame
 from framework.engine.rules import protocol
+from framework.engine.rules.protocol import Position
 from framework.model import Keyed, Pipeline
+from framework.model.accumulated import Accumulated
 from framework.sql.quote import identifier
 from framework.types import Type
 
@@ -25,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """The target of an attempt's writes. `summary` goes into its snapshot; `table` is as it was opened."""
+    """The target of an attempt's writes. `reached` is the position that its snapshot is for; `table` is as it was opened."""
 
     context: Context
     lake: Lake
     pipeline: Pipeline
     attempt: str
     table: Any
-    summary: Mapping[str, str]
+    reached: Position | None  # None where nothing is written
     size: int  # messages
 
     @property
@@ -50,6 +52,24 @@ class Target:
         """The keys of a keyed table."""
         assert self.pipeline.table.keyed is not None
         return self.pipeline.table.keyed
+
+    @property
+    def accumulated(self) -> Accumulated:
+        """What the rows of the table are totals of."""
+        assert self.pipeline.table.accumulated is not None
+        return self.pipeline.table.accumulated
+
+    @property
+    def summary(self) -> Mapping[str, str]:
+        """What goes into the snapshot's summary."""
+        if self.reached is None:
+            return {}
+        return {protocol.ATTEMPT: self.attempt, protocol.POSITION: self.reached.short_text()}
+
+    def with_newest(self, newest: int) -> Target:
+        """The target, whose position also has the greatest time of rows so far."""
+        reached = self.reached
+        return self if reached is None else replace(self, reached=replace(reached, newest=max(newest, reached.newest)))
 
     @cached_property
     def there(self) -> Mapping[str, Type]:

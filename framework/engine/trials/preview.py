@@ -185,7 +185,7 @@ def _previewed(context: Context, pipeline: Pipeline, messages: DataFrame) -> tup
 
 def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
     """The frame with each row's text after each step, in columns of their own."""
-    bad = bad_rows.travelling(pipeline, 1, carry=False)
+    bad, messages = bad_rows.travelling(pipeline, 1, carry=False), own_columns.with_open_since(messages, pipeline, 0)
     rows = reading.of_table(messages, pipeline) if pipeline.source else reading.decode(messages, pipeline, bad, carry_raw=True)
     rows = _with_snapshot(rows, 0, _columns_after(pipeline, 0))
     for at, step in enumerate(pipeline.steps, 1):
@@ -203,7 +203,7 @@ def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
 def _columns_after(pipeline: Pipeline, step: int) -> tuple[Column, ...]:
     """The columns after reading, which is step 0, or after a step."""
     if step:
-        return pipeline.steps[step - 1].columns
+        return tuple(each for each in pipeline.steps[step - 1].columns if not each.name.startswith("_sluice_"))
     return pipeline.source.columns if pipeline.source else pipeline.topic.columns
 
 

@@ -129,9 +129,9 @@ def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position:
     if range_ is None:
         return Trial(messages=0, waiting=0, rows=0, filtered=0, bad=())
     messages = source.read(context.spark, range_, position.batch + 1)
-    frame = frame_of(messages, pipeline, range_.size)
+    frame = frame_of(messages, pipeline, range_.size, newest=position.newest)
     lake = context.lake(pipeline)
-    target = Target(context, lake, pipeline, "", lake.load(pipeline.table.identifier), {}, range_.size)
+    target = Target(context, lake, pipeline, "", lake.load(pipeline.table.identifier), None, range_.size)
     with named_errors(pipeline):
         counted = admission.tried(target, frame)
     if counted.unknown_schemas:

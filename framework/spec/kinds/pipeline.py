@@ -136,7 +136,7 @@ class Into(Bound):
     )
     write: Annotated[str, WRITES] = option(
         "How rows are written to the table.",
-        default="append", example="upsert", later=("accumulate",), aka=["mode"],
+        default="append", example="upsert", aka=["mode"],
     )  # fmt: skip
     keys: tuple[ColumnName, ...] = option(
         "For `upsert` and `history`, the columns that identify a row; a row with a null in one of them is a bad row.",
@@ -157,6 +157,10 @@ class Into(Bound):
     remember_deletes_for: Duration = option(
         "How long a deleted key is remembered, so that an older row that arrives late does not bring the key back.",
         default=7 * 86400, at_least="1d", example="7d",
+    )  # fmt: skip
+    late_after: Duration | None = option(
+        "For `accumulate`, when a window closes: a row that is so much older than the newest one of earlier batches is a bad row. Default: "
+        "never.", default=None, at_least="1s", example="1d", aka=["lateness", "watermark", "allowed_lateness"],
     )  # fmt: skip
     partition_by: tuple[Expression, ...] = option(
         "How the files are partitioned: by columns, by `year`, `month`, `day` or `hour` of a column, by `bucket(16, c)` or "
@@ -187,7 +191,11 @@ class Into(Bound):
     def problems(self) -> Iterable[Problem]:
         if "write" in self.gaps:
             return
-        if WRITES.components()[self.write].by_key:
+        write = WRITES.components()[self.write]
+        if self.late_after is not None and not write.groups:
+            message = f"`late_after` has no effect with `write: {self.write}`"
+            yield Problem(self.key_place("late_after"), "unused-key", message, "remove it: only totals have windows that close")
+        if write.by_key:
             if not self.keys and "keys" not in self.gaps:
                 yield Problem(
                     self.place("write"), "needs-keys", f"`write: {self.write}` needs `keys`, the columns that identify a row",

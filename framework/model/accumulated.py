@@ -1,0 +1,70 @@
+"""Rows of a table that are totals of many rows: of each group, or of each group and window of time."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+
+from framework.model.topic import Column
+from framework.types import Struct, Type
+
+WINDOW_START, WINDOW_END = "window_start", "window_end"
+MEASURES = "_measures"
+"""A column of what measures are computed from that cannot be added up themselves, such as an average."""
+TIME, ORDER = "_sluice_time", "_sluice_order"  # of a row before it is added up
+OPEN_SINCE = "_sluice_open_since"  # the time before which windows are closed
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A value of each group, computed by a `function` of `framework.sql.aggregates`."""
+
+    name: str
+    text: str  # as the spec has it
+    function: str
+    _: KW_ONLY
+    type: Type
+    argument: Type | None  # of what it is computed from; none of `count(*)`
+
+    @property
+    def row_column(self) -> str:
+        """The column of a row that has the value of the argument."""
+        return f"_sluice_of_{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """Windows of time, which begin at multiples of `every`; with a greater `size` a row is in several. In seconds."""
+
+    column: str
+    every: int
+    size: int
+    late_after: int | None = None  # a row that is so much older than the newest one is too late
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which rows are added up, and what is computed of them."""
+
+    by: tuple[str, ...]
+    window: Window | None
+    measures: tuple[Measure, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (*self.by, *((WINDOW_START,) if self.window else ()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accumulated(Groups):
+    """What the table's rows are totals of."""
+
+    order: tuple[str, ...]  # the columns that say which of two rows is the first
+    rows: tuple[Column, ...]  # of a row before it is added up
+    hidden: Struct | None  # the type of the column `MEASURES`
+
+    @property
+    def words(self) -> str:
+        """A description. A table keeps its rows as long as this text stays the same."""
+        of = f"totals of each {', '.join(self.keys)}" if self.keys else "totals"
+        window = f", windows of {self.window.size} s every {self.window.every} s by {self.window.column}" if self.window else ""
+        return f"{of}: {', '.join(f'{each.name} = {each.text}' for each in self.measures)}{window}"

@@ -1,0 +1,123 @@
+"""Tables whose rows are totals: their columns, the order of the rows that are added up, and which rows come too late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from framework.errors import Problem
+from framework.model import (
+    EVENT_TIME,
+    FROM_COLUMNS,
+    KAFKA_COLUMNS,
+    KAFKA_TOPIC,
+    Column,
+    ColumnSql,
+    Fault,
+    Step,
+    TableSource,
+    Topic,
+)
+from framework.model.accumulated import MEASURES, OPEN_SINCE, TIME, WINDOW_END, WINDOW_START, Accumulated, Groups
+from framework.plan.rows import Rows
+from framework.plan.text import duration
+from framework.spec import kinds
+from framework.sql import aggregates
+from framework.sql.quote import identifier
+from framework.types import TIMESTAMP, Field, Struct
+
+_HIDDEN = Column(MEASURES, Struct(()), "What averages, different values, first and last values are computed from")
+
+
+def resolve(
+    spec: kinds.Pipeline,
+    groups: Groups | None,
+    read: tuple[Topic, ...],
+    source: TableSource | None,
+    rows: Rows,
+    steps: tuple[Step, ...],
+) -> tuple[Accumulated | None, tuple[Step, ...]]:
+    """What the table's rows are totals of, and the steps, of which the one that adds rows up also judges which are too late."""
+    into = spec.into
+    if groups is None:
+        message = "`write: accumulate` keeps totals, and no step says which"
+        hint = "end `steps` with `aggregate: {by: [symbol], measures: {trades: count(*)}}`"
+        rows.problems.append(Problem(into.place("write"), "accumulate-needs-aggregate", message, hint))
+        return None, steps
+    rows.problems.extend(_unused(into, groups))
+    if not groups.measures:
+        return None, steps
+    order = (
+        tuple(_order(read, source, rows))
+        if any(aggregates.FUNCTIONS[each.function].first_counts for each in groups.measures)
+        else ()
+    )
+    window = replace(groups.window, late_after=into.late_after) if groups.window and into.late_after else groups.window
+    own = {TIME, *(each.row_column for each in groups.measures)}
+    by_name = {column.name: column for column in rows.columns}
+    accumulated = Accumulated(
+        groups.by, window, groups.measures, order=order, hidden=_hidden(groups, order, rows),
+        rows=(*(by_name[name] for name in groups.by if name in by_name), *(column for column in rows.columns if column.name in own)),
+    )  # fmt: skip
+    if window and window.late_after:
+        steps = tuple(_with_late(step, window.column, window.late_after) if step.name == "aggregate" else step for step in steps)
+    return accumulated, steps
+
+
+def columns(accumulated: Accumulated) -> tuple[Column, ...]:
+    """Those of the table."""
+    by = (column for column in accumulated.rows if column.name in accumulated.by)
+    window = (
+        (
+            Column(WINDOW_START, TIMESTAMP, "Since when rows are in the window"),
+            Column(WINDOW_END, TIMESTAMP, "Until when; not in it"),
+        )
+        if accumulated.window
+        else ()
+    )
+    measures = (Column(each.name, each.type, each.text) for each in accumulated.measures)
+    hidden = (replace(_HIDDEN, type=accumulated.hidden),) if accumulated.hidden else ()
+    return (*by, *window, *measures, *hidden)
+
+
+def _unused(into: kinds.Into, groups: Groups) -> Iterator[Problem]:
+    if into.node.get("kafka_columns") is not None:
+        message = "`kafka_columns` has no effect: a total is of many messages"
+        yield Problem(into.key_place("kafka_columns"), "unused-key", message, "remove it")
+    if into.late_after is not None and groups.window is None:
+        message = "`late_after` has no effect: without windows of time no row is too late"
+        yield Problem(into.key_place("late_after"), "unused-key", message, "add a `window` to `aggregate`, or remove it")
+
+
+def _order(read: tuple[Topic, ...], source: TableSource | None, rows: Rows) -> Iterator[str]:
+    """The columns that say which of two rows is the first: its time, and then where it comes from."""
+    if source:
+        types = rows.types
+        if source.event_time in types:
+            yield source.event_time
+        yield from (column.name for column in FROM_COLUMNS[2:] if column in rows.kafka)
+        return
+    if read and read[0].event_time:
+        yield EVENT_TIME
+    yield from (column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2]))
+    if KAFKA_TOPIC in rows.kafka:
+        yield KAFKA_TOPIC.name
+
+
+def _hidden(groups: Groups, order: Iterable[str], rows: Rows) -> Struct | None:
+    of = order_type(order, rows)
+    parts = {each.name: aggregates.hidden(each.function, each.argument, of) if each.argument else {} for each in groups.measures}
+    fields = tuple(
+        Field(name, Struct(tuple(Field(part, type_) for part, type_ in types.items()))) for name, types in parts.items() if types
+    )
+    return Struct(fields) if fields else None
+
+
+def order_type(order: Iterable[str], rows: Rows) -> Struct:
+    return Struct(tuple(Field(f"n{at}", rows.types[name]) for at, name in enumerate(order)))
+
+
+def _with_late(step: Step, column: str, late_after: int) -> Step:
+    late = ColumnSql(f"coalesce({identifier(column)} < {OPEN_SINCE}, false)", (column,))
+    message = f"its window had closed: a row {duration(late_after)} older than the newest one is too late"
+    return replace(step, faults=(*step.faults, Fault("aggregate", "too_late", message, late)))

@@ -1,0 +1,221 @@
+"""The functions over many rows whose values can be brought up to date from new rows alone, and the parser of a measure.
+
+A function has parts, such as the sum and the count of an average. Each part is computed over the rows of a batch, and merged with that of
+the table; the value is computed from the parts. A part that is the value itself is called `value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.grammar import Parser
+from framework.sql.reserved import words
+from framework.sql.tokens import tokens
+from framework.sql.tree import Node
+from framework.types import BIGINT, BINARY, BOOLEAN, DOUBLE, STRING, Array, Decimal, Type, holds_map, is_integral, is_numeric
+
+_WHOLE = Decimal(38, 0)
+
+
+@dataclass(frozen=True)
+class Part:
+    """`of_rows` is SQL over `{x}`, the argument, and `{order}`, which says which row is the first; `merged` is SQL over the parts of the
+    table `{t[…]}` and of the batch `{s[…]}`."""
+
+    type: Type
+    of_rows: str
+    merged: str
+
+
+@dataclass(frozen=True)
+class Function:
+    does: str
+    type: Callable[[Type], Type]
+    parts: Callable[[Type, Type], Mapping[str, Part]]  # of the types of the argument and of the order
+    _: KW_ONLY
+    value: Callable[[Type], str] = lambda _: "{p[value]}"
+    takes: Callable[[Type], bool] = lambda _: True
+    wants: str = ""  # what it takes, in words
+    first_counts: bool = False  # whether the order of rows decides
+
+
+def _sum_of(type_: Type) -> Type:
+    if isinstance(type_, Decimal):
+        return Decimal(min(type_.precision + 10, 38), type_.scale)
+    return BIGINT if is_integral(type_) else DOUBLE
+
+
+def _sums(name: str, type_: Type, of_rows: str) -> dict[str, Part]:
+    t, s = f"{{t[{name}]}}", f"{{s[{name}]}}"
+    return {name: Part(type_, of_rows, f"CAST(coalesce({t} + {s}, {t}, {s}) AS {type_.sql})")}
+
+
+def _sum_for_average(type_: Type) -> Type:
+    """A sum of whole numbers that does not run over."""
+    return _WHOLE if is_integral(type_) else _sum_of(type_)
+
+
+def _sum_and_count(type_: Type, _: Type) -> dict[str, Part]:
+    x = f"CAST({{x}} AS {_WHOLE.sql})" if is_integral(type_) else "{x}"
+    return {**_sums("sum", _sum_for_average(type_), f"sum({x})"), **_sums("count", BIGINT, "count({x})")}
+
+
+def _average_of(type_: Type) -> Type:
+    if isinstance(type_, Decimal):
+        scale = min(type_.scale + 4, 38)
+        return Decimal(min(type_.precision + 4, 38), scale)
+    return DOUBLE
+
+
+def _average(type_: Type) -> str:
+    total = "{p[sum]}" if isinstance(type_, Decimal) else "CAST({p[sum]} AS DOUBLE)"
+    return f"CAST({total} / nullif({{p[count]}}, 0) AS {_average_of(type_).sql})"
+
+
+def _chosen(function: str) -> Callable[[Type, Type], Mapping[str, Part]]:
+    merged = {"min": "least", "max": "greatest"}[function]
+    return lambda type_, _: {"value": Part(type_, f"{function}({{x}})", f"{merged}({{t[value]}}, {{s[value]}})")}
+
+
+def _by_order(is_first: bool) -> Callable[[Type, Type], Mapping[str, Part]]:
+    of, compares = ("min", "<") if is_first else ("max", ">")
+    newer = f"{{s[at]}} {compares} {{t[at]}} OR {{t[at]}} IS NULL"
+
+    def parts(type_: Type, order: Type) -> Mapping[str, Part]:
+        return {
+            "value": Part(type_, f"{of}_by({{x}}, {{order}})", f"IF({newer}, {{s[value]}}, {{t[value]}})"),
+            "at": Part(order, f"{of}({{order}})", f"IF({newer}, {{s[at]}}, {{t[at]}})"),
+        }
+
+    return parts
+
+
+def _values(type_: Type, _: Type) -> Mapping[str, Part]:
+    return {
+        "values": Part(
+            Array(type_), "collect_set({x})", "coalesce(array_union({t[values]}, {s[values]}), {s[values]}, {t[values]})"
+        )
+    }
+
+
+def _sketch(type_: Type, _: Type) -> Mapping[str, Part]:
+    x = "{x}" if is_integral(type_) else "concat('_', {x})"  # an empty text would not be counted
+    merged = "coalesce(hll_union({t[sketch]}, {s[sketch]}), {t[sketch]}, {s[sketch]})"
+    return {"sketch": Part(BINARY, f"hll_sketch_agg({x})", merged)}
+
+
+def _same(type_: Type) -> Type:
+    return type_
+
+
+def _comparable(type_: Type) -> bool:
+    return not holds_map(type_)
+
+
+def _count(of_rows: str) -> Callable[[Type, Type], Mapping[str, Part]]:
+    return lambda _type, _order: _sums("value", BIGINT, of_rows)
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "sum": Function(
+        "the sum", _sum_of, lambda type_, _: _sums("value", _sum_of(type_), "sum({x})"), takes=is_numeric, wants="a number",
+    ),
+    "count": Function("how many rows, or values that are not null", lambda _: BIGINT, _count("count({x})")),
+    "count_if": Function(
+        "how many rows for which it is true", lambda _: BIGINT, _count("count_if({x})"), takes=lambda type_: type_ == BOOLEAN,
+        wants="a condition",
+    ),
+    "min": Function("the least", _same, _chosen("min"), takes=_comparable, wants="values that have an order"),
+    "max": Function("the greatest", _same, _chosen("max"), takes=_comparable, wants="values that have an order"),
+    "avg": Function(
+        "the average", _average_of, _sum_and_count,
+        value=_average, takes=is_numeric, wants="a number",
+    ),
+    "first": Function("the value of the first row by time", _same, _by_order(True), first_counts=True),
+    "last": Function("the value of the last row by time", _same, _by_order(False), first_counts=True),
+    "count_distinct": Function(
+        "how many different values: `count(distinct x)`, exactly; the row keeps them", lambda _: BIGINT, _values,
+        value=lambda _: "CAST(size({p[values]}) AS BIGINT)", takes=_comparable, wants="values that can be compared",
+    ),
+    "approx_count_distinct": Function(
+        "about how many different values, to one or two percent; the row keeps 4 KB", lambda _: BIGINT, _sketch,
+        value=lambda _: "hll_sketch_estimate({p[sketch]})",
+        takes=lambda type_: is_integral(type_) or type_ == STRING, wants="a text or a whole number",
+    ),
+}  # fmt: skip
+_SAME = {
+    "mean": "avg",
+    "average": "avg",
+    "first_value": "first",
+    "last_value": "last",
+    "any_value": "first",
+    "countif": "count_if",
+}
+_NOT = words(
+    "stddev stddev_samp stddev_pop variance var_samp var_pop median percentile percentile_approx mode corr max_by min_by"
+)
+_WRITE = "write one function over the rows: sum(price * quantity), count(*), avg(price)"
+
+
+@dataclass(frozen=True)
+class Read:
+    """A measure: its function and its argument, which `count(*)` has not."""
+
+    function: str
+    argument: Node | None
+    offset: int
+
+
+def read(text: str) -> Read:
+    parser = Parser(tokens(text))
+    start = parser.take()
+    name = _SAME.get(start.word, start.word)
+    if name not in FUNCTIONS or not parser.skip("("):
+        raise _other(start.offset, start.text, start.word)
+    if parser.skip("*"):
+        parser.expect(")")
+        _end(parser)
+        if name != "count":
+            raise refused(start.offset, "sql-measure", f"`*` is for count alone, not for {name}", _WRITE)
+        return Read("count", None, start.offset)
+    distinct = parser.next
+    if parser.skip("distinct"):
+        if name != "count":
+            raise refused(distinct.offset, "sql-measure", f"DISTINCT is for count, not for {name}", "write count(distinct x)")
+        name = "count_distinct"
+    argument = parser.expression()
+    if parser.next.word == ",":
+        raise refused(parser.next.offset, "sql-measure", f"{start.text} takes one value", "put several into one: struct(a, b)")
+    parser.expect(")")
+    _end(parser)
+    return Read(name, argument, start.offset)
+
+
+def _end(parser: Parser) -> None:
+    token = parser.next
+    if token.word == "filter":
+        raise refused(
+            token.offset, "sql-measure", "FILTER is not part of a measure", "write count_if(x > 0), or sum(if(x > 0, x, 0))"
+        )
+    if token.word == "over":
+        raise refused(
+            token.offset, "sql-measure", "a measure has no window in SQL", "`window: {column: at, every: 1m}` has windows of time"
+        )
+    if token.kind != "end":
+        hint = "give each its own measure, and compute with them where the table is read"
+        raise refused(token.offset, "sql-measure", f"a measure is one function, and then comes `{token.text}`", hint)
+
+
+def _other(offset: int, text: str, word: str) -> ExpressionError:
+    known_names = ", ".join(name for name in FUNCTIONS if name != "count_distinct")
+    if word in _NOT:
+        hint = f"there is {known_names} and count(distinct x); compute others where the table is read, or by `write: replace`"
+        return refused(offset, "sql-measure", f"{word} cannot be brought up to date from new rows alone", hint)
+    return refused(offset, "sql-measure", f"`{text}` is not a function over rows", f"{_WRITE}; there is {known_names}")
+
+
+def hidden(function: str, argument: Type, order: Type) -> Mapping[str, Type]:
+    """The parts besides the value, with their types."""
+    return {name: part.type for name, part in FUNCTIONS[function].parts(argument, order).items() if name != "value"}

@@ -1,0 +1,245 @@
+"""Totals against a model in plain Python: random rows in random partitions and batches, with runs that die on the way, a second writer,
+commits of others and maintenance in between."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from framework.engine.context import Context
+from framework.engine.iceberg import table_state
+from framework.engine.publish.batch import next_batch
+from framework.engine.trials.given_messages import GivenMessages
+from framework.errors import BatchError
+from framework.model import Message, Pipeline, Plan
+from tests.project import plan_for
+from tests.test_keyed_model import PHASES, POINTS, Died, Trouble, trouble, with_trouble
+from tests.wide import few
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+SPEC = """
+topic: trades
+value: json
+event_time: at
+columns: {{symbol: string, quantity: bigint, price: "decimal(10,2)", user: string, at: {{type: timestamp, format: epoch_millis}}}}
+---
+pipeline: totals
+from: {{topic: trades}}
+steps:
+  - aggregate:
+      by: [symbol]
+      window: {window}
+      measures:
+        total: sum(price * quantity)
+        quantities: sum(quantity)
+        trades: count(*)
+        priced: count(price)
+        large: count_if(quantity > 5)
+        mean: avg(price)
+        mean_quantity: avg(quantity)
+        low: min(price)
+        high: max(user)
+        opened: first(price)
+        closed: last(user)
+        users: count(distinct user)
+        about: approx_count_distinct(user)
+into: {{table: {namespace}.totals, write: accumulate, format_version: {version}, partition_by: {partition_by}, late_after: 20s}}
+maintain: {{keep_at_least: 1}}
+"""
+EVERY = 10  # seconds
+
+
+@dataclass(frozen=True)
+class Trade:
+    symbol: str | None
+    quantity: int | None
+    price: str | None
+    user: str | None
+    at: int | None
+    partition: int
+
+
+trades = st.builds(
+    Trade, st.sampled_from(["A", "B", "é'", None]), st.integers(-3, 9) | st.none(), st.sampled_from(["0.01", "12345678.90", "-7.55", None]),
+    st.sampled_from(["u", "v", "", None]), st.integers(0, 60) | st.none(), st.integers(0, 2),
+)  # fmt: skip
+batches = st.lists(st.tuples(st.lists(trades, min_size=1, max_size=8), st.none() | trouble), min_size=2, max_size=4)
+Given = Sequence[tuple[list[Trade], Trouble | None]]
+
+
+def as_messages(given_: Given) -> tuple[Message, ...]:
+    offsets, messages, moment = [0, 0, 0], [], datetime(2026, 1, 1, tzinfo=timezone.utc)
+    for number, (batch, _) in enumerate(given_, 1):
+        for each in batch:
+            at = None if each.at is None else each.at * 1000
+            price = None if each.price is None else f"<{each.price}>"
+            value = {"symbol": each.symbol, "quantity": each.quantity, "price": price, "user": each.user, "at": at}
+            text = json.dumps(value).replace('"<', "").replace('>"', "")
+            messages.append(Message(number, "trades", each.partition, offsets[each.partition], moment, None, text.encode(), ()))
+            offsets[each.partition] += 1
+    return tuple(messages)
+
+
+def modelled(given_: Given, size: int) -> Mapping[Any, Mapping[str, Any]]:
+    """The totals by symbol and window."""
+    groups: dict[Any, list[tuple[Any, Trade]]] = defaultdict(list)
+    newest, offsets = 0, [0, 0, 0]
+    for batch, _ in given_:
+        times = [0]
+        for each in batch:
+            offset = offsets[each.partition]
+            offsets[each.partition] += 1
+            if each.at is None or (newest and each.at < newest - 20):
+                continue
+            times.append(each.at)
+            last = each.at // EVERY * EVERY
+            for start in range(last, each.at - size, -EVERY):
+                groups[each.symbol, start].append(((each.at, each.partition, offset), each))
+        newest = max(newest, *times)
+    return {key: totals([each for _, each in sorted(rows, key=lambda row: row[0])]) for key, rows in groups.items()}
+
+
+def totals(rows: list[Trade]) -> dict[str, Any]:
+    def known(values: Sequence[Any]) -> list[Any]:
+        return [each for each in values if each is not None]
+
+    quantities = known([each.quantity for each in rows])
+    prices = [None if each.price is None else Decimal(each.price) for each in rows]
+    users = known([each.user for each in rows])
+    products = known(
+        [
+            None if price is None or each.quantity is None else price * each.quantity
+            for price, each in zip(prices, rows, strict=True)
+        ]
+    )
+    priced = known(prices)
+    mean = (sum(priced) / len(priced)).quantize(Decimal("0.000001"), ROUND_HALF_UP) if priced else None
+    return {
+        "total": sum(products) if products else None, "quantities": sum(quantities) if quantities else None, "trades": len(rows),
+        "priced": len(priced), "large": sum(each > 5 for each in quantities), "mean": mean,
+        "mean_quantity": sum(quantities) / len(quantities) if quantities else None, "low": min(priced, default=None),
+        "high": max(users, default=None), "opened": prices[0], "closed": rows[-1].user, "users": len(set(users)), "about": len(set(users)),
+    }  # fmt: skip
+
+
+def read(pipeline: Pipeline) -> Mapping[Any, Mapping[str, Any]]:
+    table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
+    assert table is not None
+    rows = table.scan(selected_fields=tuple(each.name for each in pipeline.table.shown)).to_arrow().to_pylist()
+    found = {}
+    for row in rows:
+        start = int(row.pop("window_start").timestamp())
+        row.pop("window_end")
+        assert (row["symbol"], start) not in found
+        found[row.pop("symbol"), start] = row
+    return found
+
+
+def as_modelled(plan: Plan, given_: Given, size: int, spark: Any) -> int:
+    """How often there was trouble."""
+    messages, (pipeline,), happened = as_messages(given_), plan.pipelines, 0
+    for number, (_, each) in enumerate(given_, 1):
+        context = Context(plan, spark=lambda: spark, source=GivenMessages(messages, number, 2))
+        left = [each] if each else []
+        with suppress(Died):
+            next_batch(with_trouble(context, left, number), pipeline)
+        happened += each is not None and not left
+        next_batch(context, pipeline)
+        assert read(pipeline) == modelled(given_[:number], size)
+        assert next_batch(context, pipeline) is None
+    return happened
+
+
+TABLES = [(10, 3, "[]"), (25, 3, "[day(window_start)]"), (10, 2, '["truncate(1, symbol)"]')]
+
+
+def planned(lake: Path, size: int, version: int, partition_by: str) -> Plan:
+    window = f"{{column: at, every: {EVERY}s, size: {size}s}}"
+    namespace = f"n{uuid.uuid4().hex[:10]}"
+    return plan_for(
+        lake, "127.0.0.1:1", SPEC.format(namespace=namespace, window=window, version=version, partition_by=partition_by)
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "version", "partition_by", "examples"), few([(*TABLES[1], 2), *((*table, 25) for table in TABLES)], (*TABLES[1], 2))
+)
+def test_as_the_model_says(size: int, version: int, partition_by: str, examples: int, lake: Path, spark: Any) -> None:
+    @settings(max_examples=examples, deadline=None, derandomize=examples == 2, database=None, phases=PHASES)
+    @given(batches)
+    def same(given_: Given) -> None:
+        as_modelled(planned(lake, size, version, partition_by), given_, size, spark)
+
+    same()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["dies", "another", "maintains"])
+def test_at_every_point(kind: str, lake: Path, spark: Any) -> None:
+    """A run dies there, or another run does the batch meanwhile; each batch adds to old groups, makes new ones and brings late rows."""
+    given_: list[tuple[list[Trade], Trouble | None]] = []
+    points = [each for each in POINTS if each not in ("staged_state",)]
+    for at, point in enumerate(points):
+        now = 10 * at
+        rows = [
+            Trade("A", at, "1.10", f"u{at}", now, 0),
+            Trade(None, 1, None, "u", now + 3, 1),
+            Trade("A", 2, "0.10", "v", now - 5, 2),
+        ]
+        given_.append(([*rows, Trade("B", 1, "5.00", "w", max(0, now - 40), 0)], Trouble(kind, point)))
+    assert as_modelled(planned(lake, 25, 3, "[]"), given_, 25, spark) == len(points)
+
+
+def test_a_time_without_a_zone_of_the_process(lake: Path, spark: Any) -> None:
+    """Windows of a day begin at midnight in UTC; before 1970, too."""
+    plan = planned(lake, 10, 3, "[]")
+    (pipeline,) = plan.pipelines
+    before = Trade("A", 1, "1.00", "u", -13, 0)
+    messages = as_messages([([before], None)])
+    next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(messages, 1, 1)), pipeline)
+    (((_, start), row),) = read(pipeline).items()
+    assert datetime.fromtimestamp(start, timezone.utc) == datetime(1970, 1, 1, tzinfo=timezone.utc) - timedelta(seconds=20)
+    assert row["trades"] == 1
+
+
+BIG = """
+topic: trades
+value: json
+columns: {{n: bigint, d: "decimal(38,2)"}}
+---
+pipeline: totals
+from: {{topic: trades}}
+steps:
+  - aggregate: {{measures: {{total: sum({column})}}}}
+into: {{table: {namespace}.totals, write: accumulate}}
+"""
+
+
+@pytest.mark.parametrize(("column", "value"), [("n", str(2**62)), ("d", "9" * 36 + ".50")])
+@pytest.mark.parametrize("together", [True, False])
+def test_a_sum_that_does_not_fit_is_refused(column: str, value: str, together: bool, lake: Path, spark: Any) -> None:
+    """Within a batch, and with what the table has."""
+    plan = plan_for(lake, "127.0.0.1:1", BIG.format(column=column, namespace=f"n{uuid.uuid4().hex[:10]}"))
+    (pipeline,) = plan.pipelines
+    moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    messages = [
+        Message(1 if together else at + 1, "trades", 0, at, moment, None, f'{{"{column}": {value}}}'.encode(), ())
+        for at in range(4)
+    ]
+    with pytest.raises(BatchError, match="total-too-large") as refused:
+        for number in range(1, 5):
+            next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(tuple(messages), number, 1)), pipeline)
+    assert "total = sum" in refused.value.message
+    assert "cast" in refused.value.hint
