@@ -1,5 +1,5 @@
 """Measures steps that shape rows: duplicates left out of a million rows, and three columns masked, beside the same rows appended, in turns,
-in one warm session; and the file of an export.
+in one warm session; rows added to totals; and the file of an export.
 
 `make bench-shaping` runs it, a quarter of an hour on two cores.
 """
@@ -13,7 +13,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from bench import exports, load
+from bench import exports, load, totals
 from bench.quick import place, report
 from framework.engine.context import Context
 from framework.engine.iceberg.lake import Lake
@@ -68,8 +68,8 @@ def main() -> None:
 
     began = time.monotonic()
     with place() as home, kafka.running(home) as bootstrap:
-        results = {**_shaped(bootstrap), **exports.measured(bootstrap)}
-        report(results, {**BARS, **exports.BARS}, time.monotonic() - began)
+        results = {**_shaped(bootstrap), **totals.measured(bootstrap), **exports.measured(bootstrap)}
+        report(results, {**BARS, **totals.BARS, **exports.BARS}, time.monotonic() - began)
 
 
 def _shaped(bootstrap: str) -> dict[str, float]:

@@ -56,6 +56,9 @@ steps:
         users: count(distinct user)
         about: approx_count_distinct(user)
 into: {{table: {namespace}.totals, write: accumulate, format_version: {version}, partition_by: {partition_by}, late_after: 20s}}
+expect:
+  - {{name: no_w, when: "user <> 'w' or user is null"}}
+  - {{when: quantity > 100, else: warn}}
 maintain: {{keep_at_least: 1}}
 """
 EVERY = 10  # seconds
@@ -73,7 +76,7 @@ class Trade:
 
 trades = st.builds(
     Trade, st.sampled_from(["A", "B", "é'", None]), st.integers(-3, 9) | st.none(), st.sampled_from(["0.01", "12345678.90", "-7.55", None]),
-    st.sampled_from(["u", "v", "", None]), st.integers(0, 60) | st.none(), st.integers(0, 2),
+    st.sampled_from(["u", "v", "", "w", None]), st.integers(0, 60) | st.none(), st.integers(0, 2),
 )  # fmt: skip
 batches = st.lists(st.tuples(st.lists(trades, min_size=1, max_size=8), st.none() | trouble), min_size=2, max_size=4)
 Given = Sequence[tuple[list[Trade], Trouble | None]]
@@ -101,8 +104,8 @@ def modelled(given_: Given, size: int) -> Mapping[Any, Mapping[str, Any]]:
         for each in batch:
             offset = offsets[each.partition]
             offsets[each.partition] += 1
-            if each.at is None or (newest and each.at < newest - 20):
-                continue
+            if each.at is None or (newest and each.at < newest - 20) or each.user == "w":
+                continue  # a bad row
             times.append(each.at)
             last = each.at // EVERY * EVERY
             for start in range(last, each.at - size, -EVERY):
@@ -198,7 +201,7 @@ def test_at_every_point(kind: str, lake: Path, spark: Any) -> None:
             Trade(None, 1, None, "u", now + 3, 1),
             Trade("A", 2, "0.10", "v", now - 5, 2),
         ]
-        given_.append(([*rows, Trade("B", 1, "5.00", "w", max(0, now - 40), 0)], Trouble(kind, point)))
+        given_.append(([*rows, Trade("B", 1, "5.00", "x", max(0, now - 40), 0)], Trouble(kind, point)))
     assert as_modelled(planned(lake, 25, 3, "[]"), given_, 25, spark) == len(points)
 
 
@@ -243,3 +246,97 @@ def test_a_sum_that_does_not_fit_is_refused(column: str, value: str, together: b
             next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(tuple(messages), number, 1)), pipeline)
     assert "total = sum" in refused.value.message
     assert "cast" in refused.value.hint
+
+
+CHANGING = """
+topic: orders
+value: json
+key: {{format: long, as: id}}
+columns: {{country: string, amount: int, at: timestamp}}
+---
+pipeline: newest
+from: {{topic: orders}}
+into: {{table: {namespace}.newest, write: upsert, keys: [id], deletes: tombstones, format_version: {version}}}
+---
+pipeline: totals
+from: {{table: {namespace}.newest}}
+steps:
+  - filter: amount <> 13
+  - aggregate:
+      by: [country]
+      measures: {{total: sum(amount), orders: count(*), low: min(amount), closed: last(amount), mean: avg(amount), ids: count(distinct id)}}
+into: {{table: {namespace}.totals, write: accumulate}}
+---
+pipeline: sums
+from: {{table: {namespace}.newest}}
+steps:
+  - filter: amount <> 13
+  - aggregate:
+      by: [country]
+      measures: {{total: sum(amount), orders: count(*), priced: count(amount), small: count_if(amount < 3), mean: avg(amount)}}
+into: {{table: {namespace}.sums, write: accumulate}}
+"""
+Order = tuple[int, str | None, int | None]  # an id, a country and an amount; without an amount it is deleted
+orders = st.tuples(st.integers(1, 5), st.sampled_from(["DE", "FR", None]), st.none() | st.sampled_from([1, 2, 13, 40]))
+
+
+@pytest.mark.parametrize(("version", "examples"), few([(3, 2), (3, 25), (2, 25)], (3, 2)))
+def test_totals_of_rows_that_change(version: int, examples: int, lake: Path, spark: Any) -> None:
+    @settings(max_examples=examples, deadline=None, derandomize=examples == 2, database=None, phases=PHASES)
+    @given(st.lists(st.tuples(st.lists(orders, min_size=1, max_size=6), st.booleans()), min_size=2, max_size=5))
+    def same(batches: Sequence[tuple[list[Order], bool]]) -> None:
+        follows(batches, version, lake, spark)
+
+    same()
+
+
+def by_country(pipeline: Pipeline) -> Mapping[str | None, Mapping[str, Any]]:
+    table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
+    assert table is not None
+    rows = table.scan().to_arrow().to_pylist()
+    found = {row["country"]: row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def follows(batches: Sequence[tuple[list[Order], bool]], version: int, lake: Path, spark: Any) -> None:
+    plan = plan_for(lake, "127.0.0.1:1", CHANGING.format(namespace=f"n{uuid.uuid4().hex[:10]}", version=version))
+    newest, totals_, sums = (plan.pipeline(name) for name in ("newest", "totals", "sums"))
+    assert newest and totals_ and sums
+    assert sums.table.accumulated and sums.table.accumulated.takes_off
+    assert totals_.table.accumulated and not totals_.table.accumulated.takes_off
+    moment, sent = datetime(2026, 1, 1, tzinfo=timezone.utc), list[Message]()
+    rows: dict[int, tuple[str | None, int]] = {}
+    for number, (batch, read) in enumerate(batches, 1):
+        for id_, country, amount in batch:
+            text = (
+                None
+                if amount is None
+                else json.dumps({"country": country, "amount": amount, "at": "2026-01-05T10:00:00Z"}).encode()
+            )
+            sent.append(Message(number, "orders", 0, len(sent), moment, id_.to_bytes(8, "big"), text, ()))
+            rows.pop(id_, None)
+            if amount is not None:
+                rows[id_] = (country, amount)
+        next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(tuple(sent), number, 1)), newest)
+        if read:
+            for each in (totals_, sums):
+                next_batch(Context(plan, spark=lambda: spark), each)
+    context = Context(plan, spark=lambda: spark)
+    for each in (totals_, sums):
+        next_batch(context, each)
+        assert next_batch(context, each) is None
+    groups: dict[str | None, list[int]] = defaultdict(list)
+    for country, amount in rows.values():
+        if amount != 13:
+            groups[country].append(amount)
+    found = by_country(sums)
+    assert {country: (row["total"], row["orders"], row["small"], row["mean"]) for country, row in found.items()} == {
+        country: (sum(each), len(each), sum(amount < 3 for amount in each), sum(each) / len(each))
+        for country, each in groups.items()
+    }
+    found = by_country(totals_)
+    assert {country: (row["total"], row["orders"], row["low"], row["mean"], row["ids"]) for country, row in found.items()} == {
+        country: (sum(each), len(each), min(each), sum(each) / len(each), len(each)) for country, each in groups.items()
+    }
+    assert all(found[country]["closed"] in each for country, each in groups.items())

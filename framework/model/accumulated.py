@@ -9,6 +9,7 @@ from framework.types import Struct, Type
 
 WINDOW_START, WINDOW_END = "window_start", "window_end"
 MEASURES = "_measures"
+ROWS = "sluice_rows"  # a field of it: how many rows the group has
 """A column of what measures are computed from that cannot be added up themselves, such as an average."""
 TIME, ORDER = "_sluice_time", "_sluice_order"  # of a row before it is added up
 OPEN_SINCE = "_sluice_open_since"  # the time before which windows are closed
@@ -61,6 +62,7 @@ class Accumulated(Groups):
     order: tuple[str, ...]  # the columns that say which of two rows is the first
     rows: tuple[Column, ...]  # of a row before it is added up
     hidden: Struct | None  # the type of the column `MEASURES`
+    takes_off: bool = False  # whether rows of the source that are no more are taken off; else their groups are computed again
 
     @property
     def words(self) -> str:

@@ -14,17 +14,18 @@ from framework.model import (
     Column,
     ColumnSql,
     Fault,
+    PartitionField,
     Step,
     TableSource,
     Topic,
 )
-from framework.model.accumulated import MEASURES, OPEN_SINCE, TIME, WINDOW_END, WINDOW_START, Accumulated, Groups
+from framework.model.accumulated import MEASURES, OPEN_SINCE, ROWS, TIME, WINDOW_END, WINDOW_START, Accumulated, Groups
 from framework.plan.rows import Rows
 from framework.plan.text import duration
 from framework.spec import kinds
 from framework.sql import aggregates
 from framework.sql.quote import identifier
-from framework.types import TIMESTAMP, Field, Struct
+from framework.types import BIGINT, TIMESTAMP, Field, Struct
 
 _HIDDEN = Column(MEASURES, Struct(()), "What averages, different values, first and last values are computed from")
 
@@ -55,8 +56,10 @@ def resolve(
     window = replace(groups.window, late_after=into.late_after) if groups.window and into.late_after else groups.window
     own = {TIME, *(each.row_column for each in groups.measures)}
     by_name = {column.name: column for column in rows.columns}
+    changes = source is not None and source.reads == "changes"
+    takes_off = changes and all(aggregates.takes_off(each.function, each.argument) for each in groups.measures)
     accumulated = Accumulated(
-        groups.by, window, groups.measures, order=order, hidden=_hidden(groups, order, rows),
+        groups.by, window, groups.measures, order=order, takes_off=takes_off, hidden=_hidden(groups, order, rows, takes_off),
         rows=(*(by_name[name] for name in groups.by if name in by_name), *(column for column in rows.columns if column.name in own)),
     )  # fmt: skip
     if window and window.late_after:
@@ -78,6 +81,16 @@ def columns(accumulated: Accumulated) -> tuple[Column, ...]:
     measures = (Column(each.name, each.type, each.text) for each in accumulated.measures)
     hidden = (replace(_HIDDEN, type=accumulated.hidden),) if accumulated.hidden else ()
     return (*by, *window, *measures, *hidden)
+
+
+def moving(accumulated: Accumulated, fields: Iterable[PartitionField], into: kinds.Into) -> Iterator[Problem]:
+    """The problems of partitions in which a row would not stay."""
+    measures = {each.name for each in accumulated.measures}
+    for field in fields:
+        if field.column in measures:
+            message = f"`{field.column}` changes with each batch, and the row would have to move to another partition"
+            hint = f"partition by {' or '.join(accumulated.keys)}" if accumulated.keys else "remove it: the table has one row"
+            yield Problem(into.place("partition_by"), "bad-partition", message, hint)
 
 
 def _unused(into: kinds.Into, groups: Groups) -> Iterator[Problem]:
@@ -104,13 +117,19 @@ def _order(read: tuple[Topic, ...], source: TableSource | None, rows: Rows) -> I
         yield KAFKA_TOPIC.name
 
 
-def _hidden(groups: Groups, order: Iterable[str], rows: Rows) -> Struct | None:
+def _hidden(groups: Groups, order: Iterable[str], rows: Rows, takes_off: bool) -> Struct | None:
     of = order_type(order, rows)
-    parts = {each.name: aggregates.hidden(each.function, each.argument, of) if each.argument else {} for each in groups.measures}
-    fields = tuple(
+    parts = {
+        each.name: aggregates.hidden(aggregates.function(each.function, takes_off), each.argument, of)
+        for each in groups.measures
+        if each.argument
+    }
+    fields = [
         Field(name, Struct(tuple(Field(part, type_) for part, type_ in types.items()))) for name, types in parts.items() if types
-    )
-    return Struct(fields) if fields else None
+    ]
+    if takes_off:
+        fields.append(Field(ROWS, BIGINT))
+    return Struct(tuple(fields)) if fields else None
 
 
 def order_type(order: Iterable[str], rows: Rows) -> Struct:

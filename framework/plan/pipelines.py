@@ -66,7 +66,7 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
         totals, steps = accumulated.resolve(spec, groups, read, source, last, steps)
     read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
     judged, expected = expectations.resolve(spec.expect, last, keys)
-    source = table_sources.with_old_rows(source, keys, (*steps, *judged)) if source else None
+    source = table_sources.with_old_rows(source, keys, (*steps, *judged), totals is not None) if source else None
     steps = (*steps, *with_keys, *judged)
     if len(draft.problems) == before and not last.more:  # else the cause was reported
         draft.problems.extend(_without_type(spec, steps, rows))
@@ -260,6 +260,8 @@ def _table(
     draft.problems.extend(stored_name_problems(columns, into.place("table")))
     rows = replace(rows, columns=columns)
     partitions, order = partition_fields(into, rows), sort_columns(into, rows)
+    if totals:
+        draft.problems.extend(accumulated.moving(totals, partitions, into))
     if "table" in into.gaps:
         return None
     namespace, name = into.table.split(".")

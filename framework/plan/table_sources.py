@@ -59,7 +59,7 @@ def _reads(into: kinds.Into, changes: bool) -> Literal["all", "added", "changes"
     write = mode(into.write)
     if write.whole:
         return "all"
-    if not write.by_key or not changes:
+    if not (write.by_key or write.groups) or not changes:
         return "added"
     return "commits" if write.versions else "changes"
 
@@ -78,9 +78,9 @@ def problems(spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Problem]:
                 into.key_place("deletes"), "unused-key", f"`deletes` has no effect: no row of {name} is deleted", "remove it"
             )
     elif write.groups:
-        message = f"rows of {name} are also changed and deleted, and totals of such rows are not in this version of Sluice"
-        hint = f"add up what {name} is made of, or a table with `write: append`"
-        yield Problem(into.place("write"), "not-in-this-version", message, hint)
+        if into.late_after is not None:
+            message = f"rows of {name} are also changed and deleted, at any time: no window of theirs closes"
+            yield Problem(into.key_place("late_after"), "unused-key", message, "remove `late_after`")
     elif not write.by_key and into.deletes != "ignore":
         message = f"`write: {into.write}` only adds rows, and rows of {name} are also changed and deleted"
         hint = "`write: upsert` with `keys` follows them; with `deletes: ignore` each new state of a row becomes a row"
@@ -107,14 +107,21 @@ def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
 
 def order_columns(into: kinds.Into, source: TableSource) -> tuple[Column, ...]:
     """The columns by which rows of a table are put in order where they go by their keys."""
-    if not mode(into.write).by_key:
+    write = mode(into.write)
+    if write.groups:
+        return FROM_COLUMNS[2:]
+    if not write.by_key:
         return ()
     return FROM_COLUMNS[{"all": 4, "added": 2, "changes": 1, "commits": 0}[source.reads] :]
 
 
-def with_old_rows(source: TableSource, keyed: Keyed | None, steps: Sequence[Step]) -> TableSource:
+def with_old_rows(source: TableSource, keyed: Keyed | None, steps: Sequence[Step], totals: bool = False) -> TableSource:
     """The source, of which deleted rows are read, too; and rows before a change, if by the change a row can leave its key here."""
-    if source.reads not in ("changes", "commits") or not keyed or not keyed.deletes:
+    if source.reads not in ("changes", "commits"):
+        return source
+    if totals:
+        return replace(source, old="all")
+    if not keyed or not keyed.deletes:
         return source
     leaves = any(step.keep or step.each or step.faults for step in steps)
     leaves = leaves or any(name in dict(step.assign) for step in steps for name in keyed.keys)

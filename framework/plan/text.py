@@ -76,8 +76,9 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
 def _totals(totals: Accumulated) -> str:
     one = f"one row per {', '.join(totals.keys)}" if totals.keys else "one row"
     late = totals.window.late_after if totals.window else None
+    off = ", and from which rows that are no more are taken off" if totals.takes_off else ""
     closes = f"; a window closes {duration(late)} before the newest row" if late else ""
-    return f"{one}, to which each batch adds{closes}"
+    return f"{one}, to which each batch adds{off}{closes}"
 
 
 def _when(run: Run) -> str:

@@ -2,6 +2,8 @@
 
 A function has parts, such as the sum and the count of an average. Each part is computed over the rows of a batch, and merged with that of
 the table; the value is computed from the parts. A part that is the value itself is called `value`.
+
+Of rows that change, those that are no more are taken off again, where the function can do so exactly.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ _WHOLE = Decimal(38, 0)
 
 @dataclass(frozen=True)
 class Part:
-    """`of_rows` is SQL over `{x}`, the argument, and `{order}`, which says which row is the first; `merged` is SQL over the parts of the
-    table `{t[…]}` and of the batch `{s[…]}`."""
+    """`of_rows` is SQL over the argument `{x}`, over `{order}`, which says which row is the first, and over `{sign}`; `merged` is SQL over
+    the parts of the table `{t[…]}` and of the batch `{s[…]}`."""
 
     type: Type
     of_rows: str
@@ -60,6 +62,27 @@ def _sum_for_average(type_: Type) -> Type:
 def _sum_and_count(type_: Type, _: Type) -> dict[str, Part]:
     x = f"CAST({{x}} AS {_WHOLE.sql})" if is_integral(type_) else "{x}"
     return {**_sums("sum", _sum_for_average(type_), f"sum({x})"), **_sums("count", BIGINT, "count({x})")}
+
+
+def _signed_sum(type_: Type, _: Type) -> dict[str, Part]:
+    """With how many values it has: the sum of none is null."""
+    x = f"CAST({{x}} AS {_WHOLE.sql})" if is_integral(type_) else "{x}"
+    return {
+        **_sums("sum", _sum_for_average(type_), f"sum(IF({{sign}} < 0, -{x}, {x}))"),
+        **_sums("count", BIGINT, _signed_count("{x} IS NOT NULL")),
+    }
+
+
+def _signed_count(counts: str) -> str:
+    return f"sum(IF({counts}, CAST({{sign}} AS BIGINT), 0L))"
+
+
+def _of_some(type_: Type) -> str:
+    return f"IF({{p[count]}} = 0, NULL, CAST({{p[sum]}} AS {_sum_of(type_).sql}))"
+
+
+def _is_exact(type_: Type) -> bool:
+    return is_integral(type_) or isinstance(type_, Decimal)
 
 
 def _average_of(type_: Type) -> Type:
@@ -145,6 +168,15 @@ FUNCTIONS: Mapping[str, Function] = {
         takes=lambda type_: is_integral(type_) or type_ == STRING, wants="a text or a whole number",
     ),
 }  # fmt: skip
+ROWS = Part(BIGINT, _signed_count("true"), "({t} + {s})")
+"""How many rows a group has, where some are taken off."""
+SIGNED: Mapping[str, Function] = {
+    "sum": Function("the sum", _sum_of, _signed_sum, value=_of_some, takes=_is_exact),
+    "count": Function("how many", lambda _: BIGINT, _count(_signed_count("{x} IS NOT NULL"))),
+    "count_if": Function("how many", lambda _: BIGINT, _count(_signed_count("{x}"))),
+    "avg": Function("the average", _average_of, _signed_sum, value=_average, takes=_is_exact),
+}
+"""Those that can be kept up to date exactly where rows are taken off again: `{sign}` is -1 of such a row, else 1."""
 _SAME = {
     "mean": "avg",
     "average": "avg",
@@ -216,6 +248,15 @@ def _other(offset: int, text: str, word: str) -> ExpressionError:
     return refused(offset, "sql-measure", f"`{text}` is not a function over rows", f"{_WRITE}; there is {known_names}")
 
 
-def hidden(function: str, argument: Type, order: Type) -> Mapping[str, Type]:
+def takes_off(function: str, argument: Type | None) -> bool:
+    """Whether rows can be taken off exactly."""
+    return function in SIGNED and SIGNED[function].takes(argument or BIGINT)
+
+
+def function(name: str, signed: bool) -> Function:
+    return (SIGNED if signed else FUNCTIONS)[name]
+
+
+def hidden(function_: Function, argument: Type, order: Type) -> Mapping[str, Type]:
     """The parts besides the value, with their types."""
-    return {name: part.type for name, part in FUNCTIONS[function].parts(argument, order).items() if name != "value"}
+    return {name: part.type for name, part in function_.parts(argument, order).items() if name != "value"}

@@ -181,7 +181,7 @@ def _lands(step: WrittenStep, to: Landing) -> Iterator[Problem]:
     if not to.mode.groups:
         message = f"`write: {to.into.write}` would add a row for each group and batch, not one that is kept up to date"
         yield Problem(step.key_place(), "aggregate-needs-accumulate", message, "write `write: accumulate` under `into`")
-    later = next((each for each in to.later if each.name not in ("expect", "keys", "short_names")), None)
+    later = next((each for each in to.later if each.name not in ("expect", "partition")), None)
     if later:
         message = f"`{later.name}` would see groups that are not complete: each batch adds to them"
         hint = "put it before `aggregate`, or into a pipeline that reads this table: `from: {table: …}`"

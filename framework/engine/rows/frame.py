@@ -14,7 +14,7 @@ from framework.engine.rows.counts import observations
 from framework.engine.rows.own_columns import DELETE, NTH, ONLY, TRUNCATES, is_good, of_bad_item, with_open_since
 from framework.engine.rows.reading import decode, of_table
 from framework.engine.rows.stepping import apply
-from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, Pipeline
+from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, OLD, Pipeline
 from framework.model.accumulated import ORDER
 from framework.sql.quote import identifier
 
@@ -83,6 +83,8 @@ def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
     if pipeline.table.accumulated and pipeline.table.accumulated.order:
         named = (f"'n{at}', {identifier(name)}" for at, name in enumerate(pipeline.table.accumulated.order))
         yield f"named_struct({', '.join(named)}) AS {ORDER}"
+    if pipeline.table.accumulated and pipeline.source and pipeline.source.old != "none":
+        yield OLD
     if keyed:
         yield f"{keyed.deletes or 'false'} AS {DELETE}"
         item = "transform(split(nullif(_sluice_item, ''), '[.]'), n -> CAST(n AS INT))"

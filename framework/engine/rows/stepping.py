@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from framework.engine.rows.bad_rows import bad_row, has_one
 from framework.engine.rows.own_columns import NAMES, WHOLE, is_checked, is_good, or_tombstone
-from framework.model import EVENT_TIME, OLD, Pipeline, Step
+from framework.model import OLD, Pipeline, Step
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFram
     before = rows.columns
     if step.attempts:
         rows = rows.selectExpr("*", *(f"{sql} AS {name}" for name, sql in step.attempts))
-    # Sluice's own columns stay through every step; those of the message are the step's.
-    columns = {name: name for name in before if name.startswith(("_sluice_", "_kafka_")) or name in NAMES}
-    if any(column.name == EVENT_TIME for column in step.columns):  # of a table that keeps it
-        columns.pop(EVENT_TIME, None)
+    # Sluice's own columns stay through every step; those of the message are the step's, and so are own ones that a step sets.
+    set_by_step = {column.name for column in step.columns}
+    own = (name for name in before if name.startswith(("_sluice_", "_kafka_")) or name in NAMES)
+    columns = {name: name for name in own if name not in set_by_step}
     columns |= {identifier(column.name): assign.get(identifier(column.name), identifier(column.name)) for column in step.columns}
     if step.faults:
         item = "_sluice_item" if "_sluice_item" in rows.columns else WHOLE

@@ -90,6 +90,6 @@ def _gone(context: Context, pipeline: Pipeline, back: Position, position: Positi
 def readers_that_stop(pipelines: tuple[Pipeline, ...], pipeline: Pipeline) -> Iterator[str]:
     """The pipelines that append the changes of this table, and so cannot follow it back."""
     for each in pipelines:
-        follows = each.table.keyed is not None or (each.source and each.source.reads == "all")
+        follows = each.table.keyed is not None or (each.source and each.source.reads in ("all", "changes"))
         if each.source and each.source.identifier == pipeline.table.identifier and not follows:
             yield each.name
