@@ -327,19 +327,27 @@ SNOWFLAKE_ALONE = (
     "CREATE CATALOG INTEGRATION",
     "DROP",
     "CREATE INTERACTIVE",
+    "ALTER WAREHOUSE",
+    "SHOW",
 )
 
 
+DIALECTS = {"In Snowflake": "snowflake", "In Trino": "trino", "In Athena": "athena", "In Databricks": "databricks"}
+ALONE = {
+    "In Snowflake": SNOWFLAKE_ALONE,
+    "In Databricks": ("CREATE CONNECTION", "CREATE FOREIGN CATALOG", "DROP", "GRANT", "REVOKE"),
+}
+
+
 @each
-def test_what_is_for_snowflake_is_its_sql(plan: Plan, target: str, name: str) -> None:
-    """What sqlglot's dialect has no syntax for, it takes as a command: these are known, by how they begin."""
+def test_what_is_for_others_is_their_sql(plan: Plan, target: str, name: str) -> None:
+    """What sqlglot's dialects have no syntax for, they take as a command: these are known, by how they begin."""
     _, steps = refusal_or_steps(plan, target, name)
     for step in steps:
-        if step.in_.name == "In Snowflake":
-            for tree in sqlglot.parse(step.run, dialect="snowflake"):
-                assert not isinstance(tree, Command) or step.run.lstrip().startswith(
-                    (*SNOWFLAKE_ALONE, "ALTER WAREHOUSE", "SHOW")
-                ), step.run
+        if dialect := DIALECTS.get(step.in_.name):
+            for tree in sqlglot.parse(step.run, dialect=dialect):
+                commands = ALONE.get(step.in_.name, ())
+                assert not isinstance(tree, Command) or step.run.lstrip().startswith(commands), step.run
 
 
 def test_the_connector_is_told_what_it_is_documented_to_take(plan: Plan) -> None:

@@ -4,6 +4,8 @@ commits of others and maintenance in between."""
 from __future__ import annotations
 
 import json
+import os
+import signal
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,8 +26,9 @@ from framework.engine.publish.batch import next_batch
 from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import BatchError
 from framework.model import Message, Pipeline, Plan
-from tests.project import plan_for
+from tests.project import Project, plan_for
 from tests.test_keyed_model import PHASES, POINTS, Died, Trouble, trouble, with_trouble
+from tests.test_kill import PATIENCE, victim
 from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -340,3 +343,45 @@ def follows(batches: Sequence[tuple[list[Order], bool]], version: int, lake: Pat
         country: (sum(each), len(each), min(each), sum(each) / len(each), len(each)) for country, each in groups.items()
     }
     assert all(found[country]["closed"] in each for country, each in groups.items())
+
+
+KILLED = """
+topic: trades
+kafka_name: {topic}
+value: json
+columns: {{id: bigint, price: double}}
+---
+pipeline: trades
+from: {{topic: trades}}
+steps:
+  - derive: {{parity: id % 3}}
+  - aggregate: {{by: [parity], measures: {{total: sum(id), trades: count(*), highest: last(id)}}}}
+into: {{table: {namespace}.trades, write: accumulate}}
+"""
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+@pytest.mark.parametrize("point", [each for each in POINTS if each != "staged_state"])
+def test_killed_at(project: Project, point: str) -> None:
+    """By SIGKILL, twice, and then by another run that goes on while one is stopped."""
+    project.template = KILLED
+    project.make_topic(3)
+    project.send_good(30, bad_every=10)
+    project.run()
+    for _ in range(2):
+        project.send_good(31, bad_every=10)
+        with victim(project, point, signal.SIGKILL) as process:
+            process.wait(PATIENCE)
+    project.send_good(5, bad_every=10)
+    with victim(project, point, signal.SIGSTOP) as process:
+        project.send_good(9, bad_every=10)
+        project.run()
+        os.kill(process.pid, signal.SIGCONT)
+        process.communicate(timeout=PATIENCE)
+    project.run()
+    sent = [number for number in range(106) if number % 10]
+    found = {row["parity"]: (row["total"], row["trades"]) for row in project.rows()}
+    assert found == {each: (sum(of), len(of)) for each in range(3) if (of := [n for n in sent if n % 3 == each])}
+    assert len(project.rows(bad=True)) == 106 - len(sent)
+    assert project.branches() == []

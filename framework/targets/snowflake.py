@@ -92,10 +92,10 @@ def _copy(named: str) -> str:
 
 
 def _queries(about: About, named: str) -> Iterator[Step]:
-    columns = about.pipeline.table.columns
+    columns = about.pipeline.table.shown
     yield snowflake.asking(READER, WAREHOUSE)
     yield query(SNOWFLAKE, "Rows.", f"SELECT * FROM {named} LIMIT 10;")
-    texts = [each.name for each in columns if each.type == STRING][:2]
+    texts = [each.name for each in columns if each.type == STRING][:5]
     numbers = [each.name for each in columns if each.type.sql.lower().startswith(_NUMBERS)][:1]
     for each in texts:
         column = identifier(each)
