@@ -80,6 +80,7 @@ MODES = {
     "dedup": ("steps: [{dedup: {keys: [id], within: 7d}}]", "write: append"),
     "upsert": ("", "write: upsert, keys: [id], order_by: at, deletes: tombstones"),
     "history": ("", "write: history, keys: [id], deletes: tombstones"),
+    "accumulate": ("steps: [{aggregate: {by: [id], measures: {price: sum(price), rows: count(*)}}}]", "write: accumulate"),
     "replace": ("", "write: append"),
 }
 FILE = "sql"
@@ -94,7 +95,7 @@ def faults_of(place: str) -> list[str]:
 
 
 def cases() -> Iterator[Any]:
-    """Each place, mode and request, and what becomes of that request in the second batch, in the third, and so on. Dedup, history and
+    """Each place, mode and request, and what becomes of that request in the second batch, in the third, and so on. Dedup, history, totals and
     replace stage their rows as append does."""
     for place, mode in itertools.product((*PLACES, FILE), MODES):
         whens = list(PLACES[place].when) if place in PLACES else ["publishes"]

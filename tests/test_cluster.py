@@ -54,6 +54,7 @@ MODES = {
     "dedup": ("steps: [{dedup: {keys: [id], within: 7d}}]", "write: append"),
     "upsert": ("", "write: upsert, keys: [id], order_by: at"),
     "history": ("", "write: history, keys: [id]"),
+    "accumulate": ("steps: [{aggregate: {by: [id], measures: {price: sum(price)}}}]", "write: accumulate"),
 }
 MESSAGES, KEYS = 300_000, 100_000
 
@@ -139,8 +140,10 @@ def check(mode: str, plan: Plan) -> None:
     (pipeline,) = plan.pipelines
     table: Any = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     rows = table.scan(selected_fields=("id", "price")).to_arrow()
-    expected = KEYS if mode in ("dedup", "upsert") else MESSAGES
+    expected = KEYS if mode in ("dedup", "upsert", "accumulate") else MESSAGES
     assert rows.num_rows == expected
     assert len(set(rows.column("id").to_pylist())) == KEYS
+    if mode == "accumulate":
+        assert sum(map(int, rows.column("price").to_pylist())) == sum(range(MESSAGES))
     if mode in ("append", "history"):
         assert sorted(map(int, rows.column("price").to_pylist())) == list(range(MESSAGES))
