@@ -95,8 +95,8 @@ def faults_of(place: str) -> list[str]:
 
 
 def cases() -> Iterator[Any]:
-    """Each place, mode and request, and what becomes of that request in the second batch, in the third, and so on. Dedup, history, totals and
-    replace stage their rows as append does."""
+    """Each place, mode and request, and what becomes of that request in the second batch, in the third, and so on. Dedup,
+    history, totals and replace stage their rows as append does."""
     for place, mode in itertools.product((*PLACES, FILE), MODES):
         whens = list(PLACES[place].when) if place in PLACES else ["publishes"]
         for when in whens if mode in ("append", "upsert") else whens[:1]:

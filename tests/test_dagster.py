@@ -86,6 +86,8 @@ def test_assets_have_the_descriptions_owners_and_columns_of_the_specs(monkeypatc
         "sales_orders_waits",
         "sensor_readings_waits",
         "stock_trades_waits",
+        "stock_bars_waits",
+        "stock_total_trades_waits",
         "users_waits",
         "Table_states",
     }

@@ -137,7 +137,10 @@ def test_a_login_that_the_store_does_not_take(shop: Path, object_store: str, mon
     specs(object_store, "sluice/weekly_")
     failed = weekly()
     assert failed.exit_code == 1
-    assert "storage-refused: the object store does not take the login to s3://sluice/weekly_2026-11-09.csv: SignatureDoesNotMatch" in failed.stderr
+    assert (
+        "storage-refused: the object store does not take the login to s3://sluice/weekly_2026-11-09.csv: SignatureDoesNotMatch"
+        in failed.stderr
+    )
     assert "wr0ng" not in failed.output
 
 

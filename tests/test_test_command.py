@@ -16,7 +16,16 @@ from tests.spec_parts import LAKE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
-SHIPPED = ["customer_versions", "customers", "flagged_stock_trades", "sales_orders", "sensor_readings", "users"]
+SHIPPED = [
+    "customer_versions",
+    "customers",
+    "flagged_stock_trades",
+    "sales_orders",
+    "sensor_readings",
+    "stock_bars",
+    "stock_total_trades",
+    "users",
+]
 MAIN = f"""
 cluster: main
 bootstrap: 127.0.0.1:1

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from framework.model import EVENT_TIME, VERSION, Pipeline, Step, columns_read
+from framework.model.accumulated import MEASURES, TIME, WINDOW_END, WINDOW_START, Accumulated
 
 
 def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
@@ -22,7 +23,15 @@ def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
     origins = {**kafka, **moment, **origins}
     if pipeline.table.keyed and pipeline.table.keyed.versions:
         origins |= dict.fromkeys(VERSION, origins[pipeline.table.keyed.order[0]])
+    if pipeline.table.accumulated:
+        origins |= _of_totals(pipeline.table.accumulated, origins)
     return {column.name: origins[column.name] for column in pipeline.table.columns}
+
+
+def _of_totals(totals: Accumulated, origins: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
+    measures = {each.name: origins.get(each.row_column, frozenset()) for each in totals.measures}
+    window = dict.fromkeys((WINDOW_START, WINDOW_END), origins.get(TIME, frozenset()))
+    return {**measures, **window, MEASURES: frozenset().union(*measures.values())}
 
 
 def _after(

@@ -43,6 +43,15 @@ def of(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> Key:
         if name not in types:
             hint = did_you_mean(name, types, f"there is {', '.join(types)}")
             raise SluiceError("forget-key", f"{pipeline.table.identifier} has no column `{name}`", hint)
+    totals = pipeline.table.accumulated
+    if totals and not written.keys() <= set(totals.by):
+        message = f"a row of {pipeline.table.identifier} is of many persons, unless `by` of its totals tells them apart"
+        hint = (
+            f"give `--key` for {' or '.join(totals.by)}"
+            if totals.by
+            else f"`sluice rebuild {pipeline.name}`, once the messages are gone"
+        )
+        raise SluiceError("forget-key", message, hint)
     for state in pipeline.table.states:
         if not written.keys() <= set(state.columns):
             hint = f"give `--key` for columns among {', '.join(state.columns)}"

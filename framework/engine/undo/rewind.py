@@ -54,6 +54,8 @@ def _refused(pipeline: Pipeline, to: datetime) -> RefusedError:
         hint = f"`sluice rebuild {pipeline.name}` computes it from the whole table; `sluice rollback` undoes commits"
         return RefusedError("cannot-rewind", f"{table} is made of the table {pipeline.source.identifier}, not of messages", hint)
     why = "each message that is read again would be a second row"
+    if pipeline.table.accumulated:
+        why = "each message that is read again would be added a second time"
     if pipeline.table.keyed:
         why = "it has each version of a row once, and those that are read again would begin once more"
     time = f"{to:%Y-%m-%dT%H:%M:%SZ}"
