@@ -87,6 +87,7 @@ def test_there_are_specs() -> None:
         "exports.md",
         "history.md",
         "totals.md",
+        "join.md",
         "onward.md",
         "personal-data.md",
         "production.md",

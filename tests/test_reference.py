@@ -77,7 +77,9 @@ def test_every_kind_and_step_has_a_page_with_its_example() -> None:
         assert f"]({kind}.md)" in made()["index.md"]
     for name, example in of_steps().items():
         assert f"  - {name}:" in example
-        assert re.search(rf"```yaml\nsteps:\n  - {name}:.*```\n\nRows before:.*Rows after:", made()[f"step-{name}.md"], re.DOTALL)
+        assert re.search(
+            rf"```yaml\nsteps:\n  - {name}:.*```\n\n(Rows of .*)?Rows before:.*Rows after:", made()[f"step-{name}.md"], re.DOTALL
+        )
         assert f"](step-{name}.md)" in made()["index.md"]
 
 
@@ -98,9 +100,10 @@ def test_every_example_is_a_spec_without_problems(tmp_path: Path) -> None:
     assert {pipeline.name for pipeline in plan.pipelines} == {
         "flagged_stock_trades",
         "the_expect",
+        "customers",  # in which the example of `join` looks rows up
         *(f"the_{name}" for name in of_steps()),
     }
-    assert all(len(pipeline.examples) == 1 for pipeline in plan.pipelines)
+    assert all(len(pipeline.examples) == 1 for pipeline in plan.pipelines if pipeline.name != "customers")
 
 
 def test_every_step_of_sluice_says_which_columns_its_sql_reads(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from dagster import (
 )
 
 from framework.errors import Where
-from framework.model import BAD_ROW_COLUMNS, Column, Pipeline, Topic
+from framework.model import BAD_ROW_COLUMNS, Column, Join, Pipeline, Topic
 from framework.plan.lineage import lineage
 
 
@@ -66,7 +66,7 @@ def table(pipeline: Pipeline) -> AssetSpec:
     into = pipeline.table
     return AssetSpec(
         table_key(pipeline),
-        deps=_sources(pipeline),
+        deps=[*_sources(pipeline), *map(_of_join, pipeline.joins)],
         description=_description(pipeline),
         group_name=into.namespace,
         kinds={"iceberg", "spark"},
@@ -85,7 +85,7 @@ def table(pipeline: Pipeline) -> AssetSpec:
 def bad_rows(pipeline: Pipeline) -> AssetSpec:
     return AssetSpec(
         bad_rows_key(pipeline),
-        deps=_sources(pipeline),
+        deps=[*_sources(pipeline), *map(_of_join, pipeline.joins)],
         description=f"What {pipeline.name} could not read of {', '.join(pipeline.sources)}, with its exact bytes.",
         group_name=pipeline.table.namespace,
         kinds={"iceberg", "spark"},
@@ -96,6 +96,10 @@ def bad_rows(pipeline: Pipeline) -> AssetSpec:
             "dagster/column_schema": _schema(BAD_ROW_COLUMNS),
         },
     )
+
+
+def _of_join(join: Join) -> AssetKey:
+    return AssetKey([join.source.catalog.name, *join.source.identifier.split(".")])
 
 
 def _sources(pipeline: Pipeline) -> list[AssetKey]:
@@ -114,9 +118,16 @@ def lineage_of(pipeline: Pipeline) -> TableColumnLineage:
     """The lineage for tools that read it. Dagster's own pages do not show it, so each column's description has it too."""
     sources = _sources(pipeline)
     there = {column.name for column in (pipeline.source or pipeline.topic).columns}
-    return TableColumnLineage({
-        name: [TableColumnDep(asset_key=key, column_name=origin) for key in sources for origin in sorted(origins & there)]
+    looked_up = {f"{join.source.identifier}.{name}": (_of_join(join), name) for join in pipeline.joins for name in join.take}
+    deps = {
+        name: [
+            *((key, origin) for key in sources for origin in sorted(origins & there)),
+            *(looked_up[each] for each in sorted(origins & set(looked_up))),
+        ]
         for name, origins in lineage(pipeline).items()
+    }
+    return TableColumnLineage({
+        name: [TableColumnDep(asset_key=key, column_name=origin) for key, origin in each] for name, each in deps.items()
     })  # fmt: skip
 
 

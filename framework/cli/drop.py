@@ -107,7 +107,7 @@ def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterato
     if any(table.forgotten for table in tables):
         yield "it keeps a hash of what `sluice forget` deleted; without it, messages of these persons that Kafka still has land again"
     for other in plan.pipelines:
-        if tables and other.source and other.source.pipeline == pipeline.name:
+        if tables and pipeline.name in other.made_of:
             yield f"`{other.name}` reads this table, and fails until it exists again"
     if since := run_record.read(pipeline.name).paused:
         yield f"{pipeline.name} is paused since {since}; dropping it ends the pause"

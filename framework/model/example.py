@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -41,6 +41,7 @@ class Example:
     given: tuple[Message | GivenRow, ...]
     expect: tuple[Mapping[str, Any], ...] | None  # None: rows are not compared
     expect_bad: tuple[Mapping[str, Any], ...]
+    tables: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)  # rows of tables that steps look rows up in
 
     @property
     def batches(self) -> range:

@@ -14,7 +14,7 @@ from framework.model.example import Example
 from framework.model.follower import Follower
 from framework.model.schemas import Schema
 from framework.model.secret import MaskKey, Masks
-from framework.model.table import Catalog, Maintain, Reader, State, Table, TableSource
+from framework.model.table import Catalog, Join, Maintain, Reader, State, Table, TableSource
 from framework.model.topic import EVENT_TIME, KAFKA_COLUMNS, Cluster, Column, Fault, SecretStore, Topic
 from framework.types import TIMESTAMP
 
@@ -39,6 +39,7 @@ class Step:
     of_tombstones: bool = False  # whether its faults are also checked in messages without a value that delete a row
     memory: Memory | None = None
     masks: Masks | None = None
+    join: Join | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +128,16 @@ class Pipeline:
         return self.topics[0]
 
     @property
+    def joins(self) -> tuple[Join, ...]:
+        """The tables that its steps look rows up in."""
+        return tuple(step.join for step in self.steps if step.join)
+
+    @property
+    def made_of(self) -> frozenset[str]:
+        """The pipelines whose tables it reads."""
+        return frozenset(each.pipeline for each in (self.source, *(join.source for join in self.joins)) if each)
+
+    @property
     def faults(self) -> tuple[Fault, ...]:
         decoding = () if self.source else self.topic.decoding.faults
         return decoding + tuple(fault for step in self.steps for fault in step.faults)
@@ -175,7 +186,7 @@ class Pipeline:
 def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:
     """The pipelines in the order of their runs: a pipeline that reads a table follows the pipeline that writes it."""
     named = {pipeline.name: pipeline for pipeline in pipelines}
-    before = {name: {pipeline.source.pipeline} if pipeline.source else set() for name, pipeline in named.items()}
+    before = {name: pipeline.made_of for name, pipeline in named.items()}
     return [named[name] for name in TopologicalSorter(before).static_order() if name in named]
 
 

@@ -204,6 +204,7 @@ class TableSource:
     rows_change: bool = False  # whether its pipeline also changes and deletes rows
     by_value: bool = False  # whether its rows have no ids that last
     keys: tuple[str, ...] = ()  # columns in which a row never changes
+    versions: bool = False  # whether a key can have several rows, of which one is current
     event_time: str | None = None  # its column with a row's time, by the first topics
     old: Literal["none", "deleted", "all"] = "none"  # of changes: whether deleted rows are read, and those before a change
 
@@ -211,6 +212,18 @@ class TableSource:
     def partition(self) -> str:
         """Its name in a position."""
         return f"{self.identifier}/0"
+
+
+@dataclass(frozen=True)
+class Join:
+    """A table that a step looks rows up in, by columns that are its keys. `snapshot` is the one that a batch reads; None: the newest."""
+
+    source: TableSource
+    on: tuple[str, ...]
+    take: tuple[str, ...]
+    _: KW_ONLY
+    snapshot: int | None = field(default=None, compare=False, repr=False)
+    rows: int = field(default=0, compare=False, repr=False)  # of that snapshot
 
 
 @dataclass(frozen=True)

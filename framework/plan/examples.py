@@ -59,7 +59,20 @@ class _Reader:
                 self.row(row, test, ("expect", at), table.columns, table.identifier) for at, row in enumerate(test.expect)
             )
         bad = tuple(self.bad_row(row) for row in test.expect_bad or ())
-        return Example(name=test.name, where=test.place(), given=given, expect=expect, expect_bad=bad)
+        return Example(
+            name=test.name, where=test.place(), given=given, expect=expect, expect_bad=bad, tables=dict(self.tables(test))
+        )
+
+    def tables(self, test: kinds.Test) -> Iterator[tuple[str, tuple[Mapping[str, Any], ...]]]:
+        sources = {join.source.identifier: join.source for join in self.pipeline.joins}
+        for name, rows in test.tables.items():
+            if name not in sources:
+                hint = did_you_mean(name, sources, f"there is {', '.join(sources)}" if sources else "remove `tables`")
+                message = f"no step of `{self.pipeline.name}` looks rows up in `{name}`"
+                self.refuse(test.key_place("tables", name), "unknown-table", message, hint)
+                continue
+            columns = sources[name].columns
+            yield name, tuple(self.row(row, test, ("tables", name, at), columns, name) for at, row in enumerate(rows))
 
     def given(self, test: kinds.Test) -> Iterator[tuple[int, int, kinds.GivenMessage | Mapping[str, Node]]]:
         """The given messages or rows, each with its batch and its index in the list."""
@@ -87,7 +100,12 @@ class _Reader:
         return GivenRow(batch, self.row(given, test, ("given", at), columns, source.identifier))
 
     def row(
-        self, fields: Mapping[str, Node], test: kinds.Test, path: tuple[str, int], table_columns: tuple[Column, ...], table: str
+        self,
+        fields: Mapping[str, Node],
+        test: kinds.Test,
+        path: tuple[str | int, ...],
+        table_columns: tuple[Column, ...],
+        table: str,
     ) -> Mapping[str, Any]:
         """The values of a row's columns, in Python."""
         columns = {column.name: column for column in table_columns}

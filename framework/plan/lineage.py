@@ -1,4 +1,5 @@
-"""The lineage of a table's columns: the source columns that each is computed from, through every step.
+"""The lineage of a table's columns: the source columns that each is computed from, through every step. A column of another table, in
+which a step looks rows up, has that table's name in front.
 
 Limit: the lineage is by column, not by field of a struct. Conditions (of a filter or a fault) do not count.
 """
@@ -40,6 +41,8 @@ def _after(
     assign = dict(step.assign)
     if step.each:
         assign[step.each.into] = step.each.list
+    looked_up = {name: frozenset([f"{step.join.source.identifier}.{name}"]) for name in step.join.take} if step.join else {}
+    origins = {**origins, **looked_up}
     return {
         column.name: frozenset(origin for name in columns_read(assign[column.name], readable) for origin in readable[name])
         if column.name in assign

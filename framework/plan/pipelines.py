@@ -53,7 +53,7 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     source = _source(draft, spec, planned, open_) if "from" not in spec.gaps and spec.from_.table else None
     read = _topics(draft, spec.from_) if "from" not in spec.gaps and not spec.from_.table else ()
     read = tuple(keyed.without_deletes(topic, spec.into) for topic in read) if "into" not in spec.gaps else read
-    rows = _rows(draft, spec, source, read)
+    rows = replace(_rows(draft, spec, source, read), tables=lambda name, where: _joined(draft, name, where, planned, open_))
     if any(extensions.find(extensions.STEPS)[step.name].hides for step in spec.steps):
         rows, read = replace(rows, quiet=True), tuple(map(topics.without_values, read))
     draft.problems.extend(running.problems(spec, source))
@@ -125,12 +125,19 @@ def _rows(draft: Draft, spec: kinds.Pipeline, source: TableSource | None, read: 
 
 
 def _source(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
-    writer = table_sources.writer(draft, spec.from_, open_)
+    writer = table_sources.writer(draft, spec.from_.table or "", spec.from_.place("table"), open_)
     pipeline = _resolved(draft, writer, planned, open_) if writer else None
     if pipeline is None or "into" in spec.gaps or "write" in spec.into.gaps:
         return None
     draft.problems.extend(table_sources.problems(spec, pipeline))
     return table_sources.resolve(spec.into, pipeline)
+
+
+def _joined(draft: Draft, name: str, where: Where, planned: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
+    """A table that a step looks rows up in."""
+    writer = table_sources.writer(draft, name, where, open_)
+    pipeline = _resolved(draft, writer, planned, open_) if writer else None
+    return table_sources.looked_up(pipeline) if pipeline else None
 
 
 def _topics(draft: Draft, from_: kinds.From) -> tuple[Topic, ...]:
@@ -184,6 +191,7 @@ def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, di
                 each=resolved.each,
                 memory=resolved.memory,
                 masks=resolved.masks,
+                join=resolved.join,
             )
         )
     return tuple(steps), rows, judges, groups

@@ -8,7 +8,19 @@ from functools import lru_cache
 from typing import Any
 
 from framework.errors import Problem, Where
-from framework.model import EVENT_TIME, FROM_COLUMNS, KAFKA_COLUMNS, Column, ColumnSql, Each, Fault, Masks, Memory
+from framework.model import (
+    EVENT_TIME,
+    FROM_COLUMNS,
+    KAFKA_COLUMNS,
+    Column,
+    ColumnSql,
+    Each,
+    Fault,
+    Join,
+    Masks,
+    Memory,
+    TableSource,
+)
 from framework.model.accumulated import Groups
 from framework.spec.node import NOWHERE, Node
 from framework.spelling import did_you_mean
@@ -31,6 +43,7 @@ class Resolved:
     memory: Memory | None = None
     masks: Masks | None = None
     groups: Groups | None = None  # of a step that adds rows up
+    join: Join | None = None
     landing: Callable[[Any], Iterable[Problem]] | None = None  # takes a `Landing`, and finds what does not go with the step
 
 
@@ -46,6 +59,7 @@ class Rows:
     document: Node = NOWHERE  # the document that contains the texts of the expressions
     more: bool = False  # there may be other columns
     quiet: bool = False  # a step masks columns: no reason of a bad row has a value
+    tables: Callable[[str, Where], TableSource | None] | None = None  # finds a table of another pipeline, or reports a problem
     attempts: dict[str, str] = field(default_factory=dict)  # of one step: the name of each attempt, by its SQL
 
     @property
@@ -100,6 +114,10 @@ class Rows:
                 hint = "a step cannot change Kafka's columns; `kafka_columns: false` under `into` leaves them out"
             self.problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
         return column
+
+    def table(self, name: str, where: Where) -> TableSource | None:
+        """The table of another pipeline; None and a problem where there is none."""
+        return self.tables(name, where) if self.tables else None
 
     def condition(self, text: str, where: Where, as_written: bool = True) -> Checked:
         return self.attempted(self.unguarded_condition(text, where, as_written))

@@ -15,7 +15,7 @@ def runnable_pipelines(written: Written, pipelines: Iterable[Pipeline], problems
     if any(kind not in ("pipeline", "topic") for kind, _ in broken):
         return ()  # all pipelines use these documents
     standing = {each.name: each for each in pipelines if _stands(each, broken)}
-    while left := [name for name, each in standing.items() if each.source and each.source.pipeline not in standing]:
+    while left := [name for name, each in standing.items() if not each.made_of <= standing.keys()]:
         for name in left:
             del standing[name]
     return tuple(standing.values())

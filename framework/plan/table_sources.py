@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from framework.errors import Problem
-from framework.model import FROM_COLUMNS, KAFKA_COLUMNS, KAFKA_TOPIC, Column, Keyed, Pipeline, Reader, Step, TableSource
+from framework.errors import Problem, Where
+from framework.model import FROM_COLUMNS, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Keyed, Pipeline, Reader, Step, TableSource
 from framework.plan.draft import Draft, unknown
 from framework.plan.modes import mode
 from framework.spec import kinds
@@ -15,13 +15,11 @@ from framework.spec import kinds
 _OWN = {column.name for column in (*KAFKA_COLUMNS, KAFKA_TOPIC, *FROM_COLUMNS)}
 
 
-def writer(draft: Draft, from_: kinds.From, open_: Sequence[str]) -> kinds.Pipeline | None:
+def writer(draft: Draft, name: str, where: Where, open_: Sequence[str]) -> kinds.Pipeline | None:
     """The pipeline that writes the table; None and a problem where there is none."""
-    name = from_.table or ""
     written = draft.written.of(kinds.Pipeline)
     writers = {each.into.table: each for each in written if "into" not in each.gaps and "table" not in each.into.gaps}
     spec = writers.get(name)
-    where = from_.place("table")
     if spec is None:
         # A document that cannot be read may write the table.
         if len(writers) == sum(document.kind == "pipeline" for document in draft.written.documents):
@@ -47,6 +45,17 @@ def resolve(into: kinds.Into, pipeline: Pipeline) -> TableSource:
         reads=_reads(into, rows_change(pipeline)), rows_change=rows_change(pipeline),
         by_value=written.whole or table.format_version < 3, keys=table.keys,
         event_time=pipeline.event_time,
+    )  # fmt: skip
+
+
+def looked_up(pipeline: Pipeline) -> TableSource:
+    """The table of this pipeline as a step of another one looks rows up in it."""
+    table = pipeline.table
+    current = VERSION if mode(table.write).versions else ()
+    columns = tuple(column for column in table.shown if column.name not in (*_OWN, *current))
+    return TableSource(
+        pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=(),
+        rows_change=rows_change(pipeline), keys=table.keys, versions=bool(current),
     )  # fmt: skip
 
 

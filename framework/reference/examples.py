@@ -1,6 +1,7 @@
 """Examples of steps and expectations: as pages show them, and as specs that run.
 
-An example is YAML: the columns of a topic, a part of a pipeline, and the rows before and after it.
+An example is YAML: the columns of a topic, a part of a pipeline, and the rows before and after it. Behind `---` come other documents
+that it needs.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from framework.spec.node import NOWHERE, Node
 from framework.spec.reader import read_text
 from framework.spec.shapes import NO_OPTION, shape_of
 
+_BESIDE = "---\n"
 ROWS = {"given": "Rows before:", "expect": "Rows after:", "expect_bad": "Bad rows:"}
 
 
@@ -29,11 +31,12 @@ def spec(example: str, name: str) -> str:
     parts = _parts(example)
     columns = parts.pop("columns")
     if "given" in parts:
-        test = "".join(parts.pop(key) for key in ROWS if key in parts)
+        test = "".join(parts.pop(key) for key in ("tables", *ROWS) if key in parts)
         parts["tests"] = f"tests:\n  - name: {name}\n{textwrap.indent(test, '    ')}"
     into = parts.pop("into", "into: {}").strip().removeprefix("into: {").removesuffix("}")
     head = f"topic: {name}\nvalue: json\n{columns}---\npipeline: {name}\nfrom: {{topic: {name}}}\n"
-    return f"{head}{''.join(parts.values())}into: {{table: examples.{name}{into and f', {into}'}}}\n"
+    beside = f"---\n{example.partition(_BESIDE)[2]}" if _BESIDE in example else ""
+    return f"{head}{''.join(parts.values())}into: {{table: examples.{name}{into and f', {into}'}}}\n{beside}"
 
 
 def rendered(example: str, key: str) -> str:
@@ -46,7 +49,11 @@ def rendered(example: str, key: str) -> str:
         return _yaml(example)
     before, after = _types(written)
     columns = {"given": before, "expect": after, "expect_bad": {}}
-    return "\n\n".join([_yaml(_parts(example)[key]), *(_table(each, node, columns[each]) for each, node in rows.items())])
+    tables = [(name.text, node) for name, node in (test.get("tables") or NOWHERE).entries]
+    others = (f"Rows of `{name}`:\n\n{_rows(node, {})}" for name, node in tables)
+    return "\n\n".join(
+        [_yaml(_parts(example)[key]), *others, *(_table(each, node, columns[each]) for each, node in rows.items())]
+    )
 
 
 def _read(example: str) -> Node:
@@ -59,7 +66,7 @@ def _read(example: str) -> Node:
 
 def _parts(example: str) -> dict[str, str]:
     """Each top key's lines."""
-    parts = re.split(r"^(?=\w+:)", example.lstrip("\n"), flags=re.MULTILINE)
+    parts = re.split(r"^(?=\w+:)", example.partition(_BESIDE)[0].lstrip("\n"), flags=re.MULTILINE)
     return {part.partition(":")[0]: part.rstrip("\n") + "\n" for part in parts if part}
 
 
@@ -80,10 +87,14 @@ def _yaml(text: str) -> str:
 
 
 def _table(heading: str, rows: Node, types: dict[str, str]) -> str:
+    return f"{ROWS[heading]}\n\n{_rows(rows, types)}"
+
+
+def _rows(rows: Node, types: dict[str, str]) -> str:
     names = list(dict.fromkeys(key.text for row in rows.items for key, _ in row.entries))
     head = [f"{name} `{types[name]}`" if name in types else name for name in names]
     cells = ([_text(row.get(name)) for name in names] for row in rows.items)
-    return f"{ROWS[heading]}\n\n{table(head, cells) if names else 'There are none.'}"
+    return table(head, cells) if names else "There are none."
 
 
 def _text(node: Node | None) -> str:

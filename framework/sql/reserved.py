@@ -10,7 +10,11 @@ from framework.sql.tokens import Token
 
 ONE_ROW = "rows are taken one by one; the step `aggregate` adds them up, and `write: accumulate` keeps the totals"
 ITEMS = "the step `explode` makes one row from each item"
-SUBQUERY = ("sql-subquery", "an expression has no subquery", "a row sees no other table: the step `join` is not in this version")
+SUBQUERY = (
+    "sql-subquery",
+    "an expression has no subquery",
+    "a row sees no other table: the step `join` looks one up by its keys",
+)
 
 
 def words(text: str) -> frozenset[str]:

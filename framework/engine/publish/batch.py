@@ -20,6 +20,7 @@ from framework.engine.messages import schema_lookup
 from framework.engine.publish import bad_rows, side_tables
 from framework.engine.publish.adopt import adopt
 from framework.engine.publish.bad_row_source import BadRowSource
+from framework.engine.publish.pinning import pinned
 from framework.engine.publish.sweep import sweep, withdraw
 from framework.engine.publish.tables import join_topics, open_table
 from framework.engine.rows.counts import Changed, Counted
@@ -113,7 +114,8 @@ def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipelin
     tries, cause = 0, ""
     for _ in range(_MOST):
         with attempts.attempt() as attempt:
-            attempt_run = _Attempt(context, pipeline, attempt, clock, replayed and replayed(pipeline))
+            now = pinned(pipeline)
+            attempt_run = _Attempt(context, now, attempt, clock, replayed and replayed(now))
             try:
                 outcome = attempt_run.run()
             except schema_lookup.UnknownSchemas as unknown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -64,7 +65,12 @@ class Target:
         """What goes into the snapshot's summary."""
         if self.reached is None:
             return {}
-        return {protocol.ATTEMPT: self.attempt, protocol.POSITION: self.reached.short_text()}
+        joined = {each.source.identifier: each.snapshot for each in self.pipeline.joins}
+        return {
+            protocol.ATTEMPT: self.attempt,
+            protocol.POSITION: self.reached.short_text(),
+            **({protocol.JOINED: json.dumps(joined)} if joined else {}),
+        }
 
     def with_newest(self, newest: int) -> Target:
         """The target, whose position also has the greatest time of rows so far."""

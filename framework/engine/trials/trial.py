@@ -17,7 +17,7 @@ from framework.engine.publish.batch import next_batch
 from framework.engine.spark import defects, scratch_session
 from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import SluiceError
-from framework.model import Example, GivenRow, Message, Pipeline, Plan, Table, TableSource, Topic
+from framework.model import Catalog, Example, GivenRow, Message, Pipeline, Plan, Step, Table, TableSource, Topic
 from framework.plan.compare import Beyond
 from framework.sql.quote import identifier
 
@@ -54,12 +54,15 @@ class Trials:
         table = replace(pipeline.table, namespace=own + pipeline.table.namespace)
         source = pipeline.source and replace(pipeline.source, identifier=own + pipeline.source.identifier)
         tried = replace(
-            pipeline, table=table, source=source, bad_rows="quarantine", topics=tuple(map(_with_known_schemas, pipeline.topics))
-        )
+            pipeline, table=table, source=source, bad_rows="quarantine", topics=tuple(map(_with_known_schemas, pipeline.topics)),
+            steps=tuple(_renamed(step, own) for step in pipeline.steps),
+        )  # fmt: skip
         # What a session's catalogs are is asked of the thread.
         jvm: Any = self.spark._jvm
         jvm.SparkSession.setActiveSession(self.spark._jsparkSession)
         try:
+            for join in tried.joins:
+                self.put(join.source, example.tables.get(join.source.identifier.removeprefix(own), ()))
             for batch in example.batches:
                 if source:
                     self.put(
@@ -105,6 +108,14 @@ def trials(plan: Plan) -> Iterator[Trials]:
             context.stop()
 
 
+def _renamed(step: Step, own: str) -> Step:
+    """The step, which looks rows up in a table of the test's own."""
+    if step.join is None:
+        return step
+    source = step.join.source
+    return replace(step, join=replace(step.join, source=replace(source, identifier=own + source.identifier, versions=False)))
+
+
 def _with_known_schemas(topic: Topic) -> Topic:
     """The topic without lookups of unknown schemas: the registry's answer would plan the real tables again."""
     return replace(topic, decoding=replace(topic.decoding, unknown=None))
@@ -118,6 +129,7 @@ def scratch_plan(plan: Plan, folder: Path) -> Plan:
         replace(
             each, table=replace(each.table, catalog=catalogs[each.table.catalog.name]),
             source=each.source and replace(each.source, catalog=catalogs[each.source.catalog.name]),
+            steps=tuple(_moved(step, catalogs) for step in each.steps),
         )
         for each in plan.pipelines
     )  # fmt: skip
@@ -127,6 +139,13 @@ def scratch_plan(plan: Plan, folder: Path) -> Plan:
         catalogs=tuple(catalogs.values()),
         pipelines=pipelines,
     )
+
+
+def _moved(step: Step, catalogs: Mapping[str, Catalog]) -> Step:
+    if step.join is None:
+        return step
+    source = replace(step.join.source, catalog=catalogs[step.join.source.catalog.name])
+    return replace(step, join=replace(step.join, source=source))
 
 
 def _rows(table: Table, identifier: str) -> tuple[Mapping[str, Any], ...]:

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from framework.errors import Problem
 from framework.spec.node import Node
 from framework.spec.options import Bound, option
-from framework.spec.scalars import ColumnName, Name, Time
+from framework.spec.scalars import ColumnName, Name, TableName, Time
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,10 @@ class Test(Bound):
         "a table, the table's rows.",
         at_least=1,
         example="[{price: -1.0}]", aka=["input", "messages", "when"],
+    )  # fmt: skip
+    tables: dict[TableName, tuple[dict[ColumnName, Node], ...]] = option(
+        "Rows of the tables in which `join` looks rows up, by the tables' names; they are there before the first batch.",
+        default={}, example="{shop.customers: [{customer_id: 1, country: DE}]}",
     )  # fmt: skip
     expect: tuple[dict[ColumnName, Node], ...] | None = option(
         "The rows of the table afterwards, in any order, each with the columns to compare.", default=None,

@@ -1,0 +1,42 @@
+"""Rows with those of another table that have the same keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.model import IS_CURRENT, Join
+from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_FEW = 1_000_000  # rows that each task can have in its memory
+
+
+def taken(name: str) -> str:
+    """The column of a joined row that has the other table's."""
+    return identifier(f"_sluice_taken_{name}")
+
+
+def joined(rows: DataFrame, join: Join) -> DataFrame:
+    """The rows, each with what the other table has: `_sluice_there` is null where it has nothing."""
+    from pyspark.sql import functions
+
+    reader = rows.sparkSession.read
+    if join.snapshot is not None:
+        reader = reader.option("versionAsOf", join.snapshot)
+    other = reader.table(identifier(join.source.catalog.name, *join.source.identifier.split(".")))
+    if join.source.versions:
+        other = other.where(IS_CURRENT)
+    types = {column.name: column.type for column in join.source.columns}
+    # A column that the spec has and the table does not have yet is null.
+    values = {name: identifier(name) if name in other.columns else f"CAST(NULL AS {types[name].sql})" for name in types}
+    other = other.selectExpr(
+        *(f"{values[name]} AS _sluice_on{at}" for at, name in enumerate(join.on)),
+        *(f"{values[name]} AS {taken(name)}" for name in join.take),
+        "true AS _sluice_there",
+    )
+    if join.snapshot is not None and join.rows <= _FEW:
+        other = functions.broadcast(other)
+    same = " AND ".join(f"{identifier(name)} = _sluice_on{at}" for at, name in enumerate(join.on))
+    return rows.join(other, functions.expr(same), "left")

@@ -1,0 +1,128 @@
+"""Rows that are looked up in another table: as it was when the batch began, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.engine.context import Context
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.publish.batch import next_batch
+from framework.engine.trials.given_messages import GivenMessages
+from framework.errors import SourceMissing
+from framework.model import Message, Pipeline, Plan, in_order
+from framework.plan.lineage import lineage
+from tests.project import plan_for
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+SPEC = """
+topic: customers
+value: json
+key: {{format: long, as: customer}}
+columns: {{country: string, at: timestamp}}
+event_time: at
+---
+topic: orders
+value: json
+columns: {{id: int, customer: int}}
+---
+pipeline: orders
+from: {{topic: orders}}
+steps:
+  - join: {{table: {namespace}.customers, on: [customer], take: [country], missing: {missing}}}
+  - derive: {{where: "concat('in ', country)"}}
+into: {{table: {namespace}.orders}}
+---
+pipeline: customers
+from: {{topic: customers}}
+into: {{table: {namespace}.customers, write: {write}, keys: [customer]}}
+"""
+
+
+class Shop:
+    """Customers and orders, each message a batch of its own."""
+
+    def __init__(self, lake: Path, spark: Any, missing: str = "keep", write: str = "upsert") -> None:
+        self.spark = spark
+        text = SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}", missing=missing, write=write)
+        self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
+        self.sent: dict[str, list[Message]] = {"customers": [], "orders": []}
+
+    def pipeline(self, name: str) -> Pipeline:
+        pipeline = self.plan.pipeline(name)
+        assert pipeline is not None
+        return pipeline
+
+    def lands(self, topic: str, value: dict[str, Any], key: int = 0, at: Any = None) -> None:
+        sent, moment = self.sent[topic], datetime(2026, 1, 1, tzinfo=timezone.utc)
+        text = json.dumps(value).encode()
+        sent.append(Message(len(sent) + 1, topic, 0, len(sent), moment, key.to_bytes(8, "big"), text, ()))
+        context = Context(
+            self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), len(sent), 1), at=at or (lambda _: None)
+        )
+        next_batch(context, self.pipeline(topic))
+
+    def customer(self, key: int, country: str, day: int = 1) -> None:
+        self.lands("customers", {"country": country, "at": f"2026-01-{day:02}T00:00:00Z"}, key)
+
+    @property
+    def rows(self) -> dict[int, Any]:
+        table = self.pipeline("orders").table
+        there = table_state.table(table.catalog, table.identifier)
+        assert there is not None
+        return {row["id"]: (row["country"], row["where"]) for row in there.scan().to_arrow().to_pylist()}
+
+
+def test_as_it_was_when_the_batch_began(lake: Path, spark: Any) -> None:
+    shop = Shop(lake, spark)
+    shop.customer(1, "DE")
+    first = metadata.read(shop.pipeline("customers").table.catalog, shop.pipeline("customers").table.identifier)
+    assert first is not None and first.main is not None
+
+    def moves(point: str) -> None:
+        if point == "ranged":
+            shop.customer(1, "FR", 2)
+
+    shop.lands("orders", {"id": 1, "customer": 1}, at=moves)
+    shop.lands("orders", {"id": 2, "customer": 1})
+    shop.lands("orders", {"id": 3, "customer": 9})
+    shop.lands("orders", {"id": 4})
+    assert shop.rows == {1: ("DE", "in DE"), 2: ("FR", "in FR"), 3: (None, None), 4: (None, None)}
+    table = shop.pipeline("orders").table
+    orders = metadata.read(table.catalog, table.identifier)
+    assert orders is not None
+    said = [
+        summary["sluice.joined"] for each in orders.snapshots.values() if "sluice.joined" in (summary := metadata.summary(each))
+    ]
+    assert {shop.pipeline("customers").table.identifier: first.main["snapshot-id"]} in [json.loads(each) for each in said]
+    assert len(said) == 4
+
+
+@pytest.mark.parametrize(("missing", "bad"), [("drop", 0), ("quarantine", 1)])
+def test_rows_without_a_match(missing: str, bad: int, lake: Path, spark: Any) -> None:
+    """In a history, by the current version."""
+    shop = Shop(lake, spark, missing, "history")
+    shop.customer(1, "DE", 1)
+    shop.customer(1, "FR", 2)
+    shop.lands("orders", {"id": 1, "customer": 1})
+    shop.lands("orders", {"id": 2, "customer": 2})
+    assert shop.rows == {1: ("FR", "in FR")}
+    table = shop.pipeline("orders").table
+    there = table_state.table(table.catalog, table.bad_rows)
+    rows = there.scan().to_arrow().to_pylist() if there else []
+    assert [row["code"] for row in rows] == ["no_match"] * bad
+
+
+def test_a_table_that_is_not_there_yet(lake: Path, spark: Any) -> None:
+    shop = Shop(lake, spark)
+    with pytest.raises(SourceMissing, match="in which orders looks rows up, does not exist yet") as missing:
+        shop.lands("orders", {"id": 1, "customer": 1})
+    assert missing.value.hint == "run `customers`, which writes it, first"
+    assert [each.name for each in in_order(shop.plan.pipelines)] == ["customers", "orders"]
+    of = lineage(shop.pipeline("orders"))
+    assert of["country"] == of["where"] == {f"{shop.pipeline('customers').table.identifier}.country"}
