@@ -1,4 +1,4 @@
-"""Measures steps that shape rows: duplicates left out of a million rows, and three columns masked, beside the same rows appended, in turns,
+"""Measures steps that shape rows: duplicates left out of a million rows, three columns masked, and two looked up, beside the same rows appended, in turns,
 in one warm session; rows added to totals; and the file of an export.
 
 `make bench-shaping` runs it, a quarter of an hour on two cores.
@@ -29,7 +29,7 @@ MILLION = 1_000_000
 REPEATS = 20
 LATE = 3 * MILLION
 TURNS = 5  # behind two that warm up
-BARS = {"dedup_cost": "≤ 0.25", "dedup_growth_loss": "≤ 0.3", "mask3_cost": "≤ 0.15"}
+BARS = {"dedup_cost": "≤ 0.25", "dedup_growth_loss": "≤ 0.3", "mask3_cost": "≤ 0.15", "join_cost": "≤ 0.3"}
 
 PIPELINE = """
 ---
@@ -56,10 +56,22 @@ event_time: at
 """
 DEDUP = "steps: [dedup: {keys: [order_id]}]"
 MASK = 'steps: [mask: {key: "${secret:bench}", columns: {email: hmac, phone: {partial: {keep_last: 4}}, name: redact}}]'
+JOIN = "steps: [join: {table: bench.people, on: [email], take: [country, tier]}]"
+PEOPLE = """
+---
+topic: people
+value: json
+key: {format: string, as: email}
+columns: {country: string, tier: string}
+---
+pipeline: people
+from: {topic: people}
+into: {table: bench.people, write: upsert, keys: [email]}
+"""
 # Each pipeline's topic, how many millions of rows are in its table before, and its steps.
 TABLES = {
     "plain": ("ordered", 10, ""), "known1": ("ordered", 1, DEDUP), "known10": ("ordered", 10, DEDUP), "random10": ("random", 10, DEDUP),
-    "masked": ("ordered", 10, MASK),
+    "masked": ("ordered", 10, MASK), "joined": ("ordered", 10, JOIN),
 }  # fmt: skip
 
 
@@ -78,9 +90,12 @@ def _shaped(bootstrap: str) -> dict[str, float]:
     folder = load.specs(bootstrap, {})
     with (folder / "bench.yaml").open("a") as file:
         file.writelines(TOPIC.format(topic=topic) for topic in ("ordered", "random"))
+        file.write(PEOPLE)
         file.writelines(PIPELINE.format(name=name, topic=topic, steps=steps) for name, (topic, _, steps) in TABLES.items())
     os.environ["SLUICE_SECRET_BENCH"] = "a key that only this run has"
     context = Context(make(folder))
+    load.produce(bootstrap, "people", ())
+    _people(context)
     bases = {name: _filled(context, name) for name in TABLES}
     seconds: dict[str, list[float]] = {name: [] for name in TABLES}
     for turn in range(TURNS + 2):
@@ -100,6 +115,7 @@ def _shaped(bootstrap: str) -> dict[str, float]:
         "dedup_key_column_bytes_per_key": size,
         "dedup_key_column_gb_of_8_billion": size * 8,
         "mask3_cost": median["masked"] / median["plain"] - 1,
+        "join_cost": median["joined"] / median["plain"] - 1,
         "append_s": median["plain"],
     }
 
@@ -144,6 +160,17 @@ def _pipeline(context: Context, name: str) -> Pipeline:
     pipeline = context.plan.pipeline(name)
     assert pipeline is not None
     return pipeline
+
+
+def _people(context: Context) -> None:
+    """A hundred thousand, each of whom the messages name."""
+    pipeline = _pipeline(context, "people")
+    open_table(context, context.lake(pipeline), pipeline)
+    values = (
+        "concat('c', id, '@example.com') AS email", "concat('K', id % 50) AS country", "concat('T', id % 3) AS tier",
+        "0 AS _kafka_partition", "-id - 1 AS _kafka_offset", "timestamp_seconds(1767571200) AS _kafka_timestamp",
+    )  # fmt: skip
+    context.spark.range(0, 100_000, 1, 1).selectExpr(*values).writeTo("lake.bench.people").append()
 
 
 def _filled(context: Context, name: str) -> tuple[int, str]:
