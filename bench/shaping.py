@@ -1,5 +1,5 @@
-"""Measures steps that shape rows: duplicates left out of a million rows, three columns masked, and two looked up, beside the same rows appended, in turns,
-in one warm session; rows added to totals; and the file of an export.
+"""Measures steps that shape rows: duplicates left out of a million rows, three columns masked, and two looked up, each beside the same rows
+appended, in turns, in one warm session; rows added to totals; and the file of an export.
 
 `make bench-shaping` runs it, a quarter of an hour on two cores.
 """
