@@ -92,7 +92,8 @@ def test_a_toy_needs_no_second_file() -> None:
 def test_a_mode_lands_each_message_once(name: str, project: Project) -> None:
     """A batch that dies behind its staging, and one behind its commit, leave nothing lost and nothing doubled."""
     keys = ", keys: [id]" if mode(name).by_key else ""
-    project_of(project, into=f"write: {name}{keys}")
+    adds_up = "steps:\n  - aggregate:\n      by: [id]\n      measures:\n        price: sum(price)" if mode(name).groups else ""
+    project_of(project, adds_up, f"write: {name}{keys}")
     project.send_good(3)
     project.run()
     assert ids(project) == [0, 1, 2]
@@ -123,7 +124,8 @@ def every_step() -> list[str]:
 @pytest.mark.parametrize("name", every_step())
 def test_the_example_of_a_step_holds(name: str, lake: Path, spark: SparkSession) -> None:
     plan = plan_for(lake, "127.0.0.1:1", examples.spec(components.load(extensions.STEPS, name).EXAMPLE, f"the_{name}"))
-    (pipeline,) = plan.pipelines
+    pipeline = plan.pipeline(f"the_{name}")
+    assert pipeline is not None
     (example,) = pipeline.examples
     outcome = Trials(spark, plan).run(pipeline, example)
     assert outcome.error is None

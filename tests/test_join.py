@@ -103,6 +103,7 @@ def test_as_it_was_when_the_batch_began(lake: Path, spark: Any) -> None:
     assert len(said) == 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("missing", "bad"), [("drop", 0), ("quarantine", 1)])
 def test_rows_without_a_match(missing: str, bad: int, lake: Path, spark: Any) -> None:
     """In a history, by the current version."""

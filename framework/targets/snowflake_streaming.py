@@ -18,6 +18,7 @@ _WRITER = "sluice_writer"
 _DATABASE, _SCHEMA = "sluice_streaming", "kafka"
 _CONNECT = "http://<Connect>:8083/connectors"
 _SECRETS = "sluice-secrets.properties"
+_WITHOUT_FIELDS = (".StringConverter", ".ByteArrayConverter")  # of Kafka Connect
 _THERE = f"<folder>/{_SECRETS}"
 
 
@@ -134,7 +135,7 @@ def _table(topic: Topic) -> str:
 
 def _has_fields(topic: Topic) -> bool:
     """Whether a message has fields, which can become columns."""
-    return topic.value not in ("string", "bytes")
+    return not _converter(topic).get("value.converter", "").endswith(_WITHOUT_FIELDS)
 
 
 def _converter(topic: Topic) -> dict[str, str]:
