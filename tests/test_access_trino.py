@@ -57,10 +57,13 @@ def trino(home: Path, logins: Mapping[str, str]) -> Iterator[str]:
 
 def ready(url: str) -> bool:
     try:
-        with urlopen(f"{url}/v1/info", timeout=5) as answer:
-            return json.load(answer)["starting"] is False
-    except (URLError, OSError, ValueError):
+        return asked(url, "SELECT 1") == [[1]]
+    except (URLError, OSError, ValueError, Refused):  # it starts, or has no worker yet
         return False
+
+
+class Refused(Exception):
+    """Trino's own error."""
 
 
 def asked(url: str, sql: str) -> list[list[Any]]:
@@ -70,7 +73,8 @@ def asked(url: str, sql: str) -> list[list[Any]]:
     while True:
         with urlopen(request, timeout=60) as answer:
             told = json.load(answer)
-        assert "error" not in told, told["error"]["message"]
+        if "error" in told:
+            raise Refused(told["error"]["message"])
         rows += told.get("data", [])
         if "nextUri" not in told:
             return rows

@@ -76,7 +76,7 @@ def index(files: Mapping[str, ModuleType]) -> str:
         "`--part cleanup` what takes it back: what other tables may use, too, stands there as a comment.",
         "Nothing is run, and nothing is asked of the other system.",
         "",
-        "DuckDB, PyIceberg, Spark, the policies of AWS and the rights in Kafka are run by Sluice's tests. Snowflake, Athena, Trino,",
+        "DuckDB, PyIceberg, Spark, Trino 476, the policies of AWS and the rights in Kafka are run by Sluice's tests. Snowflake, Athena,",
         "Databricks and a registry with rights could not be tried: what is printed for them follows their documentation, and the syntax of",
         "their SQL is checked.",
         "",
