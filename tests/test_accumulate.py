@@ -144,13 +144,13 @@ def read(pipeline: Pipeline) -> Mapping[Any, Mapping[str, Any]]:
     table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
     rows = table.scan(selected_fields=tuple(each.name for each in pipeline.table.shown)).to_arrow().to_pylist()
-    found = {}
+    by_key = {}
     for row in rows:
         start = int(row.pop("window_start").timestamp())
         row.pop("window_end")
-        assert (row["symbol"], start) not in found
-        found[row.pop("symbol"), start] = row
-    return found
+        assert (row["symbol"], start) not in by_key
+        by_key[row.pop("symbol"), start] = row
+    return by_key
 
 
 def as_modelled(plan: Plan, given_: Given, size: int, spark: Any) -> int:
@@ -301,9 +301,9 @@ def by_country(pipeline: Pipeline) -> Mapping[str | None, Mapping[str, Any]]:
     table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
     rows = table.scan().to_arrow().to_pylist()
-    found = {row["country"]: row for row in rows}
-    assert len(found) == len(rows)
-    return found
+    by_key = {row["country"]: row for row in rows}
+    assert len(by_key) == len(rows)
+    return by_key
 
 
 def follows(batches: Sequence[tuple[list[Order], bool]], version: int, lake: Path, spark: Any) -> None:
@@ -337,16 +337,16 @@ def follows(batches: Sequence[tuple[list[Order], bool]], version: int, lake: Pat
     for country, amount in rows.values():
         if amount != 13:
             groups[country].append(amount)
-    found = by_country(sums)
-    assert {country: (row["total"], row["orders"], row["small"], row["mean"]) for country, row in found.items()} == {
+    by_key = by_country(sums)
+    assert {country: (row["total"], row["orders"], row["small"], row["mean"]) for country, row in by_key.items()} == {
         country: (sum(each), len(each), sum(amount < 3 for amount in each), sum(each) / len(each))
         for country, each in groups.items()
     }
-    found = by_country(totals_)
-    assert {country: (row["total"], row["orders"], row["low"], row["mean"], row["ids"]) for country, row in found.items()} == {
+    by_key = by_country(totals_)
+    assert {country: (row["total"], row["orders"], row["low"], row["mean"], row["ids"]) for country, row in by_key.items()} == {
         country: (sum(each), len(each), min(each), sum(each) / len(each), len(each)) for country, each in groups.items()
     }
-    assert all(found[country]["closed"] in each for country, each in groups.items())
+    assert all(by_key[country]["closed"] in each for country, each in groups.items())
 
 
 KILLED = """
@@ -385,7 +385,7 @@ def test_killed_at(project: Project, point: str) -> None:
         process.communicate(timeout=PATIENCE)
     project.run()
     sent = [number for number in range(106) if number % 10]
-    found = {row["parity"]: (row["total"], row["trades"]) for row in project.rows()}
-    assert found == {each: (sum(of), len(of)) for each in range(3) if (of := [n for n in sent if n % 3 == each])}
+    by_key = {row["parity"]: (row["total"], row["trades"]) for row in project.rows()}
+    assert by_key == {each: (sum(of), len(of)) for each in range(3) if (of := [n for n in sent if n % 3 == each])}
     assert len(project.rows(bad=True)) == 106 - len(sent)
     assert project.branches() == []

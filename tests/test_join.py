@@ -96,11 +96,11 @@ def test_as_it_was_when_the_batch_began(lake: Path, spark: Any) -> None:
     table = shop.pipeline("orders").table
     orders = metadata.read(table.catalog, table.identifier)
     assert orders is not None
-    said = [
+    recorded = [
         summary["sluice.joined"] for each in orders.snapshots.values() if "sluice.joined" in (summary := metadata.summary(each))
     ]
-    assert {shop.pipeline("customers").table.identifier: first.main["snapshot-id"]} in [json.loads(each) for each in said]
-    assert len(said) == 4
+    assert {shop.pipeline("customers").table.identifier: first.main["snapshot-id"]} in [json.loads(each) for each in recorded]
+    assert len(recorded) == 4
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from dagster import (
 )
 
 from framework.errors import Where
-from framework.model import BAD_ROW_COLUMNS, Column, Join, Pipeline, Topic
+from framework.model import BAD_ROW_COLUMNS, Column, Pipeline, TableSource, Topic
 from framework.plan.lineage import lineage
 
 
@@ -66,7 +66,7 @@ def table(pipeline: Pipeline) -> AssetSpec:
     into = pipeline.table
     return AssetSpec(
         table_key(pipeline),
-        deps=[*_sources(pipeline), *map(_of_join, pipeline.joins)],
+        deps=_inputs(pipeline),
         description=_description(pipeline),
         group_name=into.namespace,
         kinds={"iceberg", "spark"},
@@ -85,7 +85,7 @@ def table(pipeline: Pipeline) -> AssetSpec:
 def bad_rows(pipeline: Pipeline) -> AssetSpec:
     return AssetSpec(
         bad_rows_key(pipeline),
-        deps=[*_sources(pipeline), *map(_of_join, pipeline.joins)],
+        deps=_inputs(pipeline),
         description=f"What {pipeline.name} could not read of {', '.join(pipeline.sources)}, with its exact bytes.",
         group_name=pipeline.table.namespace,
         kinds={"iceberg", "spark"},
@@ -98,13 +98,18 @@ def bad_rows(pipeline: Pipeline) -> AssetSpec:
     )
 
 
-def _of_join(join: Join) -> AssetKey:
-    return AssetKey([join.source.catalog.name, *join.source.identifier.split(".")])
+def _inputs(pipeline: Pipeline) -> list[AssetKey]:
+    """What it reads: its sources, and the tables in which it looks rows up."""
+    return [*_sources(pipeline), *(_key(join.source) for join in pipeline.joins)]
+
+
+def _key(source: TableSource) -> AssetKey:
+    return AssetKey([source.catalog.name, *source.identifier.split(".")])
 
 
 def _sources(pipeline: Pipeline) -> list[AssetKey]:
     if pipeline.source:
-        return [AssetKey([pipeline.source.catalog.name, *pipeline.source.identifier.split(".")])]
+        return [_key(pipeline.source)]
     return [topic_key(topic) for topic in pipeline.topics]
 
 
@@ -118,7 +123,7 @@ def lineage_of(pipeline: Pipeline) -> TableColumnLineage:
     """The lineage for tools that read it. Dagster's own pages do not show it, so each column's description has it too."""
     sources = _sources(pipeline)
     there = {column.name for column in (pipeline.source or pipeline.topic).columns}
-    looked_up = {f"{join.source.identifier}.{name}": (_of_join(join), name) for join in pipeline.joins for name in join.take}
+    looked_up = {f"{join.source.identifier}.{name}": (_key(join.source), name) for join in pipeline.joins for name in join.take}
     deps = {
         name: [
             *((key, origin) for key in sources for origin in sorted(origins & there)),

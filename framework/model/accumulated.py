@@ -9,8 +9,8 @@ from framework.types import Struct, Type
 
 WINDOW_START, WINDOW_END = "window_start", "window_end"
 MEASURES = "_measures"
-ROWS = "sluice_rows"  # a field of it: how many rows the group has
 """A column of what measures are computed from that cannot be added up themselves, such as an average."""
+ROWS = "_sluice_rows"  # a field of it: how many rows the group has
 TIME, ORDER = "_sluice_time", "_sluice_order"  # of a row before it is added up
 OPEN_SINCE = "_sluice_open_since"  # the time before which windows are closed
 
@@ -63,6 +63,11 @@ class Accumulated(Groups):
     rows: tuple[Column, ...]  # of a row before it is added up
     hidden: Struct | None  # the type of the column `MEASURES`
     takes_off: bool = False  # whether rows of the source that are no more are taken off; else their groups are computed again
+
+    @property
+    def late_after(self) -> int | None:
+        """Seconds after which a window closes; None: never."""
+        return self.window.late_after if self.window else None
 
     @property
     def words(self) -> str:

@@ -118,7 +118,7 @@ def _order(read: tuple[Topic, ...], source: TableSource | None, rows: Rows) -> I
 
 
 def _hidden(groups: Groups, order: Iterable[str], rows: Rows, takes_off: bool) -> Struct | None:
-    of = order_type(order, rows)
+    of = _order_type(order, rows)
     parts = {
         each.name: aggregates.hidden(aggregates.function(each.function, takes_off), each.argument, of)
         for each in groups.measures
@@ -132,7 +132,7 @@ def _hidden(groups: Groups, order: Iterable[str], rows: Rows, takes_off: bool) -
     return Struct(tuple(fields)) if fields else None
 
 
-def order_type(order: Iterable[str], rows: Rows) -> Struct:
+def _order_type(order: Iterable[str], rows: Rows) -> Struct:
     return Struct(tuple(Field(f"n{at}", rows.types[name]) for at, name in enumerate(order)))
 
 

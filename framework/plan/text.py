@@ -75,7 +75,7 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
 
 def _totals(totals: Accumulated) -> str:
     one = f"one row per {', '.join(totals.keys)}" if totals.keys else "one row"
-    late = totals.window.late_after if totals.window else None
+    late = totals.late_after
     off = ", and from which rows that are no more are taken off" if totals.takes_off else ""
     closes = f"; a window closes {duration(late)} before the newest row" if late else ""
     return f"{one}, to which each batch adds{off}{closes}"

@@ -33,7 +33,6 @@ class Part:
 
 @dataclass(frozen=True)
 class Function:
-    does: str
     type: Callable[[Type], Type]
     parts: Callable[[Type, Type], Mapping[str, Part]]  # of the types of the argument and of the order
     _: KW_ONLY
@@ -143,38 +142,51 @@ def _count(of_rows: str) -> Callable[[Type, Type], Mapping[str, Part]]:
 
 FUNCTIONS: Mapping[str, Function] = {
     "sum": Function(
-        "the sum", _sum_of, lambda type_, _: _sums("value", _sum_of(type_), "sum({x})"), takes=is_numeric, wants="a number",
+        _sum_of,
+        lambda type_, _: _sums("value", _sum_of(type_), "sum({x})"),
+        takes=is_numeric,
+        wants="a number",
     ),
-    "count": Function("how many rows, or values that are not null", lambda _: BIGINT, _count("count({x})")),
+    "count": Function(lambda _: BIGINT, _count("count({x})")),
     "count_if": Function(
-        "how many rows for which it is true", lambda _: BIGINT, _count("count_if({x})"), takes=lambda type_: type_ == BOOLEAN,
+        lambda _: BIGINT,
+        _count("count_if({x})"),
+        takes=lambda type_: type_ == BOOLEAN,
         wants="a condition",
     ),
-    "min": Function("the least", _same, _chosen("min"), takes=_comparable, wants="values that have an order"),
-    "max": Function("the greatest", _same, _chosen("max"), takes=_comparable, wants="values that have an order"),
+    "min": Function(_same, _chosen("min"), takes=_comparable, wants="values that have an order"),
+    "max": Function(_same, _chosen("max"), takes=_comparable, wants="values that have an order"),
     "avg": Function(
-        "the average", _average_of, _sum_and_count,
-        value=_average, takes=is_numeric, wants="a number",
+        _average_of,
+        _sum_and_count,
+        value=_average,
+        takes=is_numeric,
+        wants="a number",
     ),
-    "first": Function("the value of the first row by time", _same, _by_order(True), first_counts=True),
-    "last": Function("the value of the last row by time", _same, _by_order(False), first_counts=True),
+    "first": Function(_same, _by_order(True), first_counts=True),
+    "last": Function(_same, _by_order(False), first_counts=True),
     "count_distinct": Function(
-        "how many different values: `count(distinct x)`, exactly; the row keeps them", lambda _: BIGINT, _values,
-        value=lambda _: "CAST(size({p[values]}) AS BIGINT)", takes=_comparable, wants="values that can be compared",
+        lambda _: BIGINT,
+        _values,
+        value=lambda _: "CAST(size({p[values]}) AS BIGINT)",
+        takes=_comparable,
+        wants="values that can be compared",
     ),
     "approx_count_distinct": Function(
-        "about how many different values, to one or two percent; the row keeps 4 KB", lambda _: BIGINT, _sketch,
+        lambda _: BIGINT,
+        _sketch,
         value=lambda _: "hll_sketch_estimate({p[sketch]})",
-        takes=lambda type_: is_integral(type_) or type_ == STRING, wants="a text or a whole number",
+        takes=lambda type_: is_integral(type_) or type_ == STRING,
+        wants="a text or a whole number",
     ),
-}  # fmt: skip
+}
 ROWS = Part(BIGINT, _signed_count("true"), "({t} + {s})")
 """How many rows a group has, where some are taken off."""
 SIGNED: Mapping[str, Function] = {
-    "sum": Function("the sum", _sum_of, _signed_sum, value=_of_some, takes=_is_exact),
-    "count": Function("how many", lambda _: BIGINT, _count(_signed_count("{x} IS NOT NULL"))),
-    "count_if": Function("how many", lambda _: BIGINT, _count(_signed_count("{x}"))),
-    "avg": Function("the average", _average_of, _signed_sum, value=_average, takes=_is_exact),
+    "sum": Function(_sum_of, _signed_sum, value=_of_some, takes=_is_exact),
+    "count": Function(lambda _: BIGINT, _count(_signed_count("{x} IS NOT NULL"))),
+    "count_if": Function(lambda _: BIGINT, _count(_signed_count("{x}"))),
+    "avg": Function(_average_of, _signed_sum, value=_average, takes=_is_exact),
 }
 """Those that can be kept up to date exactly where rows are taken off again: `{sign}` is -1 of such a row, else 1."""
 _SAME = {

@@ -13,10 +13,9 @@ from framework.access.steps import SNOWFLAKE, Step, Warned, check, create, optio
 from framework.errors import SluiceError
 from framework.hosts import url_is_loopback
 from framework.sql.standard import quoted_text
-from framework.types import STRING
+from framework.types import STRING, is_numeric
 
 OF = "table"
-_NUMBERS = ("int", "bigint", "float", "double", "decimal")
 
 
 def steps(about: About) -> Iterator[Step | Warned]:
@@ -96,7 +95,7 @@ def _queries(about: About, named: str) -> Iterator[Step]:
     yield snowflake.asking(READER, WAREHOUSE)
     yield query(SNOWFLAKE, "Rows.", f"SELECT * FROM {named} LIMIT 10;")
     texts = [each.name for each in columns if each.type == STRING][:5]
-    numbers = [each.name for each in columns if each.type.sql.lower().startswith(_NUMBERS)][:1]
+    numbers = [each.name for each in columns if is_numeric(each.type)][:1]
     for each in texts:
         column = identifier(each)
         grouped = f"SELECT {column}, count(*) FROM {named} GROUP BY {column} ORDER BY 2 DESC;"

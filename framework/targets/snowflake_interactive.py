@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from framework.access.about import About, name
 from framework.access.snowflake import READER, WAREHOUSE, asking, called, identifier
 from framework.access.steps import SNOWFLAKE, Step, Warned, check, create, query, shared
-from framework.types import DATE, TIMESTAMP
+from framework.types import DATE, TIMESTAMP, is_numeric
 
 OF = "table"
 _INTERACTIVE = "sluice_interactive"
@@ -71,4 +71,4 @@ def _chosen(about: About) -> list[str]:
 def _value(about: About) -> str:
     """To be filled in, as a value of the first column is written."""
     (column,) = (each for each in about.pipeline.table.columns if each.name == _chosen(about)[0])
-    return "<value>" if column.type.sql.lower().startswith(("int", "bigint", "float", "double", "decimal")) else "'<value>'"
+    return "<value>" if is_numeric(column.type) else "'<value>'"

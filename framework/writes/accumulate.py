@@ -31,14 +31,12 @@ from framework.types import VOID
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FEW = 20_000  # messages that one task adds up, which shuffles none
-_MANY = 1_000_000_000  # more than are looked at again
+_MANY = 1_000_000_000  # rows, in place of the number of all rows of the source, which is not known
 LOST, THERE = "_sluice_lost", "_sluice_there"  # of a group: whether it lost rows, and whether it has any
 
 
 def stage(to: Target, frame: Frame) -> Counted:
-    rows = frame.good.coalesce(1) if to.size <= _FEW and not to.pipeline.explodes else frame.good
-    totals = _totals(to, rows)
+    totals = _totals(to, to.rows(frame))
     with _fitting(to.accumulated), kept(totals):
         about = _about(to, totals)
         counted = to.counted(frame)
@@ -102,8 +100,8 @@ def _with_groups_again(to: Target, totals: DataFrame) -> DataFrame:
     same = functions.expr(" AND ".join(f"l.{key} <=> a.{key}" for key in keys) or "true")
     again = _totals(to, rows).drop(LOST).alias("a")
     values = [f"a.{identifier(name)}" for name in again.columns if identifier(name) not in keys]
-    found = lost.join(again, same, "left").selectExpr(*(f"l.{key}" for key in keys), *values, f"true AS {LOST}")
-    return totals.where(f"NOT {LOST}").unionByName(found)
+    whole = lost.join(again, same, "left").selectExpr(*(f"l.{key}" for key in keys), *values, f"true AS {LOST}")
+    return totals.where(f"NOT {LOST}").unionByName(whole)
 
 
 def _in_windows(rows: DataFrame, every: int, size: int) -> DataFrame:

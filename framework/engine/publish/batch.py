@@ -267,9 +267,9 @@ class _Attempt:
     def _write(self, table: Any, before: Position, range_: Range, topic: TopicState) -> Counted:
         number = before.batch + 1
         ends = Position(
-            self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec, newest=before.newest
-        )
-        ends = replace(ends, replay=self.replayed is not None)
+            self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec,
+            replay=self.replayed is not None, newest=before.newest,
+        )  # fmt: skip
         to = Target(self.context, self.lake, self.pipeline, self.attempt, table, ends, range_.size)
         messages = self.source.read(self.context.spark, range_, number)
         frame = frame_of(messages, self.pipeline, range_.size, newest=before.newest)

@@ -31,7 +31,7 @@ def own_columns(pipeline: Pipeline) -> dict[str, str]:
     if pipeline.table.keyed and pipeline.table.keyed.truncates:
         columns[TRUNCATES] = pipeline.table.keyed.truncates
     totals = pipeline.table.accumulated
-    if totals and totals.window and totals.window.late_after:
+    if totals and totals.late_after:
         columns[OPEN_SINCE] = OPEN_SINCE
     return columns
 
@@ -39,9 +39,9 @@ def own_columns(pipeline: Pipeline) -> dict[str, str]:
 def with_open_since(rows: DataFrame, pipeline: Pipeline, newest: int) -> DataFrame:
     """Messages or rows, with the time before which windows are closed, from the newest time of earlier batches in microseconds."""
     totals = pipeline.table.accumulated
-    if not (totals and totals.window and totals.window.late_after):
+    if not (totals and totals.late_after):
         return rows
-    since = f"timestamp_micros({newest - totals.window.late_after * 1_000_000}L)" if newest else "CAST(NULL AS TIMESTAMP)"
+    since = f"timestamp_micros({newest - totals.late_after * 1_000_000}L)" if newest else "CAST(NULL AS TIMESTAMP)"
     return rows.selectExpr("*", f"{since} AS {OPEN_SINCE}")
 
 

@@ -19,15 +19,12 @@ from framework.sql.quote import identifier
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FEW = 20_000  # messages whose rows are sorted by one task, which shuffles none
-
 
 def of(to: Target, frame: Frame) -> DataFrame:
     """The batch's rows with the table's types, which may be wider."""
     columns = ((identifier(each.name), stored(each.type), to.there[each.name]) for each in to.pipeline.table.sent)
     columns_sql = (f"{reshaped(name, of_batch, of_table)} AS {name}" for name, of_batch, of_table in columns)
-    good = frame.good.coalesce(1) if to.size <= _FEW and not to.pipeline.explodes else frame.good
-    return good.selectExpr(*columns_sql, DELETE, NTH, *([TRUNCATES] if to.keyed.truncates else []))
+    return to.rows(frame).selectExpr(*columns_sql, DELETE, NTH, *([TRUNCATES] if to.keyed.truncates else []))
 
 
 def clears(batch: DataFrame) -> bool:

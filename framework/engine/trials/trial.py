@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -110,10 +110,11 @@ def trials(plan: Plan) -> Iterator[Trials]:
 
 def _renamed(step: Step, own: str) -> Step:
     """The step, which looks rows up in a table of the test's own."""
-    if step.join is None:
-        return step
-    source = step.join.source
-    return replace(step, join=replace(step.join, source=replace(source, identifier=own + source.identifier, versions=False)))
+    return _elsewhere(step, lambda source: replace(source, identifier=own + source.identifier, versions=False))
+
+
+def _elsewhere(step: Step, moved: Callable[[TableSource], TableSource]) -> Step:
+    return replace(step, join=replace(step.join, source=moved(step.join.source))) if step.join else step
 
 
 def _with_known_schemas(topic: Topic) -> Topic:
@@ -142,10 +143,7 @@ def scratch_plan(plan: Plan, folder: Path) -> Plan:
 
 
 def _moved(step: Step, catalogs: Mapping[str, Catalog]) -> Step:
-    if step.join is None:
-        return step
-    source = replace(step.join.source, catalog=catalogs[step.join.source.catalog.name])
-    return replace(step, join=replace(step.join, source=source))
+    return _elsewhere(step, lambda source: replace(source, catalog=catalogs[source.catalog.name]))
 
 
 def _rows(table: Table, identifier: str) -> tuple[Mapping[str, Any], ...]:
