@@ -18,7 +18,7 @@ from dagster import (
 )
 
 from framework.errors import Where
-from framework.model import BAD_ROW_COLUMNS, Column, Pipeline, TableSource, Topic
+from framework.model import BAD_ROW_COLUMNS, Column, Pipeline, SelectSource, TableSource, Topic
 from framework.plan.lineage import lineage
 
 
@@ -109,7 +109,7 @@ def _key(source: TableSource) -> AssetKey:
 
 def _sources(pipeline: Pipeline) -> list[AssetKey]:
     if pipeline.source:
-        return [_key(pipeline.source)]
+        return list(map(_key, pipeline.source.tables))
     return [topic_key(topic) for topic in pipeline.topics]
 
 
@@ -122,8 +122,13 @@ def _description(pipeline: Pipeline) -> str | None:
 def lineage_of(pipeline: Pipeline) -> TableColumnLineage:
     """The lineage for tools that read it. Dagster's own pages do not show it, so each column's description has it too."""
     sources = _sources(pipeline)
-    there = {column.name for column in (pipeline.source or pipeline.topic).columns}
-    looked_up = {f"{join.source.identifier}.{name}": (_key(join.source), name) for join in pipeline.joins for name in join.take}
+    selected = pipeline.source.tables if isinstance(pipeline.source, SelectSource) else ()
+    there = set() if selected else {column.name for column in (pipeline.source or pipeline.topic).columns}
+    looked_up = {
+        f"{table.identifier}.{column.name}": (_key(table), column.name)
+        for table in (*selected, *(join.source for join in pipeline.joins))
+        for column in (*table.columns, *table.kafka)
+    }
     deps = {
         name: [
             *((key, origin) for key in sources for origin in sorted(origins & there)),

@@ -13,13 +13,14 @@ import click
 from framework.amounts import counted, size
 from framework.cli import _complete, _specs
 from framework.errors import NoTopic, RefusedError, SpecError
+from framework.model import SelectSource, TableSource
 
 if TYPE_CHECKING:
     from framework.engine.kafka.backlog import Waiting
     from framework.engine.observe.next_run import NextRun, Recompute
     from framework.engine.rebuild.estimate import Estimate
     from framework.errors import Problem, SluiceError, Where
-    from framework.model import Pipeline, Plan, TableSource
+    from framework.model import Pipeline, Plan
     from framework.plan.change import Change
 
 SECTION, ORDER = "write", 3
@@ -145,7 +146,7 @@ def rebuild_lines(pipeline: Pipeline, estimate: Estimate) -> Iterator[str]:
     yield from (f"undoes {foreign.words}" for foreign in estimate.foreign)
 
 
-def _computes(recompute: Recompute, source: TableSource) -> str:
+def _computes(recompute: Recompute, source: TableSource | SelectSource) -> str:
     name = source.identifier
     if not recompute.because:
         return (
@@ -189,7 +190,8 @@ def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
         "pipeline": pipeline.name,
         **_where(pipeline.where),
         "topics": [{"topic": topic.name, "kafka_name": topic.kafka_name, **_where(topic.where)} for topic in pipeline.topics],
-        "from_table": {"catalog": source.catalog.name, "name": source.identifier, "pipeline": source.pipeline} if source else None,
+        "from_table": _read(source) if isinstance(source, TableSource) else None,
+        "from_tables": [_read(table) for table in source.tables] if isinstance(source, SelectSource) else [],
         "steps": [{"step": step.name, "says": step.says, **_where(step.where)} for step in pipeline.steps],
         "table": {
             "catalog": table.catalog.name, "name": table.identifier, "write": table.write, "format_version": table.format_version,
@@ -201,6 +203,10 @@ def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
         ],
         **_next_run(next_run),
     }  # fmt: skip
+
+
+def _read(source: TableSource) -> dict[str, str]:
+    return {"catalog": source.catalog.name, "name": source.identifier, "pipeline": source.pipeline}
 
 
 def _next_run(next_run: NextRun | None) -> dict[str, Any]:

@@ -41,8 +41,10 @@ class Example:
     given: tuple[Message | GivenRow, ...]
     expect: tuple[Mapping[str, Any], ...] | None  # None: rows are not compared
     expect_bad: tuple[Mapping[str, Any], ...]
-    tables: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)  # rows of tables that steps look rows up in
+    tables: Mapping[str, tuple[Mapping[str, Any], ...]] = field(
+        default_factory=dict
+    )  # rows of the tables that steps and selects read
 
     @property
     def batches(self) -> range:
-        return range(1, max(each.batch for each in self.given) + 1)
+        return range(1, max((each.batch for each in self.given), default=1) + 1)

@@ -14,7 +14,7 @@ from framework.model.example import Example
 from framework.model.follower import Follower
 from framework.model.schemas import Schema
 from framework.model.secret import MaskKey, Masks
-from framework.model.table import Catalog, Join, Maintain, Reader, State, Table, TableSource
+from framework.model.table import Catalog, Join, Maintain, Reader, SelectSource, State, Table, TableSource
 from framework.model.topic import EVENT_TIME, KAFKA_COLUMNS, Cluster, Column, Fault, SecretStore, Topic
 from framework.types import TIMESTAMP
 
@@ -101,7 +101,7 @@ class Pipeline:
     owner: str | None
     tags: tuple[tuple[str, str], ...]
     topics: tuple[Topic, ...]  # none where the rows come from a table
-    source: TableSource | None
+    source: TableSource | SelectSource | None
     kafka_columns: tuple[Column, ...]  # partition, offset and timestamp of each message
     steps: tuple[Step, ...]
     table: Table
@@ -135,7 +135,8 @@ class Pipeline:
     @property
     def made_of(self) -> frozenset[str]:
         """The pipelines whose tables it reads."""
-        return frozenset(each.pipeline for each in (self.source, *(join.source for join in self.joins)) if each)
+        read = self.source.tables if self.source else ()
+        return frozenset(each.pipeline for each in (*read, *(join.source for join in self.joins)))
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -180,7 +181,9 @@ class Pipeline:
     @property
     def sources(self) -> tuple[str, ...]:
         """The names in Kafka or in the catalog of the topics or the table that the rows come from."""
-        return (self.source.identifier,) if self.source else tuple(topic.kafka_name for topic in self.topics)
+        if self.source:
+            return tuple(table.identifier for table in self.source.tables)
+        return tuple(topic.kafka_name for topic in self.topics)
 
 
 def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:

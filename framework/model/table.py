@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from framework.errors import Where
@@ -212,6 +212,49 @@ class TableSource:
     def partition(self) -> str:
         """Its name in a position."""
         return f"{self.identifier}/0"
+
+    @property
+    def tables(self) -> tuple[TableSource, ...]:
+        """All tables that are read: this one."""
+        return (self,)
+
+    def with_tables(self, change: Callable[[TableSource], TableSource]) -> TableSource:
+        return change(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectSource:
+    """A select over tables of other pipelines, whose rows this pipeline reads. In the SQL the `names` stand for the tables. `apart` are
+    columns of the one table by which rows can be computed alone, each with its name among the select's."""
+
+    says: tuple[str, ...]
+    sql: str
+    names: tuple[str, ...]
+    tables: tuple[TableSource, ...]
+    columns: tuple[Column, ...]
+    origins: tuple[tuple[str, tuple[str, ...]], ...]  # of each column, those of the tables with their names in front
+    apart: tuple[tuple[str, str], ...]
+    kafka: tuple[Column, ...] = ()
+    reads: Literal["all"] = "all"
+    event_time: None = None
+    old: Literal["none"] = "none"
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.tables[0].catalog
+
+    @property
+    def identifier(self) -> str:
+        """The names of its tables."""
+        return ", ".join(table.identifier for table in self.tables)
+
+    @property
+    def pipeline(self) -> str:
+        """The names of the pipelines that write its tables."""
+        return " ".join(table.pipeline for table in self.tables)
+
+    def with_tables(self, change: Callable[[TableSource], TableSource]) -> SelectSource:
+        return replace(self, tables=tuple(map(change, self.tables)))
 
 
 @dataclass(frozen=True)

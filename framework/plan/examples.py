@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.errors import MOST_PROBLEMS, Problem, Where
-from framework.model import Column, Example, GivenRow, Pipeline
+from framework.model import Column, Example, GivenRow, Pipeline, SelectSource
 from framework.plan.messages import Messages, kafka_name
 from framework.plan.values import BadValue, read
 from framework.spec import kinds
@@ -50,6 +50,7 @@ class _Reader:
     sure: bool
 
     def example(self, test: kinds.Test) -> Example:
+        self.refuse_missing(test)
         message = Messages(self.pipeline, self.topic, self.problems, test).message if self.topic else None
         given = tuple(message(*each) if message else self.given_row(test, *each) for each in self.given(test))
         expect = None
@@ -63,15 +64,34 @@ class _Reader:
             name=test.name, where=test.place(), given=given, expect=expect, expect_bad=bad, tables=dict(self.tables(test))
         )
 
+    def refuse_missing(self, test: kinds.Test) -> None:
+        """Refuses a test without what its pipeline reads."""
+        selects = isinstance(self.pipeline.source, SelectSource)
+        if selects and test.given:
+            hint = f"write `tables: {{{self.pipeline.sources[0]}: […]}}`"
+            self.refuse(
+                test.key_place("given"),
+                "not-a-row",
+                f"`{self.pipeline.name}` reads tables: their rows stand under `tables`",
+                hint,
+            )
+        elif not test.given and "given" not in test.gaps and not selects:
+            hint = "write `given: [{…}]`, each with some columns"
+            self.refuse(test.place(), "missing-key", "a test needs `given`, the messages or rows", hint)
+        elif selects and not test.tables:
+            hint = f"write `tables: {{{self.pipeline.sources[0]}: […]}}`"
+            self.refuse(test.place(), "missing-key", "a test needs `tables`, the rows of the tables that are read", hint)
+
     def tables(self, test: kinds.Test) -> Iterator[tuple[str, tuple[Mapping[str, Any], ...]]]:
-        sources = {join.source.identifier: join.source for join in self.pipeline.joins}
+        tables = self.pipeline.source.tables if isinstance(self.pipeline.source, SelectSource) else ()
+        sources = {each.identifier: each for each in (*tables, *(join.source for join in self.pipeline.joins))}
         for name, rows in test.tables.items():
             if name not in sources:
                 hint = did_you_mean(name, sources, f"there is {', '.join(sources)}" if sources else "remove `tables`")
-                message = f"no step of `{self.pipeline.name}` looks rows up in `{name}`"
+                message = f"`{self.pipeline.name}` looks no rows up in `{name}`"
                 self.refuse(test.key_place("tables", name), "unknown-table", message, hint)
                 continue
-            columns = sources[name].columns
+            columns = (*sources[name].columns, *sources[name].kafka)
             yield name, tuple(self.row(row, test, ("tables", name, at), columns, name) for at, row in enumerate(rows))
 
     def given(self, test: kinds.Test) -> Iterator[tuple[int, int, kinds.GivenMessage | Mapping[str, Node]]]:

@@ -1,5 +1,5 @@
 """The lineage of a table's columns: the source columns that each is computed from, through every step. A column of another table, in
-which a step looks rows up, has that table's name in front.
+which a step looks rows up, or which a whole select reads, has that table's name in front.
 
 Limit: the lineage is by column, not by field of a struct. Conditions (of a filter or a fault) do not count.
 """
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from framework.model import EVENT_TIME, VERSION, Pipeline, Step, columns_read
+from framework.model import EVENT_TIME, VERSION, Pipeline, SelectSource, Step, columns_read
 from framework.model.accumulated import MEASURES, TIME, WINDOW_END, WINDOW_START, Accumulated
 
 
 def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
     """The source columns by the name of each column of the table."""
-    source = pipeline.source.columns if pipeline.source else pipeline.topic.columns
-    origins = {column.name: frozenset([column.name]) for column in source}
+    if isinstance(pipeline.source, SelectSource):
+        origins = {name: frozenset(each) for name, each in pipeline.source.origins}
+    else:
+        source = pipeline.source.columns if pipeline.source else pipeline.topic.columns
+        origins = {column.name: frozenset([column.name]) for column in source}
     kafka = {column.name: frozenset([column.name]) for column in pipeline.kafka_columns}
     event_time = None if pipeline.source else pipeline.topic.event_time
     moment = {EVENT_TIME: frozenset([event_time])} if event_time else {}

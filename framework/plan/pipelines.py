@@ -17,13 +17,14 @@ from framework.model import (
     Keyed,
     Pipeline,
     SchemaChanges,
+    SelectSource,
     Step,
     Table,
     TableSource,
     Topic,
 )
 from framework.model.accumulated import Accumulated, Groups
-from framework.plan import accumulated, examples, expectations, followers, keyed, memory, running, table_sources, topics
+from framework.plan import accumulated, examples, expectations, followers, keyed, memory, queries, running, table_sources, topics
 from framework.plan.draft import Draft, only, unknown
 from framework.plan.landing import Landing
 from framework.plan.modes import mode
@@ -50,23 +51,29 @@ def _resolved(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
 
 
 def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
-    source = _source(draft, spec, planned, open_) if "from" not in spec.gaps and spec.from_.table else None
-    read = _topics(draft, spec.from_) if "from" not in spec.gaps and not spec.from_.table else ()
+    source = _source(draft, spec, planned, open_) if "from" not in spec.gaps else None
+    read = _topics(draft, spec.from_) if "from" not in spec.gaps else ()
     read = tuple(keyed.without_deletes(topic, spec.into) for topic in read) if "into" not in spec.gaps else read
     rows = replace(_rows(draft, spec, source, read), tables=lambda name, where: _joined(draft, name, where, planned, open_))
     if any(extensions.find(extensions.STEPS)[step.name].hides for step in spec.steps):
         rows, read = replace(rows, quiet=True), tuple(map(topics.without_values, read))
     draft.problems.extend(running.problems(spec, source))
     before = len(draft.problems)
-    steps, last, judges, groups = _steps(spec, rows)
+    steps, last, judges, groups = _steps(spec, rows) if "from" in spec.gaps or not spec.from_.tables else ((), rows, {}, None)
     write = mode(spec.into.write) if "into" not in spec.gaps and "write" not in spec.into.gaps else None
-    keys, with_keys = keyed.resolve(spec, source, read, steps, last) if write and write.by_key else (None, ())
-    totals = None
-    if write and write.groups and not last.more:
+    keys: Keyed | None = None
+    with_keys: tuple[Step, ...] = ()
+    totals: Accumulated | None = None
+    if write and write.by_key and not isinstance(source, SelectSource):
+        keys, with_keys = keyed.resolve(spec, source, read, steps, last)
+    if write and write.groups and not last.more and not isinstance(source, SelectSource):
         totals, steps = accumulated.resolve(spec, groups, read, source, last, steps)
     read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
     judged, expected = expectations.resolve(spec.expect, last, keys)
-    source = table_sources.with_old_rows(source, keys, (*steps, *judged), totals is not None) if source else None
+    if isinstance(source, SelectSource):
+        source = queries.settled(source, judged)
+    elif source:
+        source = table_sources.with_old_rows(source, keys, (*steps, *judged), totals is not None)
     steps = (*steps, *with_keys, *judged)
     if len(draft.problems) == before and not last.more:  # else the cause was reported
         draft.problems.extend(_without_type(spec, steps, rows))
@@ -112,8 +119,10 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(kinds.Topic), draft.problems, sure))
 
 
-def _rows(draft: Draft, spec: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...]) -> Rows:
+def _rows(draft: Draft, spec: kinds.Pipeline, source: TableSource | SelectSource | None, read: tuple[Topic, ...]) -> Rows:
     """The rows before the first step. A source that is missing or has problems has unknown columns."""
+    if isinstance(source, SelectSource):
+        return Rows(source.columns, draft.problems, (), event_time=False, document=spec.node)
     if source:
         kafka = (*source.kafka, *table_sources.order_columns(spec.into, source))
         return Rows(source.columns, draft.problems, kafka, event_time=False, document=spec.node)
@@ -124,13 +133,25 @@ def _rows(draft: Draft, spec: kinds.Pipeline, source: TableSource | None, read: 
     return Rows(read[0].columns, draft.problems, kafka, document=spec.node, more=more)
 
 
-def _source(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
-    writer = table_sources.writer(draft, spec.from_.table or "", spec.from_.place("table"), open_)
-    pipeline = _resolved(draft, writer, planned, open_) if writer else None
-    if pipeline is None or "into" in spec.gaps or "write" in spec.into.gaps:
-        return None
-    draft.problems.extend(table_sources.problems(spec, pipeline))
-    return table_sources.resolve(spec.into, pipeline)
+def _source(
+    draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]
+) -> TableSource | SelectSource | None:
+    """The table or the tables that a pipeline reads."""
+    places = {name: spec.from_.place("tables", at) for at, name in enumerate(spec.from_.tables or ())}
+    if spec.from_.table:
+        places = {spec.from_.table: spec.from_.place("table")}
+    tables = []
+    for name, where in places.items():
+        writer = table_sources.writer(draft, name, where, open_)
+        pipeline = _resolved(draft, writer, planned, open_) if writer else None
+        if pipeline is None or "into" in spec.gaps or "write" in spec.into.gaps:
+            continue
+        if spec.from_.table:
+            draft.problems.extend(table_sources.problems(spec, pipeline))
+        tables.append(table_sources.resolve(spec.into, pipeline))
+    if spec.from_.tables:
+        return queries.resolve(spec, tables, Rows((), draft.problems, document=spec.node))
+    return tables[0] if tables else None
 
 
 def _joined(draft: Draft, name: str, where: Where, planned: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.errors import Problem
-from framework.model import Maintain, Run, TableSource, Thin
+from framework.model import Maintain, Run, SelectSource, TableSource, Thin
 from framework.spec import kinds
 
 BATCH_ROWS = 1_000_000
@@ -18,7 +18,7 @@ def run(spec: kinds.Pipeline) -> Run:
     return Run(CHECK_EVERY) if spec.run == "on_new_data" else Run()
 
 
-def problems(spec: kinds.Pipeline, source: TableSource | None) -> Iterator[Problem]:
+def problems(spec: kinds.Pipeline, source: TableSource | SelectSource | None) -> Iterator[Problem]:
     if spec.batch.after is None:
         return
     why = "what waits in a table is not counted in bytes" if source else ""

@@ -103,7 +103,7 @@ def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
     """The pipelines, each with those that read the changes of its table."""
     for pipeline in pipelines:
         readers = [
-            each for each in pipelines if each.source and each.source.pipeline == pipeline.name and each.source.reads != "all"
+            each for each in pipelines if each.source and each.source.reads != "all" and each.source.pipeline == pipeline.name
         ]
         yield replace(
             pipeline,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from framework.model import Column, Expectation, Keyed, Maintain, Pipeline, Plan, Registered, Run, Step, Topic
+from framework.model import Column, Expectation, Keyed, Maintain, Pipeline, Plan, Registered, Run, SelectSource, Step, Topic
 from framework.model.accumulated import Accumulated
 
 _WIDTH = 118  # of a line, without its indent
@@ -64,7 +64,9 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     for follower in pipeline.also:
         yield f"  also  {follower.title}: {', '.join(follower.says)}"
     how = f"{pipeline.batch_rows:,} rows a batch"
-    if pipeline.source:
+    if isinstance(pipeline.source, SelectSource):
+        how = _read_by(pipeline.source)
+    elif pipeline.source:
         how = _READS[pipeline.source.reads].format(pipeline.source.identifier)
     yield f"  runs  {_when(pipeline.run)}, {how}"
     yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}"
@@ -89,7 +91,21 @@ def _when(run: Run) -> str:
     return f"{when}, or once {size(run.after)} wait" if run.after else when
 
 
+def _read_by(source: SelectSource) -> str:
+    if source.apart:
+        groups = ", ".join(column for column, _ in source.apart)
+        return f"of {source.identifier} the rows with a {groups} that has changed; all, if the spec has, or if it is many"
+    return f"the whole tables, if {source.identifier} or the spec has changed"
+
+
 def _source(pipeline: Pipeline) -> Iterator[str]:
+    if isinstance(pipeline.source, SelectSource):
+        for at, table in enumerate(pipeline.source.tables):
+            yield f"  {'' if at else 'from':<4}  table {table.catalog.name}.{table.identifier}, which {table.pipeline} writes"
+        first, *others = pipeline.source.says
+        yield f"  sql     {first}"
+        yield from (f"          {line}" for line in others)
+        return
     if pipeline.source:
         yield f"  from  table {pipeline.source.catalog.name}.{pipeline.source.identifier}, which {pipeline.source.pipeline} writes"
         columns = (*pipeline.source.columns, *pipeline.source.kafka)

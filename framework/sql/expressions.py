@@ -76,9 +76,9 @@ def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
     """Like `check`, for an expression that is already parsed."""
     declared = {name.lower(): name for name in columns}
     nodes = sorted((node for node, _ in walk(tree)), key=lambda node: node.offset)
-    passed_over = {id(node) for call in nodes for node in (*_units(call), *_own_variables(call))}
+    passed_over = {id(node) for call in nodes for node in (*units(call), *_own_variables(call))}
     faults = list(
-        islice((fault for node in nodes if id(node) not in passed_over for fault in _unknown(node, declared)), MOST_FAULTS)
+        islice((fault for node in nodes if id(node) not in passed_over for fault in unknown(node, declared)), MOST_FAULTS)
     )
     if faults:
         raise ExpressionError(*faults)
@@ -117,7 +117,7 @@ def _own_variables(node: Node) -> Iterator[Node]:
                 yield part
 
 
-def _units(node: Node) -> Iterator[Node]:
+def units(node: Node) -> Iterator[Node]:
     """The words without quotes that other dialects put among the arguments of a function: `dateadd(day, 1, at)`."""
     if isinstance(node, Call) and node.name in dialects.WRITE:
         for argument in node.arguments:
@@ -125,7 +125,8 @@ def _units(node: Node) -> Iterator[Node]:
                 yield argument
 
 
-def _unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
+def unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
+    """The fault of a name or a function that there is not. `declared` has names by their lower case."""
     if isinstance(node, Call) and node.name not in functions.names():
         return list(functions.unknown(node.name, node.offset).faults)
     if not isinstance(node, Column) or node.name.lower() in declared:

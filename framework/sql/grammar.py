@@ -10,7 +10,7 @@ import functools
 
 from framework.sql import operands, reserved
 from framework.sql.faults import refused
-from framework.sql.tokens import tokens
+from framework.sql.tokens import Token, tokens
 from framework.sql.tree import Cast, In, Is, Item, Lambda, Literal, Member, Node, Operation, walk
 from framework.sql.words import DEEPEST, Words, too_deep
 
@@ -192,6 +192,10 @@ class Parser(Words):
             self.at = start
             return self.either(depth)
         return Lambda(offset, names, self.either(self.deeper(depth)))
+
+    def of_rows(self, name: Token, depth: int) -> Node | None:
+        """A function over many rows, whose name was taken, where those can be called; else None."""
+        return None
 
     def parameters(self) -> tuple[str, ...]:
         """The names in front of an arrow; none if no lambda stands here."""

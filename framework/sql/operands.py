@@ -66,6 +66,9 @@ def _named(parser: Parser, token: Token, depth: int) -> Node:
 
 def _call(parser: Parser, depth: int) -> Node:
     token = parser.take()
+    of_rows = parser.of_rows(token, depth)
+    if of_rows is not None:
+        return of_rows
     asks = token.word == "exists" and parser.after.word in ("select", "with", "values", "table", "from")
     error = reserved.subquery(token) if asks else reserved.function(token)
     if error:

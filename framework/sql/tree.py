@@ -102,7 +102,12 @@ def walk(node: Node) -> Iterator[tuple[Node, int]]:
         if id(node) not in visited:
             visited.add(id(node))
             yield node, level
-            waiting += [(part, level + 1) for part in _nodes(vars(node).values())]
+            waiting += [(part, level + 1) for part in children(node)]
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes right under a node."""
+    return _nodes(vars(node).values())
 
 
 def _nodes(values: Iterable[object]) -> Iterator[Node]:

@@ -95,7 +95,7 @@ def _with_groups_again(to: Target, totals: DataFrame) -> DataFrame:
     reached, keys = to.reached, list(map(identifier, to.accumulated.keys))
     assert reached is not None
     lost = totals.where(LOST).select(*keys).alias("l")
-    source: Any = to.context.source(to.pipeline)  # a table, of which changes are read
+    source: Any = to.source  # a table, of which changes are read
     rows = frame_of(source.whole(reached.ends, reached.batch), to.pipeline, _MANY, carry=False).good
     same = functions.expr(" AND ".join(f"l.{key} <=> a.{key}" for key in keys) or "true")
     again = _totals(to, rows).drop(LOST).alias("a")

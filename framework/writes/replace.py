@@ -1,18 +1,65 @@
-"""Computes the whole table from another one at each run."""
+"""Computes the whole table from other tables at each run; of a select by groups only those whose rows have changed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from framework.engine.feed.select_source import Select
 from framework.engine.rows.counts import Counted
 from framework.engine.rows.frame import Frame
-from framework.engine.staging import Target
+from framework.engine.spark.reading_errors import kept
+from framework.engine.staging import Target, ranges
+from framework.engine.staging.merge import inserts, merge
+from framework.engine.staging.ranges import Near
 from framework.plan.modes import Mode
+from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_GROUP = "_sluice_group"  # whether a row is a group that is computed again, in place of one of its new rows
 
 
 def stage(to: Target, frame: Frame) -> Counted:
     from pyspark.sql import functions
 
-    to.writer(frame.good).overwrite(functions.lit(True))
-    return to.counted(frame)
+    groups = to.source.changed(to.range_) if isinstance(to.source, Select) and to.range_.starts else None
+    if groups is None:
+        to.writer(frame.good).overwrite(functions.lit(True))
+        return to.counted(frame)
+    with kept(frame.good):
+        frame.good.count()
+        counted = to.counted(frame)
+        _merge(to, frame.good, groups)
+    return counted
 
 
-MODE = Mode("computes the whole table from another one at each run", stage, whole=True)
+def _merge(to: Target, rows: DataFrame, groups: DataFrame) -> None:
+    """Puts the rows of these groups in the place of those that the table has."""
+    assert isinstance(to.source, Select)
+    names = {name: column for column, name in to.source.source.apart}
+    keys = groups.selectExpr(
+        *(
+            f"{identifier(names[name])} AS {identifier(name)}"
+            if name in names
+            else f"CAST(NULL AS {type_.sql}) AS {identifier(name)}"
+            for name, type_ in ((column.name, column.type) for column in to.pipeline.table.columns)
+        ),
+        f"true AS {_GROUP}",
+    )
+    # A column without nulls among the groups leaves out files that have none of its values.
+    nulls = keys.selectExpr(*(f"count_if({identifier(name)} IS NULL)" for name in names)).head()
+    near = ranges.near(to, keys, [name for name, count in zip(names, nulls or (), strict=True) if not count])
+    both = rows.selectExpr("*", f"false AS {_GROUP}").unionByName(keys)
+    merge(to, both, Near(near, False), lambda view: _statement(to, view, list(names), near))
+
+
+def _statement(to: Target, view: str, names: list[str], near: str) -> Iterator[str]:
+    same = [f"t.{identifier(name)} <=> s.{identifier(name)}" for name in names]
+    yield f"MERGE INTO {to.own} t USING {view} s ON {' AND '.join(filter(None, (*same, f's.{_GROUP}', near)))}"
+    yield "WHEN MATCHED THEN DELETE"
+    yield inserts(to, f"s.{_GROUP}")
+
+
+MODE = Mode("computes the whole table from other tables at each run", stage, whole=True)

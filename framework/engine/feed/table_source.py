@@ -7,37 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from framework.engine.feed import changes
+from framework.engine.feed import changes, commits
 from framework.engine.feed.changes import COMMIT, NOTHING, ROW
+from framework.engine.feed.commits import Snapshot
+from framework.engine.feed.select_source import Select
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import forgotten
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.engine.rules.refusals import source_lost
-from framework.errors import BatchError, SourceMissing
-from framework.model import FROM_COLUMNS, OLD, Catalog, Pipeline, TableSource
+from framework.errors import BatchError
+from framework.model import FROM_COLUMNS, OLD, Catalog, Pipeline, SelectSource, TableSource
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from framework.engine.iceberg.lake import Lake
-    from framework.engine.source import Source
 
-_Snapshot = Mapping[str, Any]
 _AS_NOW = {True: (f"false AS {OLD}", "false AS _sluice_before"), False: ()}
-COMPACTION = "replace"
 
 
 def _no_lake(catalog: Catalog) -> Lake:
     raise AssertionError(f"rows of {catalog.name} are read only by a batch")
 
 
-def of(pipeline: Pipeline, lake: Callable[[Catalog], Lake] = _no_lake) -> Source:
+def of(pipeline: Pipeline, lake: Callable[[Catalog], Lake] = _no_lake) -> WholeTable | Select:
     """The table that a pipeline reads. Without a `lake` its rows cannot be read."""
     assert pipeline.source is not None
+    if isinstance(pipeline.source, SelectSource):
+        return Select(pipeline, lake)
     return WholeTable(pipeline) if pipeline.source.reads == "all" else ChangesOfTable(pipeline, lake)
 
 
@@ -49,12 +50,12 @@ class WholeTable:
 
     @property
     def source(self) -> TableSource:
-        assert self.pipeline.source is not None
+        assert isinstance(self.pipeline.source, TableSource)
         return self.pipeline.source
 
     def topic_state(self) -> TopicState:
         table, main = self._now()
-        ends = {self.source.partition: _sequence(main)}
+        ends = {self.source.partition: commits.number(main)}
         return TopicState(f"catalog {self.source.catalog.name}", {self.source.identifier: table.uuid}, {}, ends)
 
     def ids(self) -> Mapping[str, str]:
@@ -64,8 +65,10 @@ class WholeTable:
         return {}
 
     def next(self, position: Position, state: TopicState) -> Range | None:
-        same = (position.topics, position.ends, position.spec) == (state.topics, state.ends, self.pipeline.spec)
-        return None if same else Range({}, state.ends, 0)
+        same = (position.topics, position.spec) == (state.topics, self.pipeline.spec)
+        since = position.ends.get(self.source.partition)
+        is_read = same and since is not None and commits.news(self._now()[0], since) == 0
+        return None if is_read else Range({}, state.ends, 0)
 
     def lag(self, range_: Range | None) -> int:
         """How many rows wait."""
@@ -77,22 +80,14 @@ class WholeTable:
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         table, _ = self._now()
-        snapshot = _snapshot(table, range_.ends[self.source.partition])
+        snapshot = commits.of_number(table, range_.ends[self.source.partition])
         if snapshot is None:
             raise BatchError("source-changed", f"{self.source.identifier} lost a snapshot while it was read", "run again")
         name = identifier(self.source.catalog.name, *self.source.identifier.split("."))
         return spark.read.option("versionAsOf", snapshot["snapshot-id"]).table(name)
 
-    def _now(self) -> tuple[Metadata, _Snapshot]:
-        table = metadata.read(self.source.catalog, self.source.identifier)
-        main = table.main if table else None
-        if table is None or main is None:
-            raise SourceMissing(
-                "source-missing",
-                f"the table {self.source.identifier}, which {self.pipeline.name} reads, does not exist yet",
-                f"run `{self.source.pipeline}`, which writes it, first",
-            )
-        return table, main
+    def _now(self) -> tuple[Metadata, Snapshot]:
+        return commits.now(self.pipeline, self.source)
 
 
 @dataclass(frozen=True)
@@ -108,16 +103,16 @@ class ChangesOfTable(WholeTable):
             return None
         table, main = self._now()
         if since is None:
-            return Range({}, {here: _sequence(main)}, rows := metadata.rows(metadata.summary(main)), rows=rows)
+            return Range({}, {here: commits.number(main)}, rows := metadata.rows(metadata.summary(main)), rows=rows)
         self._snapshot_of(table, since)
-        newer = list(_since(table, since))
-        news = [each for each in newer if metadata.summary(each).get("operation") != COMPACTION]
+        newer = list(commits.since(table, since))
+        news = [each for each in newer if metadata.summary(each).get("operation") != commits.COMPACTION]
         is_line = bool(newer) and newer[-1].get("parent-snapshot-id") == self._snapshot_of(table, since)["snapshot-id"]
         if is_line and not news:
             return None
         until = news[-1] if is_line and self.source.reads == "commits" else main
-        rows = sum(map(changed, news[-1:] if until is not main else news))
-        return Range({here: since}, {here: _sequence(until)}, sum(map(changed, news)), rows=rows)
+        rows = sum(map(commits.changed, news[-1:] if until is not main else news))
+        return Range({here: since}, {here: commits.number(until)}, sum(map(commits.changed, news)), rows=rows)
 
     def lag(self, range_: Range | None) -> int:
         return range_.waiting if range_ else 0
@@ -173,46 +168,20 @@ class ChangesOfTable(WholeTable):
         keyed = self.pipeline.table.keyed
         return keyed.keys if keyed else ()
 
-    def _order(self, table: Metadata, until: _Snapshot, batch: int) -> Iterator[tuple[str, str]]:
+    def _order(self, table: Metadata, until: Snapshot, batch: int) -> Iterator[tuple[str, str]]:
         """SQL of the columns that put rows in order."""
         values = (
             f"timestamp_micros({int(table.published(until).timestamp() * 1_000_000)})",
             f"CAST({batch} AS BIGINT)",
-            f"coalesce({COMMIT}, {_sequence(until)})",
+            f"coalesce({COMMIT}, {commits.number(until)})",
             ROW,
         )
         for column, value in zip(FROM_COLUMNS, values, strict=True):
             if column in self.pipeline.kafka_columns:
                 yield column.name, value
 
-    def _snapshot_of(self, table: Metadata, sequence: int) -> _Snapshot:
-        snapshot = _snapshot(table, sequence)
+    def _snapshot_of(self, table: Metadata, sequence: int) -> Snapshot:
+        snapshot = commits.of_number(table, sequence)
         if snapshot is None:
             raise source_lost(self.pipeline, "source-expired", f"its commit {sequence}, up to which it was read, has expired")
         return snapshot
-
-
-def _sequence(snapshot: _Snapshot) -> int:
-    return snapshot.get("sequence-number") or 0
-
-
-def _snapshot(table: Metadata, sequence: int) -> _Snapshot | None:
-    return next((each for each in table.snapshots.values() if _sequence(each) == sequence), None)
-
-
-def _since(table: Metadata, sequence: int) -> Iterator[_Snapshot]:
-    """Main's snapshots, the newest first, down to the one after that of this number."""
-    for each in table.ancestors():
-        if _sequence(each) <= sequence:
-            return
-        yield each
-
-
-def changed(snapshot: _Snapshot) -> int:
-    """About how many rows a commit changed."""
-    summary = metadata.summary(snapshot)
-    return (
-        int(summary.get("added-records", 0))
-        + int(summary.get("deleted-records", 0))
-        + int(summary.get("added-position-deletes", 0))
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.engine.feed.changes import NOTHING
-from framework.engine.feed.table_source import COMPACTION, changed
+from framework.engine.feed.commits import COMPACTION, changed
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import protocol

@@ -14,10 +14,10 @@ def places(plan: Plan, pipeline: Pipeline, key: Key) -> Iterator[str]:
     """Lines, each of one place."""
     for topic in pipeline.topics:
         yield f"the topic {topic.kafka_name}, until Kafka deletes the messages; what is read again does not land"
-    if pipeline.source:
-        yield f"the table {pipeline.source.identifier}, of which this one is made: `sluice forget {pipeline.source.pipeline}`"
+    for table in pipeline.source.tables if pipeline.source else ():
+        yield f"the table {table.identifier}, of which this one is made: `sluice forget {table.pipeline}`"
     for other in plan.pipelines:
-        if other.source and other.source.identifier == pipeline.table.identifier:
+        if pipeline.name in other.made_of:
             yield f"the table {other.table.identifier}, made of this one: `sluice forget {other.name}`"
         elif other.name != pipeline.name and {topic.name for topic in other.topics} & {topic.name for topic in pipeline.topics}:
             yield f"the table {other.table.identifier}, from the same topic: `sluice forget {other.name}`"

@@ -162,26 +162,31 @@ def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[Sluic
 
 
 def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mapping[str, NextRun]) -> Recompute:
-    source = table_source.WholeTable(pipeline)
+    source = table_source.of(pipeline)
     whole = source.source.reads == "all"
-    writer = source.source.pipeline
-    earlier_run = earlier_runs.get(writer)
-    if earlier_run and earlier_run.would_run and any(change.kind == "create" for change in earlier_run.changes or ()):
-        return Recompute(f"once `{writer}` has created it", None)
+    runs_before = [earlier_runs[each.pipeline] for each in source.source.tables if each.pipeline in earlier_runs]
+    new = [each.pipeline.name for each in runs_before if each.would_run and _creates(each)]
+    if new:
+        return Recompute(f"once `{', '.join(new)}` has created it", None)
     position, topic = next_position(pipeline, state, source)
-    changes = None if whole else table_source.of(pipeline).next(position, topic)
-    rows = source.rows() if whole else changes.size if changes else 0
+    next_ = source.next(position, topic)
+    rows = next_.size if next_ and (not whole or next_.starts) else source.rows() if whole else 0
     if state is None or position.attempt == protocol.BORN:
         return Recompute("for the first time", rows)
     if position.ends == {}:
         return Recompute("since the table was rolled back", rows)
     if position.topics != topic.topics:
         return Recompute("which was created again", rows)
-    if position.ends != topic.ends if whole else changes:
-        return Recompute("which has changed", rows)
     if whole and position.spec != pipeline.spec:
         return Recompute("since the spec has changed", rows)
-    return Recompute(f"once `{writer}` has run" if earlier_run and earlier_run.would_run and not earlier_run.idle else "", rows)
+    if next_:
+        return Recompute("which has changed", rows)
+    waited = [each.pipeline.name for each in runs_before if each.would_run and not each.idle]
+    return Recompute(f"once `{', '.join(waited)}` has run" if waited else "", rows)
+
+
+def _creates(run: NextRun) -> bool:
+    return any(change.kind == "create" for change in run.changes or ())
 
 
 def _remembered_topics(state: TableState) -> TopicState:

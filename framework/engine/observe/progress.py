@@ -10,13 +10,14 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from framework.engine.feed import table_source
+from framework.engine.feed.select_source import Select
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.kafka.cluster import Kafka, silent
 from framework.engine.observe.next_run import connect, next_position
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Partition, Position, TableState, TopicState
-from framework.engine.source import FromTopics, Source
+from framework.engine.source import FromTopics
 from framework.errors import CatalogAway, SluiceError
 from framework.model import Pipeline, Plan
 from framework.patience import KAFKA
@@ -147,14 +148,14 @@ def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Ka
         source = _source(pipeline, kafkas)
         position, topic = next_position(pipeline, table.state, source)
         range_ = source.next(position, topic)
-        if isinstance(source, table_source.WholeTable):
+        if not isinstance(source, FromTopics):
             return replace(progress, lag=source.lag(range_))
         return replace(progress, lag=range_.waiting if range_ else 0, offsets=_offsets(position, topic))
     except SluiceError as error:
         return replace(progress, trouble=error)
 
 
-def _source(pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]) -> Source:
+def _source(pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]) -> FromTopics | table_source.WholeTable | Select:
     if pipeline.source:
         return table_source.of(pipeline)
     kafka = kafkas[pipeline.topic.cluster.name]

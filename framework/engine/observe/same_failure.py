@@ -44,7 +44,7 @@ def _digest(context: Context, pipeline: Pipeline) -> str:
     pipeline = context.schemas.current(pipeline)
     into, source = pipeline.table, pipeline.source
     tables = [(into.catalog, into.identifier), (into.catalog, into.bad_rows)]
-    tables += [(source.catalog, source.identifier)] if source else []
+    tables += [(each.catalog, each.identifier) for each in source.tables] if source else []
     inputs = (
         pipeline.spec,
         pipeline.batch_rows,

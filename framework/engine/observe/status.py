@@ -95,9 +95,11 @@ def _progress(plan: Plan, chosen: tuple[Pipeline, ...], patience: float) -> Mapp
 
 def _before(plan: Plan, pipeline: Pipeline) -> Iterator[Pipeline]:
     """The pipelines that write what this one reads, the nearest first."""
-    while pipeline.source and (before := plan.pipeline(pipeline.source.pipeline)):
-        yield before
-        pipeline = before
+    for table in pipeline.source.tables if pipeline.source else ():
+        before = plan.pipeline(table.pipeline)
+        if before:
+            yield before
+            yield from _before(plan, before)
 
 
 def _status(plan: Plan, pipeline: Pipeline, read: Mapping[str, Progress], now: datetime) -> Status:

@@ -270,7 +270,7 @@ class _Attempt:
             self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec,
             replay=self.replayed is not None, newest=before.newest,
         )  # fmt: skip
-        to = Target(self.context, self.lake, self.pipeline, self.attempt, table, ends, range_.size)
+        to = Target(self.context, self.lake, self.pipeline, self.attempt, table, ends, self.source, range_)
         messages = self.source.read(self.context.spark, range_, number)
         frame = frame_of(messages, self.pipeline, range_.size, newest=before.newest)
         with named_errors(self.pipeline):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import LostOffsets, Partition, Position, Standing, TableState, TopicState, parted, standing
 from framework.errors import NotOwned, OffsetsGone, RolledBack, SluiceError, SourceLost, TableRecreated, TopicRecreated
-from framework.model import Pipeline
+from framework.model import Pipeline, SelectSource
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,9 @@ class Acceptance:
 
 def owner(pipeline: Pipeline) -> str:
     where = f"catalog {pipeline.source.catalog.name}" if pipeline.source else pipeline.topic.cluster.name
-    return json.dumps({"pipeline": pipeline.name, "cluster": where, "topics": sorted(pipeline.sources)}, sort_keys=True)
+    # A select can read other tables tomorrow: all of its rows are computed again then.
+    sources = [] if isinstance(pipeline.source, SelectSource) else sorted(pipeline.sources)
+    return json.dumps({"pipeline": pipeline.name, "cluster": where, "topics": sources}, sort_keys=True)
 
 
 def same_owner(recorded: str, own: str) -> bool:
@@ -202,4 +204,4 @@ def _commit(position: Position) -> int:
 
 def _describe_owner(owner_: str) -> str:
     fields = json.loads(owner_)
-    return f"the pipeline {fields['pipeline']} from {', '.join(fields['topics'])} of {fields['cluster']}"
+    return f"the pipeline {fields['pipeline']} from {', '.join(fields['topics']) or 'several tables'} of {fields['cluster']}"

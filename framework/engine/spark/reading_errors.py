@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from framework.catalogs import Cause
 from framework.engine.spark.causes import TRUST, cause_of, is_spark_gone, java_message, spark_ended
 from framework.errors import BatchError
-from framework.model import Pipeline
+from framework.model import Pipeline, SelectSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -91,6 +91,21 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
     if cause := cause_of(error_text):
         message = f"Spark failed, since {cause.says}: {_line_of(error_text, cause)}; nothing of this batch was published"
         raise BatchError(cause.code, message, cause.hint) from None
+    if isinstance(pipeline.source, SelectSource) and (why := _of_a_row(error)):
+        hint = f"{why[1] or 'write it so that it has a value for each row'}; nothing was published"
+        message = f"the select of {pipeline.name} cannot be computed for some row: {why[0]}"
+        raise BatchError("select-failed", message, hint) from None
+
+
+def _of_a_row(error: Exception) -> tuple[str, str] | None:
+    """Why an expression has no value for some row, and what Spark says to write instead; None for any other error."""
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, PySparkException) or not (error.getSqlState() or "").startswith(("22", "P0001")):
+        return None
+    text = str(error).partition(" SQLSTATE")[0].partition(" If necessary set ")[0].partition("] ")[2]
+    says, use, hint = text.partition(" Use `")
+    return says.rstrip("."), f"use `{hint}".rstrip(".") if use else ""
 
 
 def _line_of(error_text: str, cause: Cause) -> str:

@@ -12,7 +12,8 @@ from framework.engine.rows import counts
 from framework.engine.rows.counts import Counted
 from framework.engine.rows.frame import Frame
 from framework.engine.rules import protocol
-from framework.engine.rules.protocol import Position
+from framework.engine.rules.protocol import Position, Range
+from framework.engine.source import Source
 from framework.model import Keyed, Pipeline
 from framework.model.accumulated import Accumulated
 from framework.sql.quote import identifier
@@ -31,7 +32,8 @@ _FEW = 20_000  # messages
 
 @dataclass(frozen=True)
 class Target:
-    """The target of an attempt's writes. `reached` is the position that its snapshot is for; `table` is as it was opened."""
+    """The target of an attempt's writes, and where the rows come from. `reached` is the position that its snapshot is for; `table` is as it
+    was opened."""
 
     context: Context
     lake: Lake
@@ -39,7 +41,13 @@ class Target:
     attempt: str
     table: Any
     reached: Position | None  # None where nothing is written
-    size: int  # messages
+    source: Source
+    range_: Range
+
+    @property
+    def size(self) -> int:
+        """The number of messages."""
+        return self.range_.size
 
     @property
     def spark(self) -> Any:

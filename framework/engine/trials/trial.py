@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,7 +18,7 @@ from framework.engine.publish.batch import next_batch
 from framework.engine.spark import defects, scratch_session
 from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import SluiceError
-from framework.model import Catalog, Example, GivenRow, Message, Pipeline, Plan, Step, Table, TableSource, Topic
+from framework.model import Catalog, Example, GivenRow, Message, Pipeline, Plan, SelectSource, Step, Table, TableSource, Topic
 from framework.plan.compare import Beyond
 from framework.sql.quote import identifier
 
@@ -52,7 +53,7 @@ class Trials:
         """Runs the test's batches into tables of its own. Bad rows are kept whatever `bad_rows` says, so that they can be seen."""
         own = f"test{next(self.numbers)}_"
         table = replace(pipeline.table, namespace=own + pipeline.table.namespace)
-        source = pipeline.source and replace(pipeline.source, identifier=own + pipeline.source.identifier)
+        source = pipeline.source and pipeline.source.with_tables(partial(_of_test, own))
         tried = replace(
             pipeline, table=table, source=source, bad_rows="quarantine", topics=tuple(map(_with_known_schemas, pipeline.topics)),
             steps=tuple(_renamed(step, own) for step in pipeline.steps),
@@ -61,10 +62,11 @@ class Trials:
         jvm: Any = self.spark._jvm
         jvm.SparkSession.setActiveSession(self.spark._jsparkSession)
         try:
-            for join in tried.joins:
-                self.put(join.source, example.tables.get(join.source.identifier.removeprefix(own), ()))
+            selected = source.tables if isinstance(source, SelectSource) else ()
+            for each_table in (*selected, *(join.source for join in tried.joins)):
+                self.put(each_table, example.tables.get(each_table.identifier.removeprefix(own), ()))
             for batch in example.batches:
-                if source:
+                if isinstance(source, TableSource):
                     self.put(
                         source, [each.values for each in example.given if isinstance(each, GivenRow) and each.batch == batch]
                     )
@@ -110,7 +112,11 @@ def trials(plan: Plan) -> Iterator[Trials]:
 
 def _renamed(step: Step, own: str) -> Step:
     """The step, which looks rows up in a table of the test's own."""
-    return _elsewhere(step, lambda source: replace(source, identifier=own + source.identifier, versions=False))
+    return _elsewhere(step, partial(_of_test, own))
+
+
+def _of_test(own: str, source: TableSource) -> TableSource:
+    return replace(source, identifier=own + source.identifier, versions=False)
 
 
 def _elsewhere(step: Step, moved: Callable[[TableSource], TableSource]) -> Step:
@@ -129,8 +135,8 @@ def scratch_plan(plan: Plan, folder: Path) -> Plan:
     pipelines = tuple(
         replace(
             each, table=replace(each.table, catalog=catalogs[each.table.catalog.name]),
-            source=each.source and replace(each.source, catalog=catalogs[each.source.catalog.name]),
-            steps=tuple(_moved(step, catalogs) for step in each.steps),
+            source=each.source and each.source.with_tables(partial(_in, catalogs)),
+            steps=tuple(_elsewhere(step, partial(_in, catalogs)) for step in each.steps),
         )
         for each in plan.pipelines
     )  # fmt: skip
@@ -142,8 +148,8 @@ def scratch_plan(plan: Plan, folder: Path) -> Plan:
     )
 
 
-def _moved(step: Step, catalogs: Mapping[str, Catalog]) -> Step:
-    return _elsewhere(step, lambda source: replace(source, catalog=catalogs[source.catalog.name]))
+def _in(catalogs: Mapping[str, Catalog], source: TableSource) -> TableSource:
+    return replace(source, catalog=catalogs[source.catalog.name])
 
 
 def _rows(table: Table, identifier: str) -> tuple[Mapping[str, Any], ...]:

@@ -131,7 +131,7 @@ def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position:
     messages = source.read(context.spark, range_, position.batch + 1)
     frame = frame_of(messages, pipeline, range_.size, newest=position.newest)
     lake = context.lake(pipeline)
-    target = Target(context, lake, pipeline, "", lake.load(pipeline.table.identifier), None, range_.size)
+    target = Target(context, lake, pipeline, "", lake.load(pipeline.table.identifier), None, source, range_)
     with named_errors(pipeline):
         counted = admission.tried(target, frame)
     if counted.unknown_schemas:

@@ -91,5 +91,5 @@ def readers_that_stop(pipelines: tuple[Pipeline, ...], pipeline: Pipeline) -> It
     """The pipelines that append the changes of this table, and so cannot follow it back."""
     for each in pipelines:
         follows = each.table.keyed is not None or (each.source and each.source.reads in ("all", "changes"))
-        if each.source and each.source.identifier == pipeline.table.identifier and not follows:
+        if each.source and pipeline.table.identifier in each.sources and not follows:
             yield each.name

@@ -88,6 +88,11 @@ class From(Bound):
         "A table of another pipeline: what its commits add, change and delete; all of it with `write: replace`.",
         default=None, example="markets.trades",
     )  # fmt: skip
+    tables: tuple[TableName, ...] | None = option(
+        "Tables of other pipelines, as a whole: one step `sql` is a select over them, with joins, groups and windows, and "
+        "`write: replace` keeps what it gives.",
+        default=None, at_least=1, example="[shop.orders, shop.customers]",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -409,7 +414,13 @@ class Pipeline(Kind):
         if not {"from", "into"}.isdisjoint(self.gaps) or self.from_.gaps or "write" in self.into.gaps:
             return
         whole = WRITES.components()[self.into.write].whole
-        if whole and self.from_.table is None:
+        if self.from_.tables is not None and not whole:
+            yield Problem(
+                self.into.place("write"), "needs-replace",
+                f"`tables` are read as a whole at each run, and `write: {self.into.write}` takes what is new",
+                "write `write: replace`; or read what one table gets, by `from: {table: …}`",
+            )  # fmt: skip
+        if whole and self.from_.table is None and self.from_.tables is None:
             yield Problem(
                 self.into.place("write"), "replace-needs-table",
                 f"`write: {self.into.write}` computes the whole table from another table, and this pipeline reads a topic",

@@ -73,11 +73,12 @@ class Test(Bound):
     given: tuple[Literal["new_batch"] | GivenMessage | dict[ColumnName, Node], ...] = option(
         "The messages in order, each as its columns or as a whole `message`; `new_batch` starts another batch; if the pipeline reads "
         "a table, the table's rows.",
-        at_least=1,
+        default=(), at_least=1,
         example="[{price: -1.0}]", aka=["input", "messages", "when"],
     )  # fmt: skip
     tables: dict[TableName, tuple[dict[ColumnName, Node], ...]] = option(
-        "Rows of the tables in which `join` looks rows up, by the tables' names; they are there before the first batch.",
+        "Rows of the tables in which `join` looks rows up, or over which a whole select goes, by the tables' names; they are there "
+        "before the first batch.",
         default={}, example="{shop.customers: [{customer_id: 1, country: DE}]}",
     )  # fmt: skip
     expect: tuple[dict[ColumnName, Node], ...] | None = option(

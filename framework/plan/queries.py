@@ -1,0 +1,71 @@
+"""Whole selects over tables of other pipelines, in the place of a pipeline's source and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from framework.errors import Problem
+from framework.model import Column, SelectSource, Step, TableSource
+from framework.plan.rows import Rows, name_problems
+from framework.spec import kinds
+from framework.spec.options import WrittenStep
+from framework.sql.faults import ExpressionError
+from framework.sql.query import whole
+from framework.sql.query.whole import Given, Whole
+from framework.types import BOOLEAN, DATE, INTEGRALS, STRING, TIMES, Decimal, Type
+
+
+def resolve(spec: kinds.Pipeline, tables: Sequence[TableSource], rows: Rows) -> SelectSource | None:
+    """The select of a pipeline that reads these tables; None and problems where there is none."""
+    if "steps" in spec.gaps or len(tables) != len(spec.from_.tables or ()):
+        return None
+    step = spec.steps[0] if len(spec.steps) == 1 else None
+    if step is None or step.name != "sql" or not isinstance(step.value, str):
+        message = "what `tables` become is one step, `sql`"
+        hint = "write `steps: [{sql: select … from …}]`; a pipeline behind this one, `from: {table: …}`, can have other steps"
+        rows.problems.append(Problem(spec.place("steps"), "needs-sql", message, hint))
+        return None
+    given = {
+        each.identifier: (*(Given(column.name, column.type) for column in each.columns),
+                          *(Given(column.name, column.type, hidden=True) for column in each.kafka))
+        for each in tables
+    }  # fmt: skip
+    try:
+        select = whole.whole(step.value, given)
+    except ExpressionError as error:
+        rows.refuse(error, step.value, step.place())
+        return None
+    for at, each in enumerate(tables):
+        if each.identifier not in select.used:
+            message = f"the select does not read `{each.identifier}`"
+            rows.problems.append(
+                Problem(spec.from_.place("tables", at), "unused-table", message, "remove it, or name it in FROM")
+            )
+    names = [each.name for each in select.fields]
+    for name in names:
+        rows.problems.extend(name_problems(name, step.place(), [other for other in names if other != name]))
+    return _source(select, step.value, {each.identifier: each for each in tables}, step)
+
+
+def _source(select: Whole, text: str, tables: dict[str, TableSource], step: WrittenStep) -> SelectSource:
+    types = {each.name: each.type for each in select.fields}
+    return SelectSource(
+        says=tuple(text.strip().splitlines()),
+        sql=select.sql,
+        names=tuple(whole.table(at) for at in range(len(select.used))),
+        tables=tuple(tables[name] for name in select.used),
+        columns=tuple(Column(each.name, each.type, "", step.place()) for each in select.fields),
+        origins=tuple((each.name, tuple(sorted(each.origins))) for each in select.fields),
+        apart=tuple((column, name) for column, name in select.apart.items() if _can_be_listed(types[name])),
+    )
+
+
+def _can_be_listed(type_: Type) -> bool:
+    return isinstance(type_, Decimal) or type_ in (BOOLEAN, STRING, DATE, *INTEGRALS, *TIMES)
+
+
+def settled(source: SelectSource, steps: Sequence[Step]) -> SelectSource:
+    """The select behind which there are these steps. Bad rows are known by the batch in which they were computed, so all are computed
+    again where there can be any."""
+    return replace(source, apart=()) if any(step.faults for step in steps) else source

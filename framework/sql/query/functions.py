@@ -1,0 +1,97 @@
+"""Functions over many rows: over those of a group, or of a window.
+
+*Limit* None whose value is left to chance: an order that nobody gave decides nothing. Lists are sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+
+from framework.sql import aggregates
+from framework.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Array, Type, holds_map, is_integral, is_numeric
+
+_BY_TIME = "which row comes first is left to chance: write min_by(x, at) or max_by(x, at)"
+INSTEAD = {
+    **dict.fromkeys(("first", "last", "any_value"), _BY_TIME),
+    **dict.fromkeys(("approx_percentile", "percentile_approx"), "percentile(x, 0.5) is exact"),
+    "mode": "of equally frequent values one is left to chance: count them, and number them with row_number() over (order by …)",
+}
+"""What to write in place of functions that are refused."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """`takes` says of each argument whether its type fits, and in words what fits; the last ones may be left out down to `least`. `sql` is
+    over the arguments `{x}`."""
+
+    type: Callable[[Sequence[Type]], Type]
+    takes: tuple[tuple[Callable[[Type], bool], str], ...]
+    _: KW_ONLY
+    least: int = -1
+    sql: str = ""
+    many: bool = False  # whether any number of arguments of the last kind may follow
+    has_frame: bool = True  # whether a window's frame is its own choice
+    literals: tuple[int, ...] = ()  # the arguments that are literals
+
+    @property
+    def fewest(self) -> int:
+        return len(self.takes) if self.least < 0 else self.least
+
+
+_ANY = (lambda _: True, "any value")
+_NUMBER = (is_numeric, "a number")
+_WHOLE = (is_integral, "a whole number")
+_CONDITION = (lambda type_: type_ == BOOLEAN, "a condition")
+_TEXT = (lambda type_: type_ == STRING, "a text")
+_ORDERED = (lambda type_: not holds_map(type_), "values that have an order")
+
+
+def _always(type_: Type) -> Callable[[Sequence[Type]], Type]:
+    return lambda _: type_
+
+
+def _first(types: Sequence[Type]) -> Type:
+    return types[0]
+
+
+def _kept(name: str) -> Function:
+    """One of those that totals have too."""
+    of = aggregates.FUNCTIONS[name]
+    return Function(lambda types: of.type(types[0]), ((of.takes, of.wants or "any value"),))
+
+
+_SORTED = Function(lambda types: Array(types[0]), (_ORDERED,), sql="array_sort({name}({x}))")
+_OF_DOUBLE = Function(_always(DOUBLE), (_NUMBER,))
+_OF_PAIR = Function(_always(DOUBLE), (_NUMBER, _NUMBER))
+_ALL = Function(_always(BOOLEAN), (_CONDITION,))
+_BY = Function(_first, (_ANY, _ORDERED))
+_LIST = Function(_always(STRING), (_TEXT, _TEXT), least=1, literals=(1,), sql="array_join(array_sort(collect_list({x0})), {x1})")
+AGGREGATES: Mapping[str, Function] = {
+    **{name: _kept(name) for name in ("sum", "avg", "min", "max", "count_if", "approx_count_distinct")},
+    "mean": _kept("avg"),
+    "count": Function(_always(BIGINT), (_ANY,), least=0, many=True),
+    **dict.fromkeys(("min_by", "max_by"), _BY),
+    **dict.fromkeys(("stddev", "std", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "skewness", "kurtosis"), _OF_DOUBLE),
+    **dict.fromkeys(("corr", "covar_pop", "covar_samp"), _OF_PAIR),
+    "median": _OF_DOUBLE,
+    "percentile": Function(_always(DOUBLE), (_NUMBER, _NUMBER), literals=(1,)),
+    **dict.fromkeys(("bool_and", "every", "bool_or", "any", "some"), _ALL),
+    "collect_set": _SORTED,
+    **dict.fromkeys(("collect_list", "array_agg"), _SORTED),
+    **dict.fromkeys(("string_agg", "listagg"), _LIST),
+}  # fmt: skip
+_OFFSET = Function(_first, (_ANY, _WHOLE, _ANY), least=1, has_frame=False, literals=(1,))
+_NUMBERED = Function(_always(INT), (), has_frame=False)
+_SHARE = Function(_always(DOUBLE), (), has_frame=False)
+_ONE = Function(_first, (_ANY,))
+RANKED: Mapping[str, Function] = {
+    **dict.fromkeys(("row_number", "rank", "dense_rank"), _NUMBERED),
+    **dict.fromkeys(("percent_rank", "cume_dist"), _SHARE),
+    "ntile": Function(_always(INT), (_WHOLE,), has_frame=False, literals=(0,)),
+    **dict.fromkeys(("lag", "lead"), _OFFSET),
+    **dict.fromkeys(("first_value", "last_value"), _ONE),
+    "nth_value": Function(_first, (_ANY, _WHOLE), literals=(1,)),
+}
+WINDOWS = ("window", "session_window")
+"""Groups by time, in GROUP BY."""

@@ -1,0 +1,320 @@
+"""The parser of a select over tables. What it does not take is refused by name."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.grammar import Parser
+from framework.sql.query.functions import AGGREGATES, INSTEAD, RANKED, WINDOWS
+from framework.sql.query.nodes import Aggregate, Both, Edge, Frame, Item, Join, Order, Over, Query, Ranked, Select, Source
+from framework.sql.reserved import LEFT_OUT, WORDS, words
+from framework.sql.tokens import Token, tokens
+from framework.sql.tree import Call, Node
+
+_SHAPE = "write select …, … from shop.orders where … group by …"
+_SORTED = ("a table's rows have no order", "delete it; `sort_by` under `into` sorts the table's files")
+_CUT = (
+    "which rows stay would be left to chance",
+    "number them with row_number() over (order by …), and keep those in a select around it",
+)
+_REFUSED = {
+    **dict.fromkeys(("order", "sort", "cluster", "distribute"), _SORTED),
+    **dict.fromkeys(("limit", "offset", "fetch", "tablesample"), _CUT),
+    "qualify": ("Spark has no such clause", "put the select in parentheses, and write WHERE around it"),
+    "window": ("a window has no name here", "write it out behind OVER"),
+    **dict.fromkeys(("pivot", "unpivot"), ("it is not in this version", "write sum(x) filter (where …) for each column")),
+    "lateral": ("it is not in this version", "the step `explode` of a pipeline before this one makes a row from each item"),
+    "natural": ("a new column would change what it joins", "write JOIN … USING (…)"),
+}  # fmt: skip
+_KINDS = {
+    ("join",): "inner", ("inner", "join"): "inner", ("cross", "join"): "cross",
+    ("left", "semi", "join"): "left semi", ("semi", "join"): "left semi",
+    ("left", "anti", "join"): "left anti", ("anti", "join"): "left anti",
+    **{(side, *outer, "join"): side for side in ("left", "right", "full") for outer in ((), ("outer",))},
+}  # fmt: skip
+_SETS = words("union except intersect minus")
+_STOPS = _SETS | _REFUSED.keys() | words("from where group having on using join inner cross left right full semi anti")
+_NO_NAME = WORDS | _STOPS
+
+
+def read(text: str) -> Query:
+    """The tree of a whole select."""
+    parser = _Parser(tokens(text))
+    query = parser.query(0)
+    parser.skip(";")
+    if parser.next.kind != "end":
+        raise parser.clause("the end of the select is missing")
+    return query
+
+
+class _Parser(Parser):
+    def query(self, depth: int) -> Query:
+        offset = self.next.offset
+        names = []
+        if self.skip("with"):
+            if self.next.word == "recursive":
+                raise refused(self.next.offset, "sql-clause", "RECURSIVE is not in this version", "delete it")
+            names.append(self.named(depth))
+            while self.skip(","):
+                names.append(self.named(depth))
+        return Query(offset, tuple(names), self.sets(depth))
+
+    def named(self, depth: int) -> tuple[str, int, Query]:
+        token = self.identifier("a name is missing after WITH", "write with daily as (select …)")
+        self.expect("as")
+        return token.value, token.offset, self.inner(depth)
+
+    def inner(self, depth: int) -> Query:
+        self.expect("(")
+        query = self.query(self.deeper(depth))
+        if self.next.word != ")":
+            raise self.clause(") is missing")
+        self.take()
+        return query
+
+    def sets(self, depth: int) -> Select | Both | Query:
+        """INTERSECT binds closer than the others."""
+        left: Select | Both | Query = self.intersected(depth)
+        while self.next.word in ("union", "except", "minus"):
+            offset, word = self.next.offset, self.set_word()
+            left = Both(offset, word, left, self.intersected(depth))
+        return left
+
+    def intersected(self, depth: int) -> Select | Both | Query:
+        left: Select | Both | Query = self.one(depth)
+        while self.next.word == "intersect":
+            offset, word = self.next.offset, self.set_word()
+            left = Both(offset, word, left, self.one(depth))
+        return left
+
+    def set_word(self) -> str:
+        token = self.take()
+        word = {"minus": "except"}.get(token.word, token.word)
+        if self.skip("all"):
+            if word != "union":
+                raise refused(token.offset, "sql-clause", f"{word.upper()} ALL is not in this version", f"write {word.upper()}")
+            return "union all"
+        self.skip("distinct")
+        return word
+
+    def one(self, depth: int) -> Select | Query:
+        if self.next.word == "(":
+            return self.inner(depth)
+        token = self.next
+        if not self.skip("select"):
+            raise refused(token.offset, "sql-not-a-select", f"a select is missing{_found(token)}", _SHAPE)
+        distinct = self.skip("distinct")
+        items = [self.item()]
+        while self.skip(","):
+            items.append(self.item())
+        if not self.skip("from"):
+            raise refused(self.next.offset, "sql-table", f"FROM is missing{_found(self.next)}", _SHAPE)
+        source = self.joined(depth)
+        where = self.expression() if self.skip("where") else None
+        groups = self.groups() if self.skip("group", "by") else ()
+        having = self.expression() if self.skip("having") else None
+        return Select(token.offset, tuple(items), source, where, groups, having, distinct)
+
+    def item(self) -> Item:
+        start, token = self.at, self.next
+        if (token.word in _STOPS and self.after.word != "(") or token.word in (",", ")") or token.kind == "end":
+            raise refused(token.offset, "sql-syntax", f"a column is missing{_found(token)}", _SHAPE)
+        of = None
+        if token.kind in ("name", "quoted") and [each.word for each in self.tokens[self.at + 1 : self.at + 3]] == [".", "*"]:
+            of = self.take().value
+            self.take()
+        if self.skip("*"):
+            return Item(None, None, "*", token.offset, of, self.left_out())
+        value = self.expression()
+        text = self.text(start)
+        has_as = self.skip("as")
+        named = self.next
+        if named.kind == "quoted" or (named.kind == "name" and (has_as or named.word not in _NO_NAME)):
+            return Item(value, self.take().value, text, named.offset)
+        return Item(value, None, text, token.offset)
+
+    def left_out(self) -> tuple[str, ...]:
+        if not self.skip("except", "("):
+            return ()
+        hint = "write * except (a, b)"
+        left_out = [self.identifier("a column's name is missing", hint).value]
+        while self.skip(","):
+            left_out.append(self.identifier("a column's name is missing", hint).value)
+        self.expect(")")
+        return tuple(left_out)
+
+    def joined(self, depth: int) -> Source | Join:
+        left: Source | Join = self.source(depth)
+        while (kind := self.kind()) is not None:
+            token = self.next
+            right = self.source(depth)
+            on: Node | None = None
+            using: tuple[str, ...] = ()
+            if self.skip("on"):
+                on = self.expression()
+            elif self.skip("using", "("):
+                self.at -= 1
+                using = self.columns()
+            if (on is None and not using) != (kind == "cross"):
+                message = "CROSS JOIN takes all pairs, without a condition" if kind == "cross" else "the join has no condition"
+                hint = "write JOIN for it" if kind == "cross" else "write ON a.id = b.id, USING (id), or CROSS JOIN for all pairs"
+                raise refused(token.offset, "sql-join", message, hint)
+            left = Join(token.offset, kind, left, right, on, using)
+        return left
+
+    def columns(self) -> tuple[str, ...]:
+        self.expect("(")
+        names = [self.identifier("a column's name is missing", "write using (id)").value]
+        while self.skip(","):
+            names.append(self.identifier("a column's name is missing", "write using (id)").value)
+        self.expect(")")
+        return tuple(names)
+
+    def kind(self) -> str | None:
+        if self.next.word == ",":
+            raise refused(self.next.offset, "sql-join", "a comma joins all pairs of rows", "write JOIN … ON …, or CROSS JOIN")
+        for words_, kind in _KINDS.items():
+            if self.skip(*words_):
+                return kind
+        return None
+
+    def source(self, depth: int) -> Source:
+        token = self.next
+        if token.word == "(":
+            query = self.inner(depth)
+            return Source(token.offset, query, self.alias() or "")
+        name = self.identifier(f"a table is missing{_found(token)}", _SHAPE).value
+        while self.skip("."):
+            if self.next.kind not in ("name", "quoted"):
+                raise refused(self.next.offset, "sql-syntax", f"a name is missing after the dot{_found(self.next)}", _SHAPE)
+            name += "." + self.take().value
+        return Source(token.offset, name, self.alias() or name.rpartition(".")[2])
+
+    def alias(self) -> str | None:
+        has_as = self.skip("as")
+        token = self.next
+        if token.kind == "quoted" or (token.kind == "name" and token.word not in _NO_NAME):
+            if "." in token.value:
+                raise refused(token.offset, "sql-table", "the name of a table in a select has no dot", "write one word")
+            return self.take().value
+        if has_as:
+            raise refused(token.offset, "sql-syntax", f"a name is missing after AS{_found(token)}", "write from shop.orders as o")
+        return None
+
+    def groups(self) -> tuple[Node, ...]:
+        for word in ("rollup", "cube", "grouping", "all"):
+            if self.next.word == word:
+                hint = "name the columns; UNION ALL puts several groupings into one table"
+                raise refused(self.next.offset, "sql-clause", f"GROUP BY {word.upper()} is not in this version", hint)
+        groups = [self.expression()]
+        while self.skip(","):
+            groups.append(self.expression())
+        return tuple(groups)
+
+    def of_rows(self, name: Token, depth: int) -> Node | None:
+        """A function over many rows, whose name was taken."""
+        if name.word in WINDOWS:
+            self.expect("(")
+            return Call(name.offset, name.word, self.list(self.deeper(depth)))
+        is_ranked = name.word in RANKED
+        if not is_ranked and name.word not in AGGREGATES:
+            refusal = LEFT_OUT.get(name.word)
+            if refusal and refusal.code in ("sql-aggregate", "sql-window"):
+                hint = INSTEAD.get(name.word, "use count, sum, avg, min, max, min_by, max_by, stddev, percentile and the like")
+                raise refused(name.offset, "sql-not-allowed", f"{name.text} is not in this version", hint)
+            return None
+        self.expect("(")
+        distinct = self.skip("distinct")
+        arguments: tuple[Node, ...] = ()
+        if name.word == "count" and self.skip("*"):
+            self.expect(")")
+        elif not self.skip(")"):
+            arguments = self.list(self.deeper(depth))
+        if is_ranked:
+            ignores = self.skip("ignore", "nulls")
+            self.skip("respect", "nulls")
+            return self.over(Ranked(name.offset, name.word, arguments, ignores), depth)
+        where = None
+        if self.skip("filter", "("):
+            self.expect("where")
+            where = self.either(self.deeper(depth))
+            self.expect(")")
+        of = Aggregate(name.offset, name.word, arguments, distinct, where)
+        return self.over(of, depth) if self.next.word == "over" else of
+
+    def over(self, of: Aggregate | Ranked, depth: int) -> Node:
+        if not self.skip("over"):
+            raise refused(
+                of.offset, "sql-window", f"{of.name} needs a window", f"write {of.name}(…) over (partition by … order by …)"
+            )
+        self.expect("(")
+        depth = self.deeper(depth)
+        partition = self.values(depth) if self.skip("partition", "by") else ()
+        order = self.orders(depth) if self.skip("order", "by") else ()
+        frame = self.frame(depth) if self.next.word in ("rows", "range") else None
+        self.expect(")")
+        return Over(of.offset, of, partition, order, frame)
+
+    def values(self, depth: int) -> tuple[Node, ...]:
+        values = [self.either(depth)]
+        while self.skip(","):
+            values.append(self.either(depth))
+        return tuple(values)
+
+    def orders(self, depth: int) -> tuple[Order, ...]:
+        orders = [self.order(depth)]
+        while self.skip(","):
+            orders.append(self.order(depth))
+        return tuple(orders)
+
+    def order(self, depth: int) -> Order:
+        value = self.either(depth)
+        words_ = [self.take().word] if self.next.word in ("asc", "desc") else []
+        if self.skip("nulls"):
+            if self.next.word not in ("first", "last"):
+                raise self.unexpected("FIRST or LAST is missing after NULLS")
+            words_ += ["nulls", self.take().word]
+        return Order(value.offset, value, " ".join(words_))
+
+    def frame(self, depth: int) -> Frame:
+        token = self.take()
+        if self.skip("between"):
+            start = self.edge(depth)
+            self.expect("and")
+            return Frame(token.offset, token.word, start, self.edge(depth))
+        return Frame(token.offset, token.word, self.edge(depth), Edge(token.offset, None, "current row"))
+
+    def edge(self, depth: int) -> Edge:
+        offset = self.next.offset
+        if self.skip("current", "row"):
+            return Edge(offset, None, "current row")
+        value = None if self.next.word == "unbounded" else self.binary(0, depth)
+        unbounded = "unbounded " if value is None and self.skip("unbounded") else ""
+        if self.next.word not in ("preceding", "following"):
+            raise self.unexpected("PRECEDING or FOLLOWING is missing")
+        return Edge(offset, value, f"{unbounded}{self.take().word}")
+
+    def identifier(self, missing: str, hint: str) -> Token:
+        token = self.next
+        if token.kind == "quoted" or (token.kind == "name" and token.word not in _NO_NAME):
+            return self.take()
+        raise refused(token.offset, "sql-syntax", missing, hint)
+
+    def clause(self, missing: str) -> ExpressionError:
+        """The error for what follows a whole select."""
+        token = self.next
+        if token.word in _REFUSED:
+            why, hint = _REFUSED[token.word]
+            return refused(token.offset, "sql-clause", f"{token.text.upper()} is not allowed here: {why}", hint)
+        return refused(token.offset, "sql-syntax", f"{missing}{_found(token)}", _SHAPE)
+
+    def text(self, start: int) -> str:
+        """The text of the words since `start`, on one line."""
+        taken = self.tokens[start : self.at]
+        gaps = [" " * (after.offset > token.offset + len(token.text)) for token, after in pairwise(taken)]
+        return "".join(token.text + gap for token, gap in zip(taken, [*gaps, ""], strict=True))
+
+
+def _found(token: Token) -> str:
+    return ", the text ends" if token.kind == "end" else f", found {token.text[:30]}"

@@ -1,0 +1,124 @@
+"""GROUP BY: rows become groups, and expressions become ones over the groups' values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from framework.sql import grammar, intervals
+from framework.sql.faults import ExpressionError, Fault, refused
+from framework.sql.query import many_rows
+from framework.sql.query.functions import WINDOWS
+from framework.sql.query.nodes import Aggregate, Order, Over, bound, mapped, shape
+from framework.sql.query.relations import Field, apart_by
+from framework.sql.query.rows import Rows
+from framework.sql.quote import identifier, literal
+from framework.sql.tree import Call, Column, Literal, Node
+from framework.types import TIMESTAMP, TIMESTAMP_NTZ, Struct, holds_map
+from framework.types import Field as Part
+
+
+def grouped(
+    rows: Rows, groups: Sequence[Node], values: Sequence[Node], having: Node | None
+) -> tuple[Sequence[Node], Node | None]:
+    """Makes groups of the rows, and of each expression one over the groups."""
+    keys: dict[object, str] = {}
+    plain: dict[str, tuple[str, Field]] = {}
+    windows: dict[str, tuple[str, Field]] = {}
+    for group in groups:
+        name = keys.setdefault(shape(group), f"_sluice_g{len(keys)}")
+        key = rows.tried(_key, rows, group, name)
+        if key:
+            (windows if _is_window(group) else plain)[name] = key
+    over = _Over(rows, keys)
+    values, having = [over.groups(value) for value in values], having and over.groups(having)
+    totals: dict[str, tuple[str, Field]] = {}
+    for name, node in over.aggregates.items():
+        total = rows.tried(many_rows.aggregate, node, rows.checked)
+        if total:
+            totals[name] = (total[0], Field(name, total[1], rows.origins(rows.read(node))))
+    rows.apart = apart_by(rows.apart, groups, rows.columns)
+    if plain:
+        rows.add(plain)
+    by = [*map(identifier, plain), *(sql for sql, _ in windows.values())]
+    columns = {name: (identifier(name), column) for name, (_, column) in plain.items()} | windows | totals
+    items = ", ".join(f"{sql} AS {identifier(name)}" for name, (sql, _) in columns.items())
+    clause = f" GROUP BY {', '.join(by)}" if by else ""
+    rows.sql = f"SELECT {items} FROM ({rows.sql}){clause}"
+    rows.columns = {name: column for name, (_, column) in columns.items()}
+    return values, having
+
+
+def _is_window(node: Node) -> bool:
+    return isinstance(node, Call) and node.name in WINDOWS
+
+
+def _key(rows: Rows, node: Node, name: str) -> tuple[str, Field]:
+    """SQL of what rows are grouped by."""
+    if isinstance(node, Call) and node.name in WINDOWS:
+        return _window(rows, node, name)
+    checked = rows.checked(node)
+    if holds_map(checked.type):
+        raise refused(node.offset, "sql-type", f"rows cannot be grouped by {checked.type}", "take a part of it, such as m['a']")
+    return str(checked.sql), rows.field(name, checked, node)
+
+
+def _window(rows: Rows, node: Call, name: str) -> tuple[str, Field]:
+    most = 2 if node.name == "session_window" else 3
+    example = f"{node.name}(at, interval 30 minutes)"
+    if not 2 <= len(node.arguments) <= most:
+        raise refused(node.offset, "sql-type", f"{node.name} takes a time and its length", f"write {example}")
+    time = rows.checked(node.arguments[0])
+    if time.type not in (TIMESTAMP, TIMESTAMP_NTZ):
+        raise refused(node.offset, "sql-type", f"{node.name} takes a timestamp, not {time.type}", f"write {example}")
+    lengths = []
+    for argument in node.arguments[1:]:
+        seconds = _seconds(argument)
+        if not seconds:
+            raise refused(
+                argument.offset, "sql-type", "this is no length of time, from microseconds to weeks", f"write {example}"
+            )
+        lengths.append(f"'{round(seconds * 1_000_000)} microseconds'")
+    struct = Struct((Part("start", time.type), Part("end", time.type)))
+    return f"{node.name}({', '.join((str(time.sql), *lengths))})", Field(name, struct, rows.origins(time.sql.reads))
+
+
+def _seconds(node: Node) -> float:
+    """The seconds of `interval 2 hours`, or of `'2 hours'`; 0 for anything else."""
+    if isinstance(node, Literal) and node.kind == "string":
+        try:
+            node = grammar.parse(f"interval {literal(node.value)}")
+        except ExpressionError:
+            return 0
+    return intervals.seconds(node.value) if isinstance(node, Literal) and node.kind == "time" else 0
+
+
+@dataclass
+class _Over:
+    """Makes expressions over rows ones over groups."""
+
+    rows: Rows
+    keys: dict[object, str]
+    aggregates: dict[str, Aggregate] = field(default_factory=dict)
+    _names: dict[object, str] = field(default_factory=dict)
+
+    def groups(self, node: Node, names: frozenset[str] = frozenset()) -> Node:
+        if shape(node) in self.keys:
+            return Column(node.offset, self.keys[shape(node)])
+        if isinstance(node, Aggregate):
+            name = self._names.setdefault(shape(node), f"_sluice_a{len(self._names)}")
+            self.aggregates.setdefault(name, node)
+            return Column(node.offset, name)
+        if isinstance(node, Over):
+            if isinstance(node.of, Aggregate) and node.of.where is not None:
+                node = replace(node, of=replace(node.of, where=self.groups(node.of.where)))
+            order = tuple(Order(each.offset, self.groups(each.value), each.words) for each in node.order)
+            partition = tuple(map(self.groups, node.partition))
+            of = replace(node.of, arguments=tuple(map(self.groups, node.of.arguments)))
+            return replace(node, of=of, partition=partition, order=order)
+        if isinstance(node, Column) and node.name.lower() not in names and node.name in self.rows.columns:
+            message = f"`{node.name}` is neither in GROUP BY nor in an aggregate"
+            hint = f"group by it, or say which of its values: max({node.name}), min_by({node.name}, at)"
+            self.rows.faults.append(Fault(node.offset, "sql-not-grouped", message, hint))
+        inner = bound(node, names)
+        return mapped(node, lambda part: self.groups(part, inner))

@@ -1,0 +1,73 @@
+"""Tables that are joined in a FROM clause."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from framework.spelling import listed
+from framework.sql.faults import Fault
+from framework.sql.query.nodes import Join
+from framework.sql.query.relations import Named, Scope, resolved, side
+from framework.sql.query.rows import Rows
+from framework.sql.quote import identifier
+from framework.sql.tree import Column, Node, Operation
+
+
+def joined(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> Scope | None:
+    """Both sides; None and faults where they do not go together."""
+    left, right = side(left) if len(left.tables) == 1 else left, side(right)
+    for name in right.tables:
+        if not name or left.has(name):
+            message = f"there are two tables `{name}`" if name else "a select in a join needs a name"
+            faults.append(Fault(join.offset, "sql-table", message, "give it a name of its own: … as other"))
+            return None
+    before = len(faults)
+    both = Scope("", (*left.names, *right.names), None, (*left.tables, *right.tables), left.second)
+    pairs = list(_pairs(join, left, right, faults))
+    conditions: list[Node] = [_equal(join, *pair) for pair in pairs]
+    if join.on is not None:
+        conditions.append(resolved(join.on, both, faults))
+    if len(faults) > before:
+        return None
+    rows = Rows("", both.columns, None, faults)
+    checked = [rows.tried(rows.checked, node) for node in conditions]
+    if len(faults) > before:
+        return None
+    on = " AND ".join(str(each.sql) for each in checked if each)
+    scope = _columns(join, left, both, pairs)
+    sql = f"SELECT {scope.sql} FROM ({left.sql}) {join.kind.upper()} JOIN ({right.sql}){f' ON {on}' if on else ''}"
+    return replace(scope, sql=sql)
+
+
+def _columns(join: Join, left: Scope, both: Scope, pairs: list[tuple[Named, Named]]) -> Scope:
+    """What both sides have together, with the columns as SQL. Of two columns that USING joins one is found by name."""
+    names = left.names if join.kind in ("left semi", "left anti") else both.names
+    second = {(one if join.kind == "right" else other).flat for one, other in pairs}
+    columns = [identifier(each.flat) for each in names]
+    if join.kind == "full":
+        for one, other in pairs:
+            name = one.field.name
+            columns.append(f"coalesce({identifier(one.flat)}, {identifier(other.flat)}) AS {identifier(name)}")
+            merged = replace(one.field, origins=one.field.origins | other.field.origins, same=None)
+            names, second = (Named("", merged, name), *names), {*second, one.flat, other.flat}
+    return Scope(", ".join(columns), names, None, both.tables, left.second | second)
+
+
+def _pairs(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> list[tuple[Named, Named]]:
+    """The columns that USING joins."""
+    pairs = []
+    for name in join.using:
+        there = left.named(name), right.named(name)
+        for scope, columns in zip((left, right), there, strict=True):
+            if len(columns) != 1:
+                what = f"several columns `{name}`" if columns else f"no column `{name}`"
+                faults.append(
+                    Fault(join.offset, "unknown-column", f"USING: {listed(scope.tables)} has {what}", "write ON a.x = b.y")
+                )
+        if all(len(columns) == 1 for columns in there):
+            pairs.append((there[0][0], there[1][0]))
+    return pairs
+
+
+def _equal(join: Join, one: Named, other: Named) -> Node:
+    return Operation(join.offset, "=", (Column(join.offset, one.flat), Column(join.offset, other.flat)))

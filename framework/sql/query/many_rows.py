@@ -1,0 +1,149 @@
+"""Functions over many rows as SQL, with the type of their value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from framework.sql import coercion, literals
+from framework.sql.expressions import Checked
+from framework.sql.faults import refused
+from framework.sql.query.functions import AGGREGATES, RANKED, Function
+from framework.sql.query.nodes import Aggregate, Edge, Frame, Over, Ranked
+from framework.sql.tree import Literal, Node, Operation
+from framework.types import BIGINT, BOOLEAN, VOID, Type, holds_map
+
+Typed = Callable[[Node], Checked]
+_DISTINCT = ("count", "sum", "avg", "mean", "collect_list", "array_agg", "string_agg", "listagg")
+
+
+def aggregate(node: Aggregate, typed: Typed) -> tuple[str, Type]:
+    """SQL of an aggregate, and its type."""
+    function = AGGREGATES[node.name]
+    values = list(_values(node, function, typed))
+    if node.distinct and node.name not in _DISTINCT:
+        hint = f"delete DISTINCT; these take it: {', '.join(_DISTINCT)}"
+        raise refused(node.offset, "sql-aggregate", f"{node.name} takes no DISTINCT", hint)
+    texts = [str(value.sql) for value in values]
+    distinct = "DISTINCT " if node.distinct else ""
+    if node.name in ("string_agg", "listagg"):
+        texts = [*texts, "','"][:2]
+        sql = function.sql.replace("{x0}", distinct + texts[0]).replace("{x1}", texts[1])
+    elif function.sql:
+        sql = f"array_sort({node.name}({distinct}{texts[0]}))"
+    else:
+        sql = f"{node.name}({distinct}{', '.join(texts) or '*'})"
+    if node.where is not None:
+        condition = typed(node.where)
+        if condition.type not in (BOOLEAN, VOID):
+            raise refused(
+                node.where.offset, "not-a-condition", f"the filter is {condition.type}, not true or false", "compare it: … > 0"
+            )
+        if function.sql:
+            raise refused(node.offset, "sql-aggregate", f"{node.name} takes no FILTER", f"write {node.name}(if(…, x, null))")
+        sql += f" FILTER (WHERE {condition.sql})"
+    return sql, function.type([value.type for value in values] or [BIGINT])
+
+
+def over(node: Over, typed: Typed) -> tuple[str, Type]:
+    """SQL of a function over a window, and its type."""
+    if isinstance(node.of, Aggregate):
+        if node.of.distinct:
+            raise refused(
+                node.of.offset, "sql-window", "Spark has no DISTINCT over a window", "count them in a select with GROUP BY"
+            )
+        if AGGREGATES[node.of.name].sql:
+            hint = "collect them in a select with GROUP BY"
+            raise refused(node.of.offset, "sql-window", f"{node.of.name} has no window in this version", hint)
+        sql, type_ = aggregate(node.of, typed)
+    else:
+        sql, type_ = _ranked(node.of, node, typed)
+    window = []
+    if node.partition:
+        window.append(f"PARTITION BY {', '.join(str(_comparable(each, typed).sql) for each in node.partition)}")
+    if node.order:
+        window.append(
+            f"ORDER BY {', '.join(f'{_comparable(each.value, typed).sql} {each.words}'.strip() for each in node.order)}"
+        )
+    if node.frame:
+        window.append(_frame(node.frame, node))
+    return f"{sql} OVER ({' '.join(window)})", type_
+
+
+def _comparable(node: Node, typed: Typed) -> Checked:
+    checked = typed(node)
+    if holds_map(checked.type):
+        raise refused(node.offset, "sql-type", f"values of {checked.type} have no order", "take a part of it, such as m['a']")
+    return checked
+
+
+def _ranked(node: Ranked, window: Over, typed: Typed) -> tuple[str, Type]:
+    function = RANKED[node.name]
+    values = list(_values(node, function, typed))
+    if not window.order:
+        message = f"without an order it is left to chance what {node.name} gives"
+        raise refused(node.offset, "sql-window", message, f"write {node.name}(…) over (… order by at)")
+    if window.frame and not function.has_frame:
+        raise refused(window.frame.offset, "sql-window", f"{node.name} has no frame", "delete ROWS or RANGE")
+    if node.ignores_nulls and not function.takes:
+        raise refused(node.offset, "sql-window", f"{node.name} has no values that could be null", "delete IGNORE NULLS")
+    texts = [str(value.sql) for value in values]
+    if len(values) == 3 and values[2].type != values[0].type:
+        if coercion.wider(values[0].type, values[2].type) != values[0].type:
+            message = f"{node.name} gives {values[0].type}, and its default is {values[2].type}"
+            raise refused(node.arguments[2].offset, "sql-type", message, f"write cast(… as {values[0].type})")
+        texts[2] = f"CAST({texts[2]} AS {values[0].type.sql})"
+    nulls = " IGNORE NULLS" if node.ignores_nulls else ""
+    return f"{node.name}({', '.join(texts)}){nulls}", function.type([value.type for value in values])
+
+
+def _values(node: Aggregate | Ranked, function: Function, typed: Typed) -> Iterator[Checked]:
+    count = len(node.arguments)
+    if count < function.fewest or (count > len(function.takes) and not function.many):
+        takes = ", ".join(wants for _, wants in function.takes) or "nothing"
+        raise refused(node.offset, "sql-type", f"{node.name} takes {takes}; here are {count}", f"write {node.name}(…) so")
+    for at, argument in enumerate(node.arguments):
+        fits, wants = function.takes[min(at, len(function.takes) - 1)]
+        checked = typed(argument)
+        if checked.type != VOID and not fits(checked.type):
+            raise refused(
+                argument.offset, "sql-type", f"{node.name} takes {wants}, not {checked.type}", "cast it, or take a part of it"
+            )
+        if at in function.literals and not _is_literal(argument):
+            raise refused(
+                argument.offset, "sql-type", f"{node.name} takes {wants} that is written out here", "write it as a literal"
+            )
+        yield checked
+
+
+def _is_literal(node: Node) -> bool:
+    return isinstance(node, Literal) or (
+        isinstance(node, Operation) and len(node.operands) == 1 and _is_literal(node.operands[0])
+    )
+
+
+def _frame(frame: Frame, window: Over) -> str:
+    """SQL of a frame: rows by their number, or by the distance of the one value that orders them."""
+    if not window.order:
+        raise refused(
+            frame.offset, "sql-window", f"a frame of {frame.unit.upper()} needs an order", "write ORDER BY in front of it"
+        )
+    if frame.unit == "range" and len(window.order) > 1 and (frame.start.value or frame.end.value):
+        raise refused(frame.offset, "sql-window", "RANGE goes by one value", "leave one column in ORDER BY, or write ROWS")
+    for edge in (frame.start, frame.end):
+        if edge.value is not None and not _is_distance(edge.value, frame.unit):
+            takes = "a whole number" if frame.unit == "rows" else "a whole number or an interval"
+            example = "9 preceding" if frame.unit == "rows" else "interval 24 hours preceding"
+            message = f"{frame.unit.upper()} takes {takes} that is written out here"
+            raise refused(edge.value.offset, "sql-window", message, f"write {frame.unit} between {example} and current row")
+    return f"{frame.unit.upper()} BETWEEN {_edge(frame.start)} AND {_edge(frame.end)}"
+
+
+def _is_distance(node: Node, unit: str) -> bool:
+    if not isinstance(node, Literal):
+        return False
+    return node.value.isdigit() if node.kind == "number" else unit == "range" and node.kind in ("months", "time")
+
+
+def _edge(edge: Edge) -> str:
+    value = f"{literals.literal(edge.value).sql} " if isinstance(edge.value, Literal) else ""
+    return f"{value}{edge.words.upper()}"

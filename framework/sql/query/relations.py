@@ -1,0 +1,142 @@
+"""Rows with named columns: a table, a select, or several of them joined; and what the names in an expression stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from framework.spelling import did_you_mean, listed
+from framework.sql.expressions import units, unknown
+from framework.sql.faults import Fault
+from framework.sql.query.nodes import Item, Over, bound, mapped
+from framework.sql.quote import identifier
+from framework.sql.tree import Column, Member, Node, children
+from framework.types import Type
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column. `origins` are the tables' columns that it is computed from; `same` is the one that it is."""
+
+    name: str
+    type: Type
+    origins: frozenset[str]
+    same: str | None = None
+    hidden: bool = False  # whether a star leaves it out
+
+
+@dataclass(frozen=True)
+class Relation:
+    """SQL of rows. `apart` are columns of its one table: all rows with some values of theirs can be computed from the table's rows with
+    these values alone. None where there are several tables."""
+
+    sql: str
+    fields: tuple[Field, ...]
+    apart: frozenset[str] | None
+
+    def field(self, name: str) -> Field | None:
+        return next((field for field in self.fields if field.name.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A column in a FROM clause: its table's name there, and its own name in SQL over the clause."""
+
+    of: str
+    field: Field
+    flat: str
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A FROM clause. Of columns that are joined by name the `second` are not found by name alone."""
+
+    sql: str
+    names: tuple[Named, ...]
+    apart: frozenset[str] | None
+    tables: tuple[str, ...]
+    second: frozenset[str] = frozenset()
+
+    @property
+    def columns(self) -> dict[str, Field]:
+        return {each.flat: each.field for each in self.names}
+
+    def of(self, table: str) -> list[Named]:
+        return [each for each in self.names if each.of.lower() == table.lower()]
+
+    def has(self, table: str) -> bool:
+        return any(each.lower() == table.lower() for each in self.tables)
+
+    def named(self, name: str) -> list[Named]:
+        return [each for each in self.names if each.field.name.lower() == name.lower() and each.flat not in self.second]
+
+    def starred(self, item: Item, faults: list[Fault]) -> list[Named]:
+        """The columns of `*` or `o.*`."""
+        if item.of is not None and not self.has(item.of):
+            faults.append(self.no_table(item.of, item.offset))
+            return []
+        names = [each for each in (self.of(item.of) if item.of else self.names) if not each.field.hidden]
+        if item.of is None:
+            names = [each for each in names if each.flat not in self.second]
+        gone = {name.lower() for name in item.left_out}
+        there = {each.field.name.lower() for each in names}
+        for name in item.left_out:
+            if name.lower() not in there:
+                hint = did_you_mean(name, [each.field.name for each in names], "leave it away")
+                faults.append(Fault(item.offset, "unknown-column", f"`*` has no column `{name}`", hint))
+        return [each for each in names if each.field.name.lower() not in gone]
+
+    def no_table(self, name: str, offset: int) -> Fault:
+        hint = did_you_mean(name, self.tables, f"there is {listed(self.tables)}")
+        return Fault(offset, "unknown-table", f"there is no table `{name}` in this FROM", hint)
+
+
+def one(relation: Relation, name: str) -> Scope:
+    """A FROM clause of one table."""
+    names = tuple(Named(name, field, field.name) for field in relation.fields)
+    return Scope(relation.sql, names, relation.apart, (name,))
+
+
+def side(scope: Scope) -> Scope:
+    """A FROM clause of one table as a side of a join, where each column has its table's name in front."""
+    names = tuple(Named(each.of, each.field, f"{each.of}.{each.field.name}") for each in scope.names)
+    columns = ", ".join(f"{identifier(old.flat)} AS {identifier(new.flat)}" for old, new in zip(scope.names, names, strict=True))
+    return Scope(f"SELECT {columns} FROM ({scope.sql})", names, None, scope.tables)
+
+
+def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str] = frozenset()) -> Node:
+    """The expression, with each column by its name in SQL over the FROM clause. What is no column stays as it is."""
+    if isinstance(node, Member) and isinstance(node.of, Column) and node.of.name.lower() not in names and scope.has(node.of.name):
+        there = [each for each in scope.of(node.of.name) if each.field.name.lower() == node.name.lower()]
+        if there:
+            return Column(node.offset, there[0].flat)
+        columns = [each.field.name for each in scope.of(node.of.name)]
+        hint = did_you_mean(node.name, columns, f"columns there: {listed(columns)}")
+        faults.append(Fault(node.offset, "unknown-column", f"`{node.of.name}` has no column `{node.name}`", hint))
+        return Column(node.offset, scope.of(node.of.name)[0].flat)
+    if isinstance(node, Column) and node.name.lower() not in names:
+        found = scope.named(node.name)
+        if not found:
+            faults += unknown(node, {each.flat.lower(): each.flat for each in scope.names if not each.field.hidden})
+        if len(found) > 1:
+            tables = " and ".join(f"`{each.of}`" for each in found)
+            message = f"`{node.name}` is a column of {tables}"
+            faults.append(Fault(node.offset, "sql-ambiguous", message, f"write {found[0].of}.{found[0].field.name}"))
+        return Column(node.offset, found[0].flat) if found else node
+    inner, words = bound(node, names), {id(each) for each in units(node)}
+    return mapped(node, lambda part: part if id(part) in words else resolved(part, scope, faults, inner))
+
+
+def apart_by(apart: frozenset[str] | None, nodes: Iterable[Node], columns: Mapping[str, Field]) -> frozenset[str] | None:
+    """What rows are still apart by, if they are grouped by these values."""
+    if apart is None:
+        return None
+    same = (columns[node.name].same for node in nodes if isinstance(node, Column) and node.name in columns)
+    return apart & {name for name in same if name}
+
+
+def windows_of(node: Node) -> list[Over]:
+    """The windows in an expression, which stand in no other."""
+    if isinstance(node, Over):
+        return [node]
+    return [over for part in children(node) for over in windows_of(part)]

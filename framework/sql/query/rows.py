@@ -1,0 +1,73 @@
+"""Rows at one point of a select: their SQL so far, and what its columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from framework.sql.expressions import Checked, typed
+from framework.sql.faults import ExpressionError, Fault, refused
+from framework.sql.query.functions import WINDOWS
+from framework.sql.query.nodes import Aggregate, Over
+from framework.sql.query.relations import Field
+from framework.sql.quote import identifier
+from framework.sql.tree import Call, Column, Node, walk
+from framework.types import BOOLEAN, VOID
+
+Made = TypeVar("Made")
+
+
+@dataclass
+class Rows:
+    sql: str
+    columns: dict[str, Field]  # by their names in SQL
+    apart: frozenset[str] | None  # as in a Relation
+    faults: list[Fault]
+
+    def tried(self, make: Callable[..., Made], *given: Any) -> Made | None:
+        """What is made of it; None where it has faults, which are kept."""
+        try:
+            return make(*given)
+        except ExpressionError as error:
+            self.faults += error.faults
+            return None
+
+    def checked(self, node: Node) -> Checked:
+        """An expression over one row."""
+        for part, _ in walk(node):
+            if isinstance(part, Aggregate | Over):
+                hint = "compute it in a select behind WITH, or in parentheses in FROM, and name it"
+                raise refused(part.offset, "sql-aggregate", "a value of many rows cannot stand here", hint)
+            if isinstance(part, Call) and part.name in WINDOWS:
+                message = f"{part.name} makes groups of rows, and stands alone in GROUP BY"
+                raise refused(part.offset, "sql-window", message, f"write it in GROUP BY too, and name it: {part.name}(…) as w")
+        return typed(node, {name: column.type for name, column in self.columns.items()})
+
+    def field(self, name: str, checked: Checked, node: Node) -> Field:
+        """A column with this value."""
+        same = self.columns[node.name].same if isinstance(node, Column) and node.name in self.columns else None
+        return Field(name, checked.type, self.origins(checked.sql.reads), same)
+
+    def origins(self, names: Iterable[str]) -> frozenset[str]:
+        return frozenset().union(*(self.columns[name].origins for name in names))
+
+    def read(self, node: Node) -> set[str]:
+        """The columns that an expression reads, also one over many rows."""
+        return {part.name for part, _ in walk(node) if isinstance(part, Column) and part.name in self.columns}
+
+    def keep(self, node: Node, clause: str) -> None:
+        """Keeps the rows that meet a condition."""
+        condition = self.tried(self.checked, node)
+        if condition is None:
+            return
+        if condition.type not in (BOOLEAN, VOID):
+            message = f"{clause} is {condition.type}, not true or false"
+            self.faults.append(Fault(node.offset, "not-a-condition", message, "compare it: … > 0"))
+        self.sql = f"SELECT * FROM ({self.sql}) WHERE {condition.sql}"
+
+    def add(self, added: dict[str, tuple[str, Field]]) -> None:
+        """Adds columns, each with its SQL."""
+        items = ", ".join(f"{sql} AS {identifier(name)}" for name, (sql, _) in added.items())
+        self.sql = f"SELECT *, {items} FROM ({self.sql})"
+        self.columns = self.columns | {name: column for name, (_, column) in added.items()}

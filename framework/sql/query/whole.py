@@ -1,0 +1,151 @@
+"""A whole select over tables, checked, typed and written as SQL for Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from framework.spelling import did_you_mean, listed
+from framework.sql import coercion
+from framework.sql.faults import ExpressionError, Fault
+from framework.sql.query import grammar, selects
+from framework.sql.query.joins import joined
+from framework.sql.query.nodes import Both, Join, Query, Select, Source
+from framework.sql.query.relations import Field, Relation, Scope, one
+from framework.sql.quote import identifier
+from framework.types import Type, holds_map
+
+_JOIN_IT = "join it: `left semi join (select …) as s on …` for IN and EXISTS, `left anti join` for NOT, a join for its value"
+LARGEST = 500_000
+"""Characters of SQL: a select is written out wherever its name is used."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A column of a table. A star leaves `hidden` ones out."""
+
+    name: str
+    type: Type
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Whole:
+    """SQL over tables of the names `table(0)`, `table(1)`, and so on; `used` are their own names. The rows with some values of `apart`,
+    columns of the one table by the names that they have in the result, can be computed from its rows with these values alone."""
+
+    sql: str
+    fields: tuple[Field, ...]
+    used: tuple[str, ...]
+    apart: Mapping[str, str]
+
+
+def table(at: int) -> str:
+    """The plain name of a table in SQL, to be replaced."""
+    return f"_sluice_table_{at}"
+
+
+def whole(text: str, tables: Mapping[str, Sequence[Given]]) -> Whole:
+    """The select, or ExpressionError with all that is wrong."""
+    try:
+        query = grammar.read(text)
+    except ExpressionError as error:
+        faults = (replace(each, hint=_JOIN_IT) if each.code == "sql-subquery" else each for each in error.faults)
+        raise ExpressionError(*faults) from None
+    reading = _Reading(tables)
+    relation = reading.query(query, {})
+    if relation is None or reading.faults:
+        raise ExpressionError(*dict.fromkeys(reading.faults))
+    if len(relation.sql) > LARGEST:
+        hint = "make a table of a part of it, and read that"
+        raise ExpressionError(Fault(0, "sql-too-long", "the select is too large where all its parts are written out", hint))
+    apart: dict[str, str] = {}
+    for each in relation.fields:
+        if each.same and each.same in (relation.apart or ()):
+            apart.setdefault(each.same.split(".", 2)[2], each.name)  # behind the table's two names
+    return Whole(relation.sql, relation.fields, tuple(reading.used), apart)
+
+
+@dataclass
+class _Reading:
+    tables: Mapping[str, Sequence[Given]]
+    faults: list[Fault] = field(default_factory=list)
+    used: dict[str, int] = field(default_factory=dict)
+
+    def query(
+        self, query: Query | Select | Both, names: Mapping[str, Relation | None], by_place: bool = False
+    ) -> Relation | None:
+        """What it gives. `names` are those of common table expressions; one that is wrong has none. With `by_place` its columns need no
+        names."""
+        match query:
+            case Query():
+                own: set[str] = set()
+                for name, offset, each in query.names:
+                    if name.lower() in own:
+                        self.faults.append(Fault(offset, "duplicate-name", f"there are two `{name}`", "give one another name"))
+                    own.add(name.lower())
+                    names = {**names, name.lower(): self.query(each, names)}
+                return self.query(query.body, names, by_place)
+            case Both():
+                return self.both(query, self.query(query.left, names, by_place), self.query(query.right, names, True))
+            case Select():
+                scope = self.scope(query.source, names)
+                return selects.relation(query, scope, self.faults, by_place) if scope else None
+
+    def both(self, both: Both, left: Relation | None, right: Relation | None) -> Relation | None:
+        if left is None or right is None:
+            return None
+        word = both.word.upper()
+        if len(left.fields) != len(right.fields):
+            message = f"{word} puts {len(left.fields)} columns on {len(right.fields)}"
+            self.faults.append(
+                Fault(both.offset, "sql-type", message, "write the same columns, in the same order, on both sides")
+            )
+            return None
+        fields = []
+        for one_, other in zip(left.fields, right.fields, strict=True):
+            type_ = coercion.wider(one_.type, other.type)
+            if type_ is None or (both.word != "union all" and holds_map(type_)):
+                message = f"{word} puts `{one_.name}` {one_.type} on `{other.name}` {other.type}"
+                self.faults.append(Fault(both.offset, "sql-type", message, "cast one of them"))
+                continue
+            same = one_.same if one_.same == other.same else None
+            fields.append(Field(one_.name, type_, one_.origins | other.origins, same))
+        sides = (f"SELECT {_cast(each, fields)} FROM ({each.sql})" for each in (left, right) if len(fields) == len(left.fields))
+        apart = None if left.apart is None or right.apart is None else left.apart & right.apart
+        return Relation(f" {word} ".join(f"({each})" for each in sides), tuple(fields), apart)
+
+    def scope(self, source: Source | Join, names: Mapping[str, Relation | None]) -> Scope | None:
+        if isinstance(source, Source):
+            relation = self.source(source, names)
+            return one(relation, source.alias) if relation else None
+        left, right = self.scope(source.left, names), self.scope(source.right, names)
+        return joined(source, left, right, self.faults) if left and right else None
+
+    def source(self, source: Source, names: Mapping[str, Relation | None]) -> Relation | None:
+        if isinstance(source.of, Query):
+            return self.query(source.of, names)
+        if source.of.lower() in names:
+            return names[source.of.lower()]
+        name = next((each for each in self.tables if each.lower() == source.of.lower()), None)
+        if name is None:
+            known = [*self.tables, *names]
+            hint = did_you_mean(source.of, known, f"tables here: {listed(known)}; name others in `from: {{tables: […]}}`")
+            self.faults.append(Fault(source.offset, "unknown-table", f"there is no table `{source.of}` here", hint))
+            return None
+        at = self.used.setdefault(name, len(self.used))
+        fields = tuple(
+            Field(each.name, each.type, frozenset([f"{name}.{each.name}"]), f"{name}.{each.name}", each.hidden)
+            for each in self.tables[name]
+        )
+        columns = ", ".join(identifier(each.name) for each in fields)
+        return Relation(f"SELECT {columns} FROM {table(at)}", fields, frozenset(each.same for each in fields if each.same))
+
+
+def _cast(relation: Relation, fields: Sequence[Field]) -> str:
+    """The columns by the names and types of both sides."""
+    pairs = zip(relation.fields, fields, strict=True)
+    return ", ".join(
+        f"{identifier(own.name) if own.type == to.type else f'CAST({identifier(own.name)} AS {to.type.sql})'} AS {identifier(to.name)}"
+        for own, to in pairs
+    )

@@ -1,0 +1,295 @@
+"""Selects over tables against plain Python, in batches: of one table only the groups are computed again whose rows have changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from framework.engine.context import Context
+from framework.engine.feed import select_source
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.maintain.maintain import maintain
+from framework.engine.publish.batch import Batch, next_batch
+from framework.engine.trials.given_messages import GivenMessages
+from framework.errors import BatchError
+from framework.model import Message, Pipeline, Plan
+from tests.project import Project, plan_for
+from tests.test_accumulate import Order, orders
+from tests.test_keyed_model import PHASES, POINTS, Died
+from tests.test_kill import PATIENCE, victim
+from tests.wide import few
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+SPEC = """
+topic: orders
+value: json
+key: {{format: long, as: id}}
+columns: {{country: string, amount: int}}
+---
+pipeline: newest
+from: {{topic: orders}}
+into: {{table: {namespace}.newest, write: upsert, keys: [id], deletes: tombstones, format_version: {version}}}
+maintain: {{keep_at_least: 1}}
+---
+pipeline: totals
+from: {{tables: [{namespace}.newest]}}
+steps:
+  - sql: |
+      with few as (select * from {namespace}.newest where amount <> 13)
+      select country, sum(amount) as total, count(*) as orders, max(amount) as high from few group by country having count(*) < 4
+into: {{table: {namespace}.totals, write: replace, format_version: {version}}}
+---
+pipeline: ranked
+from: {{tables: [{namespace}.newest]}}
+steps:
+  - sql: |
+      select id, country, amount, row_number() over (partition by country order by amount, id) as place,
+             sum(amount) over (partition by country) as total
+      from {namespace}.newest where amount <> 13
+into: {{table: {namespace}.ranked, write: replace, partition_by: [country]}}
+---
+pipeline: both
+from: {{tables: [{namespace}.newest, {namespace}.totals]}}
+steps: [{{sql: "select n.id, t.total from {namespace}.newest n join {namespace}.totals t on t.country <=> n.country"}}]
+into: {{table: {namespace}.both, write: replace}}
+"""
+READ = st.sampled_from(["", "reads", "reads", "dies", "maintains"])
+POINT = st.sampled_from([each for each in POINTS if "bad" not in each])
+
+
+class Tables:
+    """Orders by their ids, and what is made of them."""
+
+    def __init__(self, lake: Path, spark: Any, version: int = 3) -> None:
+        self.spark = spark
+        namespace = f"n{uuid.uuid4().hex[:10]}"
+        self.plan: Plan = plan_for(lake, "127.0.0.1:1", SPEC.format(namespace=namespace, version=version))
+        self.sent: list[Message] = []
+        self.rows: dict[int, tuple[str | None, int]] = {}
+        self.context = Context(self.plan, spark=lambda: spark)
+
+    def pipeline(self, name: str) -> Pipeline:
+        pipeline = self.plan.pipeline(name)
+        assert pipeline is not None
+        return pipeline
+
+    def lands(self, batch: Sequence[Order]) -> None:
+        number, moment = (self.sent[-1].batch if self.sent else 0) + 1, datetime(2026, 1, 1, tzinfo=timezone.utc)
+        for id_, country, amount in batch:
+            text = None if amount is None else json.dumps({"country": country, "amount": amount}).encode()
+            self.sent.append(Message(number, "orders", 0, len(self.sent), moment, id_.to_bytes(8, "big"), text, ()))
+            self.rows.pop(id_, None)
+            if amount is not None:
+                self.rows[id_] = (country, amount)
+        source = GivenMessages(tuple(self.sent), number, 1)
+        next_batch(Context(self.plan, spark=lambda: self.spark, source=source), self.pipeline("newest"))
+
+    def reads(self, name: str, context: Context | None = None) -> Batch | None:
+        return next_batch(context or self.context, self.pipeline(name))
+
+    def dies(self, name: str, point: str) -> None:
+        def at(reached: str) -> None:
+            if reached == point:
+                raise Died
+
+        with suppress(Died):
+            self.reads(name, Context(self.plan, spark=lambda: self.spark, at=at))
+
+    def there(self, name: str) -> list[dict[str, Any]]:
+        table = self.pipeline(name).table
+        loaded = table_state.table(table.catalog, table.identifier)
+        assert loaded is not None
+        rows: list[dict[str, Any]] = loaded.scan().to_arrow().to_pylist()
+        return rows
+
+    def agree(self) -> None:
+        for name in ("totals", "ranked", "both"):
+            self.reads(name)
+            assert self.reads(name) is None
+        groups: dict[str | None, list[tuple[int, int]]] = defaultdict(list)
+        for id_, (country, amount) in self.rows.items():
+            if amount != 13:
+                groups[country].append((amount, id_))
+        assert sorted((repr(row["country"]), row["total"], row["orders"], row["high"]) for row in self.there("totals")) == sorted(
+            (repr(name), sum(a for a, _ in rows), len(rows), max(rows)[0]) for name, rows in groups.items() if len(rows) < 4
+        )
+        expected = [
+            (id_, amount, place, sum(a for a, _ in rows))
+            for rows in groups.values()
+            for place, (amount, id_) in enumerate(sorted(rows), 1)
+        ]
+        assert sorted((row["id"], row["amount"], row["place"], row["total"]) for row in self.there("ranked")) == sorted(expected)
+        totals = {name: sum(a for a, _ in rows) for name, rows in groups.items() if len(rows) < 4}
+        assert sorted((row["id"], row["total"]) for row in self.there("both")) == sorted(
+            (id_, totals[country]) for id_, (country, _) in self.rows.items() if country in totals
+        )
+
+
+@pytest.mark.parametrize(("version", "examples"), few([(3, 1), (3, 25), (2, 25)], (3, 1)))
+def test_as_the_model_says(version: int, examples: int, lake: Path, spark: Any) -> None:
+    @settings(max_examples=examples, deadline=None, derandomize=examples == 1, database=None, phases=PHASES)
+    @given(st.lists(st.tuples(st.lists(orders, min_size=1, max_size=6), READ, POINT), min_size=2, max_size=6))
+    def same(batches: Sequence[tuple[list[Order], str, str]]) -> None:
+        tables = Tables(lake, spark, version)
+        for batch, what, point in batches:
+            tables.lands(batch)
+            for name in ("totals", "ranked") if what else ():
+                if what == "dies":
+                    tables.dies(name, point)
+                elif what == "maintains":
+                    list(maintain(tables.context, tables.pipeline("newest")))
+                else:
+                    tables.reads(name)
+        tables.agree()
+
+    same()
+
+
+def test_only_groups_that_changed_are_computed(lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = Tables(lake, spark)
+    tables.lands([(1, "DE", 1), (2, "FR", 2), (3, None, 3), (4, "IT", 4)])
+    first = tables.reads("ranked")
+    assert first and first.rows == 4
+    tables.lands([(1, "FR", 1), (3, None, 5)])
+
+    moved = tables.reads("ranked")
+    assert moved and moved.rows == 3  # two of FR and one without a country; DE is gone
+    tables.agree()
+    tables.lands([(4, "IT", None)])
+    monkeypatch.setattr(select_source, "_MOST_GROUPS", 0)
+    whole = tables.reads("ranked")
+    assert whole and whole.rows == 3
+    tables.agree()
+
+
+def test_a_compaction_is_no_news(lake: Path, spark: Any) -> None:
+    tables = Tables(lake, spark)
+    for id_ in range(1, 4):
+        tables.lands([(id_, "DE", id_)])
+    tables.agree()
+    newest = tables.pipeline("newest")
+    tables.spark.sql(
+        f"CALL `{newest.table.catalog.name}`.system.rewrite_data_files(table => '{newest.table.identifier}', "
+        "options => map('rewrite-all', 'true'))"
+    )
+
+    assert [tables.reads(name) for name in ("totals", "ranked")] == [None, None]
+
+
+def test_after_a_rollback_and_another_spec_all_is_computed(lake: Path, spark: Any) -> None:
+    tables = Tables(lake, spark)
+    tables.lands([(1, "DE", 1), (2, "FR", 2)])
+    tables.agree()
+    ranked = tables.pipeline("ranked")
+    tables.lands([(1, "DE", 5)])
+    changed = replace(ranked, spec="another")
+    batch = next_batch(tables.context, changed)
+    assert batch and batch.rows == 2
+    tables.agree()
+    table = metadata.read(ranked.table.catalog, ranked.table.identifier)
+    assert table is not None and table.main is not None
+    first = min(table.snapshots.values(), key=lambda each: each["sequence-number"])
+    tables.spark.sql(
+        f"CALL `{ranked.table.catalog.name}`.system.set_current_snapshot('{ranked.table.identifier}', {first['snapshot-id']})"
+    )
+
+    back = tables.reads("ranked")
+    assert back and back.rows == 2
+    tables.agree()
+
+
+def test_an_error_of_the_select_publishes_nothing(lake: Path, spark: Any) -> None:
+    spec = """
+topic: orders
+value: json
+columns: {{id: int}}
+---
+pipeline: orders
+from: {{topic: orders}}
+into: {{table: {namespace}.orders}}
+---
+pipeline: shares
+from: {{tables: [{namespace}.orders]}}
+steps: [{{sql: "select id, 1 / sum(id) as share from {namespace}.orders group by id"}}]
+into: {{table: {namespace}.shares, write: replace}}
+"""
+    plan = plan_for(lake, "127.0.0.1:1", spec.format(namespace=f"n{uuid.uuid4().hex[:10]}"))
+    moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    sent = tuple(Message(1, "orders", 0, at, moment, None, json.dumps({"id": at}).encode(), ()) for at in range(2))
+    source, shares = plan.pipeline("orders"), plan.pipeline("shares")
+    assert source and shares
+    next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(sent, 1, 1)), source)
+
+    with pytest.raises(BatchError) as error:
+        next_batch(Context(plan, spark=lambda: spark), shares)
+
+    assert error.value.code == "select-failed"
+    assert "zero" in error.value.message.lower()
+
+
+KILLED = """
+topic: trades
+kafka_name: {topic}
+value: json
+columns: {{id: bigint, price: double}}
+---
+pipeline: trades
+from: {{topic: trades}}
+steps: [{{derive: {{parity: id % 3}}}}]
+into: {{table: {namespace}.trades}}
+---
+pipeline: totals
+from: {{tables: [{namespace}.trades]}}
+steps: [{{sql: "select parity, sum(id) as total, count(*) as trades from {namespace}.trades group by parity"}}]
+into: {{table: {namespace}.totals, write: replace}}
+"""
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+@pytest.mark.parametrize("point", [each for each in POINTS if each not in ("staged_state", "staged_bad_rows")])
+def test_killed_at(project: Project, point: str) -> None:
+    """By SIGKILL, twice, and then by another run that goes on while one is stopped."""
+    project.template = KILLED
+    project.make_topic(3)
+    project.send_good(30)
+    plan = plan_for(project.lake, project.bootstrap, KILLED.format(topic=project.topic, namespace=project.namespace))
+    context = Context(plan, spark=lambda: project.spark)
+    trades, totals = plan.pipeline("trades"), plan.pipeline("totals")
+    assert trades and totals
+
+    def run() -> None:
+        while next_batch(context, trades) or next_batch(context, totals):
+            pass
+
+    run()
+    for _ in range(2):
+        project.send_good(1)
+        next_batch(context, trades)
+        with victim(project, point, signal.SIGKILL, "run:totals") as process:
+            process.wait(PATIENCE)
+    project.send_good(1)
+    next_batch(context, trades)
+    with victim(project, point, signal.SIGSTOP, "run:totals") as process:
+        project.send_good(1)
+        run()
+        os.kill(process.pid, signal.SIGCONT)
+        process.communicate(timeout=PATIENCE)
+    run()
+    table = table_state.table(totals.table.catalog, totals.table.identifier)
+    assert table is not None
+    by_key = {row["parity"]: (row["total"], row["trades"]) for row in table.scan().to_arrow().to_pylist()}
+    assert by_key == {each: (sum(of), len(of)) for each in range(3) if (of := [n for n in range(34) if n % 3 == each])}
