@@ -88,6 +88,7 @@ def test_there_are_specs() -> None:
         "history.md",
         "totals.md",
         "join.md",
+        "select.md",
         "onward.md",
         "personal-data.md",
         "production.md",

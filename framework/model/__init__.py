@@ -1,5 +1,6 @@
 """The plan that will run: all names are resolved, and every column has a type. The engine does nothing that the plan does not show."""
 
+from framework.model.bounds import Bounds
 from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example, GivenRow, Message
 from framework.model.follower import FOLLOWED, PUBLISHED, Follower, ListedTable
@@ -73,6 +74,7 @@ __all__ = [
     "PUBLISHED",
     "REPLAYED",
     "VERSION",
+    "Bounds",
     "Catalog",
     "Changes",
     "Cluster",

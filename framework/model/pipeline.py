@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from framework.errors import Problem, Where
 from framework.model.accumulated import WINDOW_START
+from framework.model.bounds import Bounds
 from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example
 from framework.model.follower import Follower
@@ -40,6 +41,7 @@ class Step:
     memory: Memory | None = None
     masks: Masks | None = None
     join: Join | None = None
+    bounds: tuple[Bounds, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +133,11 @@ class Pipeline:
     def joins(self) -> tuple[Join, ...]:
         """The tables that its steps look rows up in."""
         return tuple(step.join for step in self.steps if step.join)
+
+    @property
+    def bounds(self) -> tuple[Bounds, ...]:
+        """What its steps measure on its own table."""
+        return tuple(each for step in self.steps for each in step.bounds)
 
     @property
     def made_of(self) -> frozenset[str]:

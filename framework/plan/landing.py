@@ -19,6 +19,10 @@ class Landing:
     columns: tuple[Column, ...]  # of the table
     event_time: str | None  # the table's column with a row's time
 
+    def has(self, name: str) -> bool:
+        """Whether it is a column of the table."""
+        return any(column.name == name for column in self.columns)
+
     def changing(self, name: str) -> Step | None:
         """The later step that computes a column again."""
         return next((each for each in self.later if name in dict(each.assign) or (each.each and each.each.into == name)), None)

@@ -213,6 +213,7 @@ def _steps(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, di
                 memory=resolved.memory,
                 masks=resolved.masks,
                 join=resolved.join,
+                bounds=resolved.bounds,
             )
         )
     return tuple(steps), rows, judges, groups

@@ -12,6 +12,7 @@ from framework.model import (
     EVENT_TIME,
     FROM_COLUMNS,
     KAFKA_COLUMNS,
+    Bounds,
     Column,
     ColumnSql,
     Each,
@@ -44,6 +45,7 @@ class Resolved:
     masks: Masks | None = None
     groups: Groups | None = None  # of a step that adds rows up
     join: Join | None = None
+    bounds: tuple[Bounds, ...] = ()
     landing: Callable[[Any], Iterable[Problem]] | None = None  # takes a `Landing`, and finds what does not go with the step
 
 

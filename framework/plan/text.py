@@ -94,7 +94,7 @@ def _when(run: Run) -> str:
 def _read_by(source: SelectSource) -> str:
     if source.apart:
         groups = ", ".join(column for column, _ in source.apart)
-        return f"of {source.identifier} the rows with a {groups} that has changed; all, if the spec has, or if it is many"
+        return f"of {source.identifier} each {groups} in which rows have changed; all, if the spec has, or if they are very many"
     return f"the whole tables, if {source.identifier} or the spec has changed"
 
 

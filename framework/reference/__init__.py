@@ -9,7 +9,7 @@ from typing import Any
 
 from framework import types
 from framework.errors import SpecError
-from framework.reference import examples, expressions
+from framework.reference import examples, expressions, selects
 from framework.reference.options import table, tables, takes
 from framework.spec import extensions, scalars
 from framework.spec.kinds import document_kinds, document_types, later_kinds
@@ -52,7 +52,7 @@ def pages(by_hand: bool = True) -> dict[str, str]:
     steps = files.extensions
     by_file = {f"{kind}.md": _kind_page(kind, cls) for kind, cls in document_types().items()}
     by_file |= {_step_file(name): _step_page(name, step) for name, step in steps.items()}
-    return {"index.md": _index(steps, by_hand), "expressions.md": expressions.page(), **by_file}
+    return {"index.md": _index(steps, by_hand), "expressions.md": expressions.page(), "selects.md": selects.page(), **by_file}
 
 
 def _step_file(name: str) -> str:
@@ -71,7 +71,8 @@ def _index(steps: Mapping[str, extensions.Extension], by_hand: bool) -> str:
         f"## Documents\n\n{table(('kind', 'what it is'), kinds)}\n\n{LATER.format(in_quotes(later_kinds()))}",
         f"## Steps\n\n{STEPS_TEXT}\n\n{table(('step', 'what it does'), listed)}",
         f"{later} {OWN}{OWN_PAGE if by_hand else '.'}",
-        "## Expressions\n\nConditions and computed values are SQL: [expressions.md](expressions.md) has every operator and function.",
+        "## Expressions\n\nConditions and computed values are SQL: [expressions.md](expressions.md) has every operator and function, and "
+        "[selects.md](selects.md) says what a whole select over tables is made of.",
         f"## Values\n\n{table(('what', 'how it is written'), _values())}",
     )
 

@@ -36,6 +36,7 @@ class Bound:
     exactly_one: ClassVar[bool] = False  # exactly one of the options must be given
     short: ClassVar[str | None] = None  # the option that a scalar in place of the map gives
     only_key: ClassVar[str | None] = None  # a map with this one key, whose value is a map, is read as this class
+    shown: ClassVar[tuple[str, ...]] = ()  # options that its example has although they are not required
     partly: ClassVar[bool] = False  # the good options are still checked if others are bad
     known_by: ClassVar[str | None] = None  # of several such classes, the one whose option of this name a map has is meant
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.tokens import Token
 
-ONE_ROW = "rows are taken one by one; the step `aggregate` adds them up, and `write: accumulate` keeps the totals"
+ONE_ROW = (
+    "rows are taken one by one: the step `aggregate` adds them up, and a pipeline `from: {tables: […]}` takes a whole select"
+)
 ITEMS = "the step `explode` makes one row from each item"
 SUBQUERY = (
     "sql-subquery",

@@ -18,7 +18,11 @@ from framework.sql.tree import Node
 INPUT = "input"
 _SHAPE = "write select …, … from input where …"
 _SEVERAL = ("a sql step is one select", "use several steps: each sees the columns of the one before")
-_JOIN = ("sql-clause", "JOIN is not in this version: a sql step sees the rows so far, and no other table", _SHAPE)
+_JOIN = (
+    "sql-clause",
+    "JOIN is not allowed in a sql step: it sees the rows so far, and no other table",
+    "the step `join` looks rows up by the keys of a table, and a pipeline `from: {tables: […]}` takes a whole select",
+)
 _SORTED = ("a table's rows have no order", "delete it; `sort_by` sorts a table's files")
 _CUT = ("a batch would lose different rows each time it runs", "delete it, or choose the rows with WHERE")
 _SHAPED = ("rows are taken one by one", "the step `explode` makes one row from each item, `flatten` makes columns from a struct")

@@ -1,4 +1,4 @@
-"""The snapshots of the tables that a batch looks rows up in: the newest ones when it begins."""
+"""The snapshots of the tables that a batch looks rows up in, and of its own, on which it measures: the newest ones when it begins."""
 
 from __future__ import annotations
 
@@ -10,11 +10,22 @@ from framework.model import Join, Pipeline
 
 
 def pinned(pipeline: Pipeline) -> Pipeline:
-    """The pipeline, whose steps look rows up in the snapshots of now."""
-    if not pipeline.joins:
+    """The pipeline, whose steps read the snapshots of now."""
+    if not pipeline.joins and not pipeline.bounds:
         return pipeline
-    steps = tuple(replace(step, join=_now(step.join, pipeline)) if step.join else step for step in pipeline.steps)
-    return replace(pipeline, steps=steps)
+    own = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if pipeline.bounds else None
+    snapshot = own.main["snapshot-id"] if own and own.main else None
+    return replace(
+        pipeline,
+        steps=tuple(
+            replace(
+                step,
+                join=step.join and _now(step.join, pipeline),
+                bounds=tuple(replace(each, snapshot=snapshot) for each in step.bounds),
+            )
+            for step in pipeline.steps
+        ),
+    )
 
 
 def _now(join: Join, pipeline: Pipeline) -> Join:

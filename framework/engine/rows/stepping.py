@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from framework.engine.rows.bad_rows import bad_row, has_one
 from framework.engine.rows.joining import joined, taken
+from framework.engine.rows.measuring import with_bounds
 from framework.engine.rows.own_columns import NAMES, WHOLE, is_checked, is_good, or_tombstone
 from framework.model import OLD, Pipeline, Step
 from framework.sql.quote import identifier
@@ -23,6 +24,8 @@ def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFram
     if step.join:
         rows = joined(rows, step.join)
         assign |= {identifier(name): taken(name) for name in step.join.take}
+    for bounds in step.bounds:
+        rows = with_bounds(rows, bounds, pipeline)
     if step.attempts:
         rows = rows.selectExpr("*", *(f"{sql} AS {name}" for name, sql in step.attempts))
     # Sluice's own columns stay through every step; those of the message are the step's, and so are own ones that a step sets.

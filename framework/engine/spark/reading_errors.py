@@ -91,9 +91,9 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
     if cause := cause_of(error_text):
         message = f"Spark failed, since {cause.says}: {_line_of(error_text, cause)}; nothing of this batch was published"
         raise BatchError(cause.code, message, cause.hint) from None
-    if isinstance(pipeline.source, SelectSource) and (why := _of_a_row(error)):
-        hint = f"{why[1] or 'write it so that it has a value for each row'}; nothing was published"
-        message = f"the select of {pipeline.name} cannot be computed for some row: {why[0]}"
+    if isinstance(pipeline.source, SelectSource) and (of_a_row := _of_a_row(error)):
+        hint = f"{of_a_row[1] or 'write it so that it has a value for each row'}; nothing was published"
+        message = f"the select of {pipeline.name} cannot be computed for some row: {of_a_row[0]}"
         raise BatchError("select-failed", message, hint) from None
 
 

@@ -77,6 +77,8 @@ class Target:
         if self.reached is None:
             return {}
         joined = {each.source.identifier: each.snapshot for each in self.pipeline.joins}
+        if self.pipeline.bounds:
+            joined[self.pipeline.table.identifier] = self.pipeline.bounds[0].snapshot
         return {
             protocol.ATTEMPT: self.attempt,
             protocol.POSITION: self.reached.short_text(),

@@ -94,7 +94,7 @@ def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
     """The plan with an engine that starts fast and leaves nothing behind."""
     with scratch_session.folder("preview"):
         # Spark would create the folder of a catalog that has no tables yet.
-        catalogs = plan.catalogs if pipeline.source else ()
+        catalogs = plan.catalogs if pipeline.source or pipeline.joins or pipeline.bounds else ()
         yield replace(plan, engine=scratch_session.engine(plan.engine, _CONF, catalogs=True), catalogs=catalogs)
 
 

@@ -1,0 +1,118 @@
+"""Measures whole selects over tables: groups of ten million rows, beside the same SQL by hand in the same warm session; and again after
+one per cent of the rows came, by groups and as a whole, in turns."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import replace
+
+from bench import load
+from framework.engine.context import Context
+from framework.engine.publish.batch import next_batch
+from framework.engine.publish.tables import open_table
+from framework.model import Pipeline
+from framework.plan.passes import make
+
+ROWS, MORE = 10_000_000, 100_000
+DAYS, SYMBOLS, USERS = 100, 1_000, 100_000
+TURNS = 6  # of which the first warms up
+BARS = {"replace_vs_spark": "≥ 0.9", "incremental_vs_whole": "≤ 0.3"}
+
+SELECT = "select {by}, sum(price * quantity) as total, count(*) as trades, max(price) as high from {table} group by {by}"
+SPECS = f"""
+---
+topic: executions
+value: json
+columns: {{day: date, symbol: string, user: string, quantity: int, price: double}}
+---
+pipeline: executions
+from: {{topic: executions}}
+into: {{table: bench.executions, partition_by: [day], kafka_columns: false}}
+---
+pipeline: by_day
+from: {{tables: [bench.executions]}}
+steps: [{{sql: "{SELECT.format(by="day, symbol", table="bench.executions")}"}}]
+into: {{table: bench.by_day, write: replace}}
+---
+pipeline: by_user
+from: {{tables: [bench.executions]}}
+steps: [{{sql: "{SELECT.format(by="user", table="bench.executions")}"}}]
+into: {{table: bench.by_user, write: replace}}
+"""
+COLUMNS = (
+    "date_add(date'2026-01-01', CAST({{day}} AS INT)) AS day", f"concat('S', pmod(hash(id), {SYMBOLS})) AS symbol",
+    "concat('U', {{user}}) AS user", "CAST(id % 9 + 1 AS INT) AS quantity", "pmod(hash(id, 1), 100000) / 100D AS price",
+)  # fmt: skip
+ALL = {"day": f"id div {ROWS // DAYS}", "user": f"pmod(hash(id, 2), {USERS})"}
+NEW = {
+    "day": "{turn}",
+    "user": f"pmod(hash(id, 3), {USERS // 100}) + {{turn}} * {USERS // 100}",
+}  # of one day and of a hundredth of users
+
+
+def measured(bootstrap: str) -> dict[str, float]:
+    folder = load.specs(bootstrap, {})
+    with (folder / "bench.yaml").open("a") as file:
+        file.write(SPECS)
+    load.produce(bootstrap, "executions", ())
+    context = Context(make(folder))
+    executions = context.plan.pipeline("executions")
+    assert executions is not None
+    open_table(context, context.lake(executions), executions)
+    rows = context.spark.range(0, ROWS, 1, 10)
+    rows.selectExpr(*(each.format(**ALL) for each in COLUMNS)).sortWithinPartitions("day").writeTo(
+        "lake.bench.executions"
+    ).append()
+    seconds: dict[str, list[float]] = {}
+    for turn in range(TURNS):
+        for name in ("by_day", "by_user"):
+            pipeline = context.plan.pipeline(name)
+            assert pipeline is not None
+            taken = {f"{name} whole": _batch(context, replace(pipeline, spec=f"{turn}"))}
+            if name == "by_day":
+                taken["by hand"] = _by_hand(context, turn)
+            _batch(context, pipeline)
+            new = context.spark.range(ROWS + turn * MORE, ROWS + (turn + 1) * MORE)
+            at = {key: sql.format(turn=turn) for key, sql in NEW.items()}
+            new.coalesce(1).selectExpr(*(each.format(**at) for each in COLUMNS)).writeTo("lake.bench.executions").append()
+            taken[f"{name} groups"] = _batch(context, pipeline)
+            for what, each in taken.items():
+                print(f"turn {turn} {what}: {each:.2f} s", flush=True)
+                seconds.setdefault(what, []).append(each)
+    context.stop()
+    median = {what: statistics.median(each[1:]) for what, each in seconds.items()}
+    return {
+        "replace_vs_spark": median["by hand"] / median["by_day whole"],
+        "incremental_vs_whole": median["by_day groups"] / median["by_day whole"],
+        "incremental_users_vs_whole": median["by_user groups"] / median["by_user whole"],
+        "replace_s": median["by_day whole"],
+    }
+
+
+def _batch(context: Context, pipeline: Pipeline) -> float:
+    began = time.perf_counter()
+    assert next_batch(context, pipeline) is not None
+    return time.perf_counter() - began
+
+
+def _by_hand(context: Context, turn: int) -> float:
+    select = SELECT.format(by="day, symbol", table="lake.bench.executions")
+    if turn == 0:
+        context.spark.sql(f"CREATE TABLE lake.bench.hand USING iceberg TBLPROPERTIES ('format-version' = '3') AS {select}")
+    began = time.perf_counter()
+    context.spark.sql(f"INSERT OVERWRITE lake.bench.hand {select}")
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    from bench.quick import place, report
+    from framework.services import kafka
+
+    began = time.monotonic()
+    with place() as home, kafka.running(home) as bootstrap:
+        report(measured(bootstrap), BARS, time.monotonic() - began)
+
+
+if __name__ == "__main__":
+    main()

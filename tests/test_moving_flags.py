@@ -1,0 +1,169 @@
+"""Rules whose bounds move: against plain Python, over batches of random rows, also of runs that died on the way."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from framework.engine.context import Context
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.publish.batch import next_batch
+from framework.engine.rules import protocol
+from framework.engine.trials.given_messages import GivenMessages
+from framework.engine.trials.preview import preview
+from framework.model import Message, Pipeline, Plan
+from tests.project import plan_for
+from tests.test_keyed_model import PHASES, Died
+from tests.wide import few
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+SPEC = """
+topic: trades
+value: json
+event_time: at
+columns: {{id: int, symbol: string, price: {type}, at: {{type: timestamp, format: epoch_millis}}}}
+---
+pipeline: trades
+from: {{topic: trades}}
+steps:
+  - flag:
+      into: flag
+      rules:
+        - {{when: price > 900, label: LARGE}}
+        - {{beyond: {{column: price, per: [symbol], deviations: 1.5, over: 1h, at_least: 3}}, label: UNUSUAL}}
+        - {{beyond: {{column: price, quantiles: [0.25, 0.75], rows: 4, at_least: 2}}, label: RARE}}
+      otherwise: NORMAL
+into: {{table: {namespace}.trades, write: {write}}}
+"""
+MOMENT = datetime(2026, 1, 1, tzinfo=timezone.utc)
+Trade = tuple[str | None, int | None, int]  # a symbol, a price and minutes
+trades = st.tuples(st.sampled_from(["A", "B", None]), st.sampled_from([None, 1, 2, 3, 4, 50, 901]), st.integers(0, 180))
+batches = st.lists(
+    st.tuples(st.lists(trades, min_size=1, max_size=8), st.sampled_from(["", "", "staged", "checked"])), min_size=2, max_size=5
+)
+
+
+class Trades:
+    def __init__(self, lake: Path, spark: Any, type_: str = "double", write: str = "append") -> None:
+        self.spark = spark
+        self.plan: Plan = plan_for(
+            lake, "127.0.0.1:1", SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}", type=type_, write=write)
+        )
+        self.sent: list[Message] = []
+
+    @property
+    def pipeline(self) -> Pipeline:
+        pipeline = self.plan.pipeline("trades")
+        assert pipeline is not None
+        return pipeline
+
+    def lands(self, batch: Sequence[Trade], dies: str = "") -> None:
+        number = (self.sent[-1].batch if self.sent else 0) + 1
+        for symbol, price, minutes in batch:
+            value = {"id": len(self.sent), "symbol": symbol, "price": price, "at": minutes * 60_000}
+            self.sent.append(Message(number, "trades", 0, len(self.sent), MOMENT, None, json.dumps(value).encode(), ()))
+
+        def at(reached: str) -> None:
+            if reached == dies:
+                raise Died
+
+        source = GivenMessages(tuple(self.sent), number, 1)
+        with suppress(Died):
+            next_batch(Context(self.plan, spark=lambda: self.spark, source=source, at=at), self.pipeline)
+        if dies:
+            next_batch(Context(self.plan, spark=lambda: self.spark, source=source), self.pipeline)
+
+    @property
+    def flags(self) -> dict[int, str]:
+        table = table_state.table(self.pipeline.table.catalog, self.pipeline.table.identifier)
+        assert table is not None
+        return {row["id"]: row["flag"] for row in table.scan().to_arrow().to_pylist()}
+
+
+def modelled(given_: Sequence[tuple[list[Trade], str]]) -> dict[int, str]:
+    before: list[tuple[int, Trade]] = []
+    flags: dict[int, str] = {}
+    for batch, _ in given_:
+        newest = max((minutes for _, (_, _, minutes) in before), default=0)
+        by_symbol: dict[str | None, list[float]] = defaultdict(list)
+        for _, (symbol, price, minutes) in before:
+            if price is not None and minutes > newest - 60:
+                by_symbol[symbol].append(price)
+        with_price = sorted((each for each in before if each[1][1] is not None), key=lambda each: (-each[1][2], -each[0]))
+        last = sorted(price for _, (_, price, _) in with_price[:4] if price is not None)
+        start = len(before)
+        for at, (symbol, price, _) in enumerate(batch, start):
+            flags[at] = _label(price, by_symbol[symbol], last)
+        before += list(enumerate(batch, start))
+    return flags
+
+
+def _label(price: float | None, known: list[float], last: list[float]) -> str:
+    if price is None:
+        return "NORMAL"
+    if price > 900:
+        return "LARGE"
+    if len(known) >= 3:
+        mean, deviation = statistics.fmean(known), statistics.stdev(known)
+        if abs(price - mean) > 1.5 * deviation and not math.isclose(abs(price - mean), 1.5 * deviation):
+            return "UNUSUAL"
+    if len(last) >= 2 and not _quantile(last, 0.25) <= price <= _quantile(last, 0.75):
+        return "RARE"
+    return "NORMAL"
+
+
+def _quantile(values: list[float], quantile: float) -> float:
+    at = quantile * (len(values) - 1)
+    low = values[math.floor(at)]
+    return low + (values[math.ceil(at)] - low) * (at - math.floor(at))
+
+
+@pytest.mark.parametrize("examples", few([1, 25], 1))
+def test_as_the_model_says(examples: int, lake: Path, spark: Any) -> None:
+    @settings(max_examples=examples, deadline=None, derandomize=examples == 1, database=None, phases=PHASES)
+    @given(batches)
+    def same(given_: Sequence[tuple[list[Trade], str]]) -> None:
+        tables = Trades(lake, spark)
+        for batch, dies in given_:
+            tables.lands(batch, dies)
+        assert tables.flags == modelled(given_)
+
+    same()
+
+
+def test_bounds_of_the_snapshot_that_is_recorded(lake: Path, spark: Any) -> None:
+    tables = Trades(lake, spark, "'decimal(10,2)'")
+    tables.lands([("A", price, 0) for price in (1, 2, 3)])
+    first = metadata.read(tables.pipeline.table.catalog, tables.pipeline.table.identifier)
+    assert first is not None and first.main is not None
+    tables.lands([("A", 9, 0), ("B", 9, 0), ("A", 901, 0)])
+
+    assert [tables.flags[at] for at in range(3, 6)] == ["UNUSUAL", "RARE", "LARGE"]
+    now = metadata.read(tables.pipeline.table.catalog, tables.pipeline.table.identifier)
+    assert now is not None
+    recorded = json.loads(metadata.summary(now.main)[protocol.JOINED])
+    assert recorded == {tables.pipeline.table.identifier: first.main["snapshot-id"]}
+
+
+def test_a_preview_measures_on_the_table(lake: Path, spark: Any) -> None:
+    tables = Trades(lake, spark)
+    tables.lands([("A", price, 0) for price in (1, 2, 3)])
+    value = json.dumps({"id": 9, "symbol": "A", "price": 9, "at": 0}).encode()
+    sent = (*tables.sent, Message(2, "trades", 0, len(tables.sent), MOMENT + timedelta(1), None, value, ()))
+
+    context = Context(tables.plan, spark=lambda: spark, source=GivenMessages(sent, 2, 1))
+    (message,) = preview(context, tables.pipeline, 5).messages
+
+    assert message.rows[0].after[-1]["flag"] == "UNUSUAL"
