@@ -100,7 +100,7 @@ def bad_rows(pipeline: Pipeline) -> AssetSpec:
 
 def _inputs(pipeline: Pipeline) -> list[AssetKey]:
     """What it reads: its sources, and the tables in which it looks rows up."""
-    return [*_sources(pipeline), *(_key(join.source) for join in pipeline.joins)]
+    return list(dict.fromkeys((*_sources(pipeline), *map(_key, pipeline.looked_up))))
 
 
 def _key(source: TableSource) -> AssetKey:

@@ -24,7 +24,7 @@ from framework.assets.asset_specs import table_key
 from framework.engine.observe.status import Status
 from framework.engine.publish.batch import Batch
 from framework.errors import SluiceError, Unexpected
-from framework.model import Expectation, Pipeline
+from framework.model import Expectation, Pipeline, SetExpectation
 from framework.plan.text import duration
 
 CAN_RUN = "can_run"
@@ -59,14 +59,18 @@ def can_run(key: AssetKey) -> AssetCheckSpec:
 
 def results(pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]) -> Iterator[AssetCheckResult]:
     """The expectations, evaluated on the rows of a run; `bad` counts its bad rows by their message."""
-    warned = [warning for batch in batches for warning in batch.warnings]
     for name, each in _named(pipeline):
-        failing = sum(count for expectation, count in warned if expectation == each.name)
-        if each.otherwise == "quarantine":
+        unmet = [warning for batch in batches for warning in batch.warnings if warning.name == each.name]
+        failing = sum(warning.rows for warning in unmet)
+        if isinstance(each, Expectation) and each.otherwise == "quarantine":
             failing = bad.get(each.message, 0)
+        samples = [warning.sample for warning in unmet if warning.sample]
         yield AssetCheckResult(
-            passed=not failing, asset_key=table_key(pipeline), check_name=name, severity=AssetCheckSeverity.WARN,
-            metadata={"failing_rows": failing, "rows": sum(batch.rows for batch in batches)},
+            passed=not failing and not unmet, asset_key=table_key(pipeline), check_name=name, severity=AssetCheckSeverity.WARN,
+            description=next((warning.says for warning in unmet if warning.says), None),
+            metadata={
+                "failing_rows": failing, "rows": sum(batch.rows for batch in batches), **({"where": samples[0]} if samples else {}),
+            },
         )  # fmt: skip
 
 
@@ -155,10 +159,11 @@ def _newest_event(status: Status) -> AssetCheckResult:
     )  # fmt: skip
 
 
-def _named(pipeline: Pipeline) -> Iterator[tuple[str, Expectation]]:
+def _named(pipeline: Pipeline) -> Iterator[tuple[str, Expectation | SetExpectation]]:
     """The expectations with their names in Dagster: letters, digits and _."""
     taken: set[str] = {CAN_RUN, FRESH, NEWEST_EVENT, ALSO}
-    for each in pipeline.expected:
+    every: list[Expectation | SetExpectation] = [*pipeline.expected, *pipeline.sets]
+    for each in every:
         plain = re.sub(r"\W+", "_", each.name).strip("_").lower()[:80] or "expectation"
         number = 2
         name = plain

@@ -14,6 +14,7 @@ from framework.model.pipeline import (
     PlannedDocument,
     Replanned,
     Run,
+    SetExpectation,
     Step,
     in_order,
 )
@@ -115,6 +116,7 @@ __all__ = [
     "SecretStore",
     "Security",
     "SelectSource",
+    "SetExpectation",
     "SideTable",
     "State",
     "Step",

@@ -79,6 +79,23 @@ class Expectation:
         return self.says if self.name == self.says else f"{self.name}: {self.says}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class SetExpectation:
+    """A condition on many rows, checked on the table as a batch would leave it: the rows of the batch have no `columns` twice there, or
+    have theirs in another table; or how many rows the table has."""
+
+    name: str
+    where: Where = field(compare=False, repr=False)
+    says: str
+    otherwise: Literal["warn", "stop"]
+    kind: Literal["unique", "references", "rows"]
+    columns: tuple[str, ...] = ()
+    of: TableSource | None = None  # the other table
+    of_columns: tuple[str, ...] = ()
+    least: int = 0
+    most: int = 0
+
+
 @dataclass(frozen=True)
 class Engine:
     master: str = "local[*]"
@@ -113,6 +130,7 @@ class Pipeline:
     fresh_within: int | None
     warn_after: int | None
     expected: tuple[Expectation, ...]
+    sets: tuple[SetExpectation, ...] = ()
     maintain: Maintain
     spec: str  # a digest of all fields above that decide which rows are written
     examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)
@@ -142,8 +160,12 @@ class Pipeline:
     @property
     def made_of(self) -> frozenset[str]:
         """The pipelines whose tables it reads."""
-        read = self.source.tables if self.source else ()
-        return frozenset(each.pipeline for each in (*read, *(join.source for join in self.joins)))
+        return frozenset(each.pipeline for each in (*(self.source.tables if self.source else ()), *self.looked_up))
+
+    @property
+    def looked_up(self) -> tuple[TableSource, ...]:
+        """The tables in which steps and expectations look for rows."""
+        return (*(join.source for join in self.joins), *(each.of for each in self.sets if each.of))
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -174,6 +196,11 @@ class Pipeline:
     def expectations(self) -> tuple[Expectation, ...]:
         """The expectations that a whole batch is checked against. The last step checks single rows."""
         return tuple(each for each in self.expected if each.otherwise != "quarantine")
+
+    @property
+    def of_batches(self) -> tuple[Expectation | SetExpectation, ...]:
+        """The expectations for which no row becomes a bad row."""
+        return (*self.expectations, *self.sets)
 
     @property
     def event_time(self) -> str | None:

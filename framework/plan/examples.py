@@ -84,7 +84,7 @@ class _Reader:
 
     def tables(self, test: kinds.Test) -> Iterator[tuple[str, tuple[Mapping[str, Any], ...]]]:
         tables = self.pipeline.source.tables if isinstance(self.pipeline.source, SelectSource) else ()
-        sources = {each.identifier: each for each in (*tables, *(join.source for join in self.pipeline.joins))}
+        sources = {each.identifier: each for each in (*tables, *self.pipeline.looked_up)}
         for name, rows in test.tables.items():
             if name not in sources:
                 hint = did_you_mean(name, sources, f"there is {', '.join(sources)}" if sources else "remove `tables`")

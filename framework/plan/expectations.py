@@ -11,12 +11,12 @@ from framework.model import ColumnSql, Expectation, Fault, Keyed, Step
 from framework.plan import unsent
 from framework.plan.rows import Rows
 from framework.spec import kinds
-from framework.spec.kinds.pipeline import TESTS
+from framework.spec.kinds.expectation import TESTS
 from framework.spec.scalars import read_time
 from framework.sql.expressions import Checked, ExpressionError, guarded
 from framework.sql.patterns import groups
 from framework.sql.quote import identifier, literal
-from framework.types import BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, Type, is_numeric
+from framework.types import BINARY, BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Type, is_numeric
 
 _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
 
@@ -28,6 +28,8 @@ def resolve(
     expected: list[Expectation] = []
     names: set[str] = set()
     for each in written:
+        if each.of_many:
+            continue
         if not each.gaps <= {"name", "else"} or not (each.when or (each.column and _tests(each))):
             continue  # its problem was reported
         name, says, holds = _condition(each, rows)
@@ -36,7 +38,7 @@ def resolve(
             hint = "give each a `name`"
             rows.problems.append(Problem(each.place(), "duplicate-name", f"there are two expectations `{name}`", hint))
         names.add(name)
-        expected.append(Expectation(name=name, where=each.place(), says=says, holds=holds, otherwise=each.else_))
+        expected.append(Expectation(name=name, where=each.place(), says=says, holds=holds, otherwise=each.else_ or "quarantine"))
     single = [each for each in expected if each.otherwise == "quarantine"]
     if not single:
         return (), tuple(expected)
@@ -80,6 +82,14 @@ def _test(spec: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[s
     column = identifier(name)
     if key == "not_null":
         return f"{column} is not null", f"{name} is not null"
+    if key == "length":
+        least, most = spec.length or (0, 0)
+        size = "size" if isinstance(type_, Array | Map) else "length"
+        if type_ not in (STRING, BINARY, VOID) and size == "length":
+            hint = "write a condition, such as `between`"
+            rows.problems.append(Problem(spec.place(key), "wrong-type", f"`{name}` is {type_}, which has no length", hint))
+            return None, name
+        return f"{size}({column}) between {least} and {most}", f"the {size} of {name} is between {least} and {most}"
     if key == "matches":
         try:
             groups(spec.matches or "", 0)

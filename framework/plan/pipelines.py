@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from framework import types
@@ -24,7 +25,19 @@ from framework.model import (
     Topic,
 )
 from framework.model.accumulated import Accumulated, Groups
-from framework.plan import accumulated, examples, expectations, followers, keyed, memory, queries, running, table_sources, topics
+from framework.plan import (
+    accumulated,
+    examples,
+    expectations,
+    followers,
+    keyed,
+    memory,
+    queries,
+    running,
+    set_expectations,
+    table_sources,
+    topics,
+)
 from framework.plan.draft import Draft, only, unknown
 from framework.plan.landing import Landing
 from framework.plan.modes import mode
@@ -54,7 +67,7 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     source = _source(draft, spec, planned, open_) if "from" not in spec.gaps else None
     read = _topics(draft, spec.from_) if "from" not in spec.gaps else ()
     read = tuple(keyed.without_deletes(topic, spec.into) for topic in read) if "into" not in spec.gaps else read
-    rows = replace(_rows(draft, spec, source, read), tables=lambda name, where: _joined(draft, name, where, planned, open_))
+    rows = replace(_rows(draft, spec, source, read), tables=partial(_joined, draft, planned=planned, open_=open_))
     if any(extensions.find(extensions.STEPS)[step.name].hides for step in spec.steps):
         rows, read = replace(rows, quiet=True), tuple(map(topics.without_values, read))
     draft.problems.extend(running.problems(spec, source))
@@ -83,6 +96,9 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     if table is None or last.more:
         return None  # the known part was checked
     steps = (*steps, *short_names(spec.into, table.partition_by, last))
+    names = {each.name for each in expected}
+    lookup = partial(_joined, draft, planned=planned, open_=open_)
+    sets = set_expectations.resolve(spec, table, names, lookup, draft.problems) if "expect" not in spec.gaps else ()
     inputs = source or (read[0].columns, read[0].decoding)
     digest = hashlib.sha256(repr((inputs, steps, expected, table)).encode()).hexdigest()[:16]
     pipeline = Pipeline(
@@ -102,6 +118,7 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
         fresh_within=spec.fresh_within,
         warn_after=spec.warn_after,
         expected=expected,
+        sets=sets,
         maintain=running.maintain(spec),
         spec=digest,
     )

@@ -5,7 +5,20 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from framework.model import Column, Expectation, Keyed, Maintain, Pipeline, Plan, Registered, Run, SelectSource, Step, Topic
+from framework.model import (
+    Column,
+    Expectation,
+    Keyed,
+    Maintain,
+    Pipeline,
+    Plan,
+    Registered,
+    Run,
+    SelectSource,
+    SetExpectation,
+    Step,
+    Topic,
+)
 from framework.model.accumulated import Accumulated
 
 _WIDTH = 118  # of a line, without its indent
@@ -43,7 +56,7 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"  {step.name:<7} {first}"
         yield from (f"          {line}" for line in others)
         columns = step.columns
-    for expected in pipeline.expectations:
+    for expected in pipeline.of_batches:
         yield f"  expect  {_expected(expected)}"
     yield f"  into  {table.catalog.name}.{table.identifier}, {table.write}, Iceberg v{table.format_version}"
     yield from (f"          {line}" for line in _columns(table.columns))
@@ -158,7 +171,7 @@ def _by_key(keyed: Keyed) -> Iterator[str]:
         yield f"{'ended' if keyed.versions else 'deleted'} by {keyed.says}, remembered for {duration(keyed.remember)}"
 
 
-def _expected(expected: Expectation) -> str:
+def _expected(expected: Expectation | SetExpectation) -> str:
     name = "" if expected.name == expected.says else f"{expected.name}: "
     return f"{name}{expected.says}, else {'warns' if expected.otherwise == 'warn' else 'nothing is published'}"
 

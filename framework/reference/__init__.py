@@ -13,7 +13,8 @@ from framework.reference import examples, expressions, selects
 from framework.reference.options import table, tables, takes
 from framework.spec import extensions, scalars
 from framework.spec.kinds import document_kinds, document_types, later_kinds
-from framework.spec.kinds.pipeline import EXPECT_EXAMPLE, LANGUAGE_STEPS
+from framework.spec.kinds.expectation import EXPECT_EXAMPLE
+from framework.spec.kinds.pipeline import LANGUAGE_STEPS
 from framework.spec.scalars import Scalar
 from framework.spec.shapes import BoundClass, RecordShape, record_shape, shape_of
 from framework.spec.words import in_quotes

@@ -6,7 +6,7 @@ Guarantee: each message is in the table or in the bad rows exactly once, whateve
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,13 +17,13 @@ from framework.engine.iceberg import table_state
 from framework.engine.iceberg.jvm_state import staged, state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.messages import schema_lookup
-from framework.engine.publish import bad_rows, side_tables
+from framework.engine.publish import bad_rows, sets, side_tables
 from framework.engine.publish.adopt import adopt
 from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.pinning import pinned
 from framework.engine.publish.sweep import sweep, withdraw
 from framework.engine.publish.tables import join_topics, open_table
-from framework.engine.rows.counts import Changed, Counted
+from framework.engine.rows.counts import Changed, Counted, Unmet
 from framework.engine.rows.frame import frame_of
 from framework.engine.rules import attempts, protocol, refusals
 from framework.engine.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
@@ -52,7 +52,7 @@ class Batch:
     bad: int
     filtered: int
     changed: Changed | None  # of rows by their keys
-    warnings: tuple[tuple[str, int], ...]  # expectations that do not hold, with the rows that fail them
+    warnings: tuple[Unmet, ...]  # expectations that do not hold
     waiting: int  # messages left up to the last stable offsets
     snapshot: int
     phases: tuple[tuple[str, float], ...]  # seconds
@@ -70,7 +70,7 @@ class Batch:
             counts += [f"{count:,} {word}" for word, count in self.changed.words.items() if count]
         counts += [f"{self.bad:,} bad"] if self.bad else []
         counts += [f"{self.filtered:,} filtered"] if self.filtered else []
-        return counts + [f"{count:,} not as `{name}` expects" for name, count in self.warnings]
+        return counts + [each.words for each in self.warnings]
 
 
 class Clock:
@@ -225,7 +225,7 @@ class _Attempt:
         if counted.unknown_schemas:
             raise schema_lookup.UnknownSchemas(counted.unknown_schemas)
         bad_rows.stop(self.pipeline, opened, position, counted)
-        self._expect(counted)
+        self._expect(counted, counted.unmet)
         if self.replayed or (counted.bad and self.pipeline.bad_rows != "drop"):
             try:
                 self._stage_bad_rows(opened, range_, counted)
@@ -237,6 +237,9 @@ class _Attempt:
         tip = staged(now, self.attempt)
         if tip is None or tip.attempt != self.attempt:
             return None
+        of_many = tuple(sets.unmet(self._target(table, range_, None), opened.main, tip.id))
+        self._expect(counted, of_many)
+        counted = replace(counted, unmet=(*counted.unmet, *of_many))
         bad = counted.bad if self.pipeline.bad_rows != "drop" and not self.replayed else 0
         to = Position(
             self.attempt, position.batch + 1, topic.cluster, topic.topics, range_.ends, tip.id, tip.sequence,
@@ -253,16 +256,15 @@ class _Attempt:
         else:
             bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
 
-    def _expect(self, counted: Counted) -> None:
+    def _expect(self, counted: Counted, unmet: Iterable[Unmet]) -> None:
         """Refuses a batch for which an expectation with `else: stop` does not hold."""
-        for expected, failing in zip(self.pipeline.expectations, counted.failing, strict=True):
-            if failing and expected.otherwise == "stop":
-                raise Unexpected(
-                    expected.name,
-                    "not-as-expected",
-                    f"{failing:,} of {counted.rows:,} rows are not as `{expected.name}` expects ({expected.where})",
-                    "nothing was published; correct the spec, or set `else: warn` or `else: quarantine`",
-                )
+        stops = {each.name: each.where for each in self.pipeline.of_batches if each.otherwise == "stop"}
+        for failing in unmet:
+            if failing.name in stops:
+                says = failing.says or f"{failing.rows:,} of {counted.rows:,} rows are not as `{failing.name}` expects"
+                where = f"{failing.sample}; {stops[failing.name]}" if failing.sample else stops[failing.name]
+                hint = "nothing was published; correct the spec, or set `else: warn`"
+                raise Unexpected(failing.name, "not-as-expected", f"{says} ({where})", hint)
 
     def _write(self, table: Any, before: Position, range_: Range, topic: TopicState) -> Counted:
         number = before.batch + 1
@@ -270,11 +272,14 @@ class _Attempt:
             self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec,
             replay=self.replayed is not None, newest=before.newest,
         )  # fmt: skip
-        to = Target(self.context, self.lake, self.pipeline, self.attempt, table, ends, self.source, range_)
+        to = self._target(table, range_, ends)
         messages = self.source.read(self.context.spark, range_, number)
         frame = frame_of(messages, self.pipeline, range_.size, newest=before.newest)
         with named_errors(self.pipeline):
             return admission.staged(to, frame, mode(self.pipeline.table.write).stage)
+
+    def _target(self, table: Any, range_: Range, reached: Position | None) -> Target:
+        return Target(self.context, self.lake, self.pipeline, self.attempt, table, reached, self.source, range_)
 
     def _publish(self, opened: TableState, topic: TopicState, staged_batch: _StagedBatch) -> Verdict:
         """Publishes the batch. Returns DONE, or the verdict why the batch begins again."""
@@ -302,10 +307,6 @@ class _Attempt:
         self.cause = str(error)
         return Verdict.RESTAGE
 
-    def _warnings(self, counted: Counted) -> tuple[tuple[str, int], ...]:
-        checked = zip(self.pipeline.expectations, counted.failing, strict=True)
-        return tuple((expected.name, failing) for expected, failing in checked if failing)
-
     def _table(self) -> Any:
         table = self.lake.load(self.pipeline.table.identifier)
         if table is None:
@@ -318,7 +319,7 @@ class _Attempt:
         counted = staged_batch.counted
         return Batch(
             self.pipeline.name, staged_batch.position.batch, range_.size if self.replayed else counted.read, counted.rows, counted.bad,
-            counted.filtered, counted.changed, self._warnings(counted), range_.waiting - range_.size, staged_batch.snapshot.id,
+            counted.filtered, counted.changed, counted.unmet, range_.waiting - range_.size, staged_batch.snapshot.id,
             self.clock.phases,
         )  # fmt: skip
 

@@ -28,6 +28,29 @@ class Changed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Unmet:
+    """An expectation that a batch does not meet: the rows that fail it, and where the first and the last of them are in Kafka, as far as
+    that is known. `says`: what there is instead."""
+
+    name: str
+    rows: int
+    first: str | None = None
+    last: str | None = None
+    says: str = ""
+
+    @property
+    def words(self) -> str:
+        return self.says or f"{self.rows:,} not as `{self.name}` expects"
+
+    @property
+    def sample(self) -> str:
+        """Where to look."""
+        if self.first is None:
+            return ""
+        return f"at {self.first}" if self.first == self.last else f"between {self.first} and {self.last}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Counted:
     """The counts of one pass over a batch. `carried` are its bad rows, which stay in the JVM; `too_large` of them lack their
     bytes."""
@@ -36,7 +59,7 @@ class Counted:
     rows: int
     filtered: int
     bad: int
-    failing: tuple[int, ...]  # rows for which each expectation of the batch does not hold
+    unmet: tuple[Unmet, ...]  # expectations that do not hold
     carried: DataFrame | None
     too_large: int
     unknown_schemas: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
@@ -61,8 +84,22 @@ def observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[An
     if "_sluice_unknown" in columns:
         observed["unknown"] = "collect_set(_sluice_unknown)"
     for at, expected in enumerate(pipeline.expectations):
-        observed[f"expected{at}"] = f"count_if({is_checked(columns)} AND NOT {expected.holds})"
+        fails = f"{is_checked(columns)} AND NOT {expected.holds}"
+        observed[f"expected{at}"] = f"count_if({fails})"
+        if "_kafka_offset" in columns:
+            place = f"IF({fails}, struct(_kafka_partition, _kafka_offset), NULL)"
+            observed |= {f"first{at}": f"min({place})", f"last{at}": f"max({place})"}
     return [functions.expr(sql).alias(name) for name, sql in observed.items()]
+
+
+def place(struct: Any) -> str | None:
+    """Where a row is in Kafka, from a struct of its partition and offset."""
+    return None if struct is None else f"partition {struct[0]} offset {struct[1]}"
+
+
+def _place(row: Any) -> str | None:
+    """The same from a row of Java."""
+    return None if row is None else place((row.get(0), row.get(1)))
 
 
 def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> Counted:
@@ -82,14 +119,18 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
             carried = DataFrame(spark._jsparkSession.createDataFrame(bad_list, schema), spark).coalesce(1)
     filtered = counts.get("filtered", 0)
     rows = counts.get("rows", counts["read"] - bad - filtered)
-    failing = tuple(counts[f"expected{at}"] for at in range(len(pipeline.expectations)))
+    unmet = tuple(
+        Unmet(name=each.name, rows=rows_, first=_place(counts.get(f"first{at}")), last=_place(counts.get(f"last{at}")))
+        for at, each in enumerate(pipeline.expectations)
+        if (rows_ := counts[f"expected{at}"])
+    )
     unknown_schemas = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
     return Counted(
         read=counts["read"],
         rows=rows,
         filtered=filtered,
         bad=bad,
-        failing=failing,
+        unmet=unmet,
         carried=carried,
         too_large=counts.get("too_large", 0),
         unknown_schemas=unknown_schemas,

@@ -57,13 +57,14 @@ class Trials:
         tried = replace(
             pipeline, table=table, source=source, bad_rows="quarantine", topics=tuple(map(_with_known_schemas, pipeline.topics)),
             steps=tuple(_renamed(step, own) for step in pipeline.steps),
+            sets=tuple(replace(each, of=each.of and _of_test(own, each.of)) for each in pipeline.sets),
         )  # fmt: skip
         # What a session's catalogs are is asked of the thread.
         jvm: Any = self.spark._jvm
         jvm.SparkSession.setActiveSession(self.spark._jsparkSession)
         try:
             selected = source.tables if isinstance(source, SelectSource) else ()
-            for each_table in (*selected, *(join.source for join in tried.joins)):
+            for each_table in (*selected, *tried.looked_up):
                 self.put(each_table, example.tables.get(each_table.identifier.removeprefix(own), ()))
             for batch in example.batches:
                 if isinstance(source, TableSource):
@@ -137,6 +138,7 @@ def scratch_plan(plan: Plan, folder: Path) -> Plan:
             each, table=replace(each.table, catalog=catalogs[each.table.catalog.name]),
             source=each.source and each.source.with_tables(partial(_in, catalogs)),
             steps=tuple(_elsewhere(step, partial(_in, catalogs)) for step in each.steps),
+            sets=tuple(replace(expected, of=expected.of and _in(catalogs, expected.of)) for expected in each.sets),
         )
         for each in plan.pipelines
     )  # fmt: skip

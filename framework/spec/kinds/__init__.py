@@ -8,7 +8,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from framework import components
-from framework.spec.kinds.pipeline import Batch, Deletes, Expectation, From, Into, Maintain, Pipeline, Run
+from framework.spec.kinds.expectation import Expectation
+from framework.spec.kinds.pipeline import Batch, Deletes, From, Into, Maintain, Pipeline, Run
 from framework.spec.kinds.tests import BadRow, GivenMessage, Message, Test
 from framework.spec.kinds.topic import Column, Generate, Generated, Key, Topic
 from framework.spec.options import Kind

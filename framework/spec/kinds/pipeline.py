@@ -12,27 +12,10 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from framework.errors import Problem
+from framework.spec.kinds.expectation import Expectation
 from framework.spec.kinds.tests import Test
 from framework.spec.options import Bound, Files, Kind, Named, OneOf, WrittenStep, option
 from framework.spec.scalars import ColumnName, Duration, Expression, Name, Owner, Schedule, Size, TableName
-
-EXPECT_EXAMPLE = """\
-columns: {symbol: string, quantity: int}
-expect:
-  - {column: symbol, not_null: true}
-  - {name: sane_quantity, when: quantity > 0, else: warn}
-tests:
-  - name: a row without a symbol is a bad row
-    given:
-      - {symbol: ZVZZT, quantity: 10}
-      - {symbol: null, quantity: 5}
-      - {symbol: ZJZZT, quantity: 0}
-    expect:
-      - {symbol: ZVZZT, quantity: 10}
-      - {symbol: ZJZZT, quantity: 0}
-    expect_bad:
-      - {stage: expect, error: expectation_failed, message: symbol is not null}
-"""
 
 EXAMPLE = """\
 pipeline: flagged_stock_trades
@@ -236,55 +219,6 @@ class Run(Bound):
 
     every: Duration | None = option("How often Dagster checks for waiting messages.", default=None, example="1m")
     cron: Schedule | None = option("A cron schedule, in UTC.", default=None, example='"0 6 * * *"', aka=["at", "schedule"])
-
-
-TESTS = ("not_null", "between", "one_of", "matches")
-
-
-@dataclass(frozen=True)
-class Expectation(Bound):
-    """A test of a column, or a condition on a row. A null fails every expectation."""
-
-    name: str | None = option("The expectation's name; default: its text.", default=None, example="sane_quantity")
-    column: ColumnName | None = option("The column to test.", default=None, example="price", aka=["field"])
-    not_null: Literal[True] | None = option("The column has a value.", default=None, example="true", aka=["required"])
-    between: tuple[str, str] | None = option(
-        "The value is in this range, including both ends.", default=None, example="[0, 1000]"
-    )
-    one_of: tuple[str, ...] | None = option(
-        "The value is one of these.", default=None, example="[BUY, SELL]", at_least=1, aka=["in", "values"]
-    )
-    matches: str | None = option(
-        "The whole text matches this regular expression.", default=None, example='"[A-Z]+"', aka=["pattern", "regex"]
-    )
-    when: Expression | None = option(
-        "A condition that must be true.", default=None, example="quantity > 0", aka=["condition", "that", "if", "expression"]
-    )
-    else_: Literal["quarantine", "warn", "stop"] = option(
-        "What happens if a row fails: `quarantine` makes it a bad row, `warn` publishes the batch with a warning, `stop` publishes "
-        "nothing.",
-        default="quarantine", aka=["otherwise", "on_fail", "severity"],
-    )  # fmt: skip
-
-    def problems(self) -> Iterable[Problem]:
-        given = [key for key in TESTS if getattr(self, key) is not None]
-        if self.when is not None and (given or self.column is not None):
-            extra = (["column"] if self.column is not None else []) + given
-            yield Problem(
-                self.key_place(extra[0]), "unused-key", f"`{extra[0]}` has no effect with `when`",
-                "write two expectations, or put the whole condition into `when`",
-            )  # fmt: skip
-        elif self.when is None and self.column is None:
-            yield Problem(
-                self.place(), "missing-key", "an expectation needs a `column` and a test of the column, or `when`",
-                "write `{column: price, not_null: true}` or `{when: price > 0}`",
-            )  # fmt: skip
-        elif self.when is None and len(given) != 1:
-            what = f"has {len(given)} tests: {', '.join(f'`{key}`' for key in given)}" if given else "has no test"
-            yield Problem(
-                self.place(), "one-test", f"this expectation {what}",
-                f"write one of {', '.join(f'`{key}`' for key in TESTS)}, and another expectation for the next",
-            )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,114 @@
+"""What is expected of many rows: of the table as a batch would leave it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.assets import checks
+from framework.engine.context import Context
+from framework.engine.iceberg import table_state
+from framework.engine.publish.batch import Batch, next_batch
+from framework.engine.trials.given_messages import GivenMessages
+from framework.errors import Unexpected
+from framework.model import Message, Pipeline, Plan
+from tests.project import plan_for
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+SPEC = """
+topic: orders
+value: json
+columns: {{id: int, customer: string, amount: int}}
+---
+topic: customers
+value: json
+columns: {{customer: string}}
+---
+pipeline: customers
+from: {{topic: customers}}
+into: {{table: {namespace}.customers}}
+---
+pipeline: orders
+from: {{topic: orders}}
+into: {{table: {namespace}.orders, write: {write}, format_version: {version}}}
+expect:
+  - {{name: once, unique: [id]}}
+  - {{name: known, column: customer, references: {{table: {namespace}.customers}}}}
+  - {{name: few, rows: [1, 4], else: stop}}
+  - {{name: positive, when: amount > 0, else: warn}}
+  - {{name: short, column: customer, length: [1, 3]}}
+"""
+MOMENT = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+class Orders:
+    def __init__(self, lake: Path, spark: Any, write: str = "append", version: int = 3) -> None:
+        self.spark = spark
+        text = SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}", write=write, version=version)
+        self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
+        self.sent: dict[str, list[Message]] = {"customers": [], "orders": []}
+
+    def pipeline(self, name: str) -> Pipeline:
+        pipeline = self.plan.pipeline(name)
+        assert pipeline is not None
+        return pipeline
+
+    def lands(self, topic: str, *values: dict[str, Any]) -> Batch:
+        sent = self.sent[topic]
+        number = sent[-1].batch + 1 if sent else 1
+        for value in values:
+            sent.append(Message(number, topic, 0, len(sent), MOMENT, None, json.dumps(value).encode(), ()))
+        source = GivenMessages(tuple(sent), number, 1)
+        batch = next_batch(Context(self.plan, spark=lambda: self.spark, source=source), self.pipeline(topic))
+        assert batch is not None
+        return batch
+
+
+def order(id_: int, customer: str | None = "c-1", amount: int = 1) -> dict[str, Any]:
+    return {"id": id_, "customer": customer, "amount": amount}
+
+
+def warned(batch: Batch) -> Sequence[tuple[str, int, str]]:
+    return [(each.name, each.rows, each.sample) for each in batch.warnings]
+
+
+@pytest.mark.parametrize("version", [3, 2])
+def test_rows_of_a_batch_beside_those_of_the_table(version: int, lake: Path, spark: Any) -> None:
+    orders = Orders(lake, spark, version=version)
+    orders.lands("customers", {"customer": "c-1"})
+
+    assert warned(orders.lands("orders", order(1), order(2, None))) == []
+    batch = orders.lands("orders", order(1, "c-2"), order(3, "c-1", -1))
+
+    assert warned(batch) == [
+        ("positive", 1, "at partition 0 offset 3"),
+        ("once", 2, "between partition 0 offset 0 and partition 0 offset 2"),
+        ("known", 1, "at partition 0 offset 2"),
+    ]
+    assert "2 not as `once` expects" in batch.counts
+    results = {each.check_name: each for each in checks.results(orders.pipeline("orders"), [batch], {"short: x": 0})}
+    assert {name: each.passed for name, each in results.items()} == {
+        "once": False, "known": False, "few": True, "positive": False, "short": True,
+    }  # fmt: skip
+    assert results["once"].metadata["where"].value == "between partition 0 offset 0 and partition 0 offset 2"
+
+
+def test_too_many_rows_stop_the_batch(lake: Path, spark: Any) -> None:
+    orders = Orders(lake, spark)
+    orders.lands("customers", {"customer": "c-1"})
+    orders.lands("orders", *(order(at) for at in range(4)))
+
+    with pytest.raises(Unexpected) as stopped:
+        orders.lands("orders", order(5))
+
+    assert stopped.value.expectation == "few"
+    assert "5 rows in the table, not as `few` expects" in stopped.value.message
+    table = orders.pipeline("orders").table
+    there = table_state.table(table.catalog, table.identifier)
+    assert there is not None and there.scan().to_arrow().num_rows == 4
