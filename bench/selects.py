@@ -33,7 +33,7 @@ into: {{table: bench.executions, partition_by: [day], kafka_columns: false}}
 pipeline: by_day
 from: {{tables: [bench.executions]}}
 steps: [{{sql: "{SELECT.format(by="day, symbol", table="bench.executions")}"}}]
-into: {{table: bench.by_day, write: replace}}
+into: {{table: bench.by_day, write: replace, partition_by: [day]}}
 ---
 pipeline: by_user
 from: {{tables: [bench.executions]}}
@@ -41,8 +41,8 @@ steps: [{{sql: "{SELECT.format(by="user", table="bench.executions")}"}}]
 into: {{table: bench.by_user, write: replace}}
 """
 COLUMNS = (
-    "date_add(date'2026-01-01', CAST({{day}} AS INT)) AS day", f"concat('S', pmod(hash(id), {SYMBOLS})) AS symbol",
-    "concat('U', {{user}}) AS user", "CAST(id % 9 + 1 AS INT) AS quantity", "pmod(hash(id, 1), 100000) / 100D AS price",
+    "date_add(date'2026-01-01', CAST({day} AS INT)) AS day", f"concat('S', pmod(hash(id), {SYMBOLS})) AS symbol",
+    "concat('U', {user}) AS user", "CAST(id % 9 + 1 AS INT) AS quantity", "pmod(hash(id, 1), 100000) / 100D AS price",
 )  # fmt: skip
 ALL = {"day": f"id div {ROWS // DAYS}", "user": f"pmod(hash(id, 2), {USERS})"}
 NEW = {
@@ -99,7 +99,9 @@ def _batch(context: Context, pipeline: Pipeline) -> float:
 def _by_hand(context: Context, turn: int) -> float:
     select = SELECT.format(by="day, symbol", table="lake.bench.executions")
     if turn == 0:
-        context.spark.sql(f"CREATE TABLE lake.bench.hand USING iceberg TBLPROPERTIES ('format-version' = '3') AS {select}")
+        context.spark.sql(
+            f"CREATE TABLE lake.bench.hand USING iceberg PARTITIONED BY (day) TBLPROPERTIES ('format-version' = '3') AS {select}"
+        )
     began = time.perf_counter()
     context.spark.sql(f"INSERT OVERWRITE lake.bench.hand {select}")
     return time.perf_counter() - began

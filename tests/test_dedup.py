@@ -282,6 +282,7 @@ def test_only_files_that_can_have_a_key_of_the_batch_are_read(project: Project, 
     for start in (0, 100, 200):
         send(project, *range(start, start + 50))
         project.run()
+    from framework.engine.rules.protocol import Range
     from framework.engine.staging import Target
     from framework.engine.staging.admission import Earlier
 
@@ -289,7 +290,7 @@ def test_only_files_that_can_have_a_key_of_the_batch_are_read(project: Project, 
     pipeline = context.plan.pipelines[0]
     lake = context.lake(pipeline)
     table = lake.load(pipeline.table.identifier)
-    target = Target(context, lake, pipeline, "", table, None, 60)
+    target = Target(context, lake, pipeline, "", table, None, context.source(pipeline), Range({}, {}, 60, rows=60))
     batch = project.spark.range(240, 300).selectExpr("id")
     near = Earlier(target, None, None).near(batch, ["id"])  # type: ignore[arg-type]
     assert near is not None

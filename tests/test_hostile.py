@@ -19,7 +19,7 @@ from framework.engine.rows.frame import frame_of
 from framework.engine.rules.protocol import Position, next_range
 from framework.engine.trials.preview import preview
 from framework.engine.trials.trial import Trials
-from framework.model import Pipeline
+from framework.model import Pipeline, TableSource
 from framework.plan.change import Change
 from framework.types import STRING
 from tests.project import TRADES, Project
@@ -133,7 +133,7 @@ def test_registered_names_are_names_everywhere(shop: Registered) -> None:
     copy = context.plan.pipeline("copy")
     assert copy is not None
     assert [(batch.rows, batch.bad) for batch in batches(context, copy)] == [(3, 0)]
-    assert copy.source is not None
+    assert isinstance(copy.source, TableSource)
     trials = Trials(shop.spark, context.plan)
     given = replace(copy.source, identifier=f"given_{shop.namespace}.trades")
     trials.put(given, [said(9)])

@@ -26,10 +26,11 @@ MAY: dict[str, tuple[str, ...]] = {
     "cli": (
         *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
         *("engine", "generate", "services", "init", "formats", "encoding", "reference", "doctor", "serve", "ui", "clean", "jvm"),
-        *("preview_text", "components", "secrets", "preflight", "access", "targets", "__version__"),
+        *("preview_text", "components", "secrets", "preflight", "access", "targets", "lineage", "__version__"),
     ),
     "assets": ("errors", "amounts", "processes", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "catalogs", "home", "jars", "jvm", "model", "plan", "engine", "services", "ui"),
+    "lineage": ("model", "plan.lineage"),
     "preview_text": ("amounts", "model", "engine.trials"),
     "init": (
         *("errors", "catalogs", "patience", "types", "model", "registry", "formats", "encoding", "spec", "plan", "engine.kafka"),
@@ -63,19 +64,19 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "engine.maintain": (*ENGINE, "engine.publish", "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.publish": (
-        *(*ENGINE, "engine.staging", "engine.context", "engine.source", "engine.messages", "engine.iceberg", "engine.rows"),
-        *("engine.spark", "engine.rules"),
+        *(*ENGINE, "engine.staging", "engine.context", "engine.feed", "engine.source", "engine.messages", "engine.iceberg"),
+        *("engine.rows", "engine.spark", "engine.rules"),
     ),
     "kinds": ("errors", "components", "hosts", "notices", "spelling", "types", "catalogs", "model", "sql.settings", "spec", "plan"),
     "notices": ("errors", "amounts", "patience", "secrets", "model", "plan.draft", "spec.options", "spec.scalars"),
     "followers": (*ENGINE, "spec.options", "spec.scalars", "spec.kinds", "engine.follow", "engine.feed", "engine.iceberg", *_BY_SCHEMA),
-    "writes": (*ENGINE, "spec.kinds", "engine.staging", "engine.rows", "engine.spark"),
+    "writes": (*ENGINE, "spec.kinds", "engine.feed", "engine.staging", "engine.rows", "engine.spark"),
     "catalogs": (
         *("aws_policy", "components", "errors", "buckets", "channel", "hosts", "patience", "secrets", "model"),
         *("spec.options", "spec.scalars"),
         "spec.storage",
     ),
-    "engine.staging": (*ENGINE, "engine.context", "engine.iceberg", "engine.rows", "engine.spark", "engine.rules"),
+    "engine.staging": (*ENGINE, "engine.context", "engine.source", "engine.iceberg", "engine.rows", "engine.spark", "engine.rules"),
     "engine.context": (
         *(*ENGINE, "secrets", "engine.feed", "engine.source", "engine.messages", "engine.kafka", "engine.iceberg", "engine.spark"),
         "engine.rules",

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from framework.lineage import flow as flows
+from framework.lineage.page import html
+from framework.lineage.text import lines
 from framework.plan.lineage import lineage
 from framework.plan.passes import make
 
+CHROMIUM = shutil.which("chromium")
 SPECS = """
 cluster: main
 bootstrap: a:1
@@ -89,3 +96,69 @@ steps:
 into: {table: m.sums, write: replace, kafka_columns: false}
 """
     assert plan(tmp_path, more.replace(", x_)", ", both)"))["sums"] == {"user": ["both", "user"], "both": ["both"]}
+
+
+def test_lineage_of_a_whole_select_names_tables_and_columns(tmp_path: Path) -> None:
+    more = """---
+pipeline: names
+from: {topic: trades}
+steps: [select: [user]]
+into: {table: m.names, kafka_columns: false}
+---
+pipeline: sums
+from: {tables: [m.trades, m.names]}
+steps:
+  - sql: |
+      with both as (select t.user, x + number as n, row_number() over (partition by t.user order by when_) as nth from m.trades t)
+      select user, sum(n) as total, max(nth) as most from both left semi join m.names using (user) group by user
+into: {table: m.sums, write: replace}
+---
+pipeline: behind
+from: {table: m.sums}
+steps: [derive: {half: total / 2}]
+into: {table: m.behind, write: replace, kafka_columns: false}
+"""
+    lineages = plan(tmp_path, more.replace("x + number", "x + length(number)"))
+
+    assert lineages["sums"] == {
+        "user": ["m.trades.user"], "total": ["m.trades.number", "m.trades.x"], "most": ["m.trades.user", "m.trades.when_"],
+    }  # fmt: skip
+    assert lineages["behind"]["half"] == ["total"]
+    flow = flows.of(make(tmp_path / "specs"))
+    assert flow.origins(("table m.behind", "half")) == [("table m.sums", "total")]
+    assert ("table m.names", "table m.sums") in flow.parts_of  # which rows are there
+    text = "\n".join(lines(flow, next(each for each in make(tmp_path / "specs").pipelines if each.name == "sums")))
+    assert "  total  table m.trades: number, x" in text
+
+
+def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(SPECS.replace("pipeline: trades", "pipeline: trades\ndoc: '</script><script>alert(1)'"))
+    text = html(flows.of(make(tmp_path)), "local")
+
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "</script><script>alert" not in text
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)
+    assert {part["key"] for part in json.loads(data)["parts"]} == {"topic trades", "table m.trades"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine: apt-get install chromium")
+def test_a_column_that_is_clicked_shows_where_it_comes_from_and_goes(tmp_path: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    page_file = tmp_path / "lineage.html"
+    page_file.write_text(html(flows.of(make(Path(__file__).resolve().parent.parent / "specs")), "local"), encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(page_file.as_uri())
+        page.locator("article", has_text="web.click_sessions").get_by_role("button", name="first_page").click()
+        shown = page.locator("button.from").all_inner_texts()
+        page.get_by_role("searchbox").fill("stock_bars")
+        left = page.locator("article:visible h2").all_inner_texts()
+        browser.close()
+    assert errors == []
+    assert sorted(text.split("\n")[0] for text in shown) == ["at", "at", "page", "page"]
+    assert left == ["totals.stock_bars"]

@@ -110,7 +110,7 @@ def modelled(given_: Sequence[tuple[list[Trade], str]]) -> dict[int, str]:
     return flags
 
 
-def _label(price: float | None, known: list[float], last: list[float]) -> str:
+def _label(price: float | None, known: Sequence[float], last: Sequence[float]) -> str:
     if price is None:
         return "NORMAL"
     if price > 900:
@@ -124,7 +124,7 @@ def _label(price: float | None, known: list[float], last: list[float]) -> str:
     return "NORMAL"
 
 
-def _quantile(values: list[float], quantile: float) -> float:
+def _quantile(values: Sequence[float], quantile: float) -> float:
     at = quantile * (len(values) - 1)
     low = values[math.floor(at)]
     return low + (values[math.ceil(at)] - low) * (at - math.floor(at))

@@ -24,7 +24,8 @@ from framework.reference.options import anchor
 from framework.reference.samples import COLUMNS, FUNCTIONS, OPERATORS, ROW, samples
 from framework.spec import extensions
 from framework.spec.kinds import document_types
-from framework.spec.kinds.pipeline import EXPECT_EXAMPLE, Batch
+from framework.spec.kinds.expectation import EXPECT_EXAMPLE
+from framework.spec.kinds.pipeline import Batch
 from framework.sql import functions
 from framework.sql.expressions import Checked, check
 from framework.types import BINARY

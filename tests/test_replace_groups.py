@@ -41,7 +41,7 @@ columns: {{country: string, amount: int}}
 ---
 pipeline: newest
 from: {{topic: orders}}
-into: {{table: {namespace}.newest, write: upsert, keys: [id], deletes: tombstones, format_version: {version}}}
+into: {{table: {namespace}.newest, write: upsert, keys: [id], deletes: tombstones, format_version: {version}, partition_by: {partitions}}}
 maintain: {{keep_at_least: 1}}
 ---
 pipeline: totals
@@ -50,7 +50,7 @@ steps:
   - sql: |
       with few as (select * from {namespace}.newest where amount <> 13)
       select country, sum(amount) as total, count(*) as orders, max(amount) as high from few group by country having count(*) < 4
-into: {{table: {namespace}.totals, write: replace, format_version: {version}}}
+into: {{table: {namespace}.totals, write: replace, format_version: {version}, partition_by: {partitions}}}
 ---
 pipeline: ranked
 from: {{tables: [{namespace}.newest]}}
@@ -73,10 +73,11 @@ POINT = st.sampled_from([each for each in POINTS if "bad" not in each])
 class Tables:
     """Orders by their ids, and what is made of them."""
 
-    def __init__(self, lake: Path, spark: Any, version: int = 3) -> None:
+    def __init__(self, lake: Path, spark: Any, version: int = 3, partitions: str = "[]") -> None:
         self.spark = spark
         namespace = f"n{uuid.uuid4().hex[:10]}"
-        self.plan: Plan = plan_for(lake, "127.0.0.1:1", SPEC.format(namespace=namespace, version=version))
+        text = SPEC.format(namespace=namespace, version=version, partitions=partitions)
+        self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
         self.sent: list[Message] = []
         self.rows: dict[int, tuple[str | None, int]] = {}
         self.context = Context(self.plan, spark=lambda: spark)
@@ -138,12 +139,15 @@ class Tables:
         )
 
 
-@pytest.mark.parametrize(("version", "examples"), few([(3, 1), (3, 25), (2, 25)], (3, 1)))
-def test_as_the_model_says(version: int, examples: int, lake: Path, spark: Any) -> None:
+@pytest.mark.parametrize(
+    ("version", "partitions", "examples"),
+    few([(3, "[country]", 1), (3, "[]", 25), (3, "[country]", 25), (2, "[country]", 25)], (3, "[country]", 1)),
+)
+def test_as_the_model_says(version: int, partitions: str, examples: int, lake: Path, spark: Any) -> None:
     @settings(max_examples=examples, deadline=None, derandomize=examples == 1, database=None, phases=PHASES)
     @given(st.lists(st.tuples(st.lists(orders, min_size=1, max_size=6), READ, POINT), min_size=2, max_size=6))
     def same(batches: Sequence[tuple[list[Order], str, str]]) -> None:
-        tables = Tables(lake, spark, version)
+        tables = Tables(lake, spark, version, partitions)
         for batch, what, point in batches:
             tables.lands(batch)
             for name in ("totals", "ranked") if what else ():

@@ -17,7 +17,7 @@ from framework import steps
 from framework.engine.trials.trial import Outcome, Trials
 from framework.errors import Where
 from framework.model import Example, Message, Plan
-from framework.spec.kinds.pipeline import TESTS
+from framework.spec.kinds.expectation import OF_MANY, TESTS
 from tests.project import plan_for
 
 if TYPE_CHECKING:
@@ -271,4 +271,4 @@ def test_every_step_and_expectation_has_a_case(plan: Plan) -> None:
     used = {step.name for pipeline in plan.pipelines for step in pipeline.steps}
     assert there | own <= used, "add a case to CASES"
     text = "".join(case.says for case in CASES.values())
-    assert all(word in text for word in (*(f"{test}:" for test in (*TESTS, "when")), "else: warn", "else: stop"))
+    assert all(word in text for word in (*(f"{test}:" for test in (*TESTS, *OF_MANY, "when")), "else: warn", "else: stop"))

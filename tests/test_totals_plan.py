@@ -11,7 +11,7 @@ import pytest
 from framework.engine.forget import keys
 from framework.engine.undo import rewind
 from framework.errors import RefusedError, SluiceError
-from framework.model import Pipeline, Plan
+from framework.model import Pipeline, Plan, TableSource
 from framework.plan.lineage import lineage
 from tests.project import plan_for
 
@@ -68,7 +68,7 @@ def test_what_measures_are_computed_from_is_for_nobody(plan: Plan) -> None:
     assert "_measures" in [column.name for column in totals.table.columns]
     shown = ["symbol", "window_start", "window_end", "total", "trades", "mean", "users"]
     assert [column.name for column in totals.table.shown] == shown
-    assert largest.source is not None
+    assert isinstance(largest.source, TableSource)
     assert [column.name for column in largest.source.columns] == shown
     assert largest.source.rows_change
     (onward,) = totals.also

@@ -30,9 +30,12 @@ SECTION, ORDER = "write", 3
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @click.option("--no-look", is_flag=True, help="Plan from the specs alone: ask neither Kafka nor the catalog.")
+@click.option("--lineage", is_flag=True, help="Print only where each column comes from, as `sluice lineage` does.")
 @click.option("--spark-submit", "submit", is_flag=True, help="Print only the command by which spark-submit runs them.")
 @_specs.with_specs
-def command(names: tuple[str, ...], as_json: bool, no_look: bool, submit: bool, specs: Path, environment: str) -> None:
+def command(
+    names: tuple[str, ...], as_json: bool, no_look: bool, lineage: bool, submit: bool, specs: Path, environment: str
+) -> None:
     """Show what will run, what it changes, and what waits.
 
     Shows columns and types after every step, tables and bad rows; then the next run: what it changes
@@ -55,6 +58,12 @@ def command(names: tuple[str, ...], as_json: bool, no_look: bool, submit: bool, 
         click.echo(json.dumps([_problem(problem) for problem in error.problems], indent=2))
         sys.exit(1)
     pipelines = _specs.chosen(plan, names)
+    if lineage:
+        from framework.lineage import flow, text
+
+        for pipeline in pipelines:
+            click.echo("\n".join((*text.lines(flow.of(plan), pipeline), "")))
+        return
     if submit:
         click.echo(" \\\n".join(_submitted(plan, [each.name for each in pipelines], specs, environment)))
         return

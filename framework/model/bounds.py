@@ -19,4 +19,7 @@ class Bounds:
     at_least: int  # values
     over: int | None  # seconds before the newest row
     rows: int | None  # the newest ones of each group
-    snapshot: int | None = field(default=None, compare=False, repr=False)  # of the table; None: the newest, if there is a table
+    snapshot: int | None = field(
+        default=None, compare=False, repr=False
+    )  # of the table when a batch begins; None: it has no rows
+    newest: int | None = field(default=None, compare=False, repr=False)  # its newest time then, in microseconds

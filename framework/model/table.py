@@ -206,6 +206,7 @@ class TableSource:
     keys: tuple[str, ...] = ()  # columns in which a row never changes
     versions: bool = False  # whether a key can have several rows, of which one is current
     event_time: str | None = None  # its column with a row's time, by the first topics
+    partitions: tuple[str, ...] = ()  # columns by whose values its files are partitioned
     old: Literal["none", "deleted", "all"] = "none"  # of changes: whether deleted rows are read, and those before a change
 
     @property
@@ -225,7 +226,8 @@ class TableSource:
 @dataclass(frozen=True, kw_only=True)
 class SelectSource:
     """A select over tables of other pipelines, whose rows this pipeline reads. In the SQL the `names` stand for the tables. `apart` are
-    columns of the one table by which rows can be computed alone, each with its name among the select's."""
+    columns of the one table by which rows can be computed alone, each with its name among the select's; `by_partition`: it is one, by
+    which the files of both tables are partitioned."""
 
     says: tuple[str, ...]
     sql: str
@@ -234,6 +236,7 @@ class SelectSource:
     columns: tuple[Column, ...]
     origins: tuple[tuple[str, tuple[str, ...]], ...]  # of each column, those of the tables with their names in front
     apart: tuple[tuple[str, str], ...]
+    by_partition: bool = False
     kafka: tuple[Column, ...] = ()
     reads: Literal["all"] = "all"
     event_time: None = None

@@ -45,7 +45,13 @@ def resolve(spec: kinds.Pipeline, tables: Sequence[TableSource], rows: Rows) -> 
     names = [each.name for each in select.fields]
     for name in names:
         rows.problems.extend(name_problems(name, step.place(), [other for other in names if other != name]))
-    return _source(select, step.value, {each.identifier: each for each in tables}, step)
+    source = _source(select, step.value, {each.identifier: each for each in tables}, step)
+    partitions = spec.into.partition_by if "into" not in spec.gaps else ()
+    plain = {column.name for column in source.columns if column.type in (BOOLEAN, STRING, DATE, *INTEGRALS)}
+    shared = [
+        each for each in source.apart if each[0] in source.tables[0].partitions and each[1] in partitions and each[1] in plain
+    ]
+    return replace(source, apart=tuple(shared[:1]), by_partition=True) if shared else source
 
 
 def _source(select: Whole, text: str, tables: dict[str, TableSource], step: WrittenStep) -> SelectSource:

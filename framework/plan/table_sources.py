@@ -45,6 +45,7 @@ def resolve(into: kinds.Into, pipeline: Pipeline) -> TableSource:
         reads=_reads(into, rows_change(pipeline)), rows_change=rows_change(pipeline),
         by_value=written.whole or table.format_version < 3, keys=table.keys,
         event_time=pipeline.event_time,
+        partitions=tuple(each.column for each in table.partition_by if each.transform == "identity"),
     )  # fmt: skip
 
 

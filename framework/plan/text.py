@@ -107,7 +107,8 @@ def _when(run: Run) -> str:
 def _read_by(source: SelectSource) -> str:
     if source.apart:
         groups = ", ".join(column for column, _ in source.apart)
-        return f"of {source.identifier} each {groups} in which rows have changed; all, if the spec has, or if they are very many"
+        how = "each partition by" if source.by_partition else "each"
+        return f"of {source.identifier} {how} {groups} in which rows have changed; all, if the spec has, or if they are very many"
     return f"the whole tables, if {source.identifier} or the spec has changed"
 
 

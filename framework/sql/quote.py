@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import date
 
 from framework import types
 from framework.model.column_sql import ColumnSql
@@ -21,6 +22,13 @@ _TOKEN = re.compile(r"[rR]'[^']*'|[rR]\"[^\"]*\"|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|
 def literal(text: str) -> str:
     """A text as a literal."""
     return "'" + _ESCAPED.sub(lambda match: _escape(match.group()), text) + "'"
+
+
+def literal_of(value: str | int | bool | date) -> str:
+    """A text, a whole number, a truth value or a date as a literal."""
+    if isinstance(value, str):
+        return literal(value)
+    return f"DATE'{value.isoformat()}'" if isinstance(value, date) else str(value)
 
 
 def _escape(character: str) -> str:

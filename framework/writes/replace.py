@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from framework.engine.feed.select_source import Select
+from framework.engine.feed.select_source import Groups, Select
 from framework.engine.rows.counts import Counted
 from framework.engine.rows.frame import Frame
 from framework.engine.spark.reading_errors import kept
@@ -18,6 +18,7 @@ from framework.sql.quote import identifier
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_FEW = 10_000  # groups, which one task merges
 _GROUP = "_sluice_group"  # whether a row is a group that is computed again, in place of one of its new rows
 
 
@@ -27,32 +28,34 @@ def stage(to: Target, frame: Frame) -> Counted:
     groups = to.source.changed(to.range_) if isinstance(to.source, Select) and to.range_.starts else None
     if groups is None:
         to.writer(frame.good).overwrite(functions.lit(True))
-        return to.counted(frame)
-    with kept(frame.good):
-        frame.good.count()
-        counted = to.counted(frame)
-        _merge(to, frame.good, groups)
-    return counted
+    elif groups.partitions:
+        ((column, name),) = groups.names
+        partitions = groups.listed(column, name)
+        assert partitions is not None
+        to.writer(frame.good).overwrite(functions.expr(partitions))
+    else:
+        with kept(frame.good):
+            frame.good.count()
+            counted = to.counted(frame)
+            _merge(to, frame.good, groups)
+        return counted
+    return to.counted(frame)
 
 
-def _merge(to: Target, rows: DataFrame, groups: DataFrame) -> None:
+def _merge(to: Target, rows: DataFrame, groups: Groups) -> None:
     """Puts the rows of these groups in the place of those that the table has."""
-    assert isinstance(to.source, Select)
-    names = {name: column for column, name in to.source.source.apart}
-    keys = groups.selectExpr(
+    names = [name for _, name in groups.names]
+    keys = groups.frame(to.spark).selectExpr(
         *(
-            f"{identifier(names[name])} AS {identifier(name)}"
-            if name in names
-            else f"CAST(NULL AS {type_.sql}) AS {identifier(name)}"
-            for name, type_ in ((column.name, column.type) for column in to.pipeline.table.columns)
+            identifier(column.name) if column.name in names else f"CAST(NULL AS {column.type.sql}) AS {identifier(column.name)}"
+            for column in to.pipeline.table.columns
         ),
         f"true AS {_GROUP}",
     )
     # A column without nulls among the groups leaves out files that have none of its values.
-    nulls = keys.selectExpr(*(f"count_if({identifier(name)} IS NULL)" for name in names)).head()
-    near = ranges.near(to, keys, [name for name, count in zip(names, nulls or (), strict=True) if not count])
+    near = ranges.near(to, keys, [name for column, name in groups.names if not groups.values[column].null_count])
     both = rows.selectExpr("*", f"false AS {_GROUP}").unionByName(keys)
-    merge(to, both, Near(near, False), lambda view: _statement(to, view, list(names), near))
+    merge(to, both, Near(near, len(groups.values) <= _FEW), lambda view: _statement(to, view, names, near))
 
 
 def _statement(to: Target, view: str, names: list[str], near: str) -> Iterator[str]:

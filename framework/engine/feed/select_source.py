@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from framework.engine.feed import changes, commits
 from framework.engine.iceberg import metadata
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.errors import BatchError
 from framework.model import Catalog, Column, Pipeline, SelectSource, TableSource
-from framework.sql.quote import identifier, substituted
-from framework.types import DATE, INTEGRALS, STRING
+from framework.sql.quote import identifier, literal_of, substituted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from framework.engine.iceberg.lake import Lake
 
-_MOST_GROUPS = 500_000  # that have changed; of more all are computed
+_MOST_GROUPS = 100_000  # that have changed; of more all are computed
 _FEW = 1_000  # values of a column by which files are left out
+_EXISTING = 0  # of a file in a manifest, which a commit only carries on
 _TABLES = "tables"  # in a position, in the place of a topic
 
 
@@ -34,7 +34,7 @@ _TABLES = "tables"  # in a position, in the place of a topic
 class Select:
     pipeline: Pipeline
     lake: Callable[[Catalog], Lake]
-    _changed: dict[int, DataFrame | None] = field(default_factory=dict, compare=False, repr=False)  # by the batch
+    _changed: dict[int, Groups | None] = field(default_factory=dict, compare=False, repr=False)  # by the batch
 
     @property
     def source(self) -> SelectSource:
@@ -75,20 +75,43 @@ class Select:
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         groups = self.changed(range_) if range_.starts else None
-        frames = [self._table(spark, each, range_.ends[each.partition]) for each in self.source.tables]
-        if groups is not None:
-            frames = [self._of(frames[0], groups)]
-        with _views(frames) as views:
-            return spark.sql(substituted(self.source.sql, dict(zip(self.source.names, views, strict=True))))
+        tables = [self._table(each, range_.ends[each.partition]) for each in self.source.tables]
+        with groups.view(spark) if groups else nullcontext("") as view:
+            if groups:
+                tables = [groups.of(tables[0], view)]
+            return spark.sql(substituted(self.source.sql, dict(zip(self.source.names, tables, strict=True))))
 
-    def changed(self, range_: Range) -> DataFrame | None:
-        """The groups, by their columns in the table, in which rows were added, changed or deleted; None where they are many."""
+    def changed(self, range_: Range) -> Groups | None:
+        """The groups in which rows were added, changed or deleted; None where they are many."""
         here = self.source.tables[0].partition
         if range_.ends[here] not in self._changed:
-            self._changed[range_.ends[here]] = self._read_changed(range_.starts[here], range_.ends[here])
+            start, end = range_.starts[here], range_.ends[here]
+            partitions = self._partitions(start) if self.source.by_partition else None
+            self._changed[end] = partitions or self._compared(start, end)
         return self._changed[range_.ends[here]]
 
-    def _read_changed(self, start: int, end: int) -> DataFrame | None:
+    def _partitions(self, start: int) -> Groups | None:
+        """The partitions of which files were added, deleted or marked; None where the table was also partitioned otherwise."""
+        import pyarrow
+
+        (source,), ((column, _),) = self.source.tables, self.source.apart
+        table, _ = commits.now(self.pipeline, source)
+        own = metadata.read(self.pipeline.table.catalog, self.pipeline.table.identifier)
+        if own is None or any(len(each.document["partition-specs"]) > 1 for each in (table, own)):
+            return None
+        at = [each["name"] for each in table.partitions["fields"]].index(column)
+        changed = {
+            tuple(entry["data_file"]["partition"].values())[at]
+            for snapshot in commits.since(table, start)
+            for manifest in metadata.records(table.files, snapshot["manifest-list"])
+            if manifest["added_snapshot_id"] == snapshot["snapshot-id"]
+            for entry in metadata.records(table.files, manifest["manifest_path"])
+            if entry["status"] != _EXISTING
+        }
+        return Groups(self.source.apart, pyarrow.table({column: list(changed)}), partitions=True)
+
+    def _compared(self, start: int, end: int) -> Groups | None:
+        """The groups of rows that differ between two commits."""
         (source,) = self.source.tables
         table, _ = commits.now(self.pipeline, source)
         since, until = (commits.of_number(table, each) for each in (start, end))
@@ -99,42 +122,73 @@ class Select:
             self.lake(source.catalog), source.identifier, columns, since["snapshot-id"], until["snapshot-id"], source.by_value
         )
         names = [identifier(column.name) for column in columns]
-        groups = differing.rows().select(*names).distinct().limit(_MOST_GROUPS + 1).localCheckpoint()
-        return groups if groups.count() <= _MOST_GROUPS else None
+        groups = differing.rows().select(*names).distinct().limit(_MOST_GROUPS + 1).toArrow()
+        return Groups(self.source.apart, groups) if len(groups) <= _MOST_GROUPS else None
 
-    def _of(self, rows: DataFrame, groups: DataFrame) -> DataFrame:
-        """The rows of these groups."""
-        from pyspark.sql import functions
-
-        names = [name for name, _ in self.source.apart]
-        for name in names:
-            if _column(self.source.tables[0], name).type not in (DATE, STRING, *INTEGRALS):
-                continue
-            values = [row[0] for row in groups.select(identifier(name)).distinct().limit(_FEW + 1).collect()]
-            if len(values) <= _FEW:  # files that have none of them are left out
-                column = functions.col(identifier(name))
-                listed = column.isin([value for value in values if value is not None])
-                rows = rows.where(listed | column.isNull() if None in values else listed)
-        own = groups.select(*(functions.col(identifier(name)).alias(f"_sluice_group{at}") for at, name in enumerate(names)))
-        same = " AND ".join(f"{identifier(name)} <=> _sluice_group{at}" for at, name in enumerate(names))
-        return rows.join(functions.broadcast(own), functions.expr(same), "left_semi")
-
-    def _table(self, spark: SparkSession, source: TableSource, sequence: int) -> DataFrame:
-        """A table as it was after a commit. A column that the spec has and the table does not have yet is null."""
+    def _table(self, source: TableSource, sequence: int) -> str:
+        """SQL of a table as it was after a commit. A column that the spec has and the table does not have yet is null."""
         table, _ = commits.now(self.pipeline, source)
         snapshot = commits.of_number(table, sequence)
         if snapshot is None:
             raise _lost(source)
-        name = identifier(source.catalog.name, *source.identifier.split("."))
-        rows = spark.read.option("versionAsOf", snapshot["snapshot-id"]).table(name)
-        return rows.selectExpr(
-            *(
-                identifier(each.name)
-                if each.name in rows.columns
-                else f"CAST(NULL AS {each.type.sql}) AS {identifier(each.name)}"
-                for each in (*source.columns, *source.kafka)
-            )
+        there = {each["name"] for each in table.schema["fields"]}
+        columns = (
+            identifier(each.name) if each.name in there else f"CAST(NULL AS {each.type.sql}) AS {identifier(each.name)}"
+            for each in (*source.columns, *source.kafka)
         )
+        name = identifier(source.catalog.name, *source.identifier.split("."))
+        return f"(SELECT {', '.join(columns)} FROM {name} VERSION AS OF {snapshot['snapshot-id']})"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Values of some columns of a table, each of which has another name in the result."""
+
+    names: tuple[tuple[str, str], ...]
+    values: Any  # a table of Arrow, by the columns' names in the table
+    partitions: bool = False  # whether a value of the only column is a partition of the result
+
+    def of(self, table: str, view: str) -> str:
+        """SQL of the rows of these groups, which are in the view."""
+        # Files that have none of the values are left out.
+        listed = [f"({sql})" for name, _ in self.names if (sql := self.listed(name, name)) is not None]
+        rows = f"SELECT * FROM {table} r WHERE {' AND '.join(listed) or 'true'}"
+        if self.partitions:
+            return f"({rows})"
+        same = " AND ".join(f"r.{identifier(name)} <=> g.{identifier(as_)}" for name, as_ in self.names)
+        return f"(SELECT /*+ BROADCAST(g) */ r.* FROM ({rows}) r LEFT SEMI JOIN {view} g ON {same})"
+
+    @contextmanager
+    def view(self, spark: SparkSession) -> Iterator[str]:
+        """The groups as a view of a name that no other thread has. Partitions need none."""
+        from py4j.protocol import Py4JError
+
+        name = f"sluice_{uuid.uuid4().hex}"
+        if not self.partitions:
+            self.frame(spark).createOrReplaceTempView(name)
+        try:
+            yield name
+        finally:
+            with suppress(Py4JError, ConnectionError):  # if Spark has ended, the original error is raised
+                spark.catalog.dropTempView(name)
+
+    def listed(self, column: str, name: str) -> str | None:
+        """SQL of whether a column of this name has one of the values; None where they are many, or Python changes them."""
+        import pyarrow
+
+        type_ = self.values.schema.field(column).type
+        distinct = self.values[column].unique()
+        plain = pyarrow.types.is_integer(type_) or pyarrow.types.is_string(type_) or pyarrow.types.is_date(type_)
+        if not self.partitions and (len(distinct) > _FEW or not plain):
+            return None
+        values = distinct.to_pylist()
+        texts = ", ".join(literal_of(value) for value in values if value is not None)
+        nulls = f" OR {identifier(name)} IS NULL" if None in values else ""
+        return f"{identifier(name)} IN ({texts or 'NULL'}){nulls}"
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The groups by the columns' names in the result."""
+        return spark.createDataFrame(self.values.rename_columns([as_ for _, as_ in self.names]))
 
 
 def _column(source: TableSource, name: str) -> Column:
@@ -143,19 +197,3 @@ def _column(source: TableSource, name: str) -> Column:
 
 def _lost(source: TableSource) -> BatchError:
     return BatchError("source-changed", f"{source.identifier} lost a snapshot while it was read", "run again")
-
-
-@contextmanager
-def _views(frames: list[DataFrame]) -> Iterator[list[str]]:
-    """Names of the frames in SQL, of which no other thread has one."""
-    from py4j.protocol import Py4JError
-
-    names = [f"sluice_{uuid.uuid4().hex}" for _ in frames]
-    for name, frame in zip(names, frames, strict=True):
-        frame.createOrReplaceTempView(name)
-    try:
-        yield names
-    finally:
-        for name, frame in zip(names, frames, strict=True):
-            with suppress(Py4JError, ConnectionError):  # if Spark has ended, the original error is raised
-                frame.sparkSession.catalog.dropTempView(name)

@@ -140,11 +140,11 @@ def data_files(table: Metadata, snapshot: Mapping[str, Any]) -> tuple[DataFile, 
     return tuple(DataFile(each["file_path"], each["record_count"], each["file_size_in_bytes"]) for each in files)
 
 
-def newest_time(table: Metadata, column: str, snapshot: int | None = None) -> datetime | None:
-    """The newest time in a column now or in a snapshot, by the bounds of the table's files; None where they have none. *Cost*: reads
-    every manifest, each once per process."""
+def newest_time(table: Metadata, column: str) -> datetime | None:
+    """The newest time in a column, by the bounds of the table's files; None where they have none. *Cost*: reads every manifest,
+    each once per process."""
     field = next((each for each in table.schema["fields"] if each["name"] == column and each["type"] == "timestamptz"), None)
-    main = table.main if snapshot is None else table.snapshots.get(snapshot)
+    main = table.main
     if field is None or main is None or "manifest-list" not in main:
         return None
     try:

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 
 from framework.engine.iceberg import metadata
+from framework.engine.iceberg.metadata import Metadata
 from framework.errors import SourceMissing
-from framework.model import Join, Pipeline
+from framework.model import Bounds, Join, Pipeline
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def pinned(pipeline: Pipeline) -> Pipeline:
     """The pipeline, whose steps read the snapshots of now."""
     if not pipeline.joins and not pipeline.bounds:
         return pipeline
-    own = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if pipeline.bounds else None
-    snapshot = own.main["snapshot-id"] if own and own.main else None
-    return replace(
-        pipeline,
-        steps=tuple(
-            replace(
-                step,
-                join=step.join and _now(step.join, pipeline),
-                bounds=tuple(replace(each, snapshot=snapshot) for each in step.bounds),
-            )
-            for step in pipeline.steps
-        ),
-    )
+    pipeline = measured(pipeline)
+    steps = (replace(step, join=step.join and _now(step.join, pipeline)) for step in pipeline.steps)
+    return replace(pipeline, steps=tuple(steps))
+
+
+def measured(pipeline: Pipeline) -> Pipeline:
+    """The pipeline, whose moving rules measure on its own table as it is now."""
+    if not pipeline.bounds:
+        return pipeline
+    own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    steps = (replace(step, bounds=tuple(_measured_on(each, own, pipeline) for each in step.bounds)) for step in pipeline.steps)
+    return replace(pipeline, steps=tuple(steps))
 
 
 def _now(join: Join, pipeline: Pipeline) -> Join:
@@ -39,3 +42,14 @@ def _now(join: Join, pipeline: Pipeline) -> Join:
             f"run `{source.pipeline}`, which writes it, first",
         )
     return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)))
+
+
+def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> Bounds:
+    """Those by the table as it is now. Without such columns it has nothing to measure."""
+    there = {field["name"] for field in table.schema["fields"]} if table else set()
+    if table is None or table.main is None or not {bounds.column, *bounds.per} <= there:
+        return bounds
+    time = pipeline.event_time
+    newest = metadata.newest_time(table, time) if time else None
+    micros = None if newest is None else (newest - _EPOCH) // timedelta(microseconds=1)
+    return replace(bounds, snapshot=table.main["snapshot-id"], newest=micros)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from framework.engine.iceberg import metadata
-from framework.engine.iceberg.metadata import Metadata
 from framework.model import IS_CURRENT, Bounds, Pipeline
 from framework.sql.quote import identifier
 
@@ -33,15 +30,13 @@ def _measured(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | Non
     from pyspark.sql import functions
 
     table = pipeline.table
-    there = metadata.read(table.catalog, table.identifier)
-    snapshot = bounds.snapshot if bounds.snapshot is not None else there and there.main and there.main["snapshot-id"]
-    if there is None or not snapshot or not {bounds.column, *bounds.per} <= {each["name"] for each in there.schema["fields"]}:
+    if bounds.snapshot is None:
         return None
-    rows = spark.read.option("versionAsOf", snapshot).table(identifier(table.catalog.name, table.namespace, table.name))
+    rows = spark.read.option("versionAsOf", bounds.snapshot).table(identifier(table.catalog.name, table.namespace, table.name))
     if table.keyed and table.keyed.versions:
         rows = rows.where(IS_CURRENT)
     value = f"CAST({identifier(bounds.column)} AS DOUBLE)"
-    rows = _near(rows.where(f"{value} IS NOT NULL AND NOT isnan({value})"), there, snapshot, bounds, pipeline)
+    rows = _near(rows.where(f"{value} IS NOT NULL AND NOT isnan({value})"), bounds, pipeline)
     per = [f"_sluice_per{at}" for at in range(len(bounds.per))]
     own = (f"{identifier(name)} AS {each}" for name, each in zip(bounds.per, per, strict=True))
     both = f"named_struct('low', {bounds.low}, 'high', {bounds.high})"
@@ -49,16 +44,13 @@ def _measured(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | Non
     return measured.agg(functions.expr(f"IF(count(x) >= {bounds.at_least}, {both}, NULL) AS {bounds.name}"))
 
 
-def _near(rows: DataFrame, there: Metadata, snapshot: int, bounds: Bounds, pipeline: Pipeline) -> DataFrame:
+def _near(rows: DataFrame, bounds: Bounds, pipeline: Pipeline) -> DataFrame:
     """The rows that count: of the last time, or the last ones of each group."""
     assert pipeline.event_time is not None, "bounds need a time"
     time = identifier(pipeline.event_time)
     if bounds.over is not None:
-        newest = metadata.newest_time(there, pipeline.event_time, snapshot)
-        if newest is None:
-            return rows.where("false")
-        micros = (newest - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)
-        return rows.where(f"{time} > timestamp_micros({micros - bounds.over * 1_000_000}L)")
+        since = "NULL" if bounds.newest is None else f"{bounds.newest - bounds.over * 1_000_000}L"
+        return rows.where(f"{time} > timestamp_micros({since})")
     order = [pipeline.event_time, *(name for name in ("_kafka_partition", "_kafka_offset") if name in rows.columns)]
     window = f"PARTITION BY {', '.join(map(identifier, bounds.per))} " if bounds.per else ""
     newest_first = ", ".join(f"{identifier(name)} DESC NULLS LAST" for name in order)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.observe.next_run import next_position
+from framework.engine.publish.pinning import measured
 from framework.engine.rows import bad_rows, own_columns, reading, stepping
 from framework.engine.rules.protocol import Position, Range, TopicState, next_range
 from framework.engine.source import Source
@@ -100,7 +101,7 @@ def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
 
 def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
     """The next messages of a pipeline, or the first or last ones of its topics; of a table's rows any."""
-    pipeline = context.schemas.current(pipeline)
+    pipeline = measured(context.schemas.current(pipeline))
     context.provide_keys(pipeline)
     source = context.source(pipeline)
     if pipeline.source:

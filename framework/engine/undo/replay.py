@@ -17,6 +17,7 @@ from framework.engine.messages import schema_lookup
 from framework.engine.publish import side_rows, side_tables
 from framework.engine.publish.bad_row_source import BadRowSource
 from framework.engine.publish.batch import Batch, next_batch
+from framework.engine.publish.pinning import measured
 from framework.engine.rows import bad_rows
 from framework.engine.rows.frame import frame_of
 from framework.engine.rules import refusals
@@ -129,7 +130,7 @@ def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position:
     if range_ is None:
         return Trial(messages=0, waiting=0, rows=0, filtered=0, bad=())
     messages = source.read(context.spark, range_, position.batch + 1)
-    frame = frame_of(messages, pipeline, range_.size, newest=position.newest)
+    frame = frame_of(messages, measured(pipeline), range_.size, newest=position.newest)
     lake = context.lake(pipeline)
     target = Target(context, lake, pipeline, "", lake.load(pipeline.table.identifier), None, source, range_)
     with named_errors(pipeline):
