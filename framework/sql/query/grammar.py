@@ -114,7 +114,9 @@ class _Parser(Parser):
         where = self.expression() if self.skip("where") else None
         groups = self.groups() if self.skip("group", "by") else ()
         having = self.expression() if self.skip("having") else None
-        return Select(token.offset, tuple(items), source, where, groups, having, distinct)
+        return Select(
+            offset=token.offset, items=tuple(items), source=source, where=where, groups=groups, having=having, distinct=distinct
+        )
 
     def item(self) -> Item:
         start, token = self.at, self.next
@@ -125,14 +127,14 @@ class _Parser(Parser):
             of = self.take().value
             self.take()
         if self.skip("*"):
-            return Item(None, None, "*", token.offset, of, self.left_out())
+            return Item(None, None, "*", offset=token.offset, of=of, left_out=self.left_out())
         value = self.expression()
         text = self.text(start)
         has_as = self.skip("as")
         named = self.next
         if named.kind == "quoted" or (named.kind == "name" and (has_as or named.word not in _NO_NAME)):
-            return Item(value, self.take().value, text, named.offset)
-        return Item(value, None, text, token.offset)
+            return Item(value, self.take().value, text, offset=named.offset)
+        return Item(value, None, text, offset=token.offset)
 
     def left_out(self) -> tuple[str, ...]:
         if not self.skip("except", "("):
@@ -160,7 +162,7 @@ class _Parser(Parser):
                 message = "CROSS JOIN takes all pairs, without a condition" if kind == "cross" else "the join has no condition"
                 hint = "write JOIN for it" if kind == "cross" else "write ON a.id = b.id, USING (id), or CROSS JOIN for all pairs"
                 raise refused(token.offset, "sql-join", message, hint)
-            left = Join(token.offset, kind, left, right, on, using)
+            left = Join(token.offset, kind, left=left, right=right, on=on, using=using)
         return left
 
     def columns(self) -> tuple[str, ...]:

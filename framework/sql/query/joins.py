@@ -22,7 +22,7 @@ def joined(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> Scope 
             faults.append(Fault(join.offset, "sql-table", message, "give it a name of its own: … as other"))
             return None
     before = len(faults)
-    both = Scope("", (*left.names, *right.names), None, (*left.tables, *right.tables), left.second)
+    both = Scope("", (*left.names, *right.names), apart=None, tables=(*left.tables, *right.tables), second=left.second)
     pairs = list(_pairs(join, left, right, faults))
     conditions: list[Node] = [_equal(join, *pair) for pair in pairs]
     if join.on is not None:
@@ -50,7 +50,7 @@ def _columns(join: Join, left: Scope, both: Scope, pairs: list[tuple[Named, Name
             columns.append(f"coalesce({identifier(one.flat)}, {identifier(other.flat)}) AS {identifier(name)}")
             merged = replace(one.field, origins=one.field.origins | other.field.origins, same=None)
             names, second = (Named("", merged, name), *names), {*second, one.flat, other.flat}
-    return Scope(", ".join(columns), names, None, both.tables, left.second | second)
+    return Scope(", ".join(columns), names, apart=None, tables=both.tables, second=left.second | second)
 
 
 def _pairs(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> list[tuple[Named, Named]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any
 
 from framework.sql.tree import Lambda, Node
@@ -68,6 +68,7 @@ class Item:
     value: Node | None
     name: str | None
     text: str
+    _: KW_ONLY
     offset: int
     of: str | None = None
     left_out: tuple[str, ...] = ()
@@ -86,13 +87,14 @@ class Source:
 class Join:
     offset: int
     kind: str  # inner, left, right, full, cross, left semi, left anti
+    _: KW_ONLY
     left: Source | Join
     right: Source
     on: Node | None
     using: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Select:
     offset: int
     items: tuple[Item, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from framework.spelling import did_you_mean, listed
 from framework.sql.expressions import units, unknown
@@ -21,6 +21,7 @@ class Field:
     name: str
     type: Type
     origins: frozenset[str]
+    _: KW_ONLY
     same: str | None = None
     hidden: bool = False  # whether a star leaves it out
 
@@ -53,6 +54,7 @@ class Scope:
 
     sql: str
     names: tuple[Named, ...]
+    _: KW_ONLY
     apart: frozenset[str] | None
     tables: tuple[str, ...]
     second: frozenset[str] = frozenset()
@@ -94,14 +96,14 @@ class Scope:
 def one(relation: Relation, name: str) -> Scope:
     """A FROM clause of one table."""
     names = tuple(Named(name, field, field.name) for field in relation.fields)
-    return Scope(relation.sql, names, relation.apart, (name,))
+    return Scope(relation.sql, names, apart=relation.apart, tables=(name,))
 
 
 def side(scope: Scope) -> Scope:
     """A FROM clause of one table as a side of a join, where each column has its table's name in front."""
     names = tuple(Named(each.of, each.field, f"{each.of}.{each.field.name}") for each in scope.names)
     columns = ", ".join(f"{identifier(old.flat)} AS {identifier(new.flat)}" for old, new in zip(scope.names, names, strict=True))
-    return Scope(f"SELECT {columns} FROM ({scope.sql})", names, None, scope.tables)
+    return Scope(f"SELECT {columns} FROM ({scope.sql})", names, apart=None, tables=scope.tables)
 
 
 def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str] = frozenset()) -> Node:

@@ -47,7 +47,7 @@ class Rows:
     def field(self, name: str, checked: Checked, node: Node) -> Field:
         """A column with this value."""
         same = self.columns[node.name].same if isinstance(node, Column) and node.name in self.columns else None
-        return Field(name, checked.type, self.origins(checked.sql.reads), same)
+        return Field(name, checked.type, self.origins(checked.sql.reads), same=same)
 
     def origins(self, names: Iterable[str]) -> frozenset[str]:
         return frozenset().union(*(self.columns[name].origins for name in names))

@@ -110,7 +110,7 @@ class _Reading:
                 self.faults.append(Fault(both.offset, "sql-type", message, "cast one of them"))
                 continue
             same = one_.same if one_.same == other.same else None
-            fields.append(Field(one_.name, type_, one_.origins | other.origins, same))
+            fields.append(Field(one_.name, type_, one_.origins | other.origins, same=same))
         sides = (f"SELECT {_cast(each, fields)} FROM ({each.sql})" for each in (left, right) if len(fields) == len(left.fields))
         apart = None if left.apart is None or right.apart is None else left.apart & right.apart
         return Relation(f" {word} ".join(f"({each})" for each in sides), tuple(fields), apart)
@@ -135,7 +135,7 @@ class _Reading:
             return None
         at = self.used.setdefault(name, len(self.used))
         fields = tuple(
-            Field(each.name, each.type, frozenset([f"{name}.{each.name}"]), f"{name}.{each.name}", each.hidden)
+            Field(each.name, each.type, frozenset([f"{name}.{each.name}"]), same=f"{name}.{each.name}", hidden=each.hidden)
             for each in self.tables[name]
         )
         columns = ", ".join(identifier(each.name) for each in fields)
