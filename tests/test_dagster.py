@@ -80,6 +80,8 @@ def test_assets_have_the_descriptions_owners_and_columns_of_the_specs(monkeypatc
     assert line == "pipeline: flagged_stock_trades"
     assert graph.has(AssetKey(["lake", "markets", "flagged_stock_trades__bad_rows"]))
     assert {sensor.name for sensor in defs.sensors or []} == {
+        "click_sessions_waits",
+        "clicks_waits",
         "customer_versions_waits",
         "customers_waits",
         "flagged_stock_trades_waits",
@@ -88,6 +90,7 @@ def test_assets_have_the_descriptions_owners_and_columns_of_the_specs(monkeypatc
         "stock_trades_waits",
         "stock_bars_waits",
         "stock_total_trades_waits",
+        "unusual_stock_trades_waits",
         "users_waits",
         "Table_states",
     }

@@ -89,6 +89,8 @@ def test_there_are_specs() -> None:
         "totals.md",
         "join.md",
         "select.md",
+        "unusual.md",
+        "lineage.md",
         "onward.md",
         "personal-data.md",
         "production.md",

@@ -51,8 +51,8 @@ MAY: dict[str, tuple[str, ...]] = {
         *("engine.iceberg", "engine.spark", "engine.rules"),
     ),
     "engine.loop": (
-        *(*ENGINE, "engine.follow", "engine.maintain", "engine.publish", "engine.context", "engine.kafka", "engine.spark"),
-        "engine.rules",
+        *(*ENGINE, "engine.follow", "engine.maintain", "engine.observe", "engine.publish", "engine.context", "engine.kafka"),
+        *("engine.spark", "engine.rules"),
     ),
     "engine.undo": (
         *(*ENGINE, "engine.publish", "engine.staging", "engine.context", "engine.messages", "engine.kafka", "engine.iceberg"),

@@ -17,6 +17,7 @@ from tests.spec_parts import LAKE
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = [
+    "click_sessions",
     "customer_versions",
     "customers",
     "flagged_stock_trades",
@@ -24,6 +25,7 @@ SHIPPED = [
     "sensor_readings",
     "stock_bars",
     "stock_total_trades",
+    "unusual_stock_trades",
     "users",
 ]
 MAIN = f"""

@@ -16,6 +16,7 @@ from framework.engine.follow.follow import Followed
 from framework.engine.kafka.outage import outage
 from framework.engine.maintain import maintain
 from framework.engine.maintain.maintain import Done
+from framework.engine.observe import openlineage
 from framework.engine.publish.batch import Batch, next_batch, nothing_waits
 from framework.engine.rules import run_record
 from framework.engine.spark import defects
@@ -110,14 +111,13 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
     """The pipeline's batches, until nothing waits in its topics. Where nothing waits at first, no JVM starts. The outcome is
     recorded, and every error has a code."""
     try:
-        while not nothing_waits(context, pipeline):
+        if not nothing_waits(context, pipeline):
+            with openlineage.told(pipeline) as told:
+                for batch in _batches(context, pipeline):
+                    told.rows += batch.rows
+                    yield batch
             if run_record.read(pipeline.name).paused:
-                return  # between two batches: before a run, `refuse_paused` raises
-            pipeline = context.schemas.current(pipeline)
-            batch = next_batch(context, pipeline)
-            if batch is None:
-                break
-            yield batch
+                return
     except Exception as error:
         named = _named(pipeline, error)
         if isinstance(named, SparkEnded) and stopped():
@@ -127,6 +127,18 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
             raise
         raise named from error
     run_record.record_success(pipeline.name)
+
+
+def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
+    """The same, while it is not paused: before a run, `refuse_paused` raises."""
+    while not run_record.read(pipeline.name).paused:
+        pipeline = context.schemas.current(pipeline)
+        batch = next_batch(context, pipeline)
+        if batch is None:
+            return
+        yield batch
+        if nothing_waits(context, pipeline):
+            return
 
 
 def _named(pipeline: Pipeline, error: Exception) -> SluiceError:

@@ -1,0 +1,196 @@
+"""OpenLineage events of runs, where its variables say where to send them: OPENLINEAGE_URL, OPENLINEAGE_CONFIG and others.
+
+A run that publishes something is a START event and a COMPLETE or FAIL event; one that finds nothing to do is none. The rows are safe before
+an event is sent, and no trouble with it stops a run.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cache
+from importlib import metadata as packages
+from typing import Any
+
+from framework.engine.iceberg import metadata
+from framework.errors import SluiceError
+from framework.model import Column, Pipeline, SelectSource, TableSource, Topic
+from framework.plan.lineage import lineage
+
+_PREFIX = "OPENLINEAGE_"
+_AWAY: list[str] = []  # pipelines of this process whose event the receiver did not get
+_LOG = logging.getLogger("sluice.openlineage")
+
+
+@dataclass
+class Told:
+    """What is told of a run."""
+
+    rows: int = 0
+
+
+def is_wanted() -> bool:
+    named = [name for name in os.environ if name.startswith(_PREFIX) and name != "OPENLINEAGE_NAMESPACE"]
+    return bool(named) and os.environ.get("OPENLINEAGE_DISABLED", "").lower() not in ("true", "1")
+
+
+@contextmanager
+def told(pipeline: Pipeline) -> Iterator[Told]:
+    """A run of a pipeline, from its first batch to its last."""
+    run = Told()
+    events = _Events(pipeline) if is_wanted() and not _AWAY else None
+    if events:
+        events.send("START")
+    try:
+        yield run
+    except Exception as error:
+        if events:
+            events.send("FAIL", run, error)
+        raise
+    except GeneratorExit:  # it was stopped between two batches
+        if events:
+            events.send("COMPLETE", run)
+        raise
+    if events and not _AWAY:
+        events.send("COMPLETE", run)
+
+
+@cache
+def _client() -> Any:
+    """One for the process. Its settings come from the environment."""
+    from openlineage.client import OpenLineageClient
+
+    return OpenLineageClient()
+
+
+class _Events:
+    """The events of one run."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        from openlineage.client.uuid import generate_new_uuid
+
+        self.pipeline = pipeline
+        self.id = str(generate_new_uuid())
+
+    def send(self, state: str, run: Told | None = None, error: Exception | None = None) -> None:
+        try:
+            _client().emit(self._event(state, run, error))
+        except Exception as trouble:  # of the receiver, whatever it is
+            _AWAY.append(self.pipeline.name)  # each try takes seconds
+            _LOG.warning("the lineage of %s was not sent, and none will be until the next start: %s", self.pipeline.name, trouble)
+
+    def _event(self, state: str, run: Told | None, error: Exception | None) -> Any:
+        from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
+        from openlineage.client.facet_v2 import documentation_job, error_message_run
+
+        pipeline = self.pipeline
+        run_facets: dict[str, Any] = {}
+        if error is not None:
+            text = f"{error.code}: {error.message}" if isinstance(error, SluiceError) else type(error).__name__
+            run_facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(text, "Python")
+        job_facets: dict[str, Any] = {}
+        if pipeline.doc:
+            job_facets["documentation"] = documentation_job.DocumentationJobFacet(pipeline.doc)
+        return RunEvent(
+            eventType=RunState[state],
+            eventTime=datetime.now(timezone.utc).isoformat(),
+            run=Run(self.id, run_facets),
+            job=Job(os.environ.get("OPENLINEAGE_NAMESPACE") or "sluice", pipeline.name, job_facets),
+            producer=f"urn:sluice:{_version()}",
+            inputs=list(self._inputs()),
+            outputs=[self._output(run)] if run is not None else [],
+        )
+
+    def _inputs(self) -> Iterator[Any]:
+        from openlineage.client.event_v2 import InputDataset
+
+        for (namespace, name), columns in _sources(self.pipeline).items():
+            yield InputDataset(namespace, name, facets={"schema": _schema(columns)})
+
+    def _output(self, run: Told) -> Any:
+        from openlineage.client.event_v2 import OutputDataset
+        from openlineage.client.facet_v2 import column_lineage_dataset, output_statistics_output_dataset, symlinks_dataset
+
+        table = self.pipeline.table
+        namespace, name = _table(table.catalog, table.identifier)
+        fields = {
+            column: column_lineage_dataset.Fields(
+                [column_lineage_dataset.InputField(*dataset, origin) for dataset, origin in origins]
+            )
+            for column, origins in _origins(self.pipeline).items()
+        }
+        symlink = symlinks_dataset.Identifier(table.catalog.name, table.identifier, "TABLE")
+        facets = {
+            "schema": _schema(table.shown),
+            "columnLineage": column_lineage_dataset.ColumnLineageDatasetFacet(fields),
+            "symlinks": symlinks_dataset.SymlinksDatasetFacet([symlink]),
+        }
+        counts = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=run.rows)
+        return OutputDataset(namespace, name, facets=facets, outputFacets={"outputStatistics": counts})
+
+
+def _version() -> str:
+    try:
+        return packages.version("sluice")
+    except packages.PackageNotFoundError:
+        return "0"
+
+
+Dataset = tuple[str, str]  # a namespace and a name
+
+
+def _sources(pipeline: Pipeline) -> Mapping[Dataset, tuple[Column, ...]]:
+    tables = [*(pipeline.source.tables if pipeline.source else ()), *pipeline.looked_up]
+    return {_topic(topic): topic.columns for topic in pipeline.topics} | {
+        _table(table.catalog, table.identifier): table.columns for table in tables
+    }
+
+
+def _origins(pipeline: Pipeline) -> dict[str, list[tuple[Dataset, str]]]:
+    """The columns of datasets that each column of the table is computed from."""
+    selected = pipeline.source.tables if isinstance(pipeline.source, SelectSource) else ()
+    named = {
+        f"{table.identifier}.{column.name}": (_table(table.catalog, table.identifier), column.name)
+        for table in (*selected, *(join.source for join in pipeline.joins))
+        for column in (*table.columns, *table.kafka)
+    }
+    sources = list(map(_topic, pipeline.topics))
+    if isinstance(pipeline.source, TableSource):
+        sources = [_table(pipeline.source.catalog, pipeline.source.identifier)]
+    shown = {column.name for column in pipeline.table.shown}
+    return {
+        column: [
+            place
+            for each in sorted(origins)
+            for place in ([named[each]] if each in named else [(source, each) for source in sources])
+        ]
+        for column, origins in lineage(pipeline).items()
+        if column in shown
+    }
+
+
+def _topic(topic: Topic) -> Dataset:
+    return f"kafka://{topic.cluster.bootstrap.split(',')[0].strip()}", topic.kafka_name
+
+
+def _table(catalog: Any, identifier: str) -> Dataset:
+    """By the place of its files, as the standard says; by its name before it has one."""
+    there = metadata.read(catalog, identifier)
+    if there is None:
+        return f"sluice://{catalog.name}", identifier
+    scheme, separator, path = str(there.document["location"]).partition("://")
+    if not separator:
+        return "file", scheme.removeprefix("file:").rstrip("/")
+    bucket, _, inside = path.partition("/")
+    return (f"{scheme}://{bucket}", inside.rstrip("/")) if scheme != "file" else ("file", f"/{inside}".rstrip("/"))
+
+
+def _schema(columns: tuple[Column, ...]) -> Any:
+    from openlineage.client.facet_v2 import schema_dataset
+
+    fields = [schema_dataset.SchemaDatasetFacetFields(each.name, str(each.type), each.doc or None) for each in columns]
+    return schema_dataset.SchemaDatasetFacet(fields=fields)

@@ -1,0 +1,124 @@
+"""OpenLineage events of runs, as a receiver gets them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.engine import loop
+from framework.engine.context import Context
+from framework.engine.observe import openlineage
+from framework.engine.trials.given_messages import GivenMessages
+from framework.errors import SluiceError
+from framework.model import Message
+from tests.project import plan_for
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+SPEC = """
+topic: orders
+value: json
+columns: {{id: int, amount: int}}
+---
+pipeline: orders
+doc: All orders.
+from: {{topic: orders}}
+steps: [{{derive: {{twice: amount * 2}}}}]
+into: {{table: {namespace}.orders}}
+expect: [{{when: amount < 1000, else: stop}}]
+---
+pipeline: sums
+from: {{tables: [{namespace}.orders]}}
+steps: [{{sql: "select id, sum(twice) as total from {namespace}.orders group by id"}}]
+into: {{table: {namespace}.sums, write: replace}}
+"""
+
+
+@pytest.fixture
+def received(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    events: list[dict[str, Any]] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            events.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(201)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OPENLINEAGE_URL", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setattr(openlineage, "_AWAY", [])
+    openlineage._client.cache_clear()
+    yield events
+    server.shutdown()
+    server.server_close()
+    openlineage._client.cache_clear()
+
+
+def run(lake: Path, spark: Any, text: str, *amounts: int, name: str = "orders") -> None:
+    plan = plan_for(lake, "127.0.0.1:1", text)
+    moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    sent = tuple(
+        Message(1, "orders", 0, at, moment, None, json.dumps({"id": at, "amount": amount}).encode(), ())
+        for at, amount in enumerate(amounts)
+    )
+    pipeline = plan.pipeline(name)
+    assert pipeline is not None
+    list(loop.batches(Context(plan, spark=lambda: spark, source=GivenMessages(sent, 1, 1)), pipeline))
+
+
+def test_a_run_is_two_events_with_the_columns_of_its_table(lake: Path, spark: Any, received: list[dict[str, Any]]) -> None:
+    namespace = f"n{uuid.uuid4().hex[:10]}"
+    text = SPEC.format(namespace=namespace)
+    run(lake, spark, text, 1, 2)
+    run(lake, spark, text, 1, 2)  # nothing waits: no event
+    run(lake, spark, text, name="sums")
+
+    assert [(each["eventType"], each["job"]["name"]) for each in received] == [
+        ("START", "orders"), ("COMPLETE", "orders"), ("START", "sums"), ("COMPLETE", "sums"),
+    ]  # fmt: skip
+    assert len({each["run"]["runId"] for each in received}) == 2
+    done, sums = received[1], received[3]
+    assert [(each["namespace"], each["name"]) for each in done["inputs"]] == [("kafka://127.0.0.1:1", "orders")]
+    (output,) = done["outputs"]
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 2
+    assert output["facets"]["symlinks"]["identifiers"][0]["name"] == f"{namespace}.orders"
+    assert output["facets"]["columnLineage"]["fields"]["twice"]["inputFields"] == [
+        {"namespace": "kafka://127.0.0.1:1", "name": "orders", "field": "amount", "transformations": []}
+    ]
+    assert done["job"]["facets"]["documentation"]["description"] == "All orders."
+    (read,) = sums["inputs"]
+    assert (read["namespace"], read["name"]) == (output["namespace"], output["name"])  # one dataset, so that tools join them
+    fields = sums["outputs"][0]["facets"]["columnLineage"]["fields"]
+    assert fields["total"]["inputFields"][0]["field"] == "twice"
+
+
+def test_a_run_that_fails_says_why(lake: Path, spark: Any, received: list[dict[str, Any]]) -> None:
+    with pytest.raises(SluiceError):
+        run(lake, spark, SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}"), 5000)
+
+    assert [each["eventType"] for each in received] == ["START", "FAIL"]
+    assert received[1]["run"]["facets"]["errorMessage"]["message"].startswith("not-as-expected: 1 of 1 rows")
+
+
+@pytest.mark.long  # the client tries again for some seconds
+def test_a_receiver_that_is_away_stops_no_run(
+    lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OPENLINEAGE_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr(openlineage, "_AWAY", [])
+    openlineage._client.cache_clear()
+    run(lake, spark, SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}"), 1)
+    openlineage._client.cache_clear()
+
+    assert "the lineage of orders was not sent" in caplog.text
