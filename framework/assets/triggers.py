@@ -31,7 +31,7 @@ from framework.engine.context import Context
 from framework.engine.follow import follow
 from framework.engine.observe import same_failure
 from framework.engine.observe.fills import Fills
-from framework.engine.publish.batch import nothing_waits
+from framework.engine.publish import waiting
 from framework.engine.rules import run_record
 from framework.errors import SluiceError, UnreachableError
 from framework.model import Pipeline, Plan
@@ -92,7 +92,7 @@ class Triggers:
         try:
             run_record.refuse_paused(pipeline.name)
             with self.outages.asking(pipeline):
-                if nothing_waits(self.engine, pipeline) and not follow.should_try(pipeline):
+                if waiting.nothing_to_do(self.engine, pipeline) and not follow.should_try(pipeline):
                     return SkipReason("nothing waits")
             with self._registry:
                 failed = same_failure.same_failure(self.engine, pipeline)

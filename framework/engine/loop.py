@@ -17,7 +17,8 @@ from framework.engine.kafka.outage import outage
 from framework.engine.maintain import maintain
 from framework.engine.maintain.maintain import Done
 from framework.engine.observe import openlineage
-from framework.engine.publish.batch import Batch, next_batch, nothing_waits
+from framework.engine.publish import waiting
+from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.rules import run_record
 from framework.engine.spark import defects
 from framework.engine.spark.causes import is_spark_gone
@@ -111,7 +112,7 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
     """The pipeline's batches, until nothing waits in its topics. Where nothing waits at first, no JVM starts. The outcome is
     recorded, and every error has a code."""
     try:
-        if not nothing_waits(context, pipeline):
+        if not waiting.nothing_to_do(context, pipeline):
             with openlineage.told(pipeline) as told:
                 for batch in _batches(context, pipeline):
                     told.rows += batch.rows
@@ -135,9 +136,10 @@ def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
         pipeline = context.schemas.current(pipeline)
         batch = next_batch(context, pipeline)
         if batch is None:
+            yield from waiting.batches(context, pipeline)
             return
         yield batch
-        if nothing_waits(context, pipeline):
+        if waiting.nothing_to_do(context, pipeline):
             return
 
 

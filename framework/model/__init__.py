@@ -19,7 +19,7 @@ from framework.model.pipeline import (
     in_order,
 )
 from framework.model.secret import Joined, MaskKey, Masks, SecretRef
-from framework.model.side_table import BAD_ROW_COLUMNS, DISCARDED, LOST_BYTES, OPEN, REPLAYED, SideTable
+from framework.model.side_table import BAD_ROW_COLUMNS, DISCARDED, LOST_BYTES, OPEN, REPLAYED, WAITS, SideTable
 from framework.model.storage import Storage
 from framework.model.table import (
     FROM_COLUMNS,
@@ -75,6 +75,7 @@ __all__ = [
     "PUBLISHED",
     "REPLAYED",
     "VERSION",
+    "WAITS",
     "Bounds",
     "Catalog",
     "Changes",

@@ -19,6 +19,8 @@ class SideTable:
 OPEN, REPLAYED, DISCARDED = "open", "replayed", "discarded"  # states of a bad row
 LOST_BYTES = "; Kafka compacted the message before its bytes were kept"  # the end of such a bad row's message
 _HEADERS = Array(Struct((Field("key", STRING), Field("value", BINARY))))
+WAITS = "waits"
+"""The code of a bad row that is none yet: the row of another table that it is joined with may still come."""
 BAD_ROW_COLUMNS = (
     Column("batch", INT, "The batch that found it"),
     Column("stage", STRING, "Where it failed: value, key, headers, or the step"),

@@ -262,14 +262,17 @@ class SelectSource:
 
 @dataclass(frozen=True)
 class Join:
-    """A table that a step looks rows up in, by columns that are its keys. `snapshot` is the one that a batch reads; None: the newest."""
+    """A table that a step looks rows up in, by columns that are its keys. `snapshot` is the one that a batch reads; None: the newest. A row
+    without a match waits `within` so many seconds; `now` is the time of a batch in microseconds."""
 
     source: TableSource
     on: tuple[str, ...]
     take: tuple[str, ...]
     _: KW_ONLY
+    within: int | None = None
     snapshot: int | None = field(default=None, compare=False, repr=False)
     rows: int = field(default=0, compare=False, repr=False)  # of that snapshot
+    now: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ class Landing:
     mode: Mode
     columns: tuple[Column, ...]  # of the table
     event_time: str | None  # the table's column with a row's time
+    from_table: bool  # whether rows come from a table
+    bad_rows: str  # what becomes of bad rows
 
     def has(self, name: str) -> bool:
         """Whether it is a column of the table."""

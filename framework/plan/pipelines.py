@@ -129,6 +129,8 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
             mode=mode(table.write),
             columns=table.columns,
             event_time=pipeline.event_time,
+            from_table=source is not None,
+            bad_rows=spec.bad_rows,
         )
         draft.problems.extend(judge(landing))
     pipeline = replace(pipeline, also=followers.resolve(draft, spec, pipeline))

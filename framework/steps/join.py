@@ -1,7 +1,8 @@
 """Adds columns of another table, by keys that identify its rows.
 
 Guarantee: all rows of a batch are joined with the table as it was when the batch began; the batch records that snapshot. A row gets at most
-one match. What changes in the other table later changes no row that is there.
+one match. What changes in the other table later changes no row that is there. With `within`, a row without a match waits among the bad
+rows, with the code `waits`, and is tried again when the other table has changed: either side may come first.
 Cost: the other table's columns are read with each batch; up to a million rows are sent to each task, so that the batch is not sorted.
 """
 
@@ -12,10 +13,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from framework.errors import Problem
-from framework.model import Column, ColumnSql, Fault, Join, TableSource
+from framework.model import WAITS, Column, ColumnSql, Fault, Join, TableSource
+from framework.plan.landing import Landing
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import Bound, WrittenStep, option
-from framework.spec.scalars import ColumnName, TableName
+from framework.spec.scalars import ColumnName, Duration, TableName
 from framework.types import VOID, Type, is_integral
 
 EXAMPLE = """\
@@ -43,7 +45,7 @@ into: {table: shop.customers, write: upsert, keys: [customer_id]}
 """
 
 ADDS = None
-_THERE = "_sluice_there"
+_THERE, _WAITS = "_sluice_there", "_sluice_waits"
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,10 @@ class Written(Bound):
         "What happens to a row without a match: `keep` gives it nulls, `drop` filters it, `quarantine` makes it a bad row.",
         default="keep", example="keep", aka=["else", "otherwise", "how"],
     )  # fmt: skip
+    within: Duration | None = option(
+        "How long a row waits for its match, from when it came to Kafka; then `missing` says what happens. Default: it does not wait.",
+        default=None, at_least="1s", example="1h", aka=["wait", "wait_for", "for"],
+    )  # fmt: skip
 
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
@@ -77,21 +83,39 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     for at, name in enumerate(written.take):
         if name in there:
             taken.append(rows.new_column(name, there[name].type, written.place("take", at), there[name].doc))
-    join = Join(source, written.on, tuple(written.take))
+    join = Join(source, written.on, tuple(written.take), within=written.within)
+    keys = ", ".join(written.on)
     faults: tuple[Fault, ...] = ()
+    if written.within is not None:
+        message = f"no row of {source.identifier} has its {keys} yet: it waits"
+        faults = (Fault("join", WAITS, message, ColumnSql(_WAITS, written.on)),)
     if written.missing == "quarantine":
-        message = f"no row of {source.identifier} has its {', '.join(written.on)}"
-        faults = (Fault("join", "no_match", message, ColumnSql(f"{_THERE} IS NULL", written.on)),)
+        message = f"no row of {source.identifier} has its {keys}"
+        faults += (Fault("join", "no_match", message, ColumnSql(f"{_THERE} IS NULL AND NOT {_WAITS}", written.on)),)
     says = f"{', '.join(written.take)} of {source.identifier} by {', '.join(written.on)}, as it is when a batch begins"
     otherwise = {
         "keep": "null without a match",
         "drop": "rows without a match are filtered",
         "quarantine": "a bad row without a match",
     }
+    text = written.node.get("within")
+    waits = () if text is None else (f"a row without a match waits {text.text}; then:",)
+    kept = ColumnSql(f"({_THERE} OR {_WAITS})", written.on) if written.missing == "drop" else None
     return Resolved(
-        rows.with_columns(taken), join=join, faults=faults, keep=ColumnSql(_THERE, written.on) if written.missing == "drop" else None,
-        says=(says, otherwise[written.missing]),
+        rows.with_columns(taken), join=join, faults=faults, keep=kept, says=(says, *waits, otherwise[written.missing]),
+        landing=(lambda to: _landing(written, to)) if written.within is not None else None,
     )  # fmt: skip
+
+
+def _landing(written: Written, to: Landing) -> Iterator[Problem]:
+    """The problems of rows that wait: they do so among the bad rows, with their messages."""
+    if to.from_table:
+        message = "`within` lets messages wait, and this pipeline reads a table"
+        hint = "join where the topic is read; or compute the table by a whole select, `from: {tables: […]}`"
+        yield Problem(written.key_place("within"), "within-needs-topic", message, hint)
+    if to.bad_rows != "quarantine":
+        message = f"rows that wait do so among the bad rows, and `bad_rows: {to.bad_rows}` keeps none"
+        yield Problem(written.key_place("within"), "within-needs-bad-rows", message, "remove `bad_rows`, or `within`")
 
 
 def _problems(written: Written, rows: Rows, source: TableSource, there: dict[str, Column]) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
@@ -41,7 +42,13 @@ def _now(join: Join, pipeline: Pipeline) -> Join:
             f"the table {source.identifier}, in which {pipeline.name} looks rows up, does not exist yet",
             f"run `{source.pipeline}`, which writes it, first",
         )
-    return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)))
+    moment = None if join.within is None else now()
+    return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=moment)
+
+
+def now() -> int:
+    """The time in microseconds, by which rows wait."""
+    return time.time_ns() // 1000
 
 
 def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> Bounds:

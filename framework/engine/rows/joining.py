@@ -19,7 +19,8 @@ def taken(name: str) -> str:
 
 
 def joined(rows: DataFrame, join: Join) -> DataFrame:
-    """The rows, each with what the other table has: `_sluice_there` is null where it has nothing."""
+    """The rows, each with what the other table has: `_sluice_there` is null where it has nothing, and then `_sluice_waits` says whether it
+    may still come."""
     from pyspark.sql import functions
 
     reader = rows.sparkSession.read
@@ -39,4 +40,7 @@ def joined(rows: DataFrame, join: Join) -> DataFrame:
     if join.snapshot is not None and join.rows <= _FEW:
         other = functions.broadcast(other)
     same = " AND ".join(f"{identifier(name)} = _sluice_on{at}" for at, name in enumerate(join.on))
-    return rows.join(other, functions.expr(same), "left")
+    waits = "false"
+    if join.within is not None and join.now is not None:
+        waits = f"_sluice_there IS NULL AND _kafka_timestamp > timestamp_micros({join.now - join.within * 1_000_000}L)"
+    return rows.join(other, functions.expr(same), "left").selectExpr("*", f"{waits} AS _sluice_waits")

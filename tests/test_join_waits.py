@@ -1,0 +1,163 @@
+"""Rows that wait for a row of another table: either side may come first, and each row lands once."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import Counter
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.engine import loop
+from framework.engine.context import Context
+from framework.engine.iceberg import table_state
+from framework.engine.publish import pinning, waiting
+from framework.engine.trials.given_messages import GivenMessages
+from framework.model import Message, Pipeline, Plan
+from tests.project import plan_for
+from tests.test_keyed_model import POINTS, Died
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+SPEC = """
+topic: payments
+value: json
+key: {{format: long, as: id}}
+columns: {{amount: int}}
+---
+topic: orders
+value: json
+columns: {{id: int}}
+---
+pipeline: payments
+from: {{topic: payments}}
+into: {{table: {namespace}.payments, write: upsert, keys: [id]}}
+---
+pipeline: orders
+from: {{topic: orders}}
+steps:
+  - join: {{table: {namespace}.payments, on: [id], take: [amount], within: 1h, missing: {missing}}}
+into: {{table: {namespace}.orders, write: {write}}}
+"""
+
+
+class Shop:
+    """Orders and payments, which come in any order. Each message is a batch of its own."""
+
+    def __init__(self, lake: Path, spark: Any, missing: str = "keep", write: str = "append") -> None:
+        self.spark = spark
+        text = SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}", missing=missing, write=write)
+        self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
+        self.sent: dict[str, list[Message]] = {"payments": [], "orders": []}
+
+    def pipeline(self, name: str) -> Pipeline:
+        pipeline = self.plan.pipeline(name)
+        assert pipeline is not None
+        return pipeline
+
+    def run(self, topic: str, dies: str = "") -> list[str]:
+        def at(point: str) -> None:
+            if point == dies:
+                raise Died
+
+        sent = self.sent[topic]
+        context = Context(
+            self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), sent[-1].batch if sent else 1, 1), at=at
+        )
+        said: list[str] = []
+        with suppress(Died):
+            for batch in loop.batches(context, self.pipeline(topic)):
+                said += batch.counts
+        return said
+
+    def sends(self, topic: str, id_: int, ago: int = 0) -> None:
+        sent, moment = self.sent[topic], datetime.now(timezone.utc) - timedelta(seconds=ago)
+        value = {"id": id_} if topic == "orders" else {"amount": id_ * 10}
+        key = id_.to_bytes(8, "big") if topic == "payments" else None
+        sent.append(Message(len(sent) + 1, topic, 0, len(sent), moment, key, json.dumps(value).encode(), ()))
+
+    def lands(self, topic: str, id_: int, ago: int = 0) -> list[str]:
+        self.sends(topic, id_, ago)
+        return self.run(topic)
+
+    def rows(self, bad: bool = False) -> list[Any]:
+        table = self.pipeline("orders").table
+        there = table_state.table(table.catalog, table.bad_rows if bad else table.identifier)
+        rows = there.scan().to_arrow().to_pylist() if there else []
+        if bad:
+            return [(row["code"], row.get("state")) for row in rows]
+        return sorted(((row["id"], row["amount"]) for row in rows), key=repr)
+
+
+def test_either_side_may_come_first(lake: Path, spark: Any) -> None:
+    shop = Shop(lake, spark)
+    shop.lands("payments", 1)
+    assert shop.lands("orders", 1) == ["1 row"]
+    assert shop.lands("orders", 2) == ["0 rows", "1 bad"]
+    assert shop.rows(bad=True) == [("waits", "open")]
+    assert waiting.due(shop.pipeline("orders")) is None  # no payment came since
+    assert shop.run("orders") == []
+
+    shop.lands("payments", 2)
+    assert shop.run("orders") == ["1 row"]
+
+    assert shop.rows() == [(1, 10), (2, 20)]
+    assert shop.rows(bad=True) == [("waits", "replayed")]
+    assert shop.run("orders") == []
+
+
+@pytest.mark.parametrize(
+    ("missing", "landed", "bad"),
+    [
+        ("keep", [(1, None)], [("waits", "replayed")]),
+        ("drop", [], [("waits", "replayed")]),
+        ("quarantine", [], [("no_match", "open")]),
+    ],
+)
+def test_after_its_time_it_goes_by_missing(
+    missing: str, landed: list[Any], bad: list[Any], lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(lake, spark, missing)
+    shop.lands("payments", 9)
+    shop.lands("orders", 1)
+    assert shop.rows() == []
+    later = pinning.now() + 3601 * 1_000_000
+    monkeypatch.setattr(pinning, "now", lambda: later)
+
+    shop.run("orders")
+
+    assert shop.rows() == landed
+    assert shop.rows(bad=True) == bad
+    assert shop.run("orders") == []
+    shop.lands("payments", 1)
+    shop.run("orders")
+    assert shop.rows() == landed  # it came too late
+
+
+def test_an_old_message_does_not_wait(lake: Path, spark: Any) -> None:
+    shop = Shop(lake, spark)
+    shop.lands("payments", 9)
+
+    assert shop.lands("orders", 1, ago=7200) == ["1 row"]
+    assert shop.rows() == [(1, None)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("point", POINTS)
+def test_each_lands_once_wherever_a_run_dies(point: str, lake: Path, spark: Any) -> None:
+    shop = Shop(lake, spark)
+    shop.lands("payments", 1)
+    for id_ in (1, 2, 3):
+        shop.lands("orders", id_)
+    shop.lands("payments", 2)
+    shop.run("orders", dies=point)
+    shop.lands("payments", 3)
+    shop.run("orders", dies=point)
+    shop.run("orders")
+    shop.run("orders")
+
+    assert shop.rows() == [(1, 10), (2, 20), (3, 30)]
+    assert Counter(shop.rows(bad=True)) == {("waits", "replayed"): 2}
