@@ -99,7 +99,7 @@ def modelled(given_: Sequence[tuple[list[Trade], str]]) -> dict[int, str]:
         newest = max((minutes for _, (_, _, minutes) in before), default=0)
         by_symbol: dict[str | None, list[float]] = defaultdict(list)
         for _, (symbol, price, minutes) in before:
-            if price is not None and minutes > newest - 60:
+            if price is not None and minutes * 60 >= (newest - 60) * 60 // 150 * 150:  # a 24th of the hour
                 by_symbol[symbol].append(price)
         with_price = sorted((each for each in before if each[1][1] is not None), key=lambda each: (-each[1][2], -each[0]))
         last = sorted(price for _, (_, price, _) in with_price[:4] if price is not None)

@@ -7,19 +7,20 @@ from dataclasses import KW_ONLY, dataclass, field
 
 @dataclass(frozen=True)
 class Bounds:
-    """`low` and `high` are SQL of aggregates over the values `x`. The rows of a batch have both in a struct of this `name`; it is null
-    where a group had too few values."""
+    """The rows of a batch have the low and the high bound of their group in a struct of this `name`; it is null where a group had too few
+    values. Bounds are so many `deviations` from the mean, or `quantiles`; of the rows `over` so many seconds, or of the newest `rows`."""
 
     name: str
     column: str
     per: tuple[str, ...]
     _: KW_ONLY
-    low: str
-    high: str
+    deviations: float | None
+    quantiles: tuple[float, float] | None
+    over: int | None
+    rows: int | None
     at_least: int  # values
-    over: int | None  # seconds before the newest row
-    rows: int | None  # the newest ones of each group
     snapshot: int | None = field(
         default=None, compare=False, repr=False
     )  # of the table when a batch begins; None: it has no rows
     newest: int | None = field(default=None, compare=False, repr=False)  # its newest time then, in microseconds
+    since: frozenset[int] = field(default=frozenset(), compare=False, repr=False)  # snapshots since which rows were only added

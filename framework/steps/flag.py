@@ -59,7 +59,7 @@ class Beyond(Bound):
         aka=["percentiles"],
     )  # fmt: skip
     over: Duration | None = option(
-        "How far back rows count, from the newest one of the table by its time.",
+        "How far back rows count, from the newest one of the table by its time; to a 24th of it.",
         default=None,
         at_least="1s",
         example="24h",
@@ -180,13 +180,10 @@ def _condition(rule: Rule, rows: Rows, bounds: dict[Bounds, None]) -> Checked:
 
 
 def _bounds(beyond: Beyond, name: str) -> Bounds:
-    if beyond.quantiles is not None:
-        low, high = (f"percentile(x, {quantile!r}D)" for quantile in beyond.quantiles)
-    else:
-        low, high = (f"avg(x) {sign} {float(beyond.deviations or 0)!r}D * stddev_samp(x)" for sign in "-+")
     return Bounds(
-        name, beyond.column, beyond.per, low=low, high=high, at_least=beyond.at_least, over=beyond.over, rows=beyond.rows
-    )
+        name, beyond.column, beyond.per, deviations=beyond.deviations, quantiles=beyond.quantiles, over=beyond.over, rows=beyond.rows,
+        at_least=beyond.at_least,
+    )  # fmt: skip
 
 
 def _says(rule: Rule) -> str:

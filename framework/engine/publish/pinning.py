@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
@@ -59,4 +60,12 @@ def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> 
     time = pipeline.event_time
     newest = metadata.newest_time(table, time) if time else None
     micros = None if newest is None else (newest - _EPOCH) // timedelta(microseconds=1)
-    return replace(bounds, snapshot=table.main["snapshot-id"], newest=micros)
+    return replace(bounds, snapshot=table.main["snapshot-id"], newest=micros, since=frozenset(_only_added(table)))
+
+
+def _only_added(table: Metadata) -> Iterator[int]:
+    """The newest snapshots, down to the last one since which rows were only added."""
+    for each in table.ancestors():
+        yield each["snapshot-id"]
+        if metadata.summary(each).get("operation") not in ("append", "replace"):
+            return

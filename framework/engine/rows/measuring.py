@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from framework.model import IS_CURRENT, Bounds, Pipeline
+from framework.engine.rows import moments
+from framework.engine.rows.moments import values
+from framework.model import Bounds, Pipeline
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -29,31 +31,23 @@ def _measured(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | Non
     """The bounds of each group; None before the table has such rows."""
     from pyspark.sql import functions
 
-    table = pipeline.table
-    if bounds.snapshot is None:
+    if bounds.snapshot is None or (bounds.over is not None and bounds.newest is None):
         return None
-    rows = spark.read.option("versionAsOf", bounds.snapshot).table(identifier(table.catalog.name, table.namespace, table.name))
-    if table.keyed and table.keyed.versions:
-        rows = rows.where(IS_CURRENT)
-    value = f"CAST({identifier(bounds.column)} AS DOUBLE)"
-    rows = _near(rows.where(f"{value} IS NOT NULL AND NOT isnan({value})"), bounds, pipeline)
     per = [f"_sluice_per{at}" for at in range(len(bounds.per))]
-    own = (f"{identifier(name)} AS {each}" for name, each in zip(bounds.per, per, strict=True))
-    both = f"named_struct('low', {bounds.low}, 'high', {bounds.high})"
-    measured = rows.selectExpr(*own, f"{value} AS x").groupBy(*per)
-    return measured.agg(functions.expr(f"IF(count(x) >= {bounds.at_least}, {both}, NULL) AS {bounds.name}"))
-
-
-def _near(rows: DataFrame, bounds: Bounds, pipeline: Pipeline) -> DataFrame:
-    """The rows that count: of the last time, or the last ones of each group."""
-    assert pipeline.event_time is not None, "bounds need a time"
-    time = identifier(pipeline.event_time)
+    if bounds.deviations is not None and bounds.over is not None:
+        return moments.bounds_of(spark, bounds, pipeline)
+    rows = values(spark.read.option("versionAsOf", bounds.snapshot), bounds, pipeline)
     if bounds.over is not None:
-        since = "NULL" if bounds.newest is None else f"{bounds.newest - bounds.over * 1_000_000}L"
-        return rows.where(f"{time} > timestamp_micros({since})")
-    order = [pipeline.event_time, *(name for name in ("_kafka_partition", "_kafka_offset") if name in rows.columns)]
-    window = f"PARTITION BY {', '.join(map(identifier, bounds.per))} " if bounds.per else ""
-    newest_first = ", ".join(f"{identifier(name)} DESC NULLS LAST" for name in order)
-    return rows.selectExpr("*", f"row_number() OVER ({window}ORDER BY {newest_first}) AS _sluice_nth").where(
-        f"_sluice_nth <= {bounds.rows}"
-    )
+        rows = rows.where(f"at >= {moments.since(bounds)}L")
+    else:
+        order = ", ".join(
+            f"{name} DESC NULLS LAST" for name in ("at", "_kafka_partition", "_kafka_offset") if name in rows.columns
+        )
+        window = f"PARTITION BY {', '.join(per)} " if per else ""
+        rows = rows.selectExpr("*", f"row_number() OVER ({window}ORDER BY {order}) AS nth").where(f"nth <= {bounds.rows}")
+    if bounds.quantiles is not None:
+        low, high = (f"percentile(x, {quantile!r}D)" for quantile in bounds.quantiles)
+    else:
+        low, high = (f"avg(x) {sign} {float(bounds.deviations or 0)!r}D * stddev_samp(x)" for sign in "-+")
+    both = f"named_struct('low', {low}, 'high', {high})"
+    return rows.groupBy(*per).agg(functions.expr(f"IF(count(x) >= {bounds.at_least}, {both}, NULL) AS {bounds.name}"))
