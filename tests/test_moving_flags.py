@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.publish.batch import next_batch
+from framework.engine.rows import moments
 from framework.engine.rules import protocol
 from framework.engine.trials.given_messages import GivenMessages
 from framework.engine.trials.preview import preview
@@ -48,7 +49,7 @@ steps:
 into: {{table: {namespace}.trades, write: {write}}}
 """
 MOMENT = datetime(2026, 1, 1, tzinfo=timezone.utc)
-Trade = tuple[str | None, int | None, int]  # a symbol, a price and minutes
+Trade = tuple[str | None, float | None, int]  # a symbol, a price and minutes
 trades = st.tuples(st.sampled_from(["A", "B", None]), st.sampled_from([None, 1, 2, 3, 4, 50, 901]), st.integers(0, 180))
 batches = st.lists(
     st.tuples(st.lists(trades, min_size=1, max_size=8), st.sampled_from(["", "", "staged", "checked"])), min_size=2, max_size=5
@@ -155,6 +156,40 @@ def test_bounds_of_the_snapshot_that_is_recorded(lake: Path, spark: Any) -> None
     assert now is not None
     recorded = json.loads(metadata.summary(now.main)[protocol.JOINED])
     assert recorded == {tables.pipeline.table.identifier: first.main["snapshot-id"]}
+
+
+def test_a_constant_price_is_not_beyond(lake: Path, spark: Any) -> None:
+    tables = Trades(lake, spark)
+    for _ in range(3):
+        tables.lands([("A", price, 0) for price in (0.1, 0.1, 0.1, 0.1)])
+
+    assert set(tables.flags.values()) == {"NORMAL"}
+
+
+def test_rows_that_came_since_are_counted_alone(lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = Trades(lake, spark)
+    read: list[Any] = []
+    values = moments.values
+
+    def seen(*given_: Any) -> Any:
+        read.append(values(*given_))
+        return read[-1]
+
+    monkeypatch.setattr(moments, "values", seen)
+    for at in range(4):
+        tables.lands([("A", price, at) for price in (1, 2, 3)])
+    assert [frame.count() for frame in read] == [3, 3, 3]  # not 3, 6, 9
+    tables.spark.sql(
+        f"CALL `{tables.pipeline.table.catalog.name}`.system.rewrite_data_files(table => '{tables.pipeline.table.identifier}', "
+        "options => map('rewrite-all', 'true'))"
+    )
+    tables.lands([("A", 9, 4)])
+    assert read[-1].count() == 3
+    assert tables.flags[12] == "UNUSUAL"
+    name = f"`{tables.pipeline.table.catalog.name}`.{tables.pipeline.table.identifier}"
+    tables.spark.sql(f"DELETE FROM {name} WHERE id < 6")
+    tables.lands([("A", 9, 4)])
+    assert read[-1].count() == 7  # all that are left
 
 
 def test_a_preview_measures_on_the_table(lake: Path, spark: Any) -> None:

@@ -62,6 +62,17 @@ LIKE_SPARK = [
     "select customer, session, min(at) as since, max(at) as until, count(*) as clicks from numbered group by customer, session",
     "select id as customer, customer as id, case when id between 2 and 5 then 'few' end as x from shop.orders where customer in ('a', 'b')",
     "select * except (tags, place) from shop.orders where not paid",
+    "select o.id, b.id as other from shop.orders o full join (select id, customer from shop.orders where paid) b using (id) "
+    "full join (select product as id from shop.orders where id < 9) c using (id)",
+    "select id, n.product from (select cast(product as bigint) as id, price from shop.orders) o "
+    "full join (select product as id, product from shop.orders) n using (id)",
+    "select id from (select customer, id from shop.orders) o right join (select customer, country from shop.customers) c using (customer) "
+    "union all select id from shop.orders",
+    "select customer, count(*) as n from shop.orders group by customer having n > 2 and max(price) > 1",
+    "select 1 as one from shop.orders having count(*) > 1",
+    "select customer as c from shop.customers union all select upper(customer) as c from shop.orders group by c",
+    "select transform(tags, customer -> upper(customer)) as t from shop.orders group by tags, customer",
+    "select customer, transform(array_sort(collect_set(id)), customer -> customer) as l from shop.orders group by customer",
     "select upper(customer) as customer, max_by(id, at) as newest, min_by(at, price) as cheap from shop.orders group by upper(customer)",
 ]  # fmt: skip
 AGGREGATED = {
@@ -158,6 +169,26 @@ def test_each_function_gives_what_spark_gives(spark: Any, views: dict[str, str])
 
 
 REFUSED = {
+    "select o.id from shop.orders o left semi join shop.customers c on c.customer = o.customer where c.country = 'x'": (
+        "unknown-column", 98,
+    ),
+    "select c.* from shop.orders o left semi join shop.customers c on c.customer = o.customer": ("sql-star", 7),
+    "select count(distinct *) as n from shop.orders": ("sql-star", 22),
+    "select count() as n from shop.orders": ("sql-syntax", 13),
+    "with x as (select customer from shop.customers) select id from shop.orders": ("sql-unused", 5),
+    "with a as (select id as _sluice_w0 from shop.orders) select _sluice_w0 from a": ("reserved-name", 24),
+    "with `shop.orders` as (select customer from shop.customers) select customer from shop.orders": ("sql-table", 5),
+    "select id from shop.orders o join shop.customers c on c.country": ("not-a-condition", 56),
+    "select sum(id) over (order by customer range between 5 preceding and current row) as s from shop.orders": ("sql-window", 53),
+    "select sum(id) over (order by id range between interval 1 hour preceding and current row) as s from shop.orders": ("sql-window", 47),
+    "select sum(id) over (order by id rows between 1 following and 1 preceding) as s from shop.orders": ("sql-window", 33),
+    "select sum(id) over (order by id rows between 99999999999 preceding and current row) as s from shop.orders": ("sql-window", 46),
+    "select ntile(0) over (order by id) as n from shop.orders": ("sql-type", 13),
+    "select percentile(price, 2) as p from shop.orders": ("sql-type", 25),
+    "select window(at, '-1 hour') as w, count(*) as n from shop.orders group by window(at, '-1 hour')": ("sql-type", 86),
+    "select count(*) as n from shop.orders group by window(at, '1 hour', '2 hours')": ("sql-type", 68),
+    "select count(*) as n from shop.orders group by window(at, '1 hour'), session_window(at, '1 hour')": ("sql-window", 69),
+    "select limit from shop.orders": ("sql-syntax", 7),
     "select prise from shop.orders": ("unknown-column", 7),
     "select o.prise from shop.orders o": ("unknown-column", 9),
     "select id from shop.order": ("unknown-table", 15),
@@ -213,6 +244,13 @@ def test_refused(text: str) -> None:
 
     assert (error.value.code, error.value.offset) == REFUSED[text], error.value.faults
     assert error.value.hint
+
+
+def test_a_select_that_grows_without_end_is_refused() -> None:
+    names = ", ".join(f"a{at} as (select id from a{at - 1} union all select id from a{at - 1})" for at in range(1, 40))
+
+    with pytest.raises(ExpressionError, match="too large"):
+        whole(f"with a0 as (select id from shop.orders), {names} select id from a39", TABLES)
 
 
 def test_all_faults_at_once() -> None:

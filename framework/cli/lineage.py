@@ -32,9 +32,12 @@ def command(names: tuple[str, ...], page: Path | None, specs: Path, environment:
     from framework.lineage import page as pages
     from framework.lineage import text
 
+    if page is not None and names:
+        raise click.UsageError("--html shows all pipelines: leave the names out, and find them on the page")
     plan = _specs.plan(specs, environment)
     flow = flows.of(plan)
     if page is not None:
+        page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(pages.html(flow, environment), encoding="utf-8")
         click.echo(f"wrote {page}: open it in a browser")
         return

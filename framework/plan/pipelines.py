@@ -156,7 +156,13 @@ def _source(
     draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]
 ) -> TableSource | SelectSource | None:
     """The table or the tables that a pipeline reads."""
-    places = {name: spec.from_.place("tables", at) for at, name in enumerate(spec.from_.tables or ())}
+    places: dict[str, Where] = {}
+    for at, name in enumerate(spec.from_.tables or ()):
+        if name in places:
+            message = f"`{name}` is listed twice"
+            hint = "name each table once; the select can read it several times"
+            draft.problems.append(Problem(spec.from_.place("tables", at), "duplicate-name", message, hint))
+        places.setdefault(name, spec.from_.place("tables", at))
     if spec.from_.table:
         places = {spec.from_.table: spec.from_.place("table")}
     tables = []

@@ -18,7 +18,7 @@ from framework.types import BOOLEAN, DATE, INTEGRALS, STRING, TIMES, Decimal, Ty
 
 def resolve(spec: kinds.Pipeline, tables: Sequence[TableSource], rows: Rows) -> SelectSource | None:
     """The select of a pipeline that reads these tables; None and problems where there is none."""
-    if "steps" in spec.gaps or len(tables) != len(spec.from_.tables or ()):
+    if "steps" in spec.gaps or len(tables) != len(set(spec.from_.tables or ())):
         return None
     step = spec.steps[0] if len(spec.steps) == 1 else None
     if step is None or step.name != "sql" or not isinstance(step.value, str):

@@ -164,7 +164,8 @@ def stored_name_problems(columns: Iterable[Column], where: Where) -> Iterator[Pr
     for column in columns:
         if folded(column.name) in _ICEBERGS:
             other = column.name.lstrip("_")
-            hint = f"rename it by a step, `rename: {{{column.name}: {other}}}`, or in the topic if it is the message's key, `as: {other}`"
+            named = f"in a select by `as {other}`, or in the topic if it is the message's key, `as: {other}`"
+            hint = f"rename it by a step, `rename: {{{column.name}: {other}}}`, {named}"
             message = f"`{column.name}` is a metadata column of every Iceberg table"
             yield Problem(column.where or where, "reserved-name", message, hint)
 

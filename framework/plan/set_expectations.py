@@ -39,6 +39,9 @@ def _unknown(each: kinds.Expectation, columns: Mapping[str, Column], table: Tabl
     places = {name: each.place("unique", at) for at, name in enumerate(each.unique or ())}
     if each.references is not None:
         places = {each.column or "": each.place("column")}
+    for at, name in enumerate(each.unique or ()):
+        if name in (each.unique or ())[:at]:
+            yield Problem(each.place("unique", at), "duplicate-name", f"`{name}` is listed twice", "name each column once")
     for name, where in places.items():
         if name not in columns:
             hint = did_you_mean(name, columns, f"there is {', '.join(f'`{column}`' for column in columns)}")

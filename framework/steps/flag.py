@@ -72,13 +72,14 @@ class Beyond(Bound):
         example="1000",
         aka=["last"],
     )
-    at_least: int = option(
-        "How many values a group needs; before it has them none is beyond.",
-        default=30,
-        at_least=2,
-        example="30",
-        aka=["min_rows"],
-    )
+    at_least: int | None = option(
+        "How many values a group needs; before it has them none is beyond. Default: 30, or `rows` if that is less.",
+        default=None, at_least=2, example="30", aka=["min_rows"],
+    )  # fmt: skip
+
+    @property
+    def fewest(self) -> int:
+        return min(30, self.rows or 30) if self.at_least is None else self.at_least
 
     def problems(self) -> Iterator[Problem]:
         for one, other, example in (("deviations", "quantiles", "deviations: 4"), ("over", "rows", "over: 24h")):
@@ -86,6 +87,11 @@ class Beyond(Bound):
             if len(given) != 1:
                 what = f"has both `{one}` and `{other}`" if given else f"has neither `{one}` nor `{other}`"
                 yield Problem(self.place(), "one-of", f"`beyond` {what}", f"write one of them, such as `{example}`")
+        if self.rows is not None and self.at_least is not None and self.at_least > self.rows:
+            message = f"of {self.rows} rows there are never {self.at_least}"
+            yield Problem(
+                self.place("at_least"), "out-of-range", message, f"write `at_least: {self.rows}` or less, or more `rows`"
+            )
         if self.deviations is not None and self.deviations <= 0:
             yield Problem(
                 self.place("deviations"), "out-of-range", "`deviations` must be greater than 0", "write `deviations: 4`"
@@ -182,7 +188,7 @@ def _condition(rule: Rule, rows: Rows, bounds: dict[Bounds, None]) -> Checked:
 def _bounds(beyond: Beyond, name: str) -> Bounds:
     return Bounds(
         name, beyond.column, beyond.per, deviations=beyond.deviations, quantiles=beyond.quantiles, over=beyond.over, rows=beyond.rows,
-        at_least=beyond.at_least,
+        at_least=beyond.fewest,
     )  # fmt: skip
 
 
@@ -195,9 +201,9 @@ def _says(rule: Rule) -> str:
     of = f"the {beyond.rows:,} newest rows" if beyond.rows else f"the rows of the last {text.text if text else ''}"
     if beyond.quantiles is not None:
         low, high = beyond.quantiles
-        return f"{beyond.column} is not between the quantiles {low:g} and {high:g} of {of}{per}, once there are {beyond.at_least}"
+        return f"{beyond.column} is not between the quantiles {low:g} and {high:g} of {of}{per}, once there are {beyond.fewest}"
     many = f"{beyond.deviations or 0:g} deviations"
-    return f"{beyond.column} is over {many} from the mean of {of}{per}, once there are {beyond.at_least}"
+    return f"{beyond.column} is over {many} from the mean of {of}{per}, once there are {beyond.fewest}"
 
 
 def _landing(written: Written, to: Landing, known: Collection[str]) -> Iterator[Problem]:

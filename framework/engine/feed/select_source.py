@@ -10,10 +10,12 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from framework.engine.feed import changes, commits
 from framework.engine.iceberg import metadata
+from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.errors import BatchError
 from framework.model import Catalog, Column, Pipeline, SelectSource, TableSource
@@ -94,12 +96,12 @@ class Select:
         """The partitions of which files were added, deleted or marked; None where the table was also partitioned otherwise."""
         import pyarrow
 
-        (source,), ((column, _),) = self.source.tables, self.source.apart
+        (source,), ((column, name),) = self.source.tables, self.source.apart
         table, _ = commits.now(self.pipeline, source)
         own = metadata.read(self.pipeline.table.catalog, self.pipeline.table.identifier)
-        if own is None or any(len(each.document["partition-specs"]) > 1 for each in (table, own)):
+        at = _partition_of(table, column)
+        if own is None or at is None or _partition_of(own, name) is None or commits.news(table, start) is None:
             return None
-        at = [each["name"] for each in table.partitions["fields"]].index(column)
         changed = {
             tuple(entry["data_file"]["partition"].values())[at]
             for snapshot in commits.since(table, start)
@@ -117,11 +119,13 @@ class Select:
         since, until = (commits.of_number(table, each) for each in (start, end))
         if since is None or until is None:
             raise _lost(source)
+        lake, every = self.lake(source.catalog), (*source.columns, *source.kafka)
         columns = tuple(_column(source, name) for name, _ in self.source.apart)
-        differing = changes.between(
-            self.lake(source.catalog), source.identifier, columns, since["snapshot-id"], until["snapshot-id"], source.by_value
-        )
         names = [identifier(column.name) for column in columns]
+        between = partial(changes.between, lake, source.identifier, since=since["snapshot-id"], until=until["snapshot-id"])
+        differing = between(columns=columns, by_value=source.by_value)
+        if differing.by_value:  # rows without ids are compared by their values, so all of these are read
+            differing = between(columns=every, by_value=True)
         groups = differing.rows().select(*names).distinct().limit(_MOST_GROUPS + 1).toArrow()
         return Groups(self.source.apart, groups) if len(groups) <= _MOST_GROUPS else None
 
@@ -193,6 +197,16 @@ class Groups:
 
 def _column(source: TableSource, name: str) -> Column:
     return next(each for each in (*source.columns, *source.kafka) if each.name == name)
+
+
+def _partition_of(table: Metadata, column: str) -> int | None:
+    """Which of the partition's values is that of a column; None where files are, or were, not partitioned by its values."""
+    if len(table.document["partition-specs"]) > 1:
+        return None
+    ids = {each["name"]: each["id"] for each in table.schema["fields"]}
+    fields = [(each["source-id"], each["transform"]) for each in table.partitions["fields"]]
+    wanted = (ids.get(column), "identity")
+    return fields.index(wanted) if wanted in fields else None
 
 
 def _lost(source: TableSource) -> BatchError:

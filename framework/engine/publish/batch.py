@@ -237,7 +237,8 @@ class _Attempt:
         tip = staged(now, self.attempt)
         if tip is None or tip.attempt != self.attempt:
             return None
-        of_many = tuple(sets.unmet(self._target(table, range_, None), opened.main, tip.id))
+        with named_errors(self.pipeline):
+            of_many = tuple(sets.unmet(self._target(table, range_, None), opened.main, tip.id))
         self._expect(counted, of_many)
         counted = replace(counted, unmet=(*counted.unmet, *of_many))
         bad = counted.bad if self.pipeline.bad_rows != "drop" and not self.replayed else 0

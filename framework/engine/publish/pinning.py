@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.errors import SourceMissing
-from framework.model import Bounds, Join, Pipeline
+from framework.model import Bounds, Join, Pipeline, TableSource
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def pinned(pipeline: Pipeline) -> Pipeline:
     """The pipeline, whose steps read the snapshots of now."""
+    for each in pipeline.sets:
+        if each.of is not None:
+            _main(each.of, pipeline)
     if not pipeline.joins and not pipeline.bounds:
         return pipeline
     pipeline = measured(pipeline)
@@ -34,17 +38,21 @@ def measured(pipeline: Pipeline) -> Pipeline:
 
 
 def _now(join: Join, pipeline: Pipeline) -> Join:
-    source = join.source
+    main = _main(join.source, pipeline)
+    moment = None if join.within is None else now()
+    return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=moment)
+
+
+def _main(source: TableSource, pipeline: Pipeline) -> Mapping[str, Any]:
+    """The newest snapshot of a table in which rows are looked up."""
     table = metadata.read(source.catalog, source.identifier)
-    main = table.main if table else None
-    if main is None:
+    if table is None or table.main is None:
         raise SourceMissing(
             "source-missing",
             f"the table {source.identifier}, in which {pipeline.name} looks rows up, does not exist yet",
             f"run `{source.pipeline}`, which writes it, first",
         )
-    moment = None if join.within is None else now()
-    return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=moment)
+    return table.main
 
 
 def now() -> int:

@@ -48,6 +48,7 @@ def _measured(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | Non
     if bounds.quantiles is not None:
         low, high = (f"percentile(x, {quantile!r}D)" for quantile in bounds.quantiles)
     else:
-        low, high = (f"avg(x) {sign} {float(bounds.deviations or 0)!r}D * stddev_samp(x)" for sign in "-+")
+        far = f"({float(bounds.deviations or 0)!r}D * stddev_samp(x) + 1e-9D * abs(avg(x)))"
+        low, high = f"avg(x) - {far}", f"avg(x) + {far}"
     both = f"named_struct('low', {low}, 'high', {high})"
     return rows.groupBy(*per).agg(functions.expr(f"IF(count(x) >= {bounds.at_least}, {both}, NULL) AS {bounds.name}"))

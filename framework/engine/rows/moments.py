@@ -64,7 +64,8 @@ def bounds_of(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame:
     grouped = centred.groupBy(*per).agg(
         *_expressions("sum(n) AS n", "max(centre) AS centre", "sum(squares + n * (mean - centre) * (mean - centre)) AS squares")
     )
-    far = f"{float(bounds.deviations or 0)!r}D * sqrt(squares / nullif(n - 1, 0))"
+    # The mean of equal values can differ from them in its last digits.
+    far = f"({float(bounds.deviations or 0)!r}D * sqrt(squares / nullif(n - 1, 0)) + 1e-9D * abs(centre))"
     both = f"named_struct('low', centre - {far}, 'high', centre + {far})"
     result: DataFrame = grouped.selectExpr(*per, f"IF(n >= {bounds.at_least}, {both}, NULL) AS {bounds.name}")
     return result

@@ -33,6 +33,7 @@ class Function:
     many: bool = False  # whether any number of arguments of the last kind may follow
     has_frame: bool = True  # whether a window's frame is its own choice
     literals: tuple[int, ...] = ()  # the arguments that are literals
+    range: tuple[float, float] | None = None  # in which those are
 
     @property
     def fewest(self) -> int:
@@ -75,7 +76,7 @@ AGGREGATES: Mapping[str, Function] = {
     **dict.fromkeys(("stddev", "std", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "skewness", "kurtosis"), _OF_DOUBLE),
     **dict.fromkeys(("corr", "covar_pop", "covar_samp"), _OF_PAIR),
     "median": _OF_DOUBLE,
-    "percentile": Function(_always(DOUBLE), (_NUMBER, _NUMBER), literals=(1,)),
+    "percentile": Function(_always(DOUBLE), (_NUMBER, _NUMBER), literals=(1,), range=(0, 1)),
     **dict.fromkeys(("bool_and", "every", "bool_or", "any", "some"), _ALL),
     "collect_set": _SORTED,
     **dict.fromkeys(("collect_list", "array_agg"), _SORTED),
@@ -88,10 +89,10 @@ _ONE = Function(_first, (_ANY,))
 RANKED: Mapping[str, Function] = {
     **dict.fromkeys(("row_number", "rank", "dense_rank"), _NUMBERED),
     **dict.fromkeys(("percent_rank", "cume_dist"), _SHARE),
-    "ntile": Function(_always(INT), (_WHOLE,), has_frame=False, literals=(0,)),
+    "ntile": Function(_always(INT), (_WHOLE,), has_frame=False, literals=(0,), range=(1, 2**31 - 1)),
     **dict.fromkeys(("lag", "lead"), _OFFSET),
     **dict.fromkeys(("first_value", "last_value"), _ONE),
-    "nth_value": Function(_first, (_ANY, _WHOLE), literals=(1,)),
+    "nth_value": Function(_first, (_ANY, _WHOLE), literals=(1,), range=(1, 2**31 - 1)),
 }
 WINDOWS = ("window", "session_window")
 """Groups by time, in GROUP BY."""

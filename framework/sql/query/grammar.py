@@ -62,6 +62,8 @@ class _Parser(Parser):
 
     def named(self, depth: int) -> tuple[str, int, Query]:
         token = self.identifier("a name is missing after WITH", "write with daily as (select …)")
+        if "." in token.value:
+            raise refused(token.offset, "sql-table", "a name behind WITH has no dot", "write one word")
         self.expect("as")
         return token.value, token.offset, self.inner(depth)
 
@@ -121,7 +123,8 @@ class _Parser(Parser):
     def item(self) -> Item:
         start, token = self.at, self.next
         if (token.word in _STOPS and self.after.word != "(") or token.word in (",", ")") or token.kind == "end":
-            raise refused(token.offset, "sql-syntax", f"a column is missing{_found(token)}", _SHAPE)
+            hint = f"{_SHAPE}; a column of that name needs backquotes: `{token.text}`" if token.kind == "name" else _SHAPE
+            raise refused(token.offset, "sql-syntax", f"a column is missing{_found(token)}", hint)
         of = None
         if token.kind in ("name", "quoted") and [each.word for each in self.tokens[self.at + 1 : self.at + 3]] == [".", "*"]:
             of = self.take().value
@@ -229,8 +232,13 @@ class _Parser(Parser):
         self.expect("(")
         distinct = self.skip("distinct")
         arguments: tuple[Node, ...] = ()
+        star = self.next
         if name.word == "count" and self.skip("*"):
+            if distinct:
+                raise refused(star.offset, "sql-star", "DISTINCT needs columns", "write count(distinct a, b)")
             self.expect(")")
+        elif name.word == "count" and self.next.word == ")":
+            raise refused(self.next.offset, "sql-syntax", "count counts something", "write count(*), or count(a)")
         elif not self.skip(")"):
             arguments = self.list(self.deeper(depth))
         if is_ranked:

@@ -13,7 +13,7 @@ from framework.sql.query.nodes import Aggregate, Order, Over, bound, mapped, sha
 from framework.sql.query.relations import Field, apart_by
 from framework.sql.query.rows import Rows
 from framework.sql.quote import identifier, literal
-from framework.sql.tree import Call, Column, Literal, Node
+from framework.sql.tree import Call, Column, Literal, Node, walk
 from framework.types import TIMESTAMP, TIMESTAMP_NTZ, Struct, holds_map
 from framework.types import Field as Part
 
@@ -25,6 +25,10 @@ def grouped(
     keys: dict[object, str] = {}
     plain: dict[str, tuple[str, Field]] = {}
     windows: dict[str, tuple[str, Field]] = {}
+    if len(by_time := [group for group in groups if _is_window(group)]) > 1:
+        rows.faults.append(
+            Fault(by_time[1].offset, "sql-window", "rows are grouped by one window of time", "group again in a select around it")
+        )
     for group in groups:
         name = keys.setdefault(shape(group), f"_sluice_g{len(keys)}")
         key = rows.tried(_key, rows, group, name)
@@ -78,9 +82,13 @@ def _window(rows: Rows, node: Call, name: str) -> tuple[str, Field]:
             raise refused(
                 argument.offset, "sql-type", "this is no length of time, from microseconds to weeks", f"write {example}"
             )
-        lengths.append(f"'{round(seconds * 1_000_000)} microseconds'")
+        lengths.append(round(seconds * 1_000_000))
+    if len(lengths) == 2 and lengths[1] > lengths[0]:
+        message = "a window cannot begin more rarely than it is long: rows between two would be in none"
+        raise refused(node.arguments[2].offset, "sql-type", message, f"write {node.name}(at, '1 hour', '30 minutes')")
     struct = Struct((Part("start", time.type), Part("end", time.type)))
-    return f"{node.name}({', '.join((str(time.sql), *lengths))})", Field(name, struct, rows.origins(time.sql.reads))
+    arguments = ", ".join((str(time.sql), *(f"'{each} microseconds'" for each in lengths)))
+    return f"{node.name}({arguments})", Field(name, struct, rows.origins(time.sql.reads))
 
 
 def _seconds(node: Node) -> float:
@@ -90,7 +98,13 @@ def _seconds(node: Node) -> float:
             node = grammar.parse(f"interval {literal(node.value)}")
         except ExpressionError:
             return 0
-    return intervals.seconds(node.value) if isinstance(node, Literal) and node.kind == "time" else 0
+    is_length = isinstance(node, Literal) and node.kind == "time" and "-" not in node.value
+    return intervals.seconds(node.value) if isinstance(node, Literal) and is_length else 0
+
+
+def _names_one_of(node: Node, names: frozenset[str]) -> bool:
+    """Whether an expression has a parameter of a lambda around it."""
+    return bool(names) and any(isinstance(part, Column) and part.name.lower() in names for part, _ in walk(node))
 
 
 @dataclass
@@ -103,7 +117,7 @@ class _Over:
     _names: dict[object, str] = field(default_factory=dict)
 
     def groups(self, node: Node, names: frozenset[str] = frozenset()) -> Node:
-        if shape(node) in self.keys:
+        if shape(node) in self.keys and not _names_one_of(node, names):
             return Column(node.offset, self.keys[shape(node)])
         if isinstance(node, Aggregate):
             name = self._names.setdefault(shape(node), f"_sluice_a{len(self._names)}")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from framework.spelling import listed
+from framework.sql import coercion
 from framework.sql.faults import Fault
 from framework.sql.query.nodes import Join
-from framework.sql.query.relations import Named, Scope, resolved, side
+from framework.sql.query.relations import Field, Named, Scope, resolved, side
 from framework.sql.query.rows import Rows
 from framework.sql.quote import identifier
 from framework.sql.tree import Column, Node, Operation
@@ -30,7 +31,7 @@ def joined(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> Scope 
     if len(faults) > before:
         return None
     rows = Rows("", both.columns, None, faults)
-    checked = [rows.tried(rows.checked, node) for node in conditions]
+    checked = [rows.tried(rows.condition, node, "ON") for node in conditions]
     if len(faults) > before:
         return None
     on = " AND ".join(str(each.sql) for each in checked if each)
@@ -42,15 +43,20 @@ def joined(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> Scope 
 def _columns(join: Join, left: Scope, both: Scope, pairs: list[tuple[Named, Named]]) -> Scope:
     """What both sides have together, with the columns as SQL. Of two columns that USING joins one is found by name."""
     names = left.names if join.kind in ("left semi", "left anti") else both.names
-    second = {(one if join.kind == "right" else other).flat for one, other in pairs}
     columns = [identifier(each.flat) for each in names]
-    if join.kind == "full":
-        for one, other in pairs:
-            name = one.field.name
-            columns.append(f"coalesce({identifier(one.flat)}, {identifier(other.flat)}) AS {identifier(name)}")
-            merged = replace(one.field, origins=one.field.origins | other.field.origins, same=None)
-            names, second = (Named("", merged, name), *names), {*second, one.flat, other.flat}
-    return Scope(", ".join(columns), names, apart=None, tables=both.tables, second=left.second | second)
+    first: list[Named] = []
+    second = set(left.second)
+    for at, (one, other) in enumerate(pairs):
+        chosen = other if join.kind == "right" else one
+        if join.kind == "full":
+            flat = f"_sluice_using{len(names)}_{at}"
+            type_ = coercion.wider(one.field.type, other.field.type) or one.field.type
+            columns.append(f"coalesce({identifier(one.flat)}, {identifier(other.flat)}) AS {identifier(flat)}")
+            chosen = Named("", Field(one.field.name, type_, one.field.origins | other.field.origins), flat)
+        first.append(chosen)
+        second |= {one.flat, other.flat} - {chosen.flat}
+    names = (*first, *(each for each in names if each not in first))
+    return Scope(", ".join(columns), names, apart=None, tables=both.tables, second=frozenset(second))
 
 
 def _pairs(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> list[tuple[Named, Named]]:

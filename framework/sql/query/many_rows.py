@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
-from framework.sql import coercion, literals
+from framework.sql import coercion, intervals, literals
 from framework.sql.expressions import Checked
 from framework.sql.faults import refused
 from framework.sql.query.functions import AGGREGATES, RANKED, Function
 from framework.sql.query.nodes import Aggregate, Edge, Frame, Over, Ranked
 from framework.sql.tree import Literal, Node, Operation
-from framework.types import BIGINT, BOOLEAN, VOID, Type, holds_map
+from framework.types import BIGINT, BOOLEAN, DATE, TIMES, VOID, Type, holds_map, is_numeric
 
+_MOST = 2**31 - 1  # rows of a frame
 Typed = Callable[[Node], Checked]
 _DISTINCT = ("count", "sum", "avg", "mean", "collect_list", "array_agg", "string_agg", "listagg")
 
@@ -23,6 +25,11 @@ def aggregate(node: Aggregate, typed: Typed) -> tuple[str, Type]:
     if node.distinct and node.name not in _DISTINCT:
         hint = f"delete DISTINCT; these take it: {', '.join(_DISTINCT)}"
         raise refused(node.offset, "sql-aggregate", f"{node.name} takes no DISTINCT", hint)
+    for at, value in enumerate(values):
+        if node.distinct and holds_map(value.type):
+            raise refused(
+                node.arguments[at].offset, "sql-type", f"DISTINCT cannot compare {value.type}", "take a part of it: m['a']"
+            )
     texts = [str(value.sql) for value in values]
     distinct = "DISTINCT " if node.distinct else ""
     if node.name in ("string_agg", "listagg"):
@@ -65,7 +72,7 @@ def over(node: Over, typed: Typed) -> tuple[str, Type]:
             f"ORDER BY {', '.join(f'{_comparable(each.value, typed).sql} {each.words}'.strip() for each in node.order)}"
         )
     if node.frame:
-        window.append(_frame(node.frame, node))
+        window.append(_frame(node.frame, node, typed))
     return f"{sql} OVER ({' '.join(window)})", type_
 
 
@@ -112,7 +119,19 @@ def _values(node: Aggregate | Ranked, function: Function, typed: Typed) -> Itera
             raise refused(
                 argument.offset, "sql-type", f"{node.name} takes {wants} that is written out here", "write it as a literal"
             )
+        if at in function.literals and function.range and not _is_within(argument, *function.range):
+            low, high = function.range
+            raise refused(
+                argument.offset, "sql-type", f"{node.name} takes {wants} from {low:g} to {high:g} here", "write such a one"
+            )
         yield checked
+
+
+def _is_within(node: Node, low: float, high: float) -> bool:
+    try:
+        return isinstance(node, Literal) and low <= float(node.value.rstrip("lLsSyYdDfF")) <= high
+    except ValueError:
+        return False
 
 
 def _is_literal(node: Node) -> bool:
@@ -121,7 +140,7 @@ def _is_literal(node: Node) -> bool:
     )
 
 
-def _frame(frame: Frame, window: Over) -> str:
+def _frame(frame: Frame, window: Over, typed: Typed) -> str:
     """SQL of a frame: rows by their number, or by the distance of the one value that orders them."""
     if not window.order:
         raise refused(
@@ -135,13 +154,43 @@ def _frame(frame: Frame, window: Over) -> str:
             example = "9 preceding" if frame.unit == "rows" else "interval 24 hours preceding"
             message = f"{frame.unit.upper()} takes {takes} that is written out here"
             raise refused(edge.value.offset, "sql-window", message, f"write {frame.unit} between {example} and current row")
+        if edge.value is not None and frame.unit == "range":
+            _refuse_other(edge.value, typed(window.order[0].value).type)
+    ends = frame.end.words == "unbounded preceding" or frame.start.words == "unbounded following"
+    if ends or _place(frame.start) > _place(frame.end):
+        hint = "write the earlier end first, such as between 9 preceding and current row"
+        raise refused(frame.offset, "sql-window", "the frame ends before it begins", hint)
     return f"{frame.unit.upper()} BETWEEN {_edge(frame.start)} AND {_edge(frame.end)}"
+
+
+def _place(edge: Edge) -> float:
+    """Where an end is, in rows or seconds behind the current row."""
+    if edge.words == "current row":
+        return 0
+    sign = -1 if edge.words.endswith("preceding") else 1
+    if not isinstance(edge.value, Literal):
+        return sign * math.inf
+    return sign * (float(edge.value.value) if edge.value.kind == "number" else intervals.seconds(edge.value.value))
+
+
+def _refuse_other(distance: Node, of: Type) -> None:
+    """Refuses the distance of a RANGE that does not go with what orders the rows."""
+    is_number = isinstance(distance, Literal) and distance.kind == "number"
+    fits = (is_numeric(of) or of == DATE) if is_number else of in TIMES
+    if of != VOID and not fits:
+        what = "a number" if is_number else "an interval"
+        hint = "numbers go with numbers, intervals with times: range between interval 1 hour preceding and current row"
+        raise refused(distance.offset, "sql-window", f"{what} is no distance between values of {of}", hint)
 
 
 def _is_distance(node: Node, unit: str) -> bool:
     if not isinstance(node, Literal):
         return False
-    return node.value.isdigit() if node.kind == "number" else unit == "range" and node.kind in ("months", "time")
+    return (
+        (node.value.isdigit() and int(node.value) <= _MOST)
+        if node.kind == "number"
+        else unit == "range" and node.kind in ("months", "time")
+    )
 
 
 def _edge(edge: Edge) -> str:

@@ -7,11 +7,14 @@ from dataclasses import KW_ONLY, dataclass
 
 from framework.spelling import did_you_mean, listed
 from framework.sql.expressions import units, unknown
-from framework.sql.faults import Fault
+from framework.sql.faults import Fault, refused
 from framework.sql.query.nodes import Item, Over, bound, mapped
 from framework.sql.quote import identifier
 from framework.sql.tree import Column, Member, Node, children
 from framework.types import Type
+
+LARGEST = 500_000
+"""Characters of SQL: a select is written out wherever its name is used."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ class Relation:
     sql: str
     fields: tuple[Field, ...]
     apart: frozenset[str] | None
+
+    def __post_init__(self) -> None:
+        if len(self.sql) > LARGEST:
+            hint = "make a table of a part of it, by a pipeline of its own, and read that"
+            raise refused(0, "sql-too-long", "the select is too large where all its parts are written out", hint)
 
     def field(self, name: str) -> Field | None:
         return next((field for field in self.fields if field.name.lower() == name.lower()), None)
@@ -86,7 +94,10 @@ class Scope:
             if name.lower() not in there:
                 hint = did_you_mean(name, [each.field.name for each in names], "leave it away")
                 faults.append(Fault(item.offset, "unknown-column", f"`*` has no column `{name}`", hint))
-        return [each for each in names if each.field.name.lower() not in gone]
+        left = [each for each in names if each.field.name.lower() not in gone]
+        if not left and not faults:
+            faults.append(Fault(item.offset, "sql-star", "no column is left for `*`", "name the columns that there are"))
+        return left
 
     def no_table(self, name: str, offset: int) -> Fault:
         hint = did_you_mean(name, self.tables, f"there is {listed(self.tables)}")
@@ -113,6 +124,10 @@ def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str
         if there:
             return Column(node.offset, there[0].flat)
         columns = [each.field.name for each in scope.of(node.of.name)]
+        if not columns:
+            message = f"the join keeps no columns of `{node.of.name}`"
+            faults.append(Fault(node.offset, "unknown-column", message, "write JOIN or LEFT JOIN, or put the condition into ON"))
+            return node
         hint = did_you_mean(node.name, columns, f"columns there: {listed(columns)}")
         faults.append(Fault(node.offset, "unknown-column", f"`{node.of.name}` has no column `{node.name}`", hint))
         return Column(node.offset, scope.of(node.of.name)[0].flat)

@@ -58,13 +58,16 @@ class Rows:
 
     def keep(self, node: Node, clause: str) -> None:
         """Keeps the rows that meet a condition."""
-        condition = self.tried(self.checked, node)
-        if condition is None:
-            return
-        if condition.type not in (BOOLEAN, VOID):
-            message = f"{clause} is {condition.type}, not true or false"
-            self.faults.append(Fault(node.offset, "not-a-condition", message, "compare it: … > 0"))
-        self.sql = f"SELECT * FROM ({self.sql}) WHERE {condition.sql}"
+        condition = self.tried(self.condition, node, clause)
+        if condition is not None:
+            self.sql = f"SELECT * FROM ({self.sql}) WHERE {condition.sql}"
+
+    def condition(self, node: Node, clause: str) -> Checked:
+        checked = self.checked(node)
+        if checked.type not in (BOOLEAN, VOID):
+            message = f"{clause} is {checked.type}, not true or false"
+            raise refused(node.offset, "not-a-condition", message, "compare it: … > 0")
+        return checked
 
     def add(self, added: dict[str, tuple[str, Field]]) -> None:
         """Adds columns, each with its SQL."""

@@ -34,17 +34,19 @@ def relation(select: Select, scope: Scope, faults: list[Fault], by_place: bool =
     """What a select gives; None and faults where it is wrong. With `by_place` its columns need no names, since another select has them."""
     before = len(faults)
     items = list(_items(select, scope, faults))
-    if by_place:
-        items = [replace(item, name=f"_sluice_c{at}") for at, item in enumerate(items)]
     groups = [_group(node, select, scope, items, faults) for node in select.groups]
-    where, having = (each and resolved(each, scope, faults) for each in (select.where, select.having))
+    where = select.where and resolved(select.where, scope, faults)
+    having = select.having and resolved(_with_names(select.having, scope, select.items), scope, faults)
     if len(faults) > before:
         return None
+    if by_place:
+        items = [replace(item, name=f"_sluice_c{at}") for at, item in enumerate(items)]
     rows = Rows(scope.sql, scope.columns, scope.apart, faults)
     if where is not None:
         rows.keep(where, "WHERE")
     values: Sequence[Node] = [item.value for item in items]
-    if groups or any(isinstance(part, Aggregate) for value in values for part in _alone(value)):
+    of_groups = (*values, *filter(None, [having]))
+    if groups or any(isinstance(part, Aggregate) for value in of_groups for part in _alone(value)):
         values, having = grouped(rows, groups, values, having)
     elif having is not None:
         faults.append(Fault(having.offset, "sql-clause", "HAVING keeps groups, and there is no GROUP BY", "write WHERE"))
@@ -84,6 +86,9 @@ def _items(select: Select, scope: Scope, faults: list[Fault]) -> Iterator[Out]:
             for named in scope.starred(item, faults):
                 yield Out(named.field.name, Column(item.offset, named.flat), named.field.name, item.offset)
             continue
+        if item.name and item.name.lower().startswith("_sluice"):
+            message = f"`{item.name}` is a name that Sluice uses itself"
+            faults.append(Fault(item.offset, "reserved-name", message, f"choose another name, such as `{item.name.lstrip('_')}`"))
         yield Out(item.name or _own_name(item, scope), resolved(item.value, scope, faults), item.text, item.offset)
 
 
@@ -97,6 +102,14 @@ def _own_name(item: Item, scope: Scope) -> str | None:
         name = item.value.name
         return next((each.field.name for each in there if each.field.name.lower() == name.lower()), name)
     return None
+
+
+def _with_names(node: Node, scope: Scope, items: Sequence[Item]) -> Node:
+    """A condition of HAVING, in which names of the select's columns stand for them where the tables have no such column."""
+    if isinstance(node, Column) and not scope.named(node.name):
+        named = (item.value for item in items if item.value and item.name and item.name.lower() == node.name.lower())
+        return next(named, node)
+    return mapped(node, lambda part: _with_names(part, scope, items))
 
 
 def _group(node: Node, select: Select, scope: Scope, items: Sequence[Out], faults: list[Fault]) -> Node:

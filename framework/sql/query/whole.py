@@ -16,8 +16,12 @@ from framework.sql.quote import identifier
 from framework.types import Type, holds_map
 
 _JOIN_IT = "join it: `left semi join (select …) as s on …` for IN and EXISTS, `left anti join` for NOT, a join for its value"
-LARGEST = 500_000
-"""Characters of SQL: a select is written out wherever its name is used."""
+_HINTS = {
+    "sql-subquery": _JOIN_IT,
+    "sql-too-long": "make a table of a part of it, by a pipeline of its own, and read that",
+    "sql-too-deep": "name a part of it in a select behind WITH, or in FROM",
+}
+"""What is to be done otherwise than in an expression over one row."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +51,13 @@ def table(at: int) -> str:
 
 def whole(text: str, tables: Mapping[str, Sequence[Given]]) -> Whole:
     """The select, or ExpressionError with all that is wrong."""
-    try:
-        query = grammar.read(text)
-    except ExpressionError as error:
-        faults = (replace(each, hint=_JOIN_IT) if each.code == "sql-subquery" else each for each in error.faults)
-        raise ExpressionError(*faults) from None
     reading = _Reading(tables)
-    relation = reading.query(query, {})
-    if relation is None or reading.faults:
-        raise ExpressionError(*dict.fromkeys(reading.faults))
-    if len(relation.sql) > LARGEST:
-        hint = "make a table of a part of it, and read that"
-        raise ExpressionError(Fault(0, "sql-too-long", "the select is too large where all its parts are written out", hint))
+    try:
+        relation = reading.query(grammar.read(text), {})
+        if relation is None or reading.faults:
+            raise ExpressionError(*dict.fromkeys(reading.faults))
+    except ExpressionError as error:
+        raise ExpressionError(*(replace(each, hint=_HINTS.get(each.code, each.hint)) for each in error.faults)) from None
     apart: dict[str, str] = {}
     for each in relation.fields:
         if each.same and each.same in (relation.apart or ()):
@@ -71,6 +70,7 @@ class _Reading:
     tables: Mapping[str, Sequence[Given]]
     faults: list[Fault] = field(default_factory=list)
     used: dict[str, int] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)  # names of common table expressions
 
     def query(
         self, query: Query | Select | Both, names: Mapping[str, Relation | None], by_place: bool = False
@@ -79,13 +79,17 @@ class _Reading:
         names."""
         match query:
             case Query():
-                own: set[str] = set()
+                own: dict[str, tuple[str, int]] = {}
                 for name, offset, each in query.names:
                     if name.lower() in own:
                         self.faults.append(Fault(offset, "duplicate-name", f"there are two `{name}`", "give one another name"))
-                    own.add(name.lower())
+                    own[name.lower()] = name, offset
                     names = {**names, name.lower(): self.query(each, names)}
-                return self.query(query.body, names, by_place)
+                    self.read.discard(name.lower())
+                relation = self.query(query.body, names, by_place)
+                for name, offset in (own[each] for each in sorted(own.keys() - self.read)):
+                    self.faults.append(Fault(offset, "sql-unused", f"nothing reads `{name}`", "delete it"))
+                return relation
             case Both():
                 return self.both(query, self.query(query.left, names, by_place), self.query(query.right, names, True))
             case Select():
@@ -103,10 +107,10 @@ class _Reading:
             )
             return None
         fields = []
-        for one_, other in zip(left.fields, right.fields, strict=True):
+        for at, (one_, other) in enumerate(zip(left.fields, right.fields, strict=True), 1):
             type_ = coercion.wider(one_.type, other.type)
             if type_ is None or (both.word != "union all" and holds_map(type_)):
-                message = f"{word} puts `{one_.name}` {one_.type} on `{other.name}` {other.type}"
+                message = f"{word} puts column {at}, {one_.type}, on {other.type}"
                 self.faults.append(Fault(both.offset, "sql-type", message, "cast one of them"))
                 continue
             same = one_.same if one_.same == other.same else None
@@ -126,6 +130,7 @@ class _Reading:
         if isinstance(source.of, Query):
             return self.query(source.of, names)
         if source.of.lower() in names:
+            self.read.add(source.of.lower())
             return names[source.of.lower()]
         name = next((each for each in self.tables if each.lower() == source.of.lower()), None)
         if name is None:
