@@ -154,7 +154,7 @@ def resolve(step, rows):
 def test_steps_of_a_project_have_pages(project: Path) -> None:
     (project / "pipelines" / "steps" / "shout.py").write_text(OWN)
     done = CliRunner().invoke(main, ["docs", "out"])
-    assert done.output == f"wrote {len(document_types()) + len(of_steps()) + 3} pages; the first is out/index.md\n"
+    assert done.output == f"wrote {len(document_types()) + len(of_steps()) + 4} pages; the first is out/index.md\n"
     assert "| [shout](step-shout.md) | Shouts. A step of this project. |" in (project / "out" / "index.md").read_text()
     assert "own-steps.md" not in (project / "out" / "index.md").read_text()
     page = (project / "out" / "step-shout.md").read_text()

@@ -243,7 +243,7 @@ def test_a_failing_test_shows_what_differs(tested: tuple[Path, int, list[str]]) 
         "code message",
         "+ unexpected, of message 3 missing_field `price` is required and missing or null",
         "specs/trades.yaml:27:5: test-failed: it stops",
-        "not-as-expected: 1 of 1 rows are not as `sane` expects (specs/trades.yaml:14:10)",
+        "not-as-expected: 1 of 1 rows are not as `sane` expects (at partition 0 offset 0; specs/trades.yaml:14:10)",
         "hint: nothing was published; correct the spec, or set `else: warn` or `else: quarantine`",
     ]
     assert (status, lines[-1].rpartition(",")[0]) == (1, "12 tests, 9 passed, 3 failed")

@@ -13,14 +13,13 @@ import click
 from framework.amounts import counted, size
 from framework.cli import _complete, _specs
 from framework.errors import NoTopic, RefusedError, SpecError
-from framework.model import SelectSource, TableSource
 
 if TYPE_CHECKING:
     from framework.engine.kafka.backlog import Waiting
     from framework.engine.observe.next_run import NextRun, Recompute
     from framework.engine.rebuild.estimate import Estimate
     from framework.errors import Problem, SluiceError, Where
-    from framework.model import Pipeline, Plan
+    from framework.model import Pipeline, Plan, SelectSource, TableSource
     from framework.plan.change import Change
 
 SECTION, ORDER = "write", 3
@@ -192,6 +191,7 @@ def _time(seconds: float) -> str:
 
 def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
     """The JSON of a pipeline for `--json`; docs/plan.md describes it."""
+    from framework.model import SelectSource, TableSource
     from framework.plan.change import place
 
     table, source = pipeline.table, pipeline.source

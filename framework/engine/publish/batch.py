@@ -264,7 +264,9 @@ class _Attempt:
             if failing.name in stops:
                 says = failing.says or f"{failing.rows:,} of {counted.rows:,} rows are not as `{failing.name}` expects"
                 where = f"{failing.sample}; {stops[failing.name]}" if failing.sample else stops[failing.name]
-                hint = "nothing was published; correct the spec, or set `else: warn`"
+                of_rows = any(each.name == failing.name for each in self.pipeline.expectations)
+                or_else = " or `else: quarantine`" if of_rows else ""
+                hint = f"nothing was published; correct the spec, or set `else: warn`{or_else}"
                 raise Unexpected(failing.name, "not-as-expected", f"{says} ({where})", hint)
 
     def _write(self, table: Any, before: Position, range_: Range, topic: TopicState) -> Counted:
