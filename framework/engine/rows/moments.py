@@ -59,7 +59,7 @@ def bounds_of(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame:
     """The bounds of each group, from the counts of now."""
     per = [f"_sluice_per{at}" for at in range(len(bounds.per))]
     over = f"OVER (PARTITION BY {', '.join(per)})" if per else "OVER ()"
-    counts = spark.createDataFrame(_counts(spark, bounds, pipeline)).where(f"part >= {since(bounds)}L")
+    counts = spark.createDataFrame(_counts(spark, bounds, pipeline)).coalesce(1).where(f"part >= {since(bounds)}L")  # in one task
     centred = counts.selectExpr("*", f"sum(n * mean) {over} / sum(n) {over} AS centre")
     grouped = centred.groupBy(*per).agg(
         *_expressions("sum(n) AS n", "max(centre) AS centre", "sum(squares + n * (mean - centre) * (mean - centre)) AS squares")
