@@ -59,7 +59,7 @@ steps:
       select id, country, amount, row_number() over (partition by country order by amount, id) as place,
              sum(amount) over (partition by country) as total
       from {namespace}.newest where amount <> 13
-into: {{table: {namespace}.ranked, write: replace, partition_by: [country]}}
+into: {{table: {namespace}.ranked, write: replace}}
 ---
 pipeline: again
 from: {{tables: [{namespace}.totals]}}

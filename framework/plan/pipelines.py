@@ -96,6 +96,8 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     if table is None or last.more:
         return None  # the known part was checked
     steps = (*steps, *short_names(spec.into, table.partition_by, last))
+    if isinstance(source, SelectSource) and not source.by_partition:  # else the table that is read has no such names either
+        source = queries.settled(source, steps)
     names = {each.name for each in expected}
     lookup = partial(_joined, draft, planned=planned, open_=open_)
     sets = set_expectations.resolve(spec, table, names, lookup, draft.problems) if "expect" not in spec.gaps else ()

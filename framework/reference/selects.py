@@ -38,7 +38,8 @@ into: {table: shop.by_country, write: replace}
 A run reads all tables as they are at its beginning, and puts what the select gives in the place of the rows that are there, in one
 commit. If nothing has changed it does nothing. A select over one table can do with less: if it groups by columns of the table, or all its
 windows are by them (`partition by`), and they are columns of the result, then a run reads and computes again only the groups in which
-rows have changed. `sluice plan` says which columns these are. It does not do so with expectations that make bad rows."""
+rows have changed. `sluice plan` says which columns these are. It does not do so where a row of the result can be a bad row: with
+expectations that quarantine, or partitioned by a text by which the table that is read is not."""
 AGGREGATED = "Over the rows of a group, or of a window. `filter (where …)` can follow, `distinct` can be inside."
 ONLY_WINDOWS = "Over the rows of a window, with an order:"
 REFUSED = (
