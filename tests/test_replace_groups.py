@@ -187,6 +187,19 @@ def test_only_groups_that_changed_are_computed(lake: Path, spark: Any, monkeypat
     tables.agree()
 
 
+def test_only_the_partition_of_rows_without_a_value_changes(lake: Path, spark: Any) -> None:
+    tables = Tables(lake, spark, partitions="[country]")
+    tables.lands([(1, "DE", 1), (2, None, 2)])
+    tables.agree()
+    tables.lands([(2, None, 5)])
+
+    assert (batch := tables.reads("totals")) and batch.rows == 1
+    tables.agree()
+    tables.lands([(2, None, None)])
+    assert (batch := tables.reads("totals")) and batch.rows == 0
+    tables.agree()
+
+
 def test_a_compaction_is_no_news(lake: Path, spark: Any) -> None:
     tables = Tables(lake, spark)
     for id_ in range(1, 4):

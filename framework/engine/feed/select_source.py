@@ -110,7 +110,7 @@ class Select:
             for entry in metadata.records(table.files, manifest["manifest_path"])
             if entry["status"] != _EXISTING
         }
-        return Groups(self.source.apart, pyarrow.table({column: list(changed)}), partitions=True)
+        return Groups(self.source.apart, pyarrow.table({column: list(changed)}), partitions=True) if changed else None
 
     def _compared(self, start: int, end: int) -> Groups | None:
         """The groups of rows that differ between two commits."""
@@ -187,8 +187,9 @@ class Groups:
             return None
         values = distinct.to_pylist()
         texts = ", ".join(literal_of(value) for value in values if value is not None)
-        nulls = f" OR {identifier(name)} IS NULL" if None in values else ""
-        return f"{identifier(name)} IN ({texts or 'NULL'}){nulls}"
+        either = [f"{identifier(name)} IN ({texts})"] if texts else []
+        either += [f"{identifier(name)} IS NULL"] if None in values else []
+        return " OR ".join(either)
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The groups by the columns' names in the result."""
