@@ -25,7 +25,8 @@ from framework.engine.maintain.maintain import maintain
 from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import BatchError
-from framework.model import Message, Pipeline, Plan
+from framework.model import Column, Message, Pipeline, Plan, SelectSource
+from framework.types import STRING
 from tests.project import Project, plan_for
 from tests.test_accumulate import Order, orders
 from tests.test_keyed_model import PHASES, POINTS, Died
@@ -234,6 +235,19 @@ def test_after_a_rollback_and_another_spec_all_is_computed(lake: Path, spark: An
     back = tables.reads("ranked")
     assert back and back.rows == 2
     tables.agree()
+
+
+def test_a_column_that_was_added_since_is_null(lake: Path, spark: Any) -> None:
+    tables = Tables(lake, spark)
+    tables.lands([(1, "DE", 1)])
+    newest, ranked = tables.pipeline("newest"), tables.pipeline("ranked")
+    tables.spark.sql(f"ALTER TABLE `{newest.table.catalog.name}`.{newest.table.identifier} ADD COLUMN later string")
+    assert isinstance(ranked.source, SelectSource)
+    later = ranked.source.with_tables(lambda each: replace(each, columns=(*each.columns, Column("later", STRING))))
+
+    batch = next_batch(tables.context, replace(ranked, source=later))
+
+    assert batch and batch.rows == 1
 
 
 def test_an_error_of_the_select_publishes_nothing(lake: Path, spark: Any) -> None:

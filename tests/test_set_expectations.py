@@ -19,6 +19,7 @@ from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import Unexpected
 from framework.model import Message, Pipeline, Plan
 from tests.project import plan_for
+from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SPEC = """
@@ -78,7 +79,7 @@ def warned(batch: Batch) -> Sequence[tuple[str, int, str]]:
     return [(each.name, each.rows, each.sample) for each in batch.warnings]
 
 
-@pytest.mark.parametrize("version", [3, 2])
+@pytest.mark.parametrize("version", few([3, 2], 3))
 def test_rows_of_a_batch_beside_those_of_the_table(version: int, lake: Path, spark: Any) -> None:
     orders = Orders(lake, spark, version=version)
     orders.lands("customers", {"customer": "c-1"})

@@ -135,7 +135,7 @@ class Select:
         snapshot = commits.of_number(table, sequence)
         if snapshot is None:
             raise _lost(source)
-        there = {each["name"] for each in table.schema["fields"]}
+        there = table.columns_of(snapshot)
         columns = (
             identifier(each.name) if each.name in there else f"CAST(NULL AS {each.type.sql}) AS {identifier(each.name)}"
             for each in (*source.columns, *source.kafka)

@@ -42,6 +42,13 @@ class Metadata:
     def schema(self) -> Mapping[str, Any]:
         return _by_id(self.document["schemas"], "schema-id", self.document["current-schema-id"])
 
+    def columns_of(self, snapshot: Mapping[str, Any]) -> frozenset[str]:
+        """The columns as of a snapshot, which is read with these: others were added since."""
+        schema = self.schema
+        if "schema-id" in snapshot:
+            schema = _by_id(self.document["schemas"], "schema-id", snapshot["schema-id"])
+        return frozenset(field["name"] for field in schema["fields"])
+
     @property
     def partitions(self) -> Mapping[str, Any]:
         return _by_id(self.document["partition-specs"], "spec-id", self.document["default-spec-id"])

@@ -62,10 +62,9 @@ def now() -> int:
 
 def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> Bounds:
     """Those by the table as it is now. Without such columns it has nothing to measure."""
-    there = {field["name"] for field in table.schema["fields"]} if table else set()
-    if table is None or table.main is None or not {bounds.column, *bounds.per} <= there:
-        return bounds
     time = pipeline.event_time
+    if table is None or table.main is None or not {bounds.column, *bounds.per, time} <= table.columns_of(table.main):
+        return bounds
     newest = metadata.newest_time(table, time) if time else None
     micros = None if newest is None else (newest - _EPOCH) // timedelta(microseconds=1)
     return replace(bounds, snapshot=table.main["snapshot-id"], newest=micros, since=frozenset(_only_added(table)))
