@@ -251,7 +251,7 @@ place.Room.floor: {now: true}
 @pytest.mark.slow
 def test_messages_of_the_shipped_topics_have_all_columns() -> None:
     topics = [topic for topic in make(ROOT / "specs").topics if topic.generator]
-    assert {topic.name for topic in topics} == {"users", "stock_trades", "sensor_data", "customers", "sales_orders"}
+    assert {topic.name for topic in topics} == {"clicks", "users", "stock_trades", "sensor_data", "customers", "sales_orders"}
     for topic in topics:
         messages = some(topic, 500)
         names = {column.name for column in topic.columns if not column.name.startswith("_")} - set(topic.key_columns)
