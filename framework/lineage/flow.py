@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 
-from framework.model import Column, Pipeline, Plan, SelectSource
+from framework.model import Column, Pipeline, Plan, SelectSource, Topic
 from framework.model.export import Export
-from framework.plan.lineage import lineage
+from framework.plan.lineage import by_source
 
 Place = tuple[str, str]  # the key of a part, and a column there
 
@@ -88,19 +88,10 @@ def _sources(pipeline: Pipeline) -> list[str]:
 
 def _columns(pipeline: Pipeline) -> Iterator[tuple[Place, Place]]:
     """Each column of the pipeline's table with each that it is computed from."""
-    selected = pipeline.source.tables if isinstance(pipeline.source, SelectSource) else ()
-    others = [*selected, *(join.source for join in pipeline.joins)]
-    named = {
-        f"{table.identifier}.{column.name}": (_table(table.identifier), column.name)
-        for table in others
-        for column in (*table.columns, *table.kafka)
-    }
-    sources = [] if selected else _sources(pipeline)[: len(pipeline.topics) or 1]
-    shown = {column.name for column in pipeline.table.shown}
-    for name, origins in lineage(pipeline).items():
-        for origin in sorted(origins) if name in shown else ():
-            places = [named[origin]] if origin in named else [(source, origin) for source in sources]
-            yield from ((place, (_table(pipeline.table.identifier), name)) for place in places)
+    for name, places in by_source(pipeline).items():
+        for source, origin in places:
+            key = _topic(source.name) if isinstance(source, Topic) else _table(source.identifier)
+            yield (key, origin), (_table(pipeline.table.identifier), name)
 
 
 def _with(part: Part, name: str, pipeline: Pipeline) -> Part:

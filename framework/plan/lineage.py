@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from framework.model import EVENT_TIME, VERSION, Pipeline, SelectSource, Step, columns_read
+from framework.model import EVENT_TIME, VERSION, Pipeline, SelectSource, Step, TableSource, Topic, columns_read
 from framework.model.accumulated import MEASURES, TIME, WINDOW_END, WINDOW_START, Accumulated
 
 
@@ -30,6 +30,26 @@ def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
     if pipeline.table.accumulated:
         origins |= _of_totals(pipeline.table.accumulated, origins)
     return {column.name: origins[column.name] for column in pipeline.table.columns}
+
+
+def by_source(pipeline: Pipeline) -> dict[str, list[tuple[Topic | TableSource, str]]]:
+    """The same for the columns that are for readers, each source column with its topic or its table."""
+    selected = pipeline.source.tables if isinstance(pipeline.source, SelectSource) else ()
+    named: dict[str, tuple[Topic | TableSource, str]] = {
+        f"{table.identifier}.{column.name}": (table, column.name)
+        for table in (*selected, *(join.source for join in pipeline.joins))
+        for column in (*table.columns, *table.kafka)
+    }
+    sources = [pipeline.source] if isinstance(pipeline.source, TableSource) else pipeline.topics
+    origins = lineage(pipeline)
+    return {
+        column.name: [
+            place
+            for origin in sorted(origins[column.name])
+            for place in ([named[origin]] if origin in named else [(source, origin) for source in sources])
+        ]
+        for column in pipeline.table.shown
+    }
 
 
 def _of_totals(totals: Accumulated, origins: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:

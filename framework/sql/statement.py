@@ -6,7 +6,6 @@ After an invalid item the parser continues with the next one, so that all errors
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 from framework.sql import reserved
 from framework.sql.faults import ExpressionError, Fault, refused
@@ -14,6 +13,7 @@ from framework.sql.grammar import Parser
 from framework.sql.reserved import ONE_ROW
 from framework.sql.tokens import Token, tokens
 from framework.sql.tree import Node
+from framework.sql.words import but_found
 
 INPUT = "input"
 _SHAPE = "write select …, … from input where …"
@@ -112,7 +112,7 @@ class _Parser(Parser):
             self.item()
         if not self.skip("from"):
             if not self.faults or self.next.kind != "end":
-                self.refuse(self.next, "sql-table", f"FROM is missing{_but_found(self.next)}", _SHAPE)
+                self.refuse(self.next, "sql-table", f"FROM is missing{but_found(self.next)}", _SHAPE)
             return
         self.table()
         if self.skip("where"):
@@ -124,7 +124,7 @@ class _Parser(Parser):
         token = self.next
         try:
             if token.word in ("from", "where", ",", ";") or token.kind == "end":
-                self.refuse(token, "sql-syntax", f"a column is missing{_but_found(token)}", _SHAPE)
+                self.refuse(token, "sql-syntax", f"a column is missing{but_found(token)}", _SHAPE)
             elif self.skip("*"):
                 self.items.append(Written(value=None, name=None, text="*", offset=token.offset, left_out=self.left_out()))
             else:
@@ -149,7 +149,7 @@ class _Parser(Parser):
             return self.take().value
         if has_as:
             hint = "write a name, in backquotes if it is a word of SQL"
-            self.refuse(token, "sql-syntax", f"a name is missing after AS{_but_found(token)}", hint)
+            self.refuse(token, "sql-syntax", f"a name is missing after AS{but_found(token)}", hint)
             return self.take().text if self.after.word in (",", "from") else "?"
         if token.kind != "end" and token.word not in (",", ";", "from", "where"):
             raise self.unexpected("a comma or FROM is missing")
@@ -163,7 +163,7 @@ class _Parser(Parser):
                 raise refused(token.offset, "sql-star", "only EXCEPT can follow `*`", "write * except (a), upper(a) as a")
             return ()
         if not self.skip("("):
-            raise refused(self.next.offset, "sql-syntax", f"( is missing{_but_found(self.next)}", "write * except (a, b)")
+            raise refused(self.next.offset, "sql-syntax", f"( is missing{but_found(self.next)}", "write * except (a, b)")
         columns = [self.column()]
         while self.skip(","):
             columns.append(self.column())
@@ -186,7 +186,7 @@ class _Parser(Parser):
             parts.append(self.take())
         name = ".".join(part.value for part in parts)
         if token.kind not in ("name", "quoted"):
-            self.refuse(token, "sql-table", f"the table is missing{_but_found(token)}", "write from input: the rows so far")
+            self.refuse(token, "sql-table", f"the table is missing{but_found(token)}", "write from input: the rows so far")
         elif name.lower() != INPUT:
             self.refuse(token, "sql-table", f"there is no table {name} here", "write from input: the rows so far")
             self.tables.add(parts[-1].value.lower())
@@ -228,7 +228,7 @@ class _Parser(Parser):
                 if token.word in _SETS:
                     return
             elif first:
-                self.refuse(token, "sql-syntax", f"an operator, WHERE or the end is missing{_but_found(token)}", _SHAPE)
+                self.refuse(token, "sql-syntax", f"an operator, WHERE or the end is missing{but_found(token)}", _SHAPE)
             first = False
 
     def recover(self, start: int, *words: str) -> None:
@@ -239,12 +239,6 @@ class _Parser(Parser):
             if not self.skip("distinct", "from"):
                 self.take()
 
-    def text(self, start: int) -> str:
-        """The text of the words since `start`, on one line."""
-        words = self.tokens[start : self.at]
-        gaps = [" " * (after.offset > token.offset + len(token.text)) for token, after in pairwise(words)]
-        return "".join(token.text + gap for token, gap in zip(words, [*gaps, ""], strict=True))
-
 
 def _other(token: Token) -> tuple[str, str, str]:
     """The error for a text that begins with another word than SELECT."""
@@ -252,8 +246,4 @@ def _other(token: Token) -> tuple[str, str, str]:
         return _clause("WITH", _SEVERAL)
     if token.word in _STATEMENTS:
         return ("sql-not-a-select", f"a sql step is one select, not {token.text.upper()}", _SHAPE)
-    return ("sql-not-a-select", f"a sql step begins with SELECT{_but_found(token)}", _SHAPE)
-
-
-def _but_found(token: Token) -> str:
-    return ", the text ends" if token.kind == "end" else f", found {token.text[:30]}"
+    return ("sql-not-a-select", f"a sql step begins with SELECT{but_found(token)}", _SHAPE)

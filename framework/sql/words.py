@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from framework.sql import foreign_operators, reserved
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.tokens import Token
@@ -19,6 +21,11 @@ def too_deep(offset: int) -> ExpressionError:
         f"nested deeper than {NESTED} parentheses or {DEEPEST} operators",
         "cut it into several steps; x IN (…) is one operator",
     )
+
+
+def but_found(token: Token) -> str:
+    """What stands where something is missing."""
+    return ", the text ends" if token.kind == "end" else f", found {token.text[:30]}"
 
 
 class Words:
@@ -82,3 +89,9 @@ class Words:
         if depth >= NESTED:
             raise too_deep(self.next.offset)
         return depth + 1
+
+    def text(self, start: int) -> str:
+        """The text of the words since `start`, on one line."""
+        words = self.tokens[start : self.at]
+        gaps = [" " * (after.offset > token.offset + len(token.text)) for token, after in pairwise(words)]
+        return "".join(token.text + gap for token, gap in zip(words, [*gaps, ""], strict=True))

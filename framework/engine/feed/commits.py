@@ -7,21 +7,21 @@ from typing import Any
 
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
-from framework.errors import SourceMissing
+from framework.errors import BatchError, SourceMissing
 from framework.model import Pipeline, TableSource
 
 Snapshot = Mapping[str, Any]
 COMPACTION = "replace"
 
 
-def now(pipeline: Pipeline, source: TableSource) -> tuple[Metadata, Snapshot]:
-    """A table that a pipeline reads, and its newest commit."""
+def now(pipeline: Pipeline, source: TableSource, use: str = "which {} reads") -> tuple[Metadata, Snapshot]:
+    """A table that a pipeline uses so, and its newest commit."""
     table = metadata.read(source.catalog, source.identifier)
     main = table.main if table else None
     if table is None or main is None:
         raise SourceMissing(
             "source-missing",
-            f"the table {source.identifier}, which {pipeline.name} reads, does not exist yet",
+            f"the table {source.identifier}, {use.format(pipeline.name)}, does not exist yet",
             f"run `{source.pipeline}`, which writes it, first",
         )
     return table, main
@@ -33,6 +33,14 @@ def number(snapshot: Snapshot) -> int:
 
 def of_number(table: Metadata, sequence: int) -> Snapshot | None:
     return next((each for each in table.snapshots.values() if number(each) == sequence), None)
+
+
+def read_at(table: Metadata, source: TableSource, sequence: int) -> Snapshot:
+    """The commit of this number, of which rows are read."""
+    snapshot = of_number(table, sequence)
+    if snapshot is None:
+        raise BatchError("source-changed", f"{source.identifier} lost a snapshot while it was read", "run again")
+    return snapshot
 
 
 def since(table: Metadata, sequence: int) -> Iterator[Snapshot]:

@@ -17,7 +17,6 @@ from framework.engine.feed import changes, commits
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
-from framework.errors import BatchError
 from framework.model import Catalog, Column, Pipeline, SelectSource, TableSource
 from framework.sql.quote import identifier, literal_of, substituted
 
@@ -116,9 +115,7 @@ class Select:
         """The groups of rows that differ between two commits."""
         (source,) = self.source.tables
         table, _ = commits.now(self.pipeline, source)
-        since, until = (commits.of_number(table, each) for each in (start, end))
-        if since is None or until is None:
-            raise _lost(source)
+        since, until = (commits.read_at(table, source, each) for each in (start, end))
         lake, every = self.lake(source.catalog), (*source.columns, *source.kafka)
         columns = tuple(_column(source, name) for name, _ in self.source.apart)
         names = [identifier(column.name) for column in columns]
@@ -132,9 +129,7 @@ class Select:
     def _table(self, source: TableSource, sequence: int) -> str:
         """SQL of a table as it was after a commit. A column that the spec has and the table does not have yet is null."""
         table, _ = commits.now(self.pipeline, source)
-        snapshot = commits.of_number(table, sequence)
-        if snapshot is None:
-            raise _lost(source)
+        snapshot = commits.read_at(table, source, sequence)
         there = table.columns_of(snapshot)
         columns = (
             identifier(each.name) if each.name in there else f"CAST(NULL AS {each.type.sql}) AS {identifier(each.name)}"
@@ -208,7 +203,3 @@ def _partition_of(table: Metadata, column: str) -> int | None:
     fields = [(each["source-id"], each["transform"]) for each in table.partitions["fields"]]
     wanted = (ids.get(column), "identity")
     return fields.index(wanted) if wanted in fields else None
-
-
-def _lost(source: TableSource) -> BatchError:
-    return BatchError("source-changed", f"{source.identifier} lost a snapshot while it was read", "run again")

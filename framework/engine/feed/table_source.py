@@ -18,7 +18,6 @@ from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import forgotten
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.engine.rules.refusals import source_lost
-from framework.errors import BatchError
 from framework.model import FROM_COLUMNS, OLD, Catalog, Pipeline, SelectSource, TableSource
 from framework.sql.quote import identifier
 
@@ -80,9 +79,7 @@ class WholeTable:
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         table, _ = self._now()
-        snapshot = commits.of_number(table, range_.ends[self.source.partition])
-        if snapshot is None:
-            raise BatchError("source-changed", f"{self.source.identifier} lost a snapshot while it was read", "run again")
+        snapshot = commits.read_at(table, self.source, range_.ends[self.source.partition])
         name = identifier(self.source.catalog.name, *self.source.identifier.split("."))
         return spark.read.option("versionAsOf", snapshot["snapshot-id"]).table(name)
 

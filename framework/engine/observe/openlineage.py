@@ -18,8 +18,8 @@ from typing import Any
 
 from framework.engine.iceberg import metadata
 from framework.errors import SluiceError
-from framework.model import Column, Pipeline, SelectSource, TableSource, Topic
-from framework.plan.lineage import lineage
+from framework.model import Column, Pipeline, TableSource, Topic
+from framework.plan.lineage import by_source
 
 _PREFIX = "OPENLINEAGE_"
 _AWAY: list[str] = []  # pipelines of this process whose event the receiver did not get
@@ -152,25 +152,13 @@ def _sources(pipeline: Pipeline) -> Mapping[Dataset, tuple[Column, ...]]:
 
 def _origins(pipeline: Pipeline) -> dict[str, list[tuple[Dataset, str]]]:
     """The columns of datasets that each column of the table is computed from."""
-    selected = pipeline.source.tables if isinstance(pipeline.source, SelectSource) else ()
-    named = {
-        f"{table.identifier}.{column.name}": (_table(table.catalog, table.identifier), column.name)
-        for table in (*selected, *(join.source for join in pipeline.joins))
-        for column in (*table.columns, *table.kafka)
-    }
-    sources = list(map(_topic, pipeline.topics))
-    if isinstance(pipeline.source, TableSource):
-        sources = [_table(pipeline.source.catalog, pipeline.source.identifier)]
-    shown = {column.name for column in pipeline.table.shown}
-    return {
-        column: [
-            place
-            for each in sorted(origins)
-            for place in ([named[each]] if each in named else [(source, each) for source in sources])
-        ]
-        for column, origins in lineage(pipeline).items()
-        if column in shown
-    }
+    places = by_source(pipeline)
+    datasets = {id(source): _dataset(source) for each in places.values() for source, _ in each}
+    return {name: [(datasets[id(source)], origin) for source, origin in each] for name, each in places.items()}
+
+
+def _dataset(source: Topic | TableSource) -> Dataset:
+    return _topic(source) if isinstance(source, Topic) else _table(source.catalog, source.identifier)
 
 
 def _topic(topic: Topic) -> Dataset:

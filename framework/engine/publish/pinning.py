@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
+from framework.engine.feed import commits
+from framework.engine.feed.commits import Snapshot
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
-from framework.errors import SourceMissing
 from framework.model import Bounds, Join, Pipeline, TableSource
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -43,16 +43,9 @@ def _now(join: Join, pipeline: Pipeline) -> Join:
     return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=moment)
 
 
-def _main(source: TableSource, pipeline: Pipeline) -> Mapping[str, Any]:
+def _main(source: TableSource, pipeline: Pipeline) -> Snapshot:
     """The newest snapshot of a table in which rows are looked up."""
-    table = metadata.read(source.catalog, source.identifier)
-    if table is None or table.main is None:
-        raise SourceMissing(
-            "source-missing",
-            f"the table {source.identifier}, in which {pipeline.name} looks rows up, does not exist yet",
-            f"run `{source.pipeline}`, which writes it, first",
-        )
-    return table.main
+    return commits.now(pipeline, source, "in which {} looks rows up")[1]
 
 
 def now() -> int:
@@ -62,10 +55,10 @@ def now() -> int:
 
 def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> Bounds:
     """Those by the table as it is now. Without such columns it has nothing to measure."""
-    time = pipeline.event_time
-    if table is None or table.main is None or not {bounds.column, *bounds.per, time} <= table.columns_of(table.main):
+    column = pipeline.event_time
+    if table is None or table.main is None or not {bounds.column, *bounds.per, column} <= table.columns_of(table.main):
         return bounds
-    newest = metadata.newest_time(table, time) if time else None
+    newest = metadata.newest_time(table, column) if column else None
     micros = None if newest is None else (newest - _EPOCH) // timedelta(microseconds=1)
     return replace(bounds, snapshot=table.main["snapshot-id"], newest=micros, since=frozenset(_only_added(table)))
 

@@ -45,7 +45,7 @@ def _new(to: Target, expected: SetExpectation, since: int, tip: int) -> DataFram
     """The rows that the batch added or changed."""
     table = to.pipeline.table
     if table.write == "replace" or table.format_version < 3:
-        return _all(to, expected, tip)  # which rows are new is not known by their ids
+        return _all(to, expected, tip)  # ids do not tell which rows are new
     return changes.between(to.lake, table.identifier, tuple(_columns(to, expected)), since, tip, beside=True).now()
 
 
@@ -62,9 +62,9 @@ def _doubled(to: Target, expected: SetExpectation, since: int, tip: int) -> Data
     names = list(map(identifier, expected.columns))
     there = _all(to, expected, tip).where(" AND ".join(f"{name} IS NOT NULL" for name in names))
     keys = _new(to, expected, since, tip).select(*names).distinct()
-    known = there.join(keys, list(expected.columns), "left_semi")
-    counts = known.groupBy(*names).agg(functions.count("*").alias("_sluice_count")).where("_sluice_count > 1")
-    return known.join(counts, list(expected.columns), "left_semi")
+    doubtful = there.join(keys, list(expected.columns), "left_semi")
+    counts = doubtful.groupBy(*names).agg(functions.count("*").alias("_sluice_count")).where("_sluice_count > 1")
+    return doubtful.join(counts, list(expected.columns), "left_semi")
 
 
 def _without(to: Target, expected: SetExpectation, since: int, tip: int) -> DataFrame:

@@ -20,14 +20,14 @@ _MOST = 500_000  # counts that are kept
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Kept:
     snapshot: int
     counts: (
         Any  # a table of Arrow: by group and part of the time the number of values, their mean and the sum of squares around it
     )
 
 
-_KNOWN: dict[tuple[str, str, Bounds], _Known] = {}
+_KEPT: dict[tuple[str, str, Bounds], _Kept] = {}
 
 
 def values(reader: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame:
@@ -76,24 +76,24 @@ def _counts(spark: Any, bounds: Bounds, pipeline: Pipeline) -> Any:
     import pyarrow
 
     key = (pipeline.table.catalog.name, pipeline.table.identifier, bounds)
-    known = _KNOWN.get(key)
-    if known is not None and known.snapshot == bounds.snapshot:
-        return known.counts
+    kept = _KEPT.get(key)
+    if kept is not None and kept.snapshot == bounds.snapshot:
+        return kept.counts
     reader = spark.read
-    if known is not None and known.snapshot in bounds.since:
-        reader = reader.option("start-snapshot-id", known.snapshot).option("end-snapshot-id", bounds.snapshot)
+    if kept is not None and kept.snapshot in bounds.since:
+        reader = reader.option("start-snapshot-id", kept.snapshot).option("end-snapshot-id", bounds.snapshot)
     else:
-        known, reader = None, reader.option("versionAsOf", bounds.snapshot)
+        kept, reader = None, reader.option("versionAsOf", bounds.snapshot)
     length = _length(bounds)
     rows = values(reader, bounds, pipeline).where(f"at >= {since(bounds)}L")
     parts = rows.selectExpr("*", f"at - pmod(at, {length}L) AS part")
     per = [f"_sluice_per{at}" for at in range(len(bounds.per))]
     counts = parts.groupBy(*per, "part").agg(*_expressions("count(x) AS n", "avg(x) AS mean", "var_pop(x) * count(x) AS squares"))
-    counts = counts.toArrow() if known is None else pyarrow.concat_tables([known.counts, counts.toArrow()])
+    counts = counts.toArrow() if kept is None else pyarrow.concat_tables([kept.counts, counts.toArrow()])
     if len(counts) <= _MOST and bounds.snapshot is not None:
-        _KNOWN[key] = _Known(bounds.snapshot, counts)
-    else:  # they are read anew next time, which makes one count of several
-        _KNOWN.pop(key, None)
+        _KEPT[key] = _Kept(bounds.snapshot, counts)
+    else:  # they are read again next time, which makes one count of several
+        _KEPT.pop(key, None)
     return counts
 
 

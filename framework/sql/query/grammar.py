@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.grammar import Parser
 from framework.sql.query.functions import AGGREGATES, INSTEAD, RANKED, WINDOWS
@@ -11,6 +9,7 @@ from framework.sql.query.nodes import Aggregate, Both, Edge, Frame, Item, Join, 
 from framework.sql.reserved import LEFT_OUT, WORDS, words
 from framework.sql.tokens import Token, tokens
 from framework.sql.tree import Call, Node
+from framework.sql.words import but_found
 
 _SHAPE = "write select …, … from shop.orders where … group by …"
 _SORTED = ("a table's rows have no order", "delete it; `sort_by` under `into` sorts the table's files")
@@ -105,13 +104,13 @@ class _Parser(Parser):
             return self.inner(depth)
         token = self.next
         if not self.skip("select"):
-            raise refused(token.offset, "sql-not-a-select", f"a select is missing{_found(token)}", _SHAPE)
+            raise refused(token.offset, "sql-not-a-select", f"a select is missing{but_found(token)}", _SHAPE)
         distinct = self.skip("distinct")
         items = [self.item()]
         while self.skip(","):
             items.append(self.item())
         if not self.skip("from"):
-            raise refused(self.next.offset, "sql-table", f"FROM is missing{_found(self.next)}", _SHAPE)
+            raise refused(self.next.offset, "sql-table", f"FROM is missing{but_found(self.next)}", _SHAPE)
         source = self.joined(depth)
         where = self.expression() if self.skip("where") else None
         groups = self.groups() if self.skip("group", "by") else ()
@@ -124,7 +123,7 @@ class _Parser(Parser):
         start, token = self.at, self.next
         if (token.word in _STOPS and self.after.word != "(") or token.word in (",", ")") or token.kind == "end":
             hint = f"{_SHAPE}; a column of that name needs backquotes: `{token.text}`" if token.kind == "name" else _SHAPE
-            raise refused(token.offset, "sql-syntax", f"a column is missing{_found(token)}", hint)
+            raise refused(token.offset, "sql-syntax", f"a column is missing{but_found(token)}", hint)
         of = None
         if token.kind in ("name", "quoted") and [each.word for each in self.tokens[self.at + 1 : self.at + 3]] == [".", "*"]:
             of = self.take().value
@@ -189,10 +188,10 @@ class _Parser(Parser):
         if token.word == "(":
             query = self.inner(depth)
             return Source(token.offset, query, self.alias() or "")
-        name = self.identifier(f"a table is missing{_found(token)}", _SHAPE).value
+        name = self.identifier(f"a table is missing{but_found(token)}", _SHAPE).value
         while self.skip("."):
             if self.next.kind not in ("name", "quoted"):
-                raise refused(self.next.offset, "sql-syntax", f"a name is missing after the dot{_found(self.next)}", _SHAPE)
+                raise refused(self.next.offset, "sql-syntax", f"a name is missing after the dot{but_found(self.next)}", _SHAPE)
             name += "." + self.take().value
         return Source(token.offset, name, self.alias() or name.rpartition(".")[2])
 
@@ -204,7 +203,9 @@ class _Parser(Parser):
                 raise refused(token.offset, "sql-table", "the name of a table in a select has no dot", "write one word")
             return self.take().value
         if has_as:
-            raise refused(token.offset, "sql-syntax", f"a name is missing after AS{_found(token)}", "write from shop.orders as o")
+            raise refused(
+                token.offset, "sql-syntax", f"a name is missing after AS{but_found(token)}", "write from shop.orders as o"
+            )
         return None
 
     def groups(self) -> tuple[Node, ...]:
@@ -317,14 +318,4 @@ class _Parser(Parser):
         if token.word in _REFUSED:
             why, hint = _REFUSED[token.word]
             return refused(token.offset, "sql-clause", f"{token.text.upper()} is not allowed here: {why}", hint)
-        return refused(token.offset, "sql-syntax", f"{missing}{_found(token)}", _SHAPE)
-
-    def text(self, start: int) -> str:
-        """The text of the words since `start`, on one line."""
-        taken = self.tokens[start : self.at]
-        gaps = [" " * (after.offset > token.offset + len(token.text)) for token, after in pairwise(taken)]
-        return "".join(token.text + gap for token, gap in zip(taken, [*gaps, ""], strict=True))
-
-
-def _found(token: Token) -> str:
-    return ", the text ends" if token.kind == "end" else f", found {token.text[:30]}"
+        return refused(token.offset, "sql-syntax", f"{missing}{but_found(token)}", _SHAPE)

@@ -134,8 +134,8 @@ class _Reading:
             return names[source.of.lower()]
         name = next((each for each in self.tables if each.lower() == source.of.lower()), None)
         if name is None:
-            known = [*self.tables, *names]
-            hint = did_you_mean(source.of, known, f"tables here: {listed(known)}; name others in `from: {{tables: […]}}`")
+            there = [*self.tables, *names]
+            hint = did_you_mean(source.of, there, f"tables here: {listed(there)}; name others in `from: {{tables: […]}}`")
             self.faults.append(Fault(source.offset, "unknown-table", f"there is no table `{source.of}` here", hint))
             return None
         at = self.used.setdefault(name, len(self.used))
