@@ -94,7 +94,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.iceberg": (*ENGINE, "engine.spark", "engine.rules"),
     "engine.kafka": (*ENGINE, "engine.rules", "secrets", "services.process", "hosts"),
     "engine.spark": (*ENGINE, "java", "jars", "jvm", "processes", "encoding"),
-    "engine.rows": ("model", "sql.masks", "sql.quote"),
+    "engine.rows": ("model", "sql.masks", "sql.quote", "sql.standard"),
     "engine.rules": ("errors", "home", "model", "sql.quote"),
     "reference": ("access", "errors", "types", "model", "sql", "spec", "plan.rows"),
     "steps": ("errors", "types", "model", "sql", "plan.rows", "plan.landing", "plan.text", "spec.options", "spec.scalars"),

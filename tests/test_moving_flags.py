@@ -168,28 +168,35 @@ def test_a_constant_price_is_not_beyond(lake: Path, spark: Any) -> None:
 
 def test_rows_that_came_since_are_counted_alone(lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = Trades(lake, spark)
-    read: list[Any] = []
-    values = moments.values
+    read: list[tuple[str, int]] = []
+    values, add = moments.values, moments._add
 
-    def seen(*given_: Any) -> Any:
-        read.append(values(*given_))
-        return read[-1]
+    def all_rows(*given_: Any) -> Any:
+        frame = values(*given_)
+        read.append(("all", frame.count()))
+        return frame
 
-    monkeypatch.setattr(moments, "values", seen)
+    def added_rows(rows: Any, *given_: Any) -> None:
+        table = rows.read_all()
+        read.append(("added", len(table)))
+        add(table, *given_)
+
+    monkeypatch.setattr(moments, "values", all_rows)
+    monkeypatch.setattr(moments, "_add", added_rows)
     for at in range(4):
         tables.lands([("A", price, at) for price in (1, 2, 3)])
-    assert [frame.count() for frame in read] == [3, 3, 3]  # not 3, 6, 9
+    assert read == [("all", 3), ("added", 3), ("added", 3)]
     tables.spark.sql(
         f"CALL `{tables.pipeline.table.catalog.name}`.system.rewrite_data_files(table => '{tables.pipeline.table.identifier}', "
         "options => map('rewrite-all', 'true'))"
     )
     tables.lands([("A", 9, 4)])
-    assert read[-1].count() == 3
+    assert read[3:] == [("added", 3)]
     assert tables.flags[12] == "UNUSUAL"
     name = f"`{tables.pipeline.table.catalog.name}`.{tables.pipeline.table.identifier}"
     tables.spark.sql(f"DELETE FROM {name} WHERE id < 6")
     tables.lands([("A", 9, 4)])
-    assert read[-1].count() == 7  # all that are left
+    assert read[4:] == [("all", 7)]  # that are left
 
 
 def test_a_preview_measures_on_the_table(lake: Path, spark: Any) -> None:

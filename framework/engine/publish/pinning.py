@@ -6,12 +6,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING
 
 from framework.engine.feed import commits
 from framework.engine.feed.commits import Snapshot
-from framework.engine.iceberg import metadata
+from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.metadata import Metadata
+from framework.engine.rows import moments
 from framework.model import Bounds, Join, Pipeline, TableSource
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatchReader
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -60,7 +65,27 @@ def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> 
         return bounds
     newest = metadata.newest_time(table, column) if column else None
     micros = None if newest is None else (newest - _EPOCH) // timedelta(microseconds=1)
-    return replace(bounds, snapshot=table.main["snapshot-id"], newest=micros, since=frozenset(_only_added(table)))
+    now_ = replace(bounds, snapshot=table.main["snapshot-id"], newest=micros, since=frozenset(_only_added(table)))
+    _add_rows(now_, pipeline)
+    return now_
+
+
+def _add_rows(bounds: Bounds, pipeline: Pipeline) -> None:
+    """Counts the rows that came since the last batch, while this one is prepared."""
+    since = moments.behind(bounds, pipeline)
+    if since is not None:
+        moments.add(bounds, pipeline, lambda: _rows_since(since, bounds, pipeline))
+
+
+def _rows_since(since: int, bounds: Bounds, pipeline: Pipeline) -> RecordBatchReader | None:
+    table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
+    if table is None:
+        return None
+    rows = table.incremental_append_scan(
+        from_snapshot_id_exclusive=since, to_snapshot_id_inclusive=bounds.snapshot,
+        selected_fields=(*bounds.per, bounds.column, pipeline.event_time or ""),
+    )  # fmt: skip
+    return rows.to_arrow_batch_reader()
 
 
 def _only_added(table: Metadata) -> Iterator[int]:

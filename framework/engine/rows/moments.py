@@ -1,18 +1,24 @@
 """Means and deviations of groups over a time, which are kept in this process and brought up to date from the rows that came since.
 
 Guarantee: the same as from all rows of the snapshot, but for the last digits. Where rows were changed or deleted since, all are read again.
-Cost: the rows of the time once per process, then those of each batch.
+Cost: the rows of the time once per process by Spark, then those of each batch by PyIceberg and DuckDB, which are done before a job of
+Spark has started.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from framework.model import IS_CURRENT, Bounds, Pipeline
 from framework.sql.quote import identifier
+from framework.sql.standard import quoted
 
 if TYPE_CHECKING:
+    from pyarrow import RecordBatchReader
     from pyspark.sql import DataFrame
 
 _PARTS = 24  # of the time, which are counted apart
@@ -22,12 +28,12 @@ _MOST = 500_000  # counts that are kept
 @dataclass(frozen=True)
 class _Kept:
     snapshot: int
-    counts: (
-        Any  # a table of Arrow: by group and part of the time the number of values, their mean and the sum of squares around it
-    )
+    counts: Any  # a table of Arrow: by group and part of the time the number of values, their mean, the sum of squares around it
 
 
 _KEPT: dict[tuple[str, str, Bounds], _Kept] = {}
+_ADDING: dict[tuple[str, str, Bounds], Future[None]] = {}
+_WORKER = ThreadPoolExecutor(1, "moments")
 
 
 def values(reader: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame:
@@ -55,46 +61,111 @@ def since(bounds: Bounds) -> int:
     return (bounds.newest - bounds.over * 1_000_000) // _length(bounds) * _length(bounds)
 
 
-def bounds_of(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame:
-    """The bounds of each group, from the counts of now."""
-    per = [f"_sluice_per{at}" for at in range(len(bounds.per))]
-    over = f"OVER (PARTITION BY {', '.join(per)})" if per else "OVER ()"
-    counts = spark.createDataFrame(_counts(spark, bounds, pipeline)).coalesce(1).where(f"part >= {since(bounds)}L")  # in one task
-    centred = counts.selectExpr("*", f"sum(n * mean) {over} / sum(n) {over} AS centre")
-    grouped = centred.groupBy(*per).agg(
-        *_expressions("sum(n) AS n", "max(centre) AS centre", "sum(squares + n * (mean - centre) * (mean - centre)) AS squares")
-    )
+def bounds_of(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | None:
+    """The bounds of each group, from the counts of now; None where there is none."""
     # The mean of equal values can differ from them in its last digits.
-    far = f"({float(bounds.deviations or 0)!r}D * sqrt(squares / nullif(n - 1, 0)) + 1e-9D * abs(centre))"
-    both = f"named_struct('low', centre - {far}, 'high', centre + {far})"
-    result: DataFrame = grouped.selectExpr(*per, f"IF(n >= {bounds.at_least}, {both}, NULL) AS {bounds.name}")
+    far = f"({float(bounds.deviations or 0)!r} * sqrt(squares / nullif(n - 1, 0)) + 1e-9 * abs(mean))"
+    both = f"{{'low': mean - {far}, 'high': mean + {far}}}"
+    groups = _together({"counts": _counts(spark, bounds, pipeline)}, "SELECT * FROM counts", _per(bounds), bounds)
+    if not len(groups):
+        return None
+    chosen = ", ".join((*_per(bounds), f"CASE WHEN n >= {bounds.at_least} THEN {both} END AS {bounds.name}"))
+    result: DataFrame = spark.createDataFrame(_queried({"groups": groups}, f"SELECT {chosen} FROM groups"))
     return result
 
 
 def _counts(spark: Any, bounds: Bounds, pipeline: Pipeline) -> Any:
     """The counts as of the snapshot, which are kept."""
-    import pyarrow
-
-    key = (pipeline.table.catalog.name, pipeline.table.identifier, bounds)
-    kept = _KEPT.get(key)
+    kept = _kept(bounds, pipeline)
     if kept is not None and kept.snapshot == bounds.snapshot:
         return kept.counts
-    reader = spark.read
-    if kept is not None and kept.snapshot in bounds.since:
-        reader = reader.option("start-snapshot-id", kept.snapshot).option("end-snapshot-id", bounds.snapshot)
-    else:
-        kept, reader = None, reader.option("versionAsOf", bounds.snapshot)
     length = _length(bounds)
-    rows = values(reader, bounds, pipeline).where(f"at >= {since(bounds)}L")
+    rows = values(spark.read.option("versionAsOf", bounds.snapshot), bounds, pipeline).where(f"at >= {since(bounds)}L")
     parts = rows.selectExpr("*", f"at - pmod(at, {length}L) AS part")
-    per = [f"_sluice_per{at}" for at in range(len(bounds.per))]
-    counts = parts.groupBy(*per, "part").agg(*_expressions("count(x) AS n", "avg(x) AS mean", "var_pop(x) * count(x) AS squares"))
-    counts = counts.toArrow() if kept is None else pyarrow.concat_tables([kept.counts, counts.toArrow()])
+    counts = parts.groupBy(*_per(bounds), "part").agg(
+        *_expressions("count(x) AS n", "avg(x) AS mean", "var_pop(x) * count(x) AS squares")
+    )
+    return _keep(counts.toArrow(), bounds, pipeline)
+
+
+def behind(bounds: Bounds, pipeline: Pipeline) -> int | None:
+    """The snapshot of the counts that are kept, where rows were only added since; None if all rows have to be read."""
+    kept = _kept(bounds, pipeline)
+    versions = pipeline.table.keyed and pipeline.table.keyed.versions
+    if kept is None or versions or kept.snapshot == bounds.snapshot or kept.snapshot not in bounds.since:
+        return None
+    return kept.snapshot
+
+
+def add(bounds: Bounds, pipeline: Pipeline, read: Callable[[], RecordBatchReader | None]) -> None:
+    """Counts the rows that were added since, with the table's columns, while other work goes on. Where they cannot be read here, Spark
+    reads all rows."""
+
+    def added() -> None:
+        with suppress(OSError):
+            if (rows := read()) is not None:
+                _add(rows, bounds, pipeline)
+
+    _ADDING[_key(bounds, pipeline)] = _WORKER.submit(added)
+
+
+def _kept(bounds: Bounds, pipeline: Pipeline) -> _Kept | None:
+    """What is kept, once all is added."""
+    if (adding := _ADDING.pop(_key(bounds, pipeline), None)) is not None:
+        adding.result()
+    return _KEPT.get(_key(bounds, pipeline))
+
+
+def _add(rows: RecordBatchReader, bounds: Bounds, pipeline: Pipeline) -> None:
+    assert pipeline.event_time is not None, "bounds need a time"
+    per = "".join(f"{quoted(name)} AS _sluice_per{at}, " for at, name in enumerate(bounds.per))
+    values_ = (
+        f"SELECT {per}CAST({quoted(bounds.column)} AS DOUBLE) AS x, epoch_us({quoted(pipeline.event_time)}) AS micros FROM added"
+    )
+    length = _length(bounds)
+    parts = f"SELECT *, micros - (micros % {length} + {length}) % {length} AS part FROM ({values_}) WHERE x IS NOT NULL AND NOT isnan(x)"
+    by = ", ".join((*_per(bounds), "part"))
+    counts = f"SELECT {by}, count(x) AS n, avg(x) AS mean, var_pop(x) * count(x) AS squares FROM ({parts}) GROUP BY {by}"
+    kept = _KEPT[_key(bounds, pipeline)]
+    both = f"SELECT * FROM kept UNION ALL BY NAME SELECT * FROM ({counts})"
+    together = _together({"kept": kept.counts, "added": rows}, both, [*_per(bounds), "part"], bounds)
+    _keep(together, bounds, pipeline)
+
+
+def _keep(counts: Any, bounds: Bounds, pipeline: Pipeline) -> Any:
     if len(counts) <= _MOST and bounds.snapshot is not None:
-        _KEPT[key] = _Kept(bounds.snapshot, counts)
-    else:  # they are read again next time, which makes one count of several
-        _KEPT.pop(key, None)
+        _KEPT[_key(bounds, pipeline)] = _Kept(bounds.snapshot, counts)
+    else:
+        _KEPT.pop(_key(bounds, pipeline), None)
     return counts
+
+
+def _together(tables: Mapping[str, Any], counts: str, by: list[str], bounds: Bounds) -> Any:
+    """One count of those of the time that have the same columns `by`."""
+    window = f"PARTITION BY {', '.join(by)}" if by else ""
+    of_time = f"SELECT * FROM ({counts}) WHERE part >= {since(bounds)}"
+    centred = f"SELECT *, sum(n * mean) OVER each / sum(n) OVER each AS centre FROM ({of_time}) WINDOW each AS ({window})"
+    sums = (
+        "CAST(sum(n) AS BIGINT) AS n", "any_value(centre) AS mean", "sum(squares + n * (mean - centre) * (mean - centre)) AS squares",
+    )  # fmt: skip
+    return _queried(tables, f"SELECT {', '.join((*by, *sums))} FROM ({centred}) GROUP BY {', '.join(by) or '()'}")
+
+
+def _queried(tables: Mapping[str, Any], sql: str) -> Any:
+    import duckdb
+
+    with duckdb.connect() as database:
+        for name, table in tables.items():
+            database.register(name, table)
+        return database.sql(sql).to_arrow_table()
+
+
+def _key(bounds: Bounds, pipeline: Pipeline) -> tuple[str, str, Bounds]:
+    return pipeline.table.catalog.name, pipeline.table.identifier, bounds
+
+
+def _per(bounds: Bounds) -> list[str]:
+    return [f"_sluice_per{at}" for at in range(len(bounds.per))]
 
 
 def _expressions(*texts: str) -> list[Any]:
