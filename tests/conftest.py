@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 settings.register_profile("without a bar of seconds", deadline=None)
 settings.load_profile("without a bar of seconds")
+os.environ["SLUICE_COLD"] = "1"  # no process is left behind but in test_warm.py
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")  # most Sparks here live for seconds
 
 

@@ -439,7 +439,7 @@ def test_keys_that_are_refused(project: Project, key: dict[str, str], says: str)
 
 
 def test_the_command_shows_what_it_means_and_writes_exports_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("framework.engine.spark.start.start", lambda _plan: project.spark)
+    monkeypatch.setattr("framework.engine.spark.start.start", lambda *_: project.spark)
     monkeypatch.setattr("framework.engine.spark.session.stop", lambda _spark: None)
     more = "---\nexport: all\nfrom: {{table: {namespace}.trades}}\nfile: {{format: csv, to: {namespace}.csv}}\n"
     project.template = APPEND + more

@@ -366,7 +366,7 @@ def test_a_lost_answer_does_not_roll_back_twice(project: Project) -> None:
 @pytest.mark.long
 def test_commands_say_what_they_will_do(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each asks first, and does nothing if the answer is no."""
-    monkeypatch.setattr("framework.engine.spark.start.start", lambda _plan: project.spark)
+    monkeypatch.setattr("framework.engine.spark.start.start", lambda *_: project.spark)
     monkeypatch.setattr("framework.engine.spark.session.stop", lambda _spark: None)
     _with_bad_rows(project)
     project.send([json.dumps({"id": 1}).encode()], partition=0)

@@ -1,14 +1,17 @@
 """A run of its own process that dies or stops at a kill point: `python -m tests.victim SPECS POINT SIGNAL [WHAT]`.
 
 WHAT is `run` of the first pipeline, its `rebuild`, its maintenance (`maintain`), a `replay` of its bad rows or `forget` of the key id=7,
-`run:NAME` of another pipeline, or `all` pipelines as `sluice run` does it. The signal JVM kills Spark's process alone.
+`run:NAME` of another pipeline, or `all` pipelines as `sluice run` does it. The signal JVM kills Spark's process alone. At the point
+`writing` Spark has begun to write: there the warm JVM is stopped before the signal.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from pyspark import SparkContext
@@ -20,7 +23,9 @@ from framework.engine.maintain import maintain
 from framework.engine.rebuild import rebuild
 from framework.engine.undo import replay
 from framework.errors import SluiceError
+from framework.home import home
 from framework.plan.passes import make
+from tests.waiting import until
 
 
 def main(specs: str, point: str, number: str, what: str = "run") -> None:
@@ -36,6 +41,15 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
                 SparkContext._gateway.proc.wait()  # type: ignore[union-attr]
             else:
                 os.kill(os.getpid(), signal.Signals[number])
+        if reached == "branched" and point == "writing":
+            threading.Thread(target=writing, daemon=True).start()
+
+    def writing() -> None:
+        active = SparkContext._active_spark_context.statusTracker().getActiveStageIds  # type: ignore[union-attr]
+        until(lambda: len(active()) > 0, "Spark does not write", 60)
+        os.kill(json.loads((home() / "warm" / "jvm").read_text())["pid"], signal.SIGSTOP)
+        print("reached", flush=True)
+        os.kill(os.getpid(), signal.Signals[number])
 
     context = Context(make(Path(specs)), at=at)
     named = {each.name: each for each in context.plan.pipelines}

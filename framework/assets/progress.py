@@ -54,7 +54,7 @@ def started(context: AssetExecutionContext | OpExecutionContext, plan: Plan) -> 
     began = time.monotonic()
     context.log.info("starting Spark, which takes a few seconds")
     session.prepare(plan)
-    spark = context.resources.spark.spark_session
+    spark = context.resources.spark.session_of(plan)
     context.log.info(f"Spark {spark.version} runs after {time.monotonic() - began:.1f} s")
     return spark
 

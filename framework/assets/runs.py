@@ -10,6 +10,7 @@ from contextlib import suppress
 from dagster import AssetExecutionContext, AssetsDefinition, InitResourceContext, multi_asset
 from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster_pyspark import LazyPySparkResource
+from pyspark.sql import SparkSession
 
 from framework.assets import asset_specs, checks, dead_runs, progress, run_outcomes
 from framework.assets.launch import Launch, until
@@ -23,7 +24,7 @@ from framework.engine.observe import same_failure
 from framework.engine.observe.status import status_of
 from framework.engine.publish.batch import Batch
 from framework.engine.rules import run_record
-from framework.engine.spark import session
+from framework.engine.spark import session, warm
 from framework.errors import Paused, SluiceError, SparkEnded
 from framework.model import Pipeline, Plan
 
@@ -32,19 +33,24 @@ _BETWEEN = 20  # seconds before a retry, if Kafka or the catalog does not answer
 
 
 class SparkOfARun(LazyPySparkResource):
-    """Dagster's own lazy Spark session, stopped at the end of the run."""
+    """A session in the warm JVM, or Dagster's own lazy one, which is stopped at the end of the run."""
+
+    def session_of(self, plan: Plan) -> SparkSession:
+        if self._spark_session is None:
+            self._spark_session = warm.start(plan, plan)
+        session_: SparkSession = self.spark_session
+        return session_
 
     def teardown_after_execution(self, context: InitResourceContext) -> None:
-        if self._spark_session is not None:
-            with suppress(Exception):  # its connection may have died with a run that was canceled
-                session.stop(self._spark_session)
-            self._spark_session = None
+        with suppress(Exception):  # its connection may have died with a run that was canceled
+            self.forget()
 
     def forget(self) -> None:
         """Stop the session, so that the next use starts another one."""
         if self._spark_session is not None:
-            session.stop(self._spark_session)
-            self._spark_session = None
+            spark, self._spark_session = self._spark_session, None
+            if not warm.release():
+                session.stop(spark)
 
 
 def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDefinition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,8 +29,27 @@ _ENV = click.option(
 )
 
 
+def _cold(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        os.environ["SLUICE_COLD"] = "1"
+
+
+_COLD = click.option(
+    "--cold",
+    is_flag=True,
+    expose_value=False,
+    callback=_cold,
+    help="Start a Spark that ends with this command, in place of the one that waits 15 minutes for the next.",
+)
+
+
 def with_specs(command: Callable[..., Any]) -> Callable[..., Any]:
     return _SPECS(with_environment(command))
+
+
+def with_spark(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that may need a Spark."""
+    return with_specs(_COLD(command))
 
 
 def flags(specs: Path, environment: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ SECTION, ORDER = "run", 4
 @click.command()
 @click.argument("name", shell_complete=_complete.pipelines)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_specs.with_specs
+@_specs.with_spark
 def command(name: str, yes: bool, specs: Path, environment: str) -> None:
     """Continue after a refused run, once you know what it skips.
 

@@ -31,7 +31,7 @@ ALSO_CALLED = ("changes", "compare")
 @click.option("--to", "until", type=_at.At(), metavar=_at.METAVAR, help="Against the table as it was then; default: now.")
 @click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Show at most this many rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
-@_specs.with_specs
+@_specs.with_spark
 def command(name: str, since: Moment, until: Moment | None, limit: int, as_json: bool, specs: Path, environment: str) -> None:
     """Show rows that were added, changed and deleted since a snapshot.
 

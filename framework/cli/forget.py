@@ -28,7 +28,7 @@ ALSO_CALLED = ("erase", "gdpr")
     " times, all must be equal.",
 )  # fmt: skip
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_specs.with_specs
+@_specs.with_spark
 def command(name: str, keys: tuple[str, ...], yes: bool, specs: Path, environment: str) -> None:
     """Forget a person: rows, bad rows, old snapshots and files.
 

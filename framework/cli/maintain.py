@@ -15,7 +15,7 @@ ALSO_CALLED = ("compact", "optimize", "vacuum", "expire")
 @click.command()
 @click.argument("names", nargs=-1, shell_complete=_complete.pipelines)
 @click.option("--dry-run", is_flag=True, help="Only show what tables are due for, without Spark.")
-@_specs.with_specs
+@_specs.with_spark
 def command(names: tuple[str, ...], dry_run: bool, specs: Path, environment: str) -> None:
     """Compact small files and expire old snapshots.
 

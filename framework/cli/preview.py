@@ -31,7 +31,7 @@ SECTION, ORDER = "write", 5
 )
 @click.option("--from", "start", type=click.Choice(["earliest", "latest"]), help="Show the topic's first or last messages.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
-@_specs.with_specs
+@_specs.with_spark
 def command(name: str, count: int, start: str | None, as_json: bool, specs: Path, environment: str) -> None:
     """Show what the next messages become, step by step.
 

@@ -29,7 +29,7 @@ ALSO_CALLED = ("backfill", "full-refresh")
     "Rows that other programs deleted come back.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_specs.with_specs
+@_specs.with_spark
 def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: str) -> None:
     """Rebuild a table next to the current one and swap it in atomically.
 

@@ -28,7 +28,7 @@ _MOST = 20  # reasons
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would land and what would stay bad.")
 @click.option("--discard", is_flag=True, help="Do not try them: mark them as discarded, so that no replay does.")
-@_specs.with_specs
+@_specs.with_spark
 def command(name: str, where: str, dry_run: bool, discard: bool, specs: Path, environment: str) -> None:
     """Try bad rows again, by the spec as it is now.
 

@@ -20,7 +20,7 @@ SECTION, ORDER = "run", 8
     "--to", type=Scalar("Time"), metavar="TIME", required=True, help="From messages of this time on: 2026-01-05T10:00:00Z."
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_specs.with_specs
+@_specs.with_spark
 def command(name: str, to: datetime, yes: bool, specs: Path, environment: str) -> None:
     """Read messages again from a time on, without doubles.
 

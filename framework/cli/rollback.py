@@ -30,7 +30,7 @@ ALSO_CALLED = ("revert", "undo", "restore")
     help=f"As the table was then: {_at.SAYS}.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_specs.with_specs
+@_specs.with_spark
 def command(name: str, to: Moment, yes: bool, specs: Path, environment: str) -> None:
     """Go back to an earlier snapshot of a table.
 

@@ -33,7 +33,7 @@ ALSO_CALLED = ("apply", "start", "sync", "ingest", "materialize")
     metavar="DURATION",
     help="Keep running, and run again this often, such as 1m; earlier where `batch: {after: …}` waits.",
 )
-@_specs.with_specs
+@_specs.with_spark
 def command(names: tuple[str, ...], every: str | None, specs: Path, environment: str) -> None:
     """Load all waiting messages; `--every 1m` keeps running.
 
@@ -53,7 +53,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     plan = _specs.plan(specs, environment)
     pipelines = _specs.chosen(plan, names)
     seconds = _seconds(every)
-    context = Context(plan)
+    context = Context(plan, warm=seconds is None)  # one that keeps running would keep it from all others
     report = _Report(context, bool(names))
     try:
         with loop.until_interrupted() as stop:

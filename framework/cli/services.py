@@ -37,10 +37,17 @@ def up(names: tuple[str, ...]) -> None:
 def down(names: tuple[str, ...]) -> None:
     """Stop services, by default all; their data stays.
 
+    Without a NAME, the Spark that waits for commands ends as well.
+
     Example: sluice services down
     """
     for state in services.down(names):
         click.echo(f"{state.name}: {f'stopped, process {state.pid}' if state.changed else 'was not running'}")
+    if not names:
+        from framework.engine.spark import warm_jvm
+
+        if pid := warm_jvm.end():
+            click.echo(f"warm Spark: stopped, process {pid}")
 
 
 @command.command()

@@ -22,7 +22,7 @@ SECTION, ORDER = "write", 4
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
-@_specs.with_specs
+@_specs.with_spark
 def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
     """Run the tests in the specs, without Kafka.
 

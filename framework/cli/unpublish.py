@@ -18,7 +18,7 @@ ALSO_CALLED = ("unlist", "unregister")
 @click.argument("catalog", required=False, shell_complete=_complete.catalogs)
 @click.option("--forget", is_flag=True, help="Do not ask the other catalog, which is gone: only end what is kept for it.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_specs.with_specs
+@_specs.with_spark
 def command(name: str, catalog: str | None, forget: bool, yes: bool, specs: Path, environment: str) -> None:
     """No longer list a table in other catalogs.
 

@@ -92,6 +92,7 @@ def create() -> Path | None:
 
 def _run_spark(draft: Path, log: Path) -> bool:
     environment = {name: value for name, value in os.environ.items() if name not in _FOLDERS}
+    environment["SLUICE_COLD"] = "1"  # its classes are written down when it ends
     options = environment.get("SPARK_SUBMIT_OPTS", "")
     environment["SPARK_SUBMIT_OPTS"] = f'{options} "-XX:ArchiveClassesAtExit={draft}" -Xlog:disable'
     command = [sys.executable, "-m", __name__]

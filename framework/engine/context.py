@@ -15,7 +15,7 @@ from framework.engine.kafka.cluster import Kafka
 from framework.engine.messages.schema_lookup import Schemas
 from framework.engine.rules.protocol import Partition
 from framework.engine.source import FromTopics, Messages, Source
-from framework.engine.spark import session, start
+from framework.engine.spark import session, start, warm
 from framework.errors import SetupError
 from framework.model import Catalog, MaskKey, Pipeline, Plan
 
@@ -33,7 +33,7 @@ def _continue(point: str) -> None:
 
 class Context:
     """The shared state of batches. `at` is called at each kill point; `commit` makes the publishing commits; `spark` gives the
-    session; `source` replaces Kafka in tests; no batch reads beyond `until`."""
+    session; `source` replaces Kafka in tests; no batch reads beyond `until`. The JVM may be this plan's or another's `warm` one."""
 
     def __init__(
         self,
@@ -43,10 +43,11 @@ class Context:
         commit: CommitCall = commit_transaction,
         source: Messages | None = None,
         until: Until | None = None,
+        warm: bool | Plan = True,
     ) -> None:
         self.schemas = Schemas(plan)
         self.at = at
-        self._start = spark or (lambda: start.start(plan))
+        self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None))
         self._commit = commit
         self._source = source
         self._until = until
@@ -119,7 +120,8 @@ class Context:
 
     def stop(self) -> None:
         if self._spark is not None:
-            session.stop(self._spark)
+            if not warm.release():
+                session.stop(self._spark)
             self._spark = None
             self._lakes.clear()
 

@@ -1,4 +1,5 @@
-"""Live and dead attempts: each attempt holds a lock that the system releases when its process ends, however it ends."""
+"""Live and dead attempts: each attempt holds a lock that the system releases when its process ends, however it ends. Where a warm JVM
+writes for it, that one's lock counts as well: it can still write when the process is gone."""
 
 from __future__ import annotations
 
@@ -13,12 +14,19 @@ from pathlib import Path
 
 from framework.home import home, private
 
+_writer = ""
 _NAME = re.compile(r"[0-9a-f]{32}")  # any other name is no attempt, and never part of a path
 OLDEST = 24 * 3600  # seconds; no batch of another machine runs longer than this
 
 
 def _folder() -> Path:
     return private("attempts")
+
+
+def written_by(lock: str) -> None:
+    """The file that the JVM locks which writes for this process; none for a JVM that ends with it."""
+    global _writer
+    _writer = lock
 
 
 @contextmanager
@@ -31,6 +39,8 @@ def attempt() -> Iterator[str]:
             forget(old.name)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(_writer)
+        file.flush()
         yield name
     # An attempt with branches left stays recorded: its file stays, unlocked, so the next run treats the branches as a dead attempt's.
 
@@ -49,11 +59,26 @@ def is_dead(name: str) -> bool:
         return _age(name) > OLDEST
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return not _writes(os.read(file, 4096).decode())
     except BlockingIOError:
         return False
     finally:
         os.close(file)
-    return True
+
+
+def _writes(lock: str) -> bool:
+    """Whether a JVM still works for the process that had this lock's lease. Java locks as `lockf` does, not as `flock`."""
+    try:
+        file = os.open(lock, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 def alive() -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from framework.engine.spark import session
-from framework.home import home
+from framework.home import home, private
 from framework.model import Engine
 
 _CONF = {
@@ -33,6 +33,7 @@ def folder(purpose: str) -> Iterator[Path]:
     before = os.environ.get("SLUICE_HOME")
     with tempfile.TemporaryDirectory(prefix=f"sluice-{purpose}-", ignore_cleanup_errors=True) as name:
         Path(name, "jars").symlink_to(home() / "jars")
+        Path(name, "warm").symlink_to(private("warm"))
         os.environ["SLUICE_HOME"] = name
         try:
             yield Path(name)

@@ -112,8 +112,11 @@ def start(plan: Plan) -> SparkSession:
     builder = SparkSession.builder
     for key, value in settings(plan).items():
         builder = builder.config(key, value)
+    return ready(builder.getOrCreate())
+
+
+def ready(spark: SparkSession) -> SparkSession:
     logging.getLogger().addFilter(_is_no_remark_of_py4j)
-    spark = builder.getOrCreate()
     _cache_py4j_package(spark)
     return spark
 
@@ -146,7 +149,6 @@ def stop(spark: SparkSession) -> None:
     """Ends a session. If its JVM has ended, resets PySpark's globals, so that another session can start."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
     try:
         with warnings.catch_warnings():
@@ -155,10 +157,18 @@ def stop(spark: SparkSession) -> None:
     except (Py4JError, ConnectionError):
         with suppress(Py4JError, OSError):
             cast(Any, SparkContext)._gateway.shutdown()
-        for owner, name in ((SparkContext, "_gateway"), (SparkContext, "_jvm"), (SparkContext, "_active_spark_context")):
-            setattr(owner, name, None)
-        for name in ("_instantiatedSession", "_activeSession"):
-            setattr(SparkSession, name, None)
+        forget()
+
+
+def forget() -> None:
+    """Resets PySpark's globals, so that another session can start in another JVM."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    for owner, name in ((SparkContext, "_gateway"), (SparkContext, "_jvm"), (SparkContext, "_active_spark_context")):
+        setattr(owner, name, None)
+    for name in ("_instantiatedSession", "_activeSession"):
+        setattr(SparkSession, name, None)
 
 
 def _cache_py4j_package(spark: SparkSession) -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from framework import java
-from framework.engine.spark import session
+from framework.engine.spark import session, warm
 from framework.errors import SetupError, SluiceError
 from framework.model import Plan
 from framework.processes import children
@@ -26,7 +26,8 @@ _REMARKS = (b"WARNING: Using incubator modules", b"Setting default log level to 
 _OFTEN = 0.05  # seconds between two checks for a Ctrl-C
 
 
-def start(plan: Plan) -> SparkSession:
+def start(plan: Plan, warm_of: Plan | None) -> SparkSession:
+    """A session for the plan; in the warm JVM of the plan `warm_of` where it is free, else in a JVM of its own."""
     java.java()
     before = children()
 
@@ -37,6 +38,8 @@ def start(plan: Plan) -> SparkSession:
 
     try:
         with _ctrl_c(kill):
+            if warm_of and (attached := warm.start(plan, warm_of)) is not None:
+                return attached
             _launch(plan)
             return session.start(plan)
     except SluiceError:

@@ -104,7 +104,7 @@ def trials(plan: Plan) -> Iterator[Trials]:
     """One JVM for all tests of a plan. Tables, and Sluice's state, are in a folder that is gone afterwards."""
     with scratch_session.folder("test") as folder:
         moved = scratch_plan(plan, folder)
-        context = Context(moved)
+        context = Context(moved, warm=plan)
         try:
             yield Trials(context.spark, moved)
         finally:

@@ -29,6 +29,11 @@ public final class Hashes {
     BY_ID.put(id, this);
   }
 
+  /** Those of a command that has ended, however it has. */
+  static void clear() {
+    BY_ID.values().forEach(Hashes::forget);
+  }
+
   /** The numbers of the first column, each as often as it is there. */
   public static Hashes of(Dataset<Row> rows) {
     List<long[]> parts =

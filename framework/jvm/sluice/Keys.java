@@ -17,6 +17,10 @@ public final class Keys {
     SECRETS.put(name, secret.getBytes(StandardCharsets.UTF_8));
   }
 
+  static void clear() {
+    SECRETS.clear();
+  }
+
   static byte[] get(String name) {
     byte[] secret = SECRETS.get(name);
     if (secret == null) {

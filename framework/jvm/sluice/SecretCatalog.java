@@ -1,8 +1,13 @@
 package sluice;
 
+import java.io.Closeable;
+import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.spark.SparkCatalog;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -13,10 +18,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 public final class SecretCatalog extends SparkCatalog {
   private static final Map<String, Map<String, String>> SECRETS = new ConcurrentHashMap<>();
+  private static final Set<String> PROPERTIES = ConcurrentHashMap.newKeySet();
+  private static final Queue<Closeable> OPEN = new ConcurrentLinkedQueue<>();
 
   public static void put(String catalog, String setting, String secret) {
     if (setting.startsWith("aws.")) { // AWS' library reads these two where Java keeps properties
       System.setProperty(setting, secret);
+      PROPERTIES.add(setting);
     } else {
       SECRETS.computeIfAbsent(catalog, name -> new ConcurrentHashMap<>()).put(setting, secret);
     }
@@ -26,6 +34,24 @@ public final class SecretCatalog extends SparkCatalog {
   protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap options) {
     Map<String, String> all = new HashMap<>(options.asCaseSensitiveMap());
     all.putAll(SECRETS.getOrDefault(name, Map.of()));
-    return super.buildIcebergCatalog(name, new CaseInsensitiveStringMap(all));
+    Catalog catalog = super.buildIcebergCatalog(name, new CaseInsensitiveStringMap(all));
+    if (catalog instanceof Closeable closeable) {
+      OPEN.add(closeable);
+    }
+    return catalog;
+  }
+
+  /** Forgets the secrets of a command that has ended, and closes its catalogs' connections. */
+  static void clear() {
+    SECRETS.clear();
+    PROPERTIES.forEach(System::clearProperty);
+    PROPERTIES.clear();
+    for (Closeable catalog = OPEN.poll(); catalog != null; catalog = OPEN.poll()) {
+      try {
+        catalog.close();
+      } catch (IOException error) {
+        System.err.println("a catalog does not close: " + error);
+      }
+    }
   }
 }

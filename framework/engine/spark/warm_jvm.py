@@ -1,0 +1,142 @@
+"""The process of the warm JVM: found, started, asked and ended.
+
+*Guarantee* A pid counts only together with the time at which its process began. Who may start or end the JVM is one command at a time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from framework.home import home, private, put
+from framework.patience import CONNECTING, ENDING, KILLED, STARTING
+from framework.processes import began
+
+IDLE = 15 * 60  # seconds
+_ADDRESS, _JVM, _LOG, _TURN = "address", "jvm", "log", "turn"  # files
+_OFTEN = 0.02  # seconds
+
+
+@dataclass(frozen=True)
+class Jvm:
+    pid: int
+    began: str
+    key: str  # what it was started with
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to use the JVM, as long as the connection is open."""
+
+    connection: socket.socket
+    port: int  # of a gateway of its own
+    token: str
+    lock: str  # the file that the JVM locks until all that was begun is over
+
+
+def folder() -> Path:
+    """Also in a temporary `.sluice`, which has a link to it."""
+    private("warm").chmod(0o700)
+    return (home() / "warm").resolve()
+
+
+@contextmanager
+def turn() -> Iterator[bool]:
+    """Whether this command is the one that may start or end the JVM now."""
+    with (folder() / _TURN).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def there() -> Jvm | None:
+    """The JVM that is alive."""
+    with suppress(OSError, ValueError, TypeError):
+        jvm = Jvm(**json.loads((folder() / _JVM).read_text(encoding="utf-8")))
+        if began(jvm.pid) == jvm.began:
+            return jvm
+    return None
+
+
+def launch(command: list[str], settings: Mapping[str, str], key: str) -> bool:
+    """Starts the JVM, which stays when this command ends, and waits until commands can attach; whether they can."""
+    place = folder()
+    for old in (place / _ADDRESS, *place.glob("lease-*")):
+        old.unlink(missing_ok=True)
+    options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    whole = [*command, *options, "--class", "sluice.Warm", "spark-internal", str(place), str(IDLE)]
+    environment = {name: value for name, value in os.environ.items() if name != "SLUICE_HOME"} | {"SPARK_CONNECT_MODE": "0"}
+    with (place / _LOG).open("wb") as log:
+        process = subprocess.Popen(
+            whole, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+        )
+    put(place / _JVM, json.dumps({"pid": process.pid, "began": began(process.pid), "key": key}))
+    until = time.monotonic() + STARTING
+    while process.poll() is None and time.monotonic() < until:
+        if (place / _ADDRESS).exists():
+            return True
+        time.sleep(_OFTEN)
+    return False
+
+
+def lease() -> Lease | None:
+    """None where the JVM is busy or does not answer. What a command that is gone began is over in a moment."""
+    until = time.monotonic() + CONNECTING
+    while (answer := _ask("lease")) == ["ending"] and time.monotonic() < until:
+        time.sleep(_OFTEN)
+    return answer if isinstance(answer, Lease) else None
+
+
+def end_if_free(jvm: Jvm) -> bool:
+    """Ends the JVM, but not while a command has it; whether it ended."""
+    return _ask("end") == ["ended"] and _ends(jvm, ENDING)
+
+
+def end() -> int | None:
+    """Ends the JVM, also while a command has it. Its process; None where there was none."""
+    jvm = there()
+    if jvm is None:
+        return None
+    for number, seconds in ((signal.SIGTERM, ENDING), (signal.SIGKILL, KILLED)):
+        with suppress(ProcessLookupError):
+            os.kill(jvm.pid, number)
+        if _ends(jvm, seconds):
+            break
+    (folder() / _ADDRESS).unlink(missing_ok=True)
+    return jvm.pid
+
+
+def _ends(jvm: Jvm, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while (alive := began(jvm.pid) == jvm.began) and time.monotonic() < until:
+        time.sleep(_OFTEN)
+    return not alive
+
+
+def _ask(what: str) -> Lease | list[str]:
+    """The JVM's answer: a lease, or a word; nothing where it does not answer."""
+    connection = socket.socket()
+    connection.settimeout(CONNECTING)
+    answer: list[str] = []
+    with suppress(OSError, ValueError):
+        port, secret = (folder() / _ADDRESS).read_text(encoding="ascii").split()
+        connection.connect(("127.0.0.1", int(port)))
+        connection.sendall(f"{secret} {what}\n".encode())
+        answer = connection.makefile("r", encoding="utf-8").readline().split(maxsplit=2)
+    if len(answer) == 3:
+        connection.settimeout(None)
+        return Lease(connection, int(answer[0]), answer[1], answer[2].strip())
+    connection.close()
+    return answer

@@ -1,0 +1,121 @@
+"""The warm JVM: what commands share, and what they do not; who dies while it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.engine.rules import attempts
+from framework.engine.spark import warm_jvm
+from framework.home import home
+from tests.project import Project
+from tests.test_drop import SLUICE
+from tests.test_kill import PATIENCE, victim
+from tests.waiting import until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def warm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A state folder in which commands leave a JVM behind."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "jars").symlink_to(ROOT / ".sluice" / "jars")
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SLUICE_COLD")
+    monkeypatch.delenv("CI", raising=False)
+    yield tmp_path / "home"
+    warm_jvm.end()
+
+
+def sluice(folder: Path, *arguments: str) -> str:
+    command = [*SLUICE, *arguments, "--specs", str(folder)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def specs(project: Project) -> Path:
+    return Path(project.pipeline.where.file).parent
+
+
+def jvm() -> Any:
+    return json.loads((home() / "warm" / "jvm").read_text())["pid"]
+
+
+def test_commands_share_a_jvm(project: Project, warm_home: Path) -> None:
+    project.make_topic()
+    folder = specs(project)
+    project.send_good(30)
+
+    assert "30 rows" in sluice(folder, "run")
+    first = jvm()
+    assert "lands in" in sluice(folder, "preview", "trades", "--from", "earliest")
+    project.send_good(6)
+    assert "6 rows" in sluice(folder, "run")
+    assert jvm() == first
+    assert attempts.alive() == []
+    assert (warm_home / "warm" / "address").stat().st_mode & 0o077 == 0
+
+    main = folder / "main.yaml"
+    main.write_text(main.read_text().replace("memory: 2g", "memory: 1g"))
+    project.send_good(3)
+    assert "3 rows" in sluice(folder, "run")
+    assert jvm() != first
+
+    second = jvm()
+    project.send_good(3)
+    assert "3 rows" in sluice(folder, "run", "--cold")
+    assert jvm() == second
+    assert (
+        f"warm Spark: stopped, process {second}"
+        in subprocess.run([*SLUICE, "services", "down"], capture_output=True, text=True, check=True, cwd=warm_home).stdout
+    )
+    project.assert_exactly_once()
+
+
+def test_a_busy_one_is_not_waited_for(project: Project, warm_home: Path) -> None:
+    project.make_topic()
+    folder = specs(project)
+    project.send_good(30)
+    with victim(project, "branched", signal.SIGSTOP) as stopped:
+        assert "30 rows" in sluice(folder, "run")
+        os.kill(stopped.pid, signal.SIGCONT)
+        stopped.wait(PATIENCE)
+    project.send_good(3)
+    sluice(folder, "run")
+
+    project.assert_exactly_once()
+    assert project.branches() == []
+
+
+def test_the_command_dies_while_its_jvm_writes(project: Project, warm_home: Path) -> None:
+    project.make_topic()
+    folder = specs(project)
+    project.send_good(3000, bad_every=10)
+    with victim(project, "writing", signal.SIGKILL) as process:
+        process.wait(PATIENCE)
+    (attempt,) = attempts.alive()  # the JVM can write
+    project.send_good(30, bad_every=10)
+    project.run()
+    assert project.branches() != [], "what a living attempt writes was swept"
+    os.kill(jvm(), signal.SIGCONT)
+    until(lambda: attempts.is_dead(attempt), "the JVM goes on with what nobody waits for", 60)
+    project.send_good(6)
+    pid = jvm()
+    sluice(folder, "run")
+
+    assert jvm() == pid
+    project.assert_exactly_once()
+    assert project.branches() == []
+    assert len(project.unreferenced()) <= 3
