@@ -1,0 +1,68 @@
+"""Whole processes that attach to the Spark which an earlier one left behind, with the spec edited between them."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench import load
+from framework.engine.spark import warm_jvm
+
+BARS = {
+    "warm_test_s": "≤ 1.5", "warm_preview_s": "≤ 2", "warm_run_1000_s": "≤ 2", "warm_run_vs_cold_spark": "≤ 0.3", "warm_tests_50_s": "≤ 12",
+}  # fmt: skip
+TURNS = 7
+TEST = """
+  - name: test {number}
+    given: [{{side: BUY, quantity: 1, symbol: A, price: -1.5, account: a, userid: u, at: 2026-01-05T10:00:00Z}}]
+    expect: [{{anomaly_flag: NEGATIVE_PRICE}}]
+"""
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def measured(bootstrap: str) -> dict[str, float]:
+    load.send(bootstrap, "often", 1000)
+    folder = load.specs(bootstrap, {"often": "often"})
+    many = load.specs(bootstrap, {"many": "often"})
+    for place, tests in ((folder, 1), (many, 50)):
+        with (place / "bench.yaml").open("a") as file:
+            file.write("tests:" + "".join(TEST.format(number=number) for number in range(tests)))
+    commands = {"warm_test_s": ("test",), "warm_preview_s": ("preview", "often"), "warm_run_1000_s": ("run",)}
+    seconds: dict[str, list[float]] = {name: [] for name in (*commands, "bare_session_1000_s")}
+    for turn in range(TURNS):
+        for name, words in commands.items():
+            _edited(folder, turn, name)
+            seconds[name].append(_process(_sluice(*words, "--specs", str(folder))))
+        if turn < 3:
+            bare = [sys.executable, "-m", "bench.once", "hand", str(load.specs(bootstrap, {"bare": "often"})), bootstrap, "small"]
+            seconds["bare_session_1000_s"].append(_process(bare))
+        load.send(bootstrap, "often", 1000)
+        print(f"turn {turn} warm: " + ", ".join(f"{name} {taken[-1]:.1f}" for name, taken in seconds.items()), flush=True)
+    results = {name: statistics.median(taken[1:]) for name, taken in seconds.items()}  # the first one starts Spark
+    results["warm_run_vs_cold_spark"] = results["warm_run_1000_s"] / results["bare_session_1000_s"]
+    results["warm_tests_50_s"] = statistics.median(_process(_sluice("test", "--specs", str(many))) for _ in range(3))
+    warm_jvm.end()
+    return results
+
+
+def _edited(folder: Path, turn: int, name: str) -> None:
+    """Another price is unusual from now on."""
+    file = folder / "bench.yaml"
+    before, _, rest = file.read_text().partition("price > ")
+    _, _, after = rest.partition(",")
+    file.write_text(f"{before}price > {900 + 10 * turn + len(name) % 10},{after}")
+
+
+def _sluice(*words: str) -> list[str]:
+    return [sys.executable, "-c", "from framework.cli import main; main()", *words]
+
+
+def _process(command: list[str]) -> float:
+    environment = {name: value for name, value in os.environ.items() if name not in ("SLUICE_COLD", "CI")}
+    began = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True, env={**environment, "PYTHONPATH": str(ROOT)})
+    return time.perf_counter() - began
