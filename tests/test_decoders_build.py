@@ -73,7 +73,7 @@ def test_ecj_compiles_it_too(tmp_path: Path, sluice_home: Path, monkeypatch: pyt
 @pytest.mark.long
 def test_a_wheel_has_the_decoders_compiled(tmp_path: Path) -> None:
     """Of a copy of the sources: a jar next to this clone's would be used by its tests."""
-    for name in ("framework", "pipelines", "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("framework", "pipelines", "sluice", "pyproject.toml", "README.md", "LICENSE"):
         source = ROOT / name
         ignored = shutil.ignore_patterns("__pycache__", "built")
         shutil.copytree(source, tmp_path / name, ignore=ignored) if source.is_dir() else shutil.copy(source, tmp_path)

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ("errors", "catalogs", "amounts", "home", "patience", "spelling", "types", "model", "sql", "plan")
 _BY_SCHEMA = ("formats", "schemas", "registry")
 MAY: dict[str, tuple[str, ...]] = {
+    "sluice": ("cli", "errors", "model", "engine", "plan", "spec", "__version__"),
     # `spec.scalars` for own steps, `cli` for what spark-submit runs
     "pipelines": (
         *("assets", "cli", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options"),
@@ -210,7 +211,7 @@ def judged(part: str, source: str) -> Iterator[str]:
         first = found.name.split(".")[0]
         if first == "":
             yield f"{found.line}: write the whole name of {found.name}"
-        elif first in ("framework", "pipelines"):
+        elif first in ("framework", "pipelines", "sluice"):
             inside = found.name.removeprefix("framework.")
             if not any(f"{inside}.".startswith(f"{allowed}.") for allowed in (part, *MAY[part])):
                 yield f"{found.line}: {part} imports {found.name}"
@@ -228,7 +229,8 @@ def files() -> Iterator[tuple[str, Path]]:
         rooms = [first, inside[0]] if first == "engine" else [first]
         if rooms[-1] != "__init__.py":
             yield ".".join(rooms).removesuffix(".py"), path
-    yield from (("pipelines", path) for path in sorted((ROOT / "pipelines").rglob("*.py")))
+    for above in ("pipelines", "sluice"):
+        yield from ((above, path) for path in sorted((ROOT / above).rglob("*.py")))
 
 
 # Dataclasses of over four fields that still take more than three of them by position.

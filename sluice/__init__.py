@@ -1,0 +1,83 @@
+"""Sluice from Python, for notebooks, tests and programs of your own. All names without `_` are public; `framework` is not.
+
+>>> import sluice
+>>> sluice.check("specs")
+()
+>>> sluice.run("orders", specs="specs").rows
+833
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from framework import __version__ as __version__
+from framework.errors import Problem as Problem
+from framework.errors import SluiceError as SluiceError
+from framework.errors import SpecError as SpecError
+
+if TYPE_CHECKING:
+    from framework.engine.observe.next_run import NextRun
+    from framework.engine.publish.batch import Batch
+    from framework.model import Pipeline
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A pipeline: its columns after each step, its table, and what the next run does."""
+
+    pipeline: Pipeline
+    next_run: NextRun | None  # None where nobody was asked
+
+
+@dataclass(frozen=True)
+class Run:
+    """The batches that a run published."""
+
+    pipeline: str
+    batches: tuple[Batch, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(batch.rows for batch in self.batches)
+
+    @property
+    def bad(self) -> int:
+        return sum(batch.bad for batch in self.batches)
+
+
+def check(specs: str | Path = "specs", env: str = "local") -> tuple[Problem, ...]:
+    """All problems of the specs, as `sluice check` finds them."""
+    from framework.engine.export import statement
+    from framework.plan.passes import draft
+    from framework.spec import extensions
+
+    folder = Path(specs)
+    with extensions.project(folder.absolute().parent, loads=True):
+        plan_, problems = draft(folder, env, logins=False)
+        return (*problems, *statement.problems(plan_))
+
+
+def plan(specs: str | Path = "specs", env: str = "local", look: bool = True) -> tuple[Planned, ...]:
+    """What will run. With `look`, Kafka and the catalog are asked what the next run does. Raises `SpecError` with all problems."""
+    from framework.engine.observe.next_run import next_runs
+    from framework.plan.passes import make
+
+    plan_ = make(Path(specs), env)
+    looked = {each.pipeline.name: each for each in next_runs(plan_, plan_.pipelines)} if look else {}
+    return tuple(Planned(each, looked.get(each.name)) for each in plan_.pipelines)
+
+
+def run(name: str, specs: str | Path = "specs", env: str = "local") -> Run:
+    """Loads all waiting messages of a pipeline, or of the table of this name. What stops it is raised; the batches before stay."""
+    from framework.cli import _specs
+    from framework.engine import loop
+
+    with _specs.opened(Path(specs), env, name) as (context, pipeline):
+        batches: list[Batch] = []
+        failures = loop.catch_up(context, [pipeline], batches.append, lambda: False)
+        for failure in failures:
+            raise failure.error
+        return Run(pipeline.name, tuple(batches))
