@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -119,3 +120,28 @@ def test_the_command_dies_while_its_jvm_writes(project: Project, warm_home: Path
     project.assert_exactly_once()
     assert project.branches() == []
     assert len(project.unreferenced()) <= 3
+
+
+@pytest.mark.long
+def test_a_hundred_commands_leave_one_jvm(project: Project, warm_home: Path) -> None:
+    project.more = """
+tests:
+  - name: one
+    given: [{id: 1, price: 950.0}, {message: {raw: not json}}]
+    expect: [{id: 1, size: LARGE}]
+    expect_bad: [{error: undecodable}]
+"""
+    command = [sys.executable, "-m", "tests.attached", str(specs(project)), "100"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    (first, before), (second, after) = (map(int, line.split()) for line in done.stdout.splitlines())
+    assert first == second
+    assert after < before * 1.05
+
+
+def test_nothing_of_a_command_reaches_the_next(project: Project, warm_home: Path) -> None:
+    """What the next command finds in the JVM is what the first one found there."""
+    command = [sys.executable, "-m", "tests.left", str(specs(project))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == "nothing is left\n"

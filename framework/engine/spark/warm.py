@@ -64,6 +64,10 @@ def start(plan: Plan, of: Plan) -> SparkSession | None:
     return spark
 
 
+def is_leased() -> bool:
+    return _lease is not None
+
+
 def release() -> bool:
     """Gives the JVM back; whether this process had it."""
     global _lease

@@ -203,6 +203,7 @@ public final class Warm {
     SecretCatalog.clear();
     SparkSession.setDefaultSession(base);
     base.sharedState().cacheManager().clearCache();
+    base.sharedState().globalTempViewManager().clear();
     SparkContext context = base.sparkContext();
     ScalaList.toJava(context.getPersistentRDDs().values().toSeq()).forEach(each -> each.unpersist(false));
   }

@@ -1,0 +1,53 @@
+"""A command that leaves all it can in the warm JVM, and one that looks for it: `python -m tests.left SPECS`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.engine.context import Context
+from framework.model import MaskKey, SecretRef
+from framework.plan.passes import make
+from framework.sql import masks
+
+
+def main(specs: str) -> None:
+    plan = make(Path(specs))
+    first = Context(plan)
+    spark: Any = first.spark
+    jvm = spark._jvm
+    process = jvm.java.lang.ProcessHandle.current().pid()
+    jvm.sluice.Keys.put("a", "secret of a command")
+    jvm.sluice.SecretCatalog.put("lake", "token", "secret of a command")
+    jvm.sluice.SecretCatalog.put("lake", "aws.secretAccessKey", "secret of a command")
+    spark.conf.set("spark.sql.catalog.other", "org.apache.iceberg.spark.SparkCatalog")
+    spark.conf.set("spark.sql.shuffle.partitions", "77")
+    spark.range(3).createOrReplaceTempView("kept")
+    spark.range(3).createOrReplaceGlobalTempView("kept_by_all")
+    spark.range(1000).cache().count()
+    spark.sparkContext.setLocalProperty("spark.job.description", "of a command")
+    first.stop()
+
+    second = Context(plan)
+    spark = second.spark
+    jvm = spark._jvm
+    assert jvm.java.lang.ProcessHandle.current().pid() == process, "it is another JVM"
+    assert jvm.System.getProperty("aws.secretAccessKey") is None
+    assert spark.conf.get("spark.sql.shuffle.partitions") != "77"
+    assert spark.conf.get("spark.sql.catalog.other", None) is None
+    assert spark.sql("SHOW VIEWS").collect() == []
+    assert spark.sql("SHOW VIEWS IN global_temp").collect() == []
+    assert spark.sparkContext.getLocalProperty("spark.job.description") is None
+    assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
+    masked = masks.call("hmac", [MaskKey("1", SecretRef("a"))], "'x'")
+    with pytest.raises(Exception, match="the secret `a` of a mask was not given to this JVM"):
+        spark.sql(f"SELECT {masked}").collect()
+    second.stop()
+    print("nothing is left")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
