@@ -17,6 +17,7 @@ from framework import jars as jars_
 from framework.engine import class_archive, drop, unpublish
 from framework.engine.iceberg import metadata, published, table_state
 from framework.engine.rules import attempts, protocol, run_record
+from framework.engine.spark import warm_jvm
 from framework.engine.unpublish import Publication
 from framework.errors import RefusedError, SluiceError
 from framework.home import home
@@ -28,6 +29,7 @@ from framework.model import Catalog, Pipeline, Plan
 _PATTERNS = {
     "attempts": ("[0-9a-f]" * 32,),
     "registry": ("[0-9a-f]" * 16,),
+    "warm": ("address", "jvm", "log", "turn", "lease-*"),
     "spark": ("blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
     ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
     "logs": ("*-" + "[0-9a-f]" * 12 + ".log",),
@@ -66,6 +68,8 @@ def _services() -> Iterator[Going]:
     for state in services.status():
         if state.pid is not None:
             yield Going(f"service {state.name}, process {state.pid}, is stopped", 0, partial(services.down, (state.name,)))
+    if jvm := warm_jvm.there():
+        yield Going(f"the warm Spark, process {jvm.pid}, is stopped", 0, warm_jvm.end)
 
 
 def _publications(plan: Plan) -> Iterator[tuple[Pipeline, Publication]]:

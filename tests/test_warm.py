@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from framework.engine.rules import attempts
-from framework.engine.spark import warm_jvm
+from framework.engine.spark import warm, warm_jvm
 from framework.home import home
 from tests.project import Project
 from tests.test_drop import SLUICE
@@ -120,6 +120,38 @@ def test_the_command_dies_while_its_jvm_writes(project: Project, warm_home: Path
     project.assert_exactly_once()
     assert project.branches() == []
     assert len(project.unreferenced()) <= 3
+
+
+def test_one_that_died_or_stopped_is_replaced(project: Project, warm_home: Path) -> None:
+    project.make_topic()
+    folder = specs(project)
+    project.send_good(3)
+    sluice(folder, "run")
+    first = jvm()
+    os.kill(first, signal.SIGKILL)
+    project.send_good(3)
+    assert "3 rows" in sluice(folder, "run")
+    second = jvm()
+    assert second != first
+
+    stops = (
+        "import sys; from pathlib import Path; from framework.engine.context import Context; from framework.plan.passes import make\n"
+        "Context(make(Path(sys.argv[1]))).spark.stop()"
+    )
+    subprocess.run([sys.executable, "-c", stops, str(folder)], check=True, capture_output=True, cwd=ROOT)
+    until(lambda: warm_jvm.there() is None, "a JVM without a Spark stays", 30)
+    project.send_good(3)
+    assert "3 rows" in sluice(folder, "run")
+    project.assert_exactly_once()
+
+
+def test_commands_and_dagster_want_the_same_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = warm._key({})
+    for name in ("SLUICE_SPECS", "SLUICE_ENV", "SLUICE_COLD", "DAGSTER_HOME", "COLUMNS", "TERM_PROGRAM"):
+        monkeypatch.setenv(name, "another")
+    assert warm._key({}) == key
+    monkeypatch.setenv("AWS_PROFILE", "another")
+    assert warm._key({}) != key
 
 
 @pytest.mark.long

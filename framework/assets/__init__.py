@@ -17,10 +17,6 @@ from framework.assets.triggers import Triggers
 from framework.engine.spark import session
 from framework.errors import SpecError
 
-# Dagster would warn once per asset that freshness policies and code references are new.
-warnings.simplefilter("ignore", BetaWarning)
-warnings.simplefilter("ignore", PreviewWarning)
-
 
 def definitions(specs: Path, environment: str | None = None) -> Definitions:
     """The definitions that Dagster loads. A spec with problems ends a command, which prints them; a server shows it as a broken
@@ -29,7 +25,12 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
     from framework.spec import load, without_collection
 
     environment = environment or os.environ.get("SLUICE_ENV", "local")
-    with without_collection():
+    with without_collection(), warnings.catch_warnings():
+        for new in (
+            BetaWarning,
+            PreviewWarning,
+        ):  # Dagster would warn once per asset that freshness policies and code references are new
+            warnings.simplefilter("ignore", new)
         plan, problems, runnable = parts(specs, environment)
         if problems and not _serves():
             _refuse(SpecError(problems))

@@ -49,7 +49,7 @@ class SparkOfARun(LazyPySparkResource):
         """Stop the session, so that the next use starts another one."""
         if self._spark_session is not None:
             spark, self._spark_session = self._spark_session, None
-            if not warm.release():
+            if not warm.release(spark):
                 session.stop(spark)
 
 

@@ -120,7 +120,7 @@ class Context:
 
     def stop(self) -> None:
         if self._spark is not None:
-            if not warm.release():
+            if not warm.release(self._spark):
                 session.stop(self._spark)
             self._spark = None
             self._lakes.clear()

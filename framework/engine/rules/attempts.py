@@ -59,19 +59,22 @@ def is_dead(name: str) -> bool:
         return _age(name) > OLDEST
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return not _writes(os.read(file, 4096).decode())
+        return not _writes(os.read(file, 4096).decode(), _age(name) <= OLDEST)
     except BlockingIOError:
         return False
     finally:
         os.close(file)
 
 
-def _writes(lock: str) -> bool:
-    """Whether a JVM still works for the process that had this lock's lease. Java locks as `lockf` does, not as `flock`."""
+def _writes(lock: str, unknown: bool) -> bool:
+    """Whether a JVM still works for the process that had this lock's lease; `unknown` where another user's file cannot be asked. Java
+    locks as `lockf` does, not as `flock`."""
     try:
         file = os.open(lock, os.O_RDWR)
     except FileNotFoundError:
         return False
+    except OSError:
+        return unknown
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -95,14 +95,19 @@ def _catalog(catalog: Catalog) -> dict[str, str]:
 
 def prepare(plan: Plan) -> None:
     """Prepares the environment and the folders of a session."""
+    environment(plan)
+    private("spark")
+    for catalog in plan.catalogs:
+        catalogs.of(catalog).prepare()
+
+
+def environment(plan: Plan) -> None:
+    """What the JVM of a plan finds in its environment."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # At the end of Java's class path, where they do not invalidate the cache of classes.
     before = os.environ.get(_CLASS_PATH, "").split(os.pathsep)
     os.environ[_CLASS_PATH] = os.pathsep.join(dict.fromkeys(filter(None, [*before, *map(str, more_jars(plan))])))
-    private("spark")
-    for catalog in plan.catalogs:
-        catalogs.of(catalog).prepare()
 
 
 def start(plan: Plan) -> SparkSession:
@@ -155,7 +160,7 @@ def stop(spark: SparkSession) -> None:
             warnings.simplefilter("ignore", RuntimeWarning)
             spark.stop()
     except (Py4JError, ConnectionError):
-        with suppress(Py4JError, OSError):
+        with suppress(Py4JError, OSError, AttributeError):  # it is None where the session was given back before
             cast(Any, SparkContext)._gateway.shutdown()
         forget()
 

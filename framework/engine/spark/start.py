@@ -32,13 +32,14 @@ def start(plan: Plan, warm_of: Plan | None) -> SparkSession:
     before = children()
 
     def kill() -> None:
+        warm.give_up()
         for each in children() - before:
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
 
     try:
         with _ctrl_c(kill):
-            if warm_of and (attached := warm.start(plan, warm_of)) is not None:
+            if warm_of is not None and (attached := warm.start(plan, warm_of)) is not None:
                 return attached
             _launch(plan)
             return session.start(plan)

@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
+import socket
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from framework import java
+from framework import jars, java
 from framework.engine.rules import attempts
 from framework.engine.spark import session, warm_jvm
 from framework.engine.spark.warm_jvm import Lease
 from framework.model import Plan
+from framework.patience import CONNECTING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,57 +32,80 @@ if TYPE_CHECKING:
 # What differs from one terminal to the next and decides nothing in a JVM.
 _OF_A_TERMINAL = (
     "_", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "PS1", "PROMPT_COMMAND", "STY", "TTY", "WINDOWID", "COLORTERM", "NO_COLOR",
-    "PYTHONDONTWRITEBYTECODE", "SLUICE_HOME", "SLUICE_COLD", "CI",
+    "PYTHONDONTWRITEBYTECODE", "CI",
     "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE",  # PySpark writes them
 )  # fmt: skip
 _OF_TERMINALS = (
-    "TERM", "TMUX", "SSH_", "XDG_", "DBUS_", "VSCODE_", "ITERM", "WEZTERM", "KITTY", "GPG_", "_SLUICE", "DAGSTER_", "PYTEST_",
+    "TERM", "TMUX", "SSH_", "XDG_", "DBUS_", "VSCODE_", "ITERM", "WEZTERM", "KITTY", "GPG_", "DAGSTER_", "PYTEST_",
+    "_SLUICE", "SLUICE_",  # what they say of a JVM is in its settings
 )  # fmt: skip
 _SMALL = {  # of what has been, for pages that nobody sees
     "spark.ui.retainedJobs": "20", "spark.ui.retainedStages": "20", "spark.ui.retainedTasks": "100", "spark.sql.ui.retainedExecutions": "5",
 }  # fmt: skip
-_STATIC = ("spark.sql.warehouse.dir", "spark.sql.extensions")
+_WAREHOUSE = "spark.sql.warehouse.dir"  # Spark's own tables, of which there are none
+_OF_SESSIONS = "spark.sql.catalog."  # but for what Hadoop keeps for all of a JVM
+_LOGGER = logging.getLogger(__name__)
 _lease: Lease | None = None
+_spark: SparkSession | None = None  # the session that has it
 
 
 def is_wanted(plan: Plan) -> bool:
     """Whether commands may leave a JVM behind here."""
-    return plan.engine.master.startswith("local") and not os.environ.get("SLUICE_COLD") and not os.environ.get("CI")
+    told = any(os.environ.get(name, "").lower() not in ("", "0", "false") for name in ("SLUICE_COLD", "CI"))
+    return plan.engine.master.startswith("local") and not told and not os.environ.get("PYSPARK_SUBMIT_ARGS")
 
 
 def start(plan: Plan, of: Plan) -> SparkSession | None:
-    """A session in the warm JVM of the plan `of`, which is started where there is none. None where it is busy or another one is needed."""
-    global _lease
-    if _lease is not None or not is_wanted(of):
-        return None
-    session.prepare(of)
-    _lease = _leased(of)
-    if _lease is None:
+    """A session in the warm JVM of the plan `of`, which is started where there is none. None where it is busy, does not work, or this
+    process has a Spark already: the caller starts one of its own."""
+    global _lease, _spark
+    from pyspark import SparkContext
+
+    if _lease is not None or SparkContext._gateway is not None or not is_wanted(of):
         return None
     try:
+        session.environment(of)  # a test does without the jars of the catalogs
         session.prepare(plan)
-        spark = _attached(plan, _lease)
+        _lease = _leased(of)
+        if _lease is not None:
+            _spark = _attached(plan, _lease)
+            attempts.written_by(_lease.lock)
+        return _spark
+    except Exception as error:
+        _LOGGER.debug("the warm Spark is not used: %s", error)
+        release(_spark)
+        return None
     except BaseException:
-        release()
+        release(_spark)
         raise
-    attempts.written_by(_lease.lock)
-    return spark
 
 
 def is_leased() -> bool:
     return _lease is not None
 
 
-def release() -> bool:
-    """Gives the JVM back; whether this process had it."""
-    global _lease
-    if _lease is None:
+def release(spark: SparkSession | None) -> bool:
+    """Gives the JVM back; whether it was this session's."""
+    global _lease, _spark
+    if _lease is None or spark is not _spark:
         return False
     attempts.written_by("")
     _detach()
-    _lease.connection.close()
-    _lease = None
+    lease, _lease, _spark = _lease, None, None
+    with lease.connection as connection, suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(CONNECTING)
+        while connection.recv(100):  # the next command need not come upon a JVM that is busy with this one's end
+            pass
     return True
+
+
+def give_up() -> None:
+    """Ends all that waits for the JVM, for a Ctrl-C while a session starts."""
+    warm_jvm.kill_started()
+    if _lease is not None:
+        with suppress(OSError):
+            _lease.connection.shutdown(socket.SHUT_RDWR)
 
 
 def _leased(of: Plan) -> Lease | None:
@@ -103,15 +131,20 @@ def _leased(of: Plan) -> Lease | None:
 def _conf(of: Plan) -> dict[str, str]:
     """The settings of the JVM: those of commands are their sessions'."""
     scratch = warm_jvm.folder().parent / "spark"
-    conf = {key: value for key, value in session.settings(of).items() if not key.startswith("spark.sql.catalog.")}
-    return {**conf, **_SMALL, "spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
+    conf = {key: value for key, value in session.settings(of).items() if not key.startswith(_OF_SESSIONS) or ".hadoop." in key}
+    options = f"{conf['spark.driver.extraJavaOptions']} -XX:+ExitOnOutOfMemoryError"
+    places = {"spark.local.dir": str(scratch), _WAREHOUSE: str(scratch / "warehouse")}
+    return {**conf, **_SMALL, **places, "spark.driver.extraJavaOptions": options}
 
 
 def _key(conf: Mapping[str, str]) -> str:
     environment = {
         name: value for name, value in os.environ.items() if name not in _OF_A_TERMINAL and not name.startswith(_OF_TERMINALS)
     }
-    text = json.dumps([conf, environment, str(java.installed().binary), os.getcwd()], sort_keys=True)
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or Path(jars.of_pyspark()[0]).parent.parent / "conf")
+    files = sorted((str(file), file.stat().st_mtime) for file in (folder.iterdir() if folder.is_dir() else ()))
+    program = [version("pyspark"), str(java.installed()), os.getcwd()]
+    text = json.dumps([conf, environment, files, program], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -130,8 +163,8 @@ def _attached(plan: Plan, lease: Lease) -> SparkSession:
     java_context = gateway.jvm.JavaSparkContext.fromSparkContext(java_session.sparkContext())
     context = SparkContext(gateway=gateway, jsc=java_context, conf=SparkConf(_jconf=java_context.sc().conf()))
     spark = SparkSession(context, java_session)
-    for key, value in session.settings(plan).items():
-        if key.startswith("spark.sql.") and key not in _STATIC:
+    for key, value in session.settings(plan).items():  # those that are fixed for a JVM are the JVM's
+        if key.startswith("spark.sql.") and key != _WAREHOUSE and spark.conf.get(key, None) != value:
             spark.conf.set(key, value)
     session.ready(spark)
     return spark
@@ -141,9 +174,9 @@ def _detach() -> None:
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
-    context: Any = SparkContext._active_spark_context
-    with suppress(Py4JError, OSError, AttributeError):
-        context._accumulatorServer.shutdown()
-    with suppress(Py4JError, OSError, AttributeError):
-        context._gateway.close()
+    ends: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    for end in (ends and ends.shutdown, SparkContext._gateway and SparkContext._gateway.close):
+        with suppress(Py4JError, OSError):
+            if end:
+                end()
     session.forget()

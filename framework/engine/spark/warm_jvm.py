@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,12 +25,14 @@ from framework.processes import began
 IDLE = 15 * 60  # seconds
 _ADDRESS, _JVM, _LOG, _TURN = "address", "jvm", "log", "turn"  # files
 _OFTEN = 0.02  # seconds
+_started: subprocess.Popen[bytes] | None = None
 
 
 @dataclass(frozen=True)
 class Jvm:
     pid: int
     began: str
+    name: str  # by which it answers
     key: str  # what it was started with
 
 
@@ -44,17 +47,17 @@ class Lease:
 
 
 def folder() -> Path:
-    """Also in a temporary `.sluice`, which has a link to it."""
-    private("warm").chmod(0o700)
+    """Also of a temporary `.sluice`, which has a link to it."""
     return (home() / "warm").resolve()
 
 
 @contextmanager
-def turn() -> Iterator[bool]:
-    """Whether this command is the one that may start or end the JVM now."""
+def turn(wait: bool = False) -> Iterator[bool]:
+    """Whether this command is the one that may start or end the JVM now; with `wait` it will be."""
+    private("warm", mode=0o700)
     with (folder() / _TURN).open("w") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             yield False
         else:
@@ -72,23 +75,31 @@ def there() -> Jvm | None:
 
 def launch(command: list[str], settings: Mapping[str, str], key: str) -> bool:
     """Starts the JVM, which stays when this command ends, and waits until commands can attach; whether they can."""
-    place = folder()
+    global _started
+    place, name = folder(), uuid.uuid4().hex
     for old in (place / _ADDRESS, *place.glob("lease-*")):
         old.unlink(missing_ok=True)
     options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    whole = [*command, *options, "--class", "sluice.Warm", "spark-internal", str(place), str(IDLE)]
+    whole = [*command, *options, "--class", "sluice.Warm", "spark-internal", str(place), str(IDLE), name]
     environment = {name: value for name, value in os.environ.items() if name != "SLUICE_HOME"} | {"SPARK_CONNECT_MODE": "0"}
     with (place / _LOG).open("wb") as log:
-        process = subprocess.Popen(
+        process = _started = subprocess.Popen(
             whole, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
         )
-    put(place / _JVM, json.dumps({"pid": process.pid, "began": began(process.pid), "key": key}))
+    put(place / _JVM, json.dumps({"pid": process.pid, "began": began(process.pid), "name": name, "key": key}))
     until = time.monotonic() + STARTING
     while process.poll() is None and time.monotonic() < until:
-        if (place / _ADDRESS).exists():
+        if _address(name):
+            _started = None
             return True
         time.sleep(_OFTEN)
     return False
+
+
+def kill_started() -> None:
+    """Kills a JVM that is being started, for a Ctrl-C."""
+    if _started is not None:
+        _started.kill()
 
 
 def lease() -> Lease | None:
@@ -101,21 +112,32 @@ def lease() -> Lease | None:
 
 def end_if_free(jvm: Jvm) -> bool:
     """Ends the JVM, but not while a command has it; whether it ended."""
-    return _ask("end") == ["ended"] and _ends(jvm, ENDING)
+    return _ask("end") == ["ended"] and _ends(jvm, KILLED)
 
 
 def end() -> int | None:
     """Ends the JVM, also while a command has it. Its process; None where there was none."""
-    jvm = there()
-    if jvm is None:
+    if not folder().exists():
         return None
-    for number, seconds in ((signal.SIGTERM, ENDING), (signal.SIGKILL, KILLED)):
-        with suppress(ProcessLookupError):
-            os.kill(jvm.pid, number)
-        if _ends(jvm, seconds):
-            break
-    (folder() / _ADDRESS).unlink(missing_ok=True)
-    return jvm.pid
+    with turn(wait=True):
+        jvm = there()
+        if jvm is None:
+            return None
+        for number, seconds in ((signal.SIGTERM, ENDING), (signal.SIGKILL, KILLED)):
+            with suppress(ProcessLookupError):
+                os.kill(jvm.pid, number)
+            if _ends(jvm, seconds):
+                break
+        (folder() / _ADDRESS).unlink(missing_ok=True)
+        return jvm.pid
+
+
+def _address(name: str) -> tuple[int, str] | None:
+    """The port and secret of the JVM of this name. One that nobody knows any more can have written the file."""
+    with suppress(OSError, ValueError):
+        port, secret, its = (folder() / _ADDRESS).read_text(encoding="ascii").split()
+        return (int(port), secret) if its == name else None
+    return None
 
 
 def _ends(jvm: Jvm, seconds: float) -> bool:
@@ -127,12 +149,16 @@ def _ends(jvm: Jvm, seconds: float) -> bool:
 
 def _ask(what: str) -> Lease | list[str]:
     """The JVM's answer: a lease, or a word; nothing where it does not answer."""
+    jvm = there()
+    address = _address(jvm.name) if jvm else None
+    if address is None:
+        return []
+    port, secret = address
     connection = socket.socket()
     connection.settimeout(CONNECTING)
     answer: list[str] = []
     with suppress(OSError, ValueError):
-        port, secret = (folder() / _ADDRESS).read_text(encoding="ascii").split()
-        connection.connect(("127.0.0.1", int(port)))
+        connection.connect(("127.0.0.1", port))
         connection.sendall(f"{secret} {what}\n".encode())
         answer = connection.makefile("r", encoding="utf-8").readline().split(maxsplit=2)
     if len(answer) == 3:

@@ -35,7 +35,7 @@ public final class SecretCatalog extends SparkCatalog {
     Map<String, String> all = new HashMap<>(options.asCaseSensitiveMap());
     all.putAll(SECRETS.getOrDefault(name, Map.of()));
     Catalog catalog = super.buildIcebergCatalog(name, new CaseInsensitiveStringMap(all));
-    if (catalog instanceof Closeable closeable) {
+    if (Warm.serves() && catalog instanceof Closeable closeable) { // else they end with the JVM, or are closed by who loads them
       OPEN.add(closeable);
     }
     return catalog;
@@ -49,7 +49,7 @@ public final class SecretCatalog extends SparkCatalog {
     for (Closeable catalog = OPEN.poll(); catalog != null; catalog = OPEN.poll()) {
       try {
         catalog.close();
-      } catch (IOException error) {
+      } catch (IOException | RuntimeException error) {
         System.err.println("a catalog does not close: " + error);
       }
     }

@@ -26,6 +26,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public final class StagedFiles implements TableCatalog {
   private static final Map<String, Table> STAGED = new ConcurrentHashMap<>();
 
+  /** Forgets those of a command that has ended. */
+  static void clear() {
+    STAGED.clear();
+  }
+
   private String name;
 
   static void stage(Table table, String id, List<FileScanTask> tasks) {

@@ -1,9 +1,9 @@
 package sluice;
 
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.io.Reader;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -17,8 +17,10 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Set;
 import org.apache.spark.SparkContext;
+import org.apache.spark.SparkExecutorInfo;
 import org.apache.spark.sql.SparkSession;
 import py4j.ClientServer;
 
@@ -32,26 +34,40 @@ import py4j.ClientServer;
  */
 public final class Warm {
   private static final Duration LOOK = Duration.ofSeconds(2);
+  private static final Duration LONGEST_END = Duration.ofSeconds(60); // of what a command began
   private static final int LEAST_MEMORY = 10; // percent of the machine's
+  private static final int LONGEST = 200; // characters of a question
+  private static final int PATIENCE = 2_000; // milliseconds for it
   private static SparkSession base;
 
   private final Path folder;
   private final Duration idle;
+  private final String name;
   private final String secret = random();
   private Path leased; // null: free
   private boolean ending; // the command is gone, and what it began is not over yet
   private long since = System.nanoTime();
-  private int leases;
 
-  private Warm(Path folder, Duration idle) {
+  private Warm(Path folder, Duration idle, String name) {
     this.folder = folder;
     this.idle = idle;
+    this.name = name;
   }
 
-  /** Its folder, and the seconds that it waits for a command. */
-  public static void main(String[] arguments) throws IOException {
-    base = SparkSession.builder().getOrCreate();
-    new Warm(Path.of(arguments[0]), Duration.ofSeconds(Long.parseLong(arguments[1]))).serve();
+  /** Its folder, the seconds that it waits for a command, and the name by which the command that starts it knows it. */
+  public static void main(String[] arguments) {
+    try {
+      base = SparkSession.builder().getOrCreate();
+      new Warm(Path.of(arguments[0]), Duration.ofSeconds(Long.parseLong(arguments[1])), arguments[2]).serve();
+    } catch (Throwable error) {
+      error.printStackTrace();
+    }
+    System.exit(1);
+  }
+
+  /** Whether this JVM is one that several commands use. */
+  static boolean serves() {
+    return base != null;
   }
 
   /** A session for a command, whose settings and catalogs are its own. */
@@ -68,64 +84,83 @@ public final class Warm {
       watching.start();
       while (true) {
         Socket socket = server.accept();
+        socket.setSoTimeout(PATIENCE);
         new Thread(() -> answer(socket), "sluice-warm").start();
       }
     }
   }
 
-  /** Where commands find it: its port and secret. */
+  /** Where commands find it: its port, secret and name. */
   private Path written(int port) throws IOException {
     var owner = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
     Path draft = Files.createTempFile(folder, "draft", "", owner);
-    Files.writeString(draft, port + "\n" + secret + "\n");
+    Files.writeString(draft, port + "\n" + secret + "\n" + name + "\n");
     return Files.move(draft, folder.resolve("address"), StandardCopyOption.ATOMIC_MOVE);
   }
 
   private void watch(Path file) {
-    while (true) {
-      try {
+    try {
+      while (true) {
         Thread.sleep(LOOK.toMillis());
-        boolean ours = Files.exists(file) && Files.readString(file).contains(secret);
+        boolean ours = isOurs(file);
         synchronized (this) {
           boolean late = System.nanoTime() - since > idle.toNanos() || littleMemory();
-          if (leased == null && (late || !ours)) {
+          if (leased == null && (late || !ours || isStopped())) {
             end();
           }
         }
-      } catch (IOException | InterruptedException error) {
-        System.err.println("the warm JVM does not see whether it is needed: " + error);
       }
+    } catch (Throwable error) { // it would never end by itself
+      error.printStackTrace();
+      System.exit(1);
     }
   }
 
+  private boolean isOurs(Path file) throws IOException {
+    return Files.exists(file) && Files.readString(file).contains(secret);
+  }
+
+  private static boolean isStopped() {
+    return base.sparkContext().isStopped();
+  }
+
+  /** Of the machine, or of the container in which it runs. */
   private static boolean littleMemory() throws IOException {
-    Path file = Path.of("/proc/meminfo");
-    if (!Files.exists(file)) {
-      return false;
-    }
     long total = 0;
-    for (String line : Files.readAllLines(file)) {
+    long free = 0;
+    for (String line : lines(Path.of("/proc/meminfo"))) {
       String[] words = line.split("\\s+");
-      if (words[0].equals("MemTotal:")) {
-        total = Long.parseLong(words[1]);
-      } else if (words[0].equals("MemAvailable:")) {
-        return Long.parseLong(words[1]) * 100 < total * LEAST_MEMORY;
+      total = words[0].equals("MemTotal:") ? Long.parseLong(words[1]) * 1024 : total;
+      free = words[0].equals("MemAvailable:") ? Long.parseLong(words[1]) * 1024 : free;
+    }
+    for (String most : lines(Path.of("/sys/fs/cgroup/memory.max"))) {
+      if (!most.equals("max") && Long.parseLong(most) < total) {
+        total = Long.parseLong(most);
+        for (String used : lines(Path.of("/sys/fs/cgroup/memory.current"))) {
+          free = total - Long.parseLong(used);
+        }
       }
     }
-    return false;
+    return free * 100 < total * LEAST_MEMORY;
+  }
+
+  private static List<String> lines(Path file) throws IOException {
+    return Files.exists(file) ? Files.readAllLines(file) : List.of();
   }
 
   private void answer(Socket socket) {
     try (socket;
-        BufferedReader asked = new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
+        Reader asked = new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8);
         PrintStream answers = new PrintStream(socket.getOutputStream(), true, StandardCharsets.UTF_8)) {
-      String line = asked.readLine();
-      if (line == null || !line.startsWith(secret + " ")) {
+      String line = line(asked);
+      if (!line.startsWith(secret + " ")) {
         return;
       }
-      Path lease = taken();
-      if (lease == null) {
-        answers.println(ending ? "ending" : "busy");
+      socket.setSoTimeout(0);
+      Path lease = folder.resolve("lease-" + random());
+      String refusal = refusal(lease);
+      if (refusal != null) {
+        answers.println(refusal);
       } else if (line.endsWith(" end")) {
         answers.println("ended");
         end();
@@ -137,17 +172,28 @@ public final class Warm {
     }
   }
 
-  private synchronized Path taken() {
-    if (leased != null) {
-      return null;
+  private static String line(Reader asked) throws IOException {
+    StringBuilder line = new StringBuilder();
+    for (int each = asked.read(); each != -1 && each != '\n' && line.length() < LONGEST; each = asked.read()) {
+      line.append((char) each);
     }
-    leases++;
-    leased = folder.resolve("lease-" + ProcessHandle.current().pid() + "-" + leases);
-    return leased;
+    return line.toString();
+  }
+
+  /** Takes the lease; why not, where another has it. */
+  private synchronized String refusal(Path lease) {
+    if (leased != null) {
+      return ending ? "ending" : "busy";
+    }
+    if (isStopped()) {
+      end();
+    }
+    leased = lease;
+    return null;
   }
 
   /** Serves a command until its connection is closed, and then until all that it began is over. */
-  private void serve(Path lease, BufferedReader asked, PrintStream answers) throws IOException {
+  private void serve(Path lease, Reader asked, PrintStream answers) throws IOException {
     Set<StandardOpenOption> options = Set.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE);
     try (FileChannel channel = FileChannel.open(lease, options)) {
       channel.lock();
@@ -157,11 +203,12 @@ public final class Warm {
       server.startServer();
       try {
         answers.println(server.getJavaServer().getListeningPort() + " " + token + " " + lease);
-        while (asked.readLine() != null) {} // nothing more is said
+        while (asked.read() != -1) {} // nothing more is said
       } finally {
-        ending = true;
-        server.shutdown();
-        over();
+        synchronized (this) {
+          ending = true;
+        }
+        over(server);
         forget();
       }
     } finally {
@@ -174,17 +221,39 @@ public final class Warm {
     }
   }
 
-  /** Cancels what the command began, until none of its calls runs. */
-  private static void over() {
-    while (Thread.getAllStackTraces().values().stream().anyMatch(Warm::isCall)) {
-      SparkContext.getOrCreate().cancelAllJobs();
-      try {
-        Thread.sleep(50);
-      } catch (InterruptedException error) {
-        Thread.currentThread().interrupt();
-        return;
+  /** Cancels what the command began, until none of its calls, jobs and tasks runs. Where that takes too long, the JVM ends. */
+  private static void over(ClientServer server) {
+    long began = System.nanoTime();
+    try {
+      SparkContext context = base.sparkContext();
+      context.cancelAllJobs();
+      server.shutdown();
+      while (runs(context)) {
+        if (System.nanoTime() - began > LONGEST_END.toNanos()) {
+          throw new IllegalStateException("what a command began does not end");
+        }
+        context.cancelAllJobs();
+        Thread.sleep(20);
+      }
+    } catch (Throwable error) {
+      error.printStackTrace();
+      Runtime.getRuntime().halt(1); // its locks go with it
+    }
+  }
+
+  private static boolean runs(SparkContext context) {
+    if (context.isStopped()) {
+      return false;
+    }
+    if (context.statusTracker().getActiveJobIds().length > 0 || context.statusTracker().getActiveStageIds().length > 0) {
+      return true;
+    }
+    for (SparkExecutorInfo each : context.statusTracker().getExecutorInfos()) {
+      if (each.numRunningTasks() > 0) {
+        return true;
       }
     }
+    return Thread.getAllStackTraces().values().stream().anyMatch(Warm::isCall);
   }
 
   private static boolean isCall(StackTraceElement[] frames) {
@@ -196,21 +265,32 @@ public final class Warm {
     return false;
   }
 
-  /** Nothing of a command reaches the next. */
+  /** Nothing of a command reaches the next; where something does not go, the JVM goes. */
   private static void forget() {
-    Keys.clear();
-    Hashes.clear();
-    SecretCatalog.clear();
-    SparkSession.setDefaultSession(base);
-    base.sharedState().cacheManager().clearCache();
-    base.sharedState().globalTempViewManager().clear();
-    SparkContext context = base.sparkContext();
-    ScalaList.toJava(context.getPersistentRDDs().values().toSeq()).forEach(each -> each.unpersist(false));
+    try {
+      Keys.clear();
+      SecretCatalog.clear();
+      Hashes.clear();
+      StagedFiles.clear();
+      SparkSession.setDefaultSession(base);
+      base.sharedState().cacheManager().clearCache();
+      base.sharedState().globalTempViewManager().clear();
+      ScalaList.toJava(base.sparkContext().getPersistentRDDs().values().toSeq()).forEach(each -> each.unpersist(false));
+      if (isStopped()) {
+        System.exit(1);
+      }
+    } catch (Throwable error) {
+      error.printStackTrace();
+      Runtime.getRuntime().halt(1);
+    }
   }
 
   private void end() {
     try {
-      Files.deleteIfExists(folder.resolve("address"));
+      Path file = folder.resolve("address");
+      if (isOurs(file)) {
+        Files.deleteIfExists(file);
+      }
     } catch (IOException error) {
       System.err.println("the warm JVM's file stays: " + error);
     }
