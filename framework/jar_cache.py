@@ -1,4 +1,5 @@
-"""One cache of jars per user, so that only the first folder on a machine downloads them: `sluice/jars` in XDG's cache folder.
+"""One cache per user, so that only the first folder on a machine downloads jars: `sluice/jars` in XDG's cache folder. Beside it are the
+places that folders with the same program share, so that Spark's classes are cached once, too.
 
 *Guarantee* A file is used only if its SHA-256 is its name; any other file is removed.
 *Limit* If the folder cannot be written to, everything works without a cache.
@@ -39,6 +40,16 @@ def keep(sha256: str, file: Path) -> None:
                 draft.replace(cached)
             finally:
                 draft.unlink(missing_ok=True)
+
+
+def shared(program: str) -> Path | None:
+    """A folder for what this program needs; None where there can be none."""
+    place = _folder().parent / hashlib.sha256(program.encode()).hexdigest()[:16]
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return place if os.access(place, os.W_OK) else None
 
 
 def digest(file: Path) -> str | None:

@@ -75,7 +75,7 @@ def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
 def folder(name: str, lock: Path = LOCK) -> Path:
     """The folder with all jars of a set, all checked."""
     jars = _jars(name, lock)
-    place = (home() / "jars" / name).resolve()
+    place = _shared() / name
     if not _ready(place, jars):
         raise SetupError(
             "jars-missing",
@@ -111,10 +111,12 @@ def bad_jars(name: str, lock: Path = LOCK) -> tuple[str, ...]:
 def fetch(name: str, lock: Path = LOCK) -> Path:
     """Download the jars of a set that are missing; takes no time if none are."""
     jars = _jars(name, lock)
-    place = home() / "jars" / name
+    root = _shared()
+    root.mkdir(parents=True, exist_ok=True)
+    place = root / name
     if _ready(place, jars):
         return place
-    with turn(private("jars"), "fetching-*") as taken:
+    with turn(root, "fetching-*") as taken:
         if not _ready(place, jars):
             place.mkdir(parents=True, exist_ok=True)
             (place / "stamp").unlink(missing_ok=True)
@@ -123,6 +125,19 @@ def fetch(name: str, lock: Path = LOCK) -> Path:
                 _download(name, missing, place, taken)
             _stamp(place, jars)
     return place
+
+
+def _shared() -> Path:
+    """The folder of all sets: that of the user where this `.sluice` has none of its own yet."""
+    place = home() / "jars"
+    inside = of_pyspark()
+    if not place.exists() and inside:
+        shared = jar_cache.shared(f"{digest(LOCK)} {inside[0].parent}")  # two programs do not remove each other's jars
+        if shared is not None:
+            private()
+            place.unlink(missing_ok=True)  # a link to a cache that was deleted
+            place.symlink_to(shared)
+    return place.resolve()
 
 
 def _jars(name: str, lock: Path) -> tuple[Jar, ...]:

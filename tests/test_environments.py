@@ -32,7 +32,7 @@ def markets(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("markets")
     shutil.copytree(ROOT / "specs", folder / "specs")
     shutil.copytree(ROOT / "pipelines", folder / "pipelines")
-    for each in ("shop", "sensors", "changes"):
+    for each in ("shop", "sensors", "changes", "totals"):
         shutil.rmtree(folder / "specs" / each)
     for path in (folder / "specs" / "markets").glob("*.yaml"):
         path.write_text(path.read_text().replace("sample_data", f"m{uuid.uuid4().hex[:8]}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class Mirror:
 
     @property
     def place(self) -> Path:
-        return self.root / "home" / "jars" / "small"
+        return (self.root / "home" / "jars" / "small").resolve()
 
     def altered(self, old: str, new: str) -> Path:
         """A copy of the lock file with something exchanged."""
@@ -112,7 +113,17 @@ def test_a_truncated_jar_and_a_changed_lock_are_detected_and_repaired(mirror: Mi
         jars.folder("small", mirror.lock)
 
 
-def test_another_folder_uses_the_cache_and_downloads_altered_jars_again(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_share_what_their_program_needs(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    jars.fetch("small", mirror.lock)
+    monkeypatch.setenv("SLUICE_HOME", str(mirror.root / "second"))
+    assert jars.folder("small", mirror.lock) == mirror.place
+    shutil.rmtree(mirror.root / "cache")
+    jars.fetch("small", mirror.lock)
+    assert jars.bad_jars("small", mirror.lock) == ()
+
+
+def test_another_program_uses_the_cache_and_downloads_altered_jars_again(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("framework.jar_cache.shared", lambda _program: None)
     jars.fetch("small", mirror.lock)
     cached = mirror.root / "cache" / "sluice" / "jars"
     assert sorted(path.name for path in cached.iterdir()) == sorted(jar.sha256 for jar in jars.sets(mirror.lock)["small"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,25 @@ def _cold(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         os.environ["SLUICE_COLD"] = "1"
 
 
+def set_up() -> None:
+    """Downloads Spark's jars, where no other folder of this user has them."""
+    from framework.cli import setup
+
+    if not setup.is_done():
+        click.echo("Spark is not set up yet; this is done once for each user", err=True)
+        with redirect_stdout(sys.stderr):
+            setup.get(())
+
+
+def _with_jars(command: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        set_up()
+        return command(*arguments, **options)
+
+    return run
+
+
 _COLD = click.option(
     "--cold",
     is_flag=True,
@@ -49,7 +70,7 @@ def with_specs(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def with_spark(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a command that may need a Spark."""
-    return with_specs(_COLD(command))
+    return with_specs(_COLD(_with_jars(command)))
 
 
 def flags(specs: Path, environment: str) -> tuple[str, ...]:

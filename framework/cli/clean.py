@@ -13,7 +13,7 @@ SECTION, ORDER = "try and tidy", 6
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
-@click.option("--jars", is_flag=True, help="Delete the jars, too; `sluice setup` downloads them again.")
+@click.option("--jars", is_flag=True, help="Delete the jars too, or only the link to those that all folders share.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(dry_run: bool, jars: bool, yes: bool, specs: Path, environment: str) -> None:

@@ -1,4 +1,4 @@
-"""`sluice demo`: a real Kafka, the shipped specs, Dagster, Iceberg."""
+"""`sluice demo`: a real Kafka, the specs of this folder, Dagster, Iceberg."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ _BAD = {
 
 @click.command()
 def command() -> None:
-    """Run the whole demo: Kafka, the shipped specs, Dagster, Iceberg.
+    """Run the whole demo: Kafka, the specs of this folder, Dagster, Iceberg.
 
-    Sends messages to a real Kafka and loads them into Iceberg tables. `make demo` calls it.
+    Sends messages that the specs `generate` to a real Kafka and loads them into Iceberg tables, in a folder that `sluice init` made or in
+    a clone of Sluice.
 
     Starts Kafka on this machine if it does not run, and stops it again unless KEEP=1. Another demo adds new messages and
     continues where this one ended.
@@ -62,8 +63,9 @@ def command() -> None:
 
     from framework.cli import _landed
 
-    if not Path("specs").is_dir() or not Path("pipelines").is_dir():
-        raise SluiceError("no-specs", "the shipped specs are not here", "run the demo in Sluice's own folder, where `specs` is")
+    if not Path("specs").is_dir():
+        raise SluiceError("no-specs", "there are no specs here", "`sluice init` makes some; then run the demo again")
+    _specs.set_up()
     console = Console(width=None if sys.stdout.isatty() else 130)
     began = time.monotonic()
     with _interruptible(), _kafka(console) as kafka:
@@ -72,6 +74,12 @@ def command() -> None:
 
         os.environ["SLUICE_VAR_KAFKA"] = str(kafka.address)
         plan = _specs.plan(Path("specs"), "local")
+        if not any(topic.generator for topic in plan.topics):
+            raise SluiceError(
+                "no-specs",
+                "no topic of these specs says how to `generate` messages",
+                "add `generate` to a topic, as `sluice init` does",
+            )
         secrets.make_up((key.secret.name for pipeline in plan.pipelines for key in pipeline.mask_keys), plan.secrets)
         sent = _send(console, plan, str(kafka.address))
         before = {each.pipeline: each for each in read_progress(plan)}
@@ -176,26 +184,27 @@ def _print_end(console: Console, plan: Plan, sent: int, seconds: float, kafka: S
     from framework.engine.export import records
 
     exports = {document.name: records.of(document.name) for document in plan.documents_of("export")}
+    sluice = ".venv/bin/sluice" if Path(".venv/bin/sluice").exists() else "sluice"
+    shown = plan.pipeline("flagged_stock_trades") or plan.pipelines[0]
     looks = [
-        (".venv/bin/sluice plan", "what ran: columns, types, tables"),
-        (".venv/bin/sluice bad-rows flagged_stock_trades", "the bad rows, and why"),
-        (
-            '.venv/bin/sluice query "select symbol, count(*) from markets.flagged_stock_trades group by 1"',
-            "a table, queried with SQL",
-        ),
+        (f"{sluice} plan", "what ran: columns, types, tables"),
+        (f"{sluice} bad-rows {shown.name}", "the bad rows, and why"),
+        (f'{sluice} query "select * from {shown.table.identifier} limit 10"', "a table, queried with SQL"),
         *(
             (f"cat {[*written.values()][-1].file}", f"the file of the export {name}")
             for name, written in exports.items()
             if written
         ),
-        (".venv/bin/sluice ui", "tables, runs and plots in a browser"),
+        (f"{sluice} ui", "tables, runs and plots in a browser"),
         (f"less {_relative(_log())}", "Dagster's log"),
     ]
     if kafka.changed and not _keep():
-        last = "Kafka is stopped, its data stays: another `make demo` continues from here, `KEEP=1 make demo` leaves it running."
+        again = "make demo" if Path("Makefile").exists() else f"{sluice} demo"
+        last = f"Kafka is stopped, its data stays: another `{again}` continues from here, `KEEP=1 {again}` leaves it running."
     else:
-        looks.append((".venv/bin/sluice generate stock_trades --for 1m", "more trades; `.venv/bin/sluice run` loads them"))
-        last = f"Kafka still runs at {kafka.address}: `.venv/bin/sluice services down` stops it."
+        topic = next(each.name for each in plan.topics if each.generator)
+        looks.append((f"{sluice} generate {topic} --for 1m", f"more messages; `{sluice} run` loads them"))
+        last = f"Kafka still runs at {kafka.address}: `{sluice} services down` stops it."
     width = max(len(command) for command, _ in looks)
     lines = [f"{sent:,} messages sent and landed in {seconds:.0f} s. Next:"]
     lines += [f"  {command:<{width}}  {what}" for command, what in looks]

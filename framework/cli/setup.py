@@ -15,11 +15,28 @@ ALSO_CALLED = ("install",)
 def command(more: tuple[str, ...]) -> None:
     """Download the jars and cache Spark's classes for a faster start.
 
-    Spark then starts in half the time. Takes no time if nothing is missing. `make setup` calls it. With `aws` it also downloads what
-    Spark needs for tables whose files are in an object store, 69 MB.
+    The first command that needs Spark does the same, and all folders of a user share what it gets. Takes no time if nothing is
+    missing. With `aws` it also downloads what Spark needs for tables whose files are in an object store, 69 MB.
 
     Example: sluice setup
     """
+    get(more)
+
+
+def is_done() -> bool:
+    """Whether Spark can start."""
+    from framework import jars
+    from framework.errors import SetupError
+    from framework.jvm import build
+
+    try:
+        jars.folder("spark")
+    except SetupError:
+        return False
+    return build.jar().exists()
+
+
+def get(more: tuple[str, ...]) -> None:
     from framework import jars
     from framework.errors import SetupError
     from framework.home import dagster_home
