@@ -38,11 +38,11 @@ def home() -> Path:
     return Path(os.environ.get("SLUICE_HOME") or ".sluice").absolute()
 
 
-def private(*parts: str, mode: int = 0o777) -> Path:
+def private(*parts: str) -> Path:
     """A folder below `.sluice`, created if it is missing."""
     home().mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = home().joinpath(*parts)
-    folder.mkdir(mode=mode, parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 

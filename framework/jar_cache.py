@@ -42,14 +42,16 @@ def keep(sha256: str, file: Path) -> None:
                 draft.unlink(missing_ok=True)
 
 
-def shared(program: str) -> Path | None:
-    """A folder for what this program needs; None where there can be none."""
-    place = _folder().parent / hashlib.sha256(program.encode()).hexdigest()[:16]
-    try:
+def shared(program: str) -> Path:
+    """The folder for what this program needs."""
+    return _folder().parent / hashlib.sha256(program.encode()).hexdigest()[:16]
+
+
+def writable(place: Path) -> bool:
+    """Makes the folder; whether it can be written to."""
+    with suppress(OSError):
         place.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return place if os.access(place, os.W_OK) else None
+    return os.access(place, os.W_OK)
 
 
 def digest(file: Path) -> str | None:

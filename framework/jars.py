@@ -75,14 +75,14 @@ def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
 def folder(name: str, lock: Path = LOCK) -> Path:
     """The folder with all jars of a set, all checked."""
     jars = _jars(name, lock)
-    place = _shared() / name
-    if not _ready(place, jars):
+    its = place() / name
+    if not _ready(its, jars):
         raise SetupError(
             "jars-missing",
             f"the {name} jars are not on this machine yet, or jars.lock has changed",
             f"`sluice {_downloaded_by(name, lock)}` downloads them",
         )
-    return place
+    return its
 
 
 def _downloaded_by(name: str, lock: Path) -> str:
@@ -98,46 +98,55 @@ def class_path(name: str, lock: Path = LOCK) -> str:
 
 def files(name: str, lock: Path = LOCK) -> tuple[Path, ...]:
     """The locked files of a set."""
-    place = folder(name, lock)
-    return tuple(place / jar.file for jar in _jars(name, lock))
+    its = folder(name, lock)
+    return tuple(its / jar.file for jar in _jars(name, lock))
 
 
 def bad_jars(name: str, lock: Path = LOCK) -> tuple[str, ...]:
     """The jars of a set that are missing or differ from jars.lock; reads every byte."""
-    place = home() / "jars" / name
-    return tuple(jar.file for jar in _jars(name, lock) if digest(place / jar.file) != jar.sha256)
+    its = place() / name
+    return tuple(jar.file for jar in _jars(name, lock) if digest(its / jar.file) != jar.sha256)
 
 
 def fetch(name: str, lock: Path = LOCK) -> Path:
     """Download the jars of a set that are missing; takes no time if none are."""
     jars = _jars(name, lock)
-    root = _shared()
-    root.mkdir(parents=True, exist_ok=True)
-    place = root / name
-    if _ready(place, jars):
-        return place
+    root = link()
+    its = root / name
+    if _ready(its, jars):
+        return its
     with turn(root, "fetching-*") as taken:
-        if not _ready(place, jars):
-            place.mkdir(parents=True, exist_ok=True)
-            (place / "stamp").unlink(missing_ok=True)
-            missing = tuple(jar for jar in jars if digest(place / jar.file) != jar.sha256)
+        if not _ready(its, jars):
+            its.mkdir(parents=True, exist_ok=True)
+            (its / "stamp").unlink(missing_ok=True)
+            missing = tuple(jar for jar in jars if digest(its / jar.file) != jar.sha256)
             if missing:
-                _download(name, missing, place, taken)
-            _stamp(place, jars)
-    return place
+                _download(name, missing, its, taken)
+            _stamp(its, jars)
+    return its
 
 
-def _shared() -> Path:
-    """The folder of all sets: that of the user where this `.sluice` has none of its own yet."""
-    place = home() / "jars"
+def place() -> Path:
+    """The folder of all sets: that of the user where this `.sluice` has none of its own."""
+    own, shared = home() / "jars", _shared()
+    return (own if own.exists() or shared is None or not shared.exists() else shared).resolve()
+
+
+def link() -> Path:
+    """The same, made and linked to, so that it is found below `.sluice`."""
+    own, shared = home() / "jars", _shared()
+    if not own.exists() and shared is not None and jar_cache.writable(shared):
+        private()
+        own.unlink(missing_ok=True)  # a link to a cache that was deleted
+        own.symlink_to(shared)
+    own.resolve().mkdir(parents=True, exist_ok=True)
+    return own.resolve()
+
+
+def _shared() -> Path | None:
+    """Of all folders that run the same program: two programs do not remove each other's jars."""
     inside = of_pyspark()
-    if not place.exists() and inside:
-        shared = jar_cache.shared(f"{digest(LOCK)} {inside[0].parent}")  # two programs do not remove each other's jars
-        if shared is not None:
-            private()
-            place.unlink(missing_ok=True)  # a link to a cache that was deleted
-            place.symlink_to(shared)
-    return place.resolve()
+    return jar_cache.shared(f"{digest(LOCK)} {inside[0].parent}") if inside else None
 
 
 def _jars(name: str, lock: Path) -> tuple[Jar, ...]:

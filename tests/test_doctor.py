@@ -76,6 +76,7 @@ def test_doctor_lists_every_problem_with_a_hint_and_downloads_nothing(tmp_path: 
             "JAVA_HOME": str(home),
             "SLUICE_HOME": str(tmp_path / "home"),
             "SLUICE_KAFKA_PORT": str(port - 1),
+            "XDG_CACHE_HOME": str(tmp_path / "cache"),
         }
         result = CliRunner().invoke(main, ["doctor"], env=environment)
     assert result.exit_code == 1

@@ -44,6 +44,7 @@ def get(more: tuple[str, ...]) -> None:
 
     java()
     dagster_home()
+    jars.link()
     every = jars.sets(later=True)
     for name in more:
         if name not in jars.MORE:

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from framework import jars
 from framework.errors import SetupError
-from framework.home import home
 from framework.java import installed
 
 SOURCES = Path(__file__).parent / "sluice"
@@ -32,9 +31,7 @@ _LONGEST = 2_000  # characters of a compiler's words
 def jar(into: Path | None = None) -> Path:
     """Where the jar of these sources is, be it built or not. A wheel has it next to the sources."""
     name = f"sluice-decoders-{digest()}.jar"
-    return (
-        PACKAGED / name if into is None and (PACKAGED / name).exists() else (into or (home() / "jars" / FOLDER).resolve()) / name
-    )
+    return PACKAGED / name if into is None and (PACKAGED / name).exists() else (into or jars.place() / FOLDER) / name
 
 
 def built() -> Path:

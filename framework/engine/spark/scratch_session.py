@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from framework.engine.spark import session
-from framework.home import home, private
+from framework import jars
+from framework.engine.spark import session, warm_jvm
 from framework.model import Engine
 
 _CONF = {
@@ -32,8 +32,8 @@ def folder(purpose: str) -> Iterator[Path]:
     """A temporary `.sluice` with the existing jars."""
     before = os.environ.get("SLUICE_HOME")
     with tempfile.TemporaryDirectory(prefix=f"sluice-{purpose}-", ignore_cleanup_errors=True) as name:
-        Path(name, "jars").symlink_to(home() / "jars")
-        Path(name, "warm").symlink_to(private("warm"))
+        Path(name, "jars").symlink_to(jars.place())
+        Path(name, "warm").symlink_to(warm_jvm.folder())  # which may not be there yet
         os.environ["SLUICE_HOME"] = name
         try:
             yield Path(name)

@@ -79,7 +79,7 @@ def more_jars(plan: Plan) -> list[Path]:
 
 def _classes() -> Iterator[str]:
     """The options for the cache of Spark's classes from `sluice setup`. Java ignores a cache that does not fit."""
-    for file in (home() / "jars").resolve().glob(CLASSES):
+    for file in jars.place().glob(CLASSES):
         yield f'"-XX:SharedArchiveFile={file}" -Xlog:cds*=off -Xlog:class+path=off'
 
 

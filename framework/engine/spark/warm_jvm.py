@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from framework.home import home, private, put
+from framework.home import home, put
 from framework.patience import CONNECTING, ENDING, KILLED, STARTING
 from framework.processes import began
 
@@ -54,8 +54,10 @@ def folder() -> Path:
 @contextmanager
 def turn(wait: bool = False) -> Iterator[bool]:
     """Whether this command is the one that may start or end the JVM now; with `wait` it will be."""
-    private("warm", mode=0o700)
-    with (folder() / _TURN).open("w") as file:
+    place = folder()
+    for each in (place.parent, place):
+        each.mkdir(mode=0o700, exist_ok=True)
+    with (place / _TURN).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
