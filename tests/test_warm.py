@@ -177,3 +177,35 @@ def test_nothing_of_a_command_reaches_the_next(project: Project, warm_home: Path
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == "nothing is left\n"
+
+
+@pytest.mark.long
+def test_a_run_of_dagster_attaches(project: Project, warm_home: Path, tmp_path: Path) -> None:
+    project.make_topic()
+    folder = specs(project)
+    project.send_good(3)
+    sluice(folder, "run")
+    first = jvm()
+    project.send_good(3)
+    (tmp_path / "defs.py").write_text(
+        f"from pathlib import Path\nfrom framework.assets import definitions\ndefs = definitions(Path({str(folder)!r}))\n"
+    )
+    (tmp_path / "dagster").mkdir()
+    command = [
+        str(Path(sys.executable).with_name("dagster")),
+        "asset",
+        "materialize",
+        "--select",
+        "*",
+        "-f",
+        str(tmp_path / "defs.py"),
+    ]
+    environment = {**os.environ, "DAGSTER_HOME": str(tmp_path / "dagster"), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=PATIENCE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "batch 2, 3 read" in done.stderr
+    assert jvm() == first
+    project.send_good(3)
+    assert "batch 3, 3 rows" in sluice(folder, "run")
+    assert jvm() == first
+    project.assert_exactly_once()
