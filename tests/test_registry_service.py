@@ -195,6 +195,7 @@ def test_doctor_reports_an_unused_registry_as_a_note(home: Path, monkeypatch: py
     assert note.ok and note.state.startswith("on this machine, runs with ")
     assert [finding.subject for finding in doctor.check_ports()] == ["kafka ports"]
     (home / "jars").unlink()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "empty"))
     (note,) = doctor.check_registry()
     assert note.ok and "`sluice services up registry` downloads it" in note.state
 
