@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, cast
 
 from framework import jars, java
 from framework.engine.rules import attempts
@@ -174,9 +175,9 @@ def _detach() -> None:
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
-    ends: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
-    for end in (ends and ends.shutdown, SparkContext._gateway and SparkContext._gateway.close):
-        with suppress(Py4JError, OSError):
-            if end:
-                end()
+    counters: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if counters:  # it looks twice a second whether it is to end
+        Thread(target=counters.shutdown, daemon=True).start()
+    with suppress(Py4JError, OSError, AttributeError):
+        cast(Any, SparkContext)._gateway.close()
     session.forget()
