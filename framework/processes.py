@@ -43,6 +43,28 @@ def memory(pid: int) -> int | None:
     return int(kilobytes) * 1024 if kilobytes.isdigit() else None
 
 
+def end(pid: int, since: str, patience: float = ENDING) -> bool:
+    """Ends a process that began then: SIGTERM, wait, SIGKILL; whether it ended."""
+    for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, KILLED)):
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        if ends(pid, since, seconds):
+            return True
+    return False
+
+
+def ends(pid: int, since: str, seconds: float) -> bool:
+    """Waits for the end of a process that began then; whether it came in time."""
+    deadline = time.monotonic() + seconds
+    while began(pid) == since:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    with suppress(ChildProcessError):  # it was our own child: leave no zombie
+        os.waitpid(pid, 0)
+    return True
+
+
 def end_group(child: subprocess.Popen[bytes]) -> None:
     """End a process that leads a group, and all others of the group, which may outlive it: SIGTERM, wait, SIGKILL. A second Ctrl-C
     skips the wait."""

@@ -26,10 +26,8 @@ def definitions(specs: Path, environment: str | None = None) -> Definitions:
 
     environment = environment or os.environ.get("SLUICE_ENV", "local")
     with without_collection(), warnings.catch_warnings():
-        for new in (
-            BetaWarning,
-            PreviewWarning,
-        ):  # Dagster would warn once per asset that freshness policies and code references are new
+        # Dagster would warn once per asset that freshness policies and code references are new.
+        for new in (BetaWarning, PreviewWarning):
             warnings.simplefilter("ignore", new)
         plan, problems, runnable = parts(specs, environment)
         if problems and not _serves():

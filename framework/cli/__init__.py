@@ -20,9 +20,8 @@ from framework import __version__, components
 from framework.cli._interrupted import ends_on_ctrl_c
 
 SECTIONS = ("write", "run", "see", "try and tidy")
-atexit.register(
-    gc.freeze
-)  # Python would look through all that a command has loaded before it ends, which takes 0.3 s behind Spark
+# Python would look through all that a command has loaded before it ends, which takes 0.3 s behind Spark.
+atexit.register(gc.freeze)
 
 
 class Commands(click.Group):

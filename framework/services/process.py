@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from framework.errors import SetupError
-from framework.patience import ENDING, KILLED, STARTING
-from framework.processes import began
+from framework.patience import ENDING, STARTING
+from framework.processes import began, end
 from framework.services.ports import free_port, refuse_busy
 
 # Runs in the child before the server takes its place. A shell's background job passes ignored signals on, and then
@@ -130,16 +129,8 @@ def start(service: Service, folder: Path, ports: tuple[int, ...], *, tied: bool 
 def stop(folder: Path, patience: float = ENDING) -> Process | None:
     """Stop the server of this folder: SIGTERM, wait, then SIGKILL. Returns the stopped server; None if none ran."""
     process = running(folder)
-    if process is not None:
-        for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, KILLED)):
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, number)
-            if _gone(process, seconds):
-                break
-        else:
-            raise SetupError(
-                "service-stuck", f"process {process.pid} does not end, not even killed", "see what the disk is doing"
-            )
+    if process is not None and not end(process.pid, process.began, patience):
+        raise SetupError("service-stuck", f"process {process.pid} does not end, not even killed", "see what the disk is doing")
     (folder / "pid").unlink(missing_ok=True)
     return process
 
@@ -166,14 +157,3 @@ def failed(what: str, log: Path, code: str = "service-failed", lines: int = 12) 
 def last_lines(text: str, lines: int = 12) -> str:
     """The end of a program's output, as a part of a message."""
     return "".join(f"\n  | {line}" for line in text.splitlines()[-lines:]) or " nothing"
-
-
-def _gone(process: Process, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while began(process.pid) == process.began:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    with suppress(ChildProcessError):  # it was our own child: leave no zombie
-        os.waitpid(process.pid, 0)
-    return True

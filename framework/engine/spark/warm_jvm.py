@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import signal
 import socket
 import subprocess
 import time
@@ -18,8 +17,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from framework import processes
 from framework.home import home, put
-from framework.patience import CONNECTING, ENDING, KILLED, STARTING
+from framework.patience import CONNECTING, KILLED, STARTING
 from framework.processes import began
 
 IDLE = 15 * 60  # seconds
@@ -81,7 +81,7 @@ def launch(command: list[str], settings: Mapping[str, str], key: str) -> bool:
     place, name = folder(), uuid.uuid4().hex
     for old in (place / _ADDRESS, *place.glob("lease-*")):
         old.unlink(missing_ok=True)
-    options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    options = [word for setting, value in settings.items() for word in ("--conf", f"{setting}={value}")]
     whole = [*command, *options, "--class", "sluice.Warm", "spark-internal", str(place), str(IDLE), name]
     environment = {name: value for name, value in os.environ.items() if name != "SLUICE_HOME"} | {"SPARK_CONNECT_MODE": "0"}
     with (place / _LOG).open("wb") as log:
@@ -114,7 +114,7 @@ def lease() -> Lease | None:
 
 def end_if_free(jvm: Jvm) -> bool:
     """Ends the JVM, but not while a command has it; whether it ended."""
-    return _ask("end") == ["ended"] and _ends(jvm, KILLED)
+    return _ask("end") == ["ended"] and processes.ends(jvm.pid, jvm.began, KILLED)
 
 
 def end() -> int | None:
@@ -125,11 +125,7 @@ def end() -> int | None:
         jvm = there()
         if jvm is None:
             return None
-        for number, seconds in ((signal.SIGTERM, ENDING), (signal.SIGKILL, KILLED)):
-            with suppress(ProcessLookupError):
-                os.kill(jvm.pid, number)
-            if _ends(jvm, seconds):
-                break
+        processes.end(jvm.pid, jvm.began)
         (folder() / _ADDRESS).unlink(missing_ok=True)
         return jvm.pid
 
@@ -140,13 +136,6 @@ def _address(name: str) -> tuple[int, str] | None:
         port, secret, its = (folder() / _ADDRESS).read_text(encoding="ascii").split()
         return (int(port), secret) if its == name else None
     return None
-
-
-def _ends(jvm: Jvm, seconds: float) -> bool:
-    until = time.monotonic() + seconds
-    while (alive := began(jvm.pid) == jvm.began) and time.monotonic() < until:
-        time.sleep(_OFTEN)
-    return not alive
 
 
 def _ask(what: str) -> Lease | list[str]:

@@ -157,10 +157,10 @@ def _in(catalogs: Mapping[str, Catalog], source: TableSource) -> TableSource:
 def _rows(table: Table, identifier: str) -> tuple[Mapping[str, Any], ...]:
     from pyiceberg.table import StaticTable
 
-    found = metadata.read(table.catalog, identifier)
-    if found is None:
+    written = metadata.read(table.catalog, identifier)
+    if written is None:
         return ()
-    arrow = StaticTable.from_metadata(found.file).scan().to_arrow()  # PyIceberg's catalogs take as long again to load
+    arrow = StaticTable.from_metadata(written.file).scan().to_arrow()  # PyIceberg's catalogs take as long again to load
     columns = [[_value(each) for each in column] for column in arrow.columns]
     return tuple(dict(zip(arrow.column_names, row, strict=True)) for row in zip(*columns, strict=True))
 
