@@ -15,7 +15,7 @@ import requests
 
 from framework.catalogs._rest_client import Address, RestClient
 from framework.engine.context import Context
-from framework.engine.iceberg import metadata
+from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.lake import CommitCall, Lake, commit_transaction
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.maintain import expire
@@ -25,7 +25,6 @@ from framework.engine.rules.protocol import Position
 from framework.engine.spark import session
 from framework.engine.spark.java_errors import CommitRefused
 from framework.engine.trials.given_messages import GivenMessages
-from framework.engine.trials.trial import _rows
 from framework.errors import SluiceError
 from framework.model import Message, Pipeline, Plan
 from framework.plan.passes import make
@@ -226,7 +225,8 @@ def content(pipeline: Pipeline) -> Content:
     """All rows, without what differs from run to run."""
 
     def of(identifier: str) -> list[str]:
-        rows = _rows(pipeline.table, identifier)
+        table = table_state.table(pipeline.table.catalog, identifier)
+        rows = table.scan().to_arrow().to_pylist() if table else []
         return sorted(repr({key: value for key, value in row.items() if key not in VARIES}) for row in rows)
 
     return of(pipeline.table.identifier), of(pipeline.table.bad_rows)
