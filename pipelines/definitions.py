@@ -1,8 +1,20 @@
-"""The specs as Dagster assets."""
+"""The specs as Dagster assets. A server shows specs with problems as assets that fail; a command prints the problems and ends."""
 
 import os
-from pathlib import Path
+import sys
 
-from framework.assets import definitions
+from dagster import Definitions, in_process_executor
 
-defs = definitions(Path(os.environ.get("SLUICE_SPECS", "specs")))
+from sluice.dagster import SpecError, build_sluice_definitions
+
+command = sys.argv[1] if "dagster" in sys.argv[0] and len(sys.argv) > 1 else ""
+serves = command in ("api", "code-server") and not os.environ.get("DAGSTER_IS_DEFS_VALIDATION_CLI")
+try:
+    defs = Definitions.merge(
+        build_sluice_definitions(os.environ.get("SLUICE_SPECS", "specs"), strict=not serves),
+        Definitions(executor=in_process_executor),  # one Spark for all tables of a run
+    )
+except SpecError as error:
+    if command in ("asset", "job"):
+        raise SystemExit(str(error)) from None  # without the traceback that Dagster would print
+    raise

@@ -114,6 +114,8 @@ class Follower:
             elif language == "python" and (step := re.search(r"`(pipelines/steps/\w+\.py)`", page)):
                 (self.project / step[1]).parent.mkdir(parents=True)
                 (self.project / step[1]).write_text(block)
+            elif language == "python" and (file := re.match(r"# (\w+\.py)\n", block)):
+                (self.project / file[1]).write_text(block)
             elif language == "python":
                 commands = [(f"python - <<'END'\n{block}END", [])]
             elif language == "sh":

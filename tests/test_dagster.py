@@ -27,15 +27,16 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def started(folder: Path, *arguments: str, specs: Path | None = None) -> subprocess.Popen[str]:
-    """Dagster's own command, on a module that does what pipelines/definitions.py does."""
-    (folder / "shown.py").write_text(
-        "from pathlib import Path\nfrom framework.assets import definitions\n"
-        f"defs = definitions(Path({str(specs or 'specs')!r}))\n"
-    )
+    """Dagster's own command."""
     (folder / "dagster").mkdir(exist_ok=True)
     (folder / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{folder}", "DAGSTER_HOME": str(folder / "dagster")}
-    command = [sys.executable, "-m", "dagster", *arguments, "-m", "shown"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "SLUICE_SPECS": str(specs or "specs"),
+        "DAGSTER_HOME": str(folder / "dagster"),
+    }
+    command = [sys.executable, "-m", "dagster", *arguments, "-m", "pipelines.definitions"]
     pipe = subprocess.PIPE
     place = Path.cwd() if specs else folder  # specs elsewhere are those of a project, whose lake is here
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=place, env=environment, start_new_session=True)
@@ -61,12 +62,12 @@ def test_the_definitions_are_short() -> None:
 def test_assets_have_the_descriptions_owners_and_columns_of_the_specs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from dagster import AssetKey
 
-    from framework.assets import definitions
+    from sluice.dagster import build_sluice_definitions
 
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     (tmp_path / "jars").symlink_to(ROOT / ".sluice" / "jars")
     monkeypatch.chdir(ROOT)
-    defs = definitions(Path("specs"))
+    defs = build_sluice_definitions("specs")
     graph = defs.resolve_asset_graph()
 
     table = graph.get(AssetKey(["lake", "markets", "flagged_stock_trades"]))
@@ -92,6 +93,7 @@ def test_assets_have_the_descriptions_owners_and_columns_of_the_specs(monkeypatc
         "stock_total_trades_waits",
         "unusual_stock_trades_waits",
         "users_waits",
+        "New_data",
         "Table_states",
     }
 
@@ -149,7 +151,6 @@ into: {table: m.orders}
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder of specs, as a server of Dagster's sees it."""
-    monkeypatch.setattr(sys, "argv", ["/x/dagster/__main__.py", "api", "grpc"])
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "home").mkdir()
@@ -173,9 +174,9 @@ ORDERS = {"lake/m/orders", "lake/m/orders__bad_rows"}
 def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> None:
     from dagster import AssetKey
 
-    from framework.assets import definitions
+    from sluice.dagster import build_sluice_definitions
 
-    defs = definitions(Path("specs"))
+    defs = build_sluice_definitions("specs")
     assert names(defs) == SOUND
     graph = defs.resolve_asset_graph()
     table = graph.get(AssetKey(["lake", "m", "trades"]))
@@ -188,7 +189,7 @@ def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> No
     assert named == {"price_is_not_null", "sane_price", "sane_price_2", "newest_event", "fresh", "can_run"}
     assert [getattr(schedule, "cron_schedule", None) for schedule in defs.schedules or []] == ["0 6 * * *", "17 * * * *"]
     every = {sensor.name: sensor.minimum_interval_seconds for sensor in defs.sensors or []}
-    assert every == {"copy_waits": 10, "Table_states": 30}
+    assert every == {"copy_waits": 10, "Table_states": 30, "New_data": 10}
 
 
 @pytest.mark.slow
@@ -206,10 +207,10 @@ def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> No
     ],
 )  # fmt: skip
 def test_in_a_server_a_broken_spec_is_a_broken_asset(served: Path, file: str, text: str, there: set[str]) -> None:
-    from framework.assets import definitions
+    from sluice.dagster import build_sluice_definitions
 
     (served / "specs" / file).write_text(text)
-    defs = definitions(Path("specs"))
+    defs = build_sluice_definitions("specs", strict=False)
     found = {name for name in names(defs) if not name.startswith("kafka/") or name in there}
     assert found | {"kafka/main/trades"} == there | {"kafka/main/trades"}
     broken = next(key for key in defs.resolve_asset_graph().get_all_asset_keys() if key.path[0] == "broken")
@@ -219,17 +220,12 @@ def test_in_a_server_a_broken_spec_is_a_broken_asset(served: Path, file: str, te
 
 
 @pytest.mark.slow
-def test_a_command_ends_with_the_problems_of_a_broken_spec(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from framework.assets import definitions
+def test_a_broken_spec_is_refused_where_nobody_would_look_at_it(served: Path) -> None:
+    from sluice.dagster import build_sluice_definitions
 
     (served / "specs" / "orders.yaml").write_text(BROKEN)
-    monkeypatch.setenv("DAGSTER_IS_DEFS_VALIDATION_CLI", "1")
     with pytest.raises(SpecError, match="bad-type"):
-        definitions(Path("specs"))
-    monkeypatch.delenv("DAGSTER_IS_DEFS_VALIDATION_CLI")
-    monkeypatch.setattr(sys, "argv", ["/x/bin/dagster", "asset", "materialize"])
-    with pytest.raises(SystemExit):
-        definitions(Path("specs"))
+        build_sluice_definitions("specs")
 
 
 @pytest.mark.slow
@@ -238,11 +234,11 @@ def test_a_sensor_asks_before_it_starts_a_run(served: Path) -> None:
     """Nobody answers at the cluster's address; and who is paused is not started."""
     from dagster import DagsterInstance, build_sensor_context
 
-    from framework.assets import definitions
+    from sluice.dagster import build_sluice_definitions
 
     trades = TRADES.replace('{cron: "0 6 * * *"}', "{every: 1m}").partition("---\npipeline: copy")[0]
     (served / "specs" / "trades.yaml").write_text(trades)
-    sensor, _ = definitions(Path("specs")).sensors or []
+    sensor, _ = build_sluice_definitions("specs").sensors or []
     with DagsterInstance.ephemeral() as instance:
         with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:1 does not answer"):
             sensor.evaluate_tick(build_sensor_context(instance))
@@ -265,10 +261,10 @@ def test_a_broken_spec_is_shown_with_its_place(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_documents_of_one_topic_are_one_asset(served: Path) -> None:
-    from framework.assets import definitions
+    from sluice.dagster import build_sluice_definitions
 
     (served / "specs" / "again.yaml").write_text("topic: again\nkafka_name: trades\nvalue: string\n")
-    graph = definitions(Path("specs")).resolve_asset_graph()
+    graph = build_sluice_definitions("specs").resolve_asset_graph()
     assert [key.path for key in graph.get_all_asset_keys() if key.path[0] == "kafka"] == [["kafka", "main", "trades"]]
 
 
@@ -285,13 +281,13 @@ batch: {{rows: 10}}
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[bool, str]]:
     """Runs of a job in this process, with its Spark; whether one went well, and what is said of its failure."""
-    from framework.assets import definitions
     from framework.engine.spark import session
+    from sluice.dagster import build_sluice_definitions
 
     monkeypatch.setattr(session, "stop", lambda _: None)  # the session of all tests
 
     def run(specs: Path, instance: DagsterInstance, job: str = "", config: Any = None, **selected: Any) -> tuple[bool, str]:
-        defs = definitions(specs)
+        defs = build_sluice_definitions(specs)
         chosen = defs.resolve_job_def(job) if job else defs.resolve_implicit_global_asset_job_def()
         result = chosen.execute_in_process(run_config=config, instance=instance, raise_on_error=False, **selected)
         failures = (each.step_failure_data.user_failure_data for each in result.all_node_events if each.is_step_failure)
@@ -438,12 +434,12 @@ def test_a_table_to_which_no_run_comes_is_maintained_by_the_schedule(
 ) -> None:
     from dagster import AssetKey, DagsterInstance, RunRequest, ScheduleDefinition, SkipReason, build_schedule_context
 
-    from framework.assets import definitions
     from framework.engine.maintain import maintain
+    from sluice.dagster import build_sluice_definitions
 
     project.make_topic()
     specs = Path(project.pipeline.where.file).parent
-    defs = definitions(specs)
+    defs = build_sluice_definitions(specs)
     schedule = next(each for each in defs.schedules or [] if each.name == "Maintenance_schedule")
     assert isinstance(schedule, ScheduleDefinition)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +41,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """`copy` is computed from `trades`, whose table was made by hand; as a server of Dagster's sees it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(sys, "argv", ["/x/dagster/__main__.py", "api", "grpc"])
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "jars").symlink_to(ROOT / ".sluice" / "jars")
     (tmp_path / "specs").mkdir()
@@ -80,9 +78,9 @@ def copied() -> None:
 
 
 def shown() -> Definitions:
-    from framework.assets import definitions
+    from sluice.dagster import build_sluice_definitions
 
-    return definitions(Path("specs"))
+    return build_sluice_definitions("specs", strict=False)
 
 
 def asked(instance: DagsterInstance, name: str = "copy_waits") -> Any:
@@ -428,8 +426,10 @@ def test_a_run_without_kafka_is_retried_three_times(folder: Path, instance: Dags
     from dagster import AssetSelection, materialize
 
     from framework.assets.runs import table
+    from framework.assets.translator import Assets
 
-    made = table(plan(), pipeline("trades"), between=0)
+    planned = plan()
+    made = table(planned, Assets(planned), pipeline("trades"), between=0)
     result = materialize(
         [made], instance=instance, resources={"spark": None}, raise_on_error=False, selection=AssetSelection.all()
     )

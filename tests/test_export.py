@@ -230,18 +230,20 @@ def test_an_export_is_an_asset_with_a_schedule(shop: Path) -> None:
     from dagster import AssetKey, materialize
 
     from framework.assets import exports
+    from framework.assets.translator import Assets
 
     put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
     plan = make(Path("specs"))
-    planned = {each.name: each for each in exports.of(plan)}
+    assets = Assets(plan)
+    planned = {each.name: each for each in assets.exports}
     config = {"ops": {"export_weekly": {"config": {"window": "2026-W46"}}}}
-    result = materialize([exports.asset(planned["weekly"], plan.secrets)], run_config=config)
+    result = materialize([exports.asset(planned["weekly"], assets, plan.secrets)], run_config=config)
     (event,) = result.asset_materializations_for_node("export_weekly")
     assert event.asset_key == AssetKey(["exports", "weekly"])
     assert event.metadata["dagster/row_count"].value == 1
     assert Path("exports/weekly_2026-11-09.csv").exists()
     failed = materialize(
-        [exports.asset(planned["weekly"], plan.secrets)],
+        [exports.asset(planned["weekly"], assets, plan.secrets)],
         run_config={"ops": {"export_weekly": {"config": {"window": "x"}}}},
         raise_on_error=False,
     )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from framework.assets import checks
+from framework.assets.keys import Keys
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.publish.batch import Batch, next_batch
@@ -93,7 +94,7 @@ def test_rows_of_a_batch_beside_those_of_the_table(version: int, lake: Path, spa
         ("known", 1, "at partition 0 offset 2"),
     ]
     assert "2 not as `once` expects" in batch.counts
-    results = {each.check_name: each for each in checks.results(orders.pipeline("orders"), [batch], {"short: x": 0})}
+    results = {each.check_name: each for each in checks.results(Keys(), orders.pipeline("orders"), [batch], {"short: x": 0})}
     assert {name: each.passed for name, each in results.items()} == {
         "once": False, "known": False, "few": True, "positive": False, "short": True,
     }  # fmt: skip

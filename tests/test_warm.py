@@ -188,7 +188,7 @@ def test_a_run_of_dagster_attaches(project: Project, warm_home: Path, tmp_path: 
     first = jvm()
     project.send_good(3)
     (tmp_path / "defs.py").write_text(
-        f"from pathlib import Path\nfrom framework.assets import definitions\ndefs = definitions(Path({str(folder)!r}))\n"
+        f"from sluice.dagster import build_sluice_definitions\ndefs = build_sluice_definitions({str(folder)!r})\n"
     )
     (tmp_path / "dagster").mkdir()
     command = [

@@ -4,79 +4,105 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import warnings
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
 
-from dagster import BetaWarning, Definitions, PreviewWarning, in_process_executor
+from dagster import (
+    AutomationConditionSensorDefinition,
+    BetaWarning,
+    DefaultSensorStatus,
+    Definitions,
+    PreviewWarning,
+    ScheduleDefinition,
+    SensorDefinition,
+)
 
-from framework.assets import asset_specs, broken, exports, maintenance, previews, states
+from framework.assets import broken, exports, maintenance, previews, states
+from framework.assets.broken import Kept
 from framework.assets.runs import SparkOfARun, table
+from framework.assets.translator import Assets, SluiceTranslator
 from framework.assets.triggers import Triggers
 from framework.engine.spark import session
 from framework.errors import SpecError
+from framework.model import Pipeline
+from framework.model.export import Export
+
+_AUTOMATION = 10  # seconds between two looks at what was materialized
 
 
-def definitions(specs: Path, environment: str | None = None) -> Definitions:
-    """The definitions that Dagster loads. A spec with problems ends a command, which prints them; a server shows it as a broken
-    asset and keeps the other pipelines."""
+def build_sluice_definitions(
+    specs: str | Path = "specs",
+    *,
+    env: str | None = None,
+    select: Collection[str] = (),
+    translator: SluiceTranslator | None = None,
+    sensors: bool = True,
+    strict: bool = True,
+    name: str = "",
+) -> Definitions:
+    """Dagster's definitions for a folder with specs.
+
+    - `env`: the environment, a folder of `environments`; without it SLUICE_ENV, or `local`.
+    - `select`: names of pipelines or of their tables, in place of all. Their topics, bad rows and exports come with them.
+    - `translator`: chooses keys, groups, tags, owners and automation of the assets.
+    - `sensors`: whether Sluice's sensors and schedules come with them.
+    - `strict`: whether specs with problems raise `SpecError`. Otherwise each file with problems is an asset that shows them, and the
+      other pipelines are as they were.
+    - `name`: stands before the names of steps, jobs, sensors and the resource, so that a code location can have several folders.
+    """
+    from framework.plan.chosen import chosen
     from framework.plan.passes import parts
     from framework.spec import load, without_collection
 
-    environment = environment or os.environ.get("SLUICE_ENV", "local")
+    folder, environment = Path(specs), env or os.environ.get("SLUICE_ENV", "local")
     with without_collection(), warnings.catch_warnings():
         # Dagster would warn once per asset that freshness policies and code references are new.
         for new in (BetaWarning, PreviewWarning):
             warnings.simplefilter("ignore", new)
-        plan, problems, runnable = parts(specs, environment)
-        if problems and not _serves():
-            _refuse(SpecError(problems))
-        # Two documents may describe one topic in Kafka, which is one asset.
-        by_key = {asset_specs.topic_key(each): asset_specs.topic(each, plan.pipelines) for each in reversed(plan.topics)}
-        topics = [*by_key.values(), *asset_specs.followers(plan.pipelines, by_key)]
-        tables = [table(plan, each) for each in runnable]
-        kept = list(broken.tables(load(specs, environment), plan, runnable, problems)) if problems else []
-        triggers = Triggers(plan)
-        sensors = [triggers.sensor(each) for each in runnable if each.run.every]
-        sensors += [triggers.early_sensor(each) for each in runnable if each.run.after]
-        if runnable or kept:
-            sensors.append(states.sensor_of(plan, runnable, (each.check() for each in kept)))
-        jobs = [maintenance.job_of(plan, runnable)] if runnable else []
-        schedules = [maintenance.schedule_of(each, runnable) for each in jobs]
-        written = exports.of(plan)
-        schedules += [exports.schedule_of(each) for each in written if each.schedule]
+        plan, problems, can_run = parts(folder, environment)
+        if problems and strict:
+            raise SpecError(problems)
+        assets = Assets(plan, translator, name)
+        kept = list(broken.tables(load(folder, environment), plan, assets, can_run, problems)) if problems else []
+        asked = chosen(plan, select, also={each for table in kept for each in table.names})
+        kept = [each for each in kept if not select or each.names & set(select)]
+        runnable = [each for each in can_run if each in asked]
+        files = [each for each in assets.exports if each.pipeline in asked]
+        triggers = Triggers(plan, assets)
         gc.freeze()  # what Dagster loads stays, so no collection need look at it again
         return Definitions(
             assets=[
-                *topics,
-                *tables,
-                *(exports.asset(each, plan.secrets) for each in written),
+                *assets.topics(asked if select else None),
+                *(table(plan, assets, each) for each in runnable),
+                *(exports.asset(each, assets, plan.secrets) for each in files),
                 *(each.definition() for each in kept),
-                *broken.files(problems),
+                *broken.files(assets, problems),
             ],
-            sensors=sensors,
-            schedules=[*(triggers.schedule(each) for each in runnable if each.run.cron), *schedules],
-            jobs=[*previews.jobs(plan, runnable), *jobs],
-            resources={"spark": SparkOfARun(spark_config=session.settings(plan))},
-            executor=in_process_executor,
+            jobs=[each.job_of(plan, assets, runnable) for each in (previews, maintenance)] if runnable else None,
+            sensors=[*_sensors(triggers, runnable, kept)] if sensors else None,
+            schedules=[*_schedules(triggers, runnable, files)] if sensors else None,
+            resources={assets.spark: SparkOfARun(spark_config=session.settings(plan))},
         )
 
 
-def _refuse(error: SpecError) -> NoReturn:
-    """Raise the error; in a command, print it and exit, without the traceback that Dagster would print."""
-    if _command() in ("asset", "job"):
-        print(error, file=sys.stderr)
-        raise SystemExit(1)
-    raise error
+def _sensors(triggers: Triggers, runnable: Sequence[Pipeline], kept: Sequence[Kept]) -> Iterator[SensorDefinition]:
+    for pipeline in runnable:
+        if pipeline.run.every:
+            yield triggers.sensor(pipeline)
+        if pipeline.run.after:
+            yield triggers.early_sensor(pipeline)
+    if automated := [key for each in runnable if each.run.on_new_data for key in triggers.assets.keys.written(each)]:
+        yield AutomationConditionSensorDefinition(
+            triggers.assets.named("New_data"), target=automated, minimum_interval_seconds=_AUTOMATION,
+            default_status=DefaultSensorStatus.RUNNING, description="Starts tables from tables once their sources were materialized.",
+        )  # fmt: skip
+    if runnable or kept:
+        yield states.sensor_of(triggers.plan, triggers.assets, runnable, [each.check() for each in kept])
 
 
-def _serves() -> bool:
-    """Whether this process serves Dagster's web server and daemon, or carries out a run that they started."""
-    return _command() in ("api", "code-server") and not os.environ.get("DAGSTER_IS_DEFS_VALIDATION_CLI")
-
-
-def _command() -> str:
-    """The Dagster command that this process runs; empty if it runs none."""
-    program, command = (*sys.argv, "", "")[:2]
-    return command if "dagster" in program else ""
+def _schedules(triggers: Triggers, runnable: Sequence[Pipeline], files: Sequence[Export]) -> Iterator[ScheduleDefinition]:
+    yield from (triggers.schedule(each) for each in runnable if each.run.cron)
+    if runnable:
+        yield maintenance.schedule_of(triggers.assets, runnable)
+    yield from (exports.schedule_of(each, triggers.assets) for each in files if each.schedule)

@@ -1,14 +1,16 @@
-"""Asset specs for topics, tables and bad rows: keys, columns with their lineage, owners, and the line of the spec."""
+"""Asset specs for topics, tables and bad rows: columns with their lineage, owners, and the line of the spec. Each has Sluice's own key,
+and the keys of others as a translator chose them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from dagster import (
     AssetKey,
     AssetSpec,
+    AutomationCondition,
     CodeReferencesMetadataValue,
     LocalFileCodeReference,
     TableColumn,
@@ -17,28 +19,21 @@ from dagster import (
     TableSchema,
 )
 
+from framework.assets.keys import Keys
 from framework.errors import Where
-from framework.model import BAD_ROW_COLUMNS, Column, Pipeline, SelectSource, TableSource, Topic
+from framework.model import BAD_ROW_COLUMNS, Column, Follower, Pipeline, SelectSource, Topic
+from framework.model.export import Export
 from framework.plan.lineage import lineage
 
-
-def topic_key(topic: Topic) -> AssetKey:
-    return AssetKey(["kafka", topic.cluster.name, topic.kafka_name])
-
-
-def table_key(pipeline: Pipeline) -> AssetKey:
-    return AssetKey([pipeline.table.catalog.name, pipeline.table.namespace, pipeline.table.name])
+OWN = Keys()
+_KINDS = {"csv": "csv", "parquet": "parquet", "jsonl": "json"}
 
 
-def bad_rows_key(pipeline: Pipeline) -> AssetKey:
-    return AssetKey([pipeline.table.catalog.name, *pipeline.table.bad_rows.split(".")])
-
-
-def topic(topic: Topic, pipelines: Iterable[Pipeline] = ()) -> AssetSpec:
+def topic(topic: Topic, pipelines: Iterable[Pipeline], keys: Keys) -> AssetSpec:
     """A topic, also one to which some of these pipelines send their rows."""
     return AssetSpec(
-        topic_key(topic),
-        deps=_shown_in(topic_key(topic), pipelines),
+        OWN.topic(topic),
+        deps=_shown_in(OWN.topic(topic), pipelines, keys),
         description=topic.doc or None,
         group_name="topics",
         kinds={"kafka", topic.value},
@@ -46,27 +41,29 @@ def topic(topic: Topic, pipelines: Iterable[Pipeline] = ()) -> AssetSpec:
     )
 
 
-def followers(pipelines: Sequence[Pipeline], others: Collection[AssetKey]) -> Iterator[AssetSpec]:
-    """What shows tables elsewhere and is none of the others."""
-    shown = {AssetKey(list(each.asset)): each for pipeline in pipelines for each in pipeline.also if each.asset}
-    for key, follower in shown.items():
-        if key not in others:
-            yield AssetSpec(
-                key, deps=_shown_in(key, pipelines), description=", ".join(follower.says), group_name=f"{follower.type}s",
-                kinds={key.path[0]}, metadata=code(follower.where),
-            )  # fmt: skip
+def follower(follower: Follower, pipelines: Iterable[Pipeline], keys: Keys) -> AssetSpec:
+    """Where these pipelines show their tables."""
+    key = AssetKey(list(follower.asset))
+    return AssetSpec(
+        key,
+        deps=_shown_in(key, pipelines, keys),
+        description=", ".join(follower.says),
+        group_name=f"{follower.type}s",
+        kinds={key.path[0]},
+        metadata=code(follower.where),
+    )
 
 
-def _shown_in(key: AssetKey, pipelines: Iterable[Pipeline]) -> list[AssetKey]:
+def _shown_in(key: AssetKey, pipelines: Iterable[Pipeline], keys: Keys) -> list[AssetKey]:
     """The tables that are shown in this asset."""
-    return [table_key(each) for each in pipelines if key in [AssetKey(list(follower.asset)) for follower in each.also]]
+    return [keys.table(each) for each in pipelines if key in [AssetKey(list(follower.asset)) for follower in each.also]]
 
 
-def table(pipeline: Pipeline) -> AssetSpec:
+def table(pipeline: Pipeline, keys: Keys) -> AssetSpec:
     into = pipeline.table
     return AssetSpec(
-        table_key(pipeline),
-        deps=_inputs(pipeline),
+        OWN.table(pipeline),
+        deps=_inputs(pipeline, keys),
         description=_description(pipeline),
         group_name=into.namespace,
         kinds={"iceberg", "spark"},
@@ -77,15 +74,16 @@ def table(pipeline: Pipeline) -> AssetSpec:
             **code(pipeline.where),
             "dagster/table_name": f"{into.catalog.name}.{into.identifier}",
             "dagster/column_schema": _schema(into.columns, lineage(pipeline)),
-            "dagster/column_lineage": lineage_of(pipeline),
+            "dagster/column_lineage": lineage_of(pipeline, keys),
         },
+        automation_condition=_automation(pipeline),
     )
 
 
-def bad_rows(pipeline: Pipeline) -> AssetSpec:
+def bad_rows(pipeline: Pipeline, keys: Keys) -> AssetSpec:
     return AssetSpec(
-        bad_rows_key(pipeline),
-        deps=_inputs(pipeline),
+        OWN.bad_rows(pipeline),
+        deps=_inputs(pipeline, keys),
         description=f"What {pipeline.name} could not read of {', '.join(pipeline.sources)}, with its exact bytes.",
         group_name=pipeline.table.namespace,
         kinds={"iceberg", "spark"},
@@ -95,22 +93,34 @@ def bad_rows(pipeline: Pipeline) -> AssetSpec:
             "dagster/table_name": f"{pipeline.table.catalog.name}.{pipeline.table.bad_rows}",
             "dagster/column_schema": _schema(BAD_ROW_COLUMNS),
         },
+        automation_condition=_automation(pipeline),
     )
 
 
-def _inputs(pipeline: Pipeline) -> list[AssetKey]:
+def export(export: Export, keys: Keys) -> AssetSpec:
+    return AssetSpec(
+        OWN.export(export),
+        deps=[keys.table(export.pipeline)],
+        description="\n\n".join(part for part in (export.doc, f"```sql\n{export.query}\n```") if part),
+        group_name="exports",
+        kinds={"duckdb", _KINDS[export.format]},
+        metadata={**code(export.where), "file": export.to},
+    )
+
+
+def _automation(pipeline: Pipeline) -> AutomationCondition[Any] | None:
+    return AutomationCondition.eager() if pipeline.run.on_new_data and pipeline.source else None
+
+
+def _inputs(pipeline: Pipeline, keys: Keys) -> list[AssetKey]:
     """What it reads: its sources, and the tables in which it looks rows up."""
-    return list(dict.fromkeys((*_sources(pipeline), *map(_key, pipeline.looked_up))))
+    return list(dict.fromkeys((*_sources(pipeline, keys), *map(keys.source, pipeline.looked_up))))
 
 
-def _key(source: TableSource) -> AssetKey:
-    return AssetKey([source.catalog.name, *source.identifier.split(".")])
-
-
-def _sources(pipeline: Pipeline) -> list[AssetKey]:
+def _sources(pipeline: Pipeline, keys: Keys) -> list[AssetKey]:
     if pipeline.source:
-        return list(map(_key, pipeline.source.tables))
-    return [topic_key(topic) for topic in pipeline.topics]
+        return list(map(keys.source, pipeline.source.tables))
+    return list(map(keys.topic, pipeline.topics))
 
 
 def _description(pipeline: Pipeline) -> str | None:
@@ -119,13 +129,13 @@ def _description(pipeline: Pipeline) -> str | None:
     return "\n\n".join(part for part in (pipeline.doc, steps) if part) or None
 
 
-def lineage_of(pipeline: Pipeline) -> TableColumnLineage:
+def lineage_of(pipeline: Pipeline, keys: Keys) -> TableColumnLineage:
     """The lineage for tools that read it. Dagster's own pages do not show it, so each column's description has it too."""
-    sources = _sources(pipeline)
+    sources = _sources(pipeline, keys)
     selected = pipeline.source.tables if isinstance(pipeline.source, SelectSource) else ()
     there = set() if selected else {column.name for column in (pipeline.source or pipeline.topic).columns}
     looked_up = {
-        f"{table.identifier}.{column.name}": (_key(table), column.name)
+        f"{table.identifier}.{column.name}": (keys.source(table), column.name)
         for table in (*selected, *(join.source for join in pipeline.joins))
         for column in (*table.columns, *table.kafka)
     }

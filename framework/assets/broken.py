@@ -23,6 +23,7 @@ from dagster import (
 )
 
 from framework.assets import asset_specs, checks
+from framework.assets.translator import Assets, SluiceAsset
 from framework.errors import Problem, Where
 from framework.model import Pipeline, Plan
 from framework.spec import Document, Written, kinds
@@ -30,11 +31,12 @@ from framework.spec import Document, Written, kinds
 _GROUP = "broken"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Kept:
     """A table whose pipeline cannot run."""
 
-    name: str
+    name: str  # of its step
+    names: frozenset[str]  # of the pipeline and of its table
     specs: tuple[AssetSpec, ...]  # for the table, and for its bad rows
     checks: tuple[AssetCheckSpec, ...]
     problems: tuple[Problem, ...]
@@ -44,8 +46,7 @@ class Kept:
         return "\n".join(map(str, self.problems))
 
     def definition(self) -> AssetsDefinition:
-        name = re.sub(r"\W", "_", self.name)
-        return _failing(name, [_says(each, self.text) for each in self.specs], self.text, self.checks, self.check())
+        return _failing(self.name, [_says(each, self.text) for each in self.specs], self.text, self.checks, self.check())
 
     def check(self) -> AssetCheckResult:
         """The failed check `can_run`, with the problems."""
@@ -55,44 +56,57 @@ class Kept:
         )  # fmt: skip
 
 
-def files(problems: Sequence[Problem]) -> list[AssetsDefinition]:
+def files(assets: Assets, problems: Sequence[Problem]) -> list[AssetsDefinition]:
     """An asset for each file that has problems."""
     by_file: dict[str, list[Problem]] = defaultdict(list)
     for problem in problems:
         by_file[problem.where.file].append(problem)
-    return [_file(file, its) for file, its in by_file.items()]
+    return [_file(assets, file, its) for file, its in by_file.items()]
 
 
-def _file(file: str, problems: Sequence[Problem]) -> AssetsDefinition:
+def _file(assets: Assets, file: str, problems: Sequence[Problem]) -> AssetsDefinition:
     text = "\n".join(map(str, problems))
-    name = re.sub(r"\W", "_", str(Path(file).with_suffix("")))
+    name = re.sub(r"\W", "_", str(_from_here(Path(file)).with_suffix("")))
     spec = AssetSpec(
         AssetKey([_GROUP, name]), group_name=_GROUP, kinds={"yaml"}, description=f"**{file} has problems**\n\n```\n{text}\n```",
         metadata={**asset_specs.code(problems[0].where), "problems": MetadataValue.md(f"```\n{text}\n```")},
     )  # fmt: skip
-    return _failing(f"{_GROUP}_{name}", [spec], text)
+    spec = assets.of(SluiceAsset(type="broken", name=file, spec=spec))
+    return _failing(assets.named(f"{_GROUP}_{name}"), [spec], text)
 
 
-def tables(written: Written, plan: Plan, runnable: Sequence[Pipeline], problems: Sequence[Problem]) -> Iterator[Kept]:
+def _from_here(file: Path) -> Path:
+    return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+
+
+def tables(
+    written: Written, plan: Plan, assets: Assets, runnable: Sequence[Pipeline], problems: Sequence[Problem]
+) -> Iterator[Kept]:
     """The tables of all pipelines that cannot run, if their names can be read."""
-    taken = {asset_specs.table_key(each) for each in runnable} | {asset_specs.bad_rows_key(each) for each in runnable}
+    taken = {key for each in runnable for key in assets.keys.written(each)}
     names = {each.name for each in runnable}
     for document in written.documents:
         if document.kind != "pipeline" or document.name in names:
             continue
-        specs = _specs(document, written, plan.pipeline(document.name))
+        pipeline = plan.pipeline(document.name)
+        specs = tuple(assets.tables(pipeline)) if pipeline else _specs(document, written, assets)
         if not specs or taken & {each.key for each in specs}:
             continue
         taken |= {each.key for each in specs}
-        pipeline = plan.pipeline(document.name)
-        check_specs = checks.specs(pipeline) if pipeline else [checks.can_run(specs[0].key)]
-        yield Kept(document.name, specs, tuple(check_specs), tuple(_of(document, written, problems)) or tuple(problems))
+        check_specs = checks.specs(specs[0].key, pipeline) if pipeline else [checks.can_run(specs[0].key)]
+        step = assets.named(re.sub(r"\W", "_", document.name))
+        because = tuple(_of(document, written, problems)) or tuple(problems)
+        yield Kept(name=step, names=frozenset(_names(document)), specs=specs, checks=tuple(check_specs), problems=because)
 
 
-def _specs(document: Document, written: Written, pipeline: Pipeline | None) -> tuple[AssetSpec, ...]:
-    if pipeline:
-        bad_rows = [] if pipeline.bad_rows == "drop" else [asset_specs.bad_rows(pipeline)]
-        return (asset_specs.table(pipeline), *bad_rows)
+def _names(document: Document) -> Iterator[str]:
+    """By which it is selected."""
+    yield document.name
+    if isinstance(document.value, kinds.Pipeline):
+        yield document.value.into.table
+
+
+def _specs(document: Document, written: Written, assets: Assets) -> tuple[AssetSpec, ...]:
     declared = document.value
     catalogs = [name for kind, name in written.names if kind == "catalog"]
     if not isinstance(declared, kinds.Pipeline) or "into" in declared.gaps or "table" in declared.into.gaps:
@@ -103,9 +117,13 @@ def _specs(document: Document, written: Written, pipeline: Pipeline | None) -> t
     if catalog is None:
         return ()
     path = [catalog, *declared.into.table.split(".")]
-    keys = [AssetKey(path)] + ([AssetKey([*path[:-1], f"{path[-1]}__bad_rows"])] if declared.bad_rows != "drop" else [])
     code = asset_specs.code(document.where)
-    return tuple(AssetSpec(key, group_name=path[-2], kinds={"iceberg", "spark"}, metadata=code) for key in keys)
+    table = AssetSpec(path, group_name=path[-2], kinds={"iceberg", "spark"}, metadata=code)
+    of_document = [SluiceAsset(type="table", name=document.name, spec=table)]
+    if declared.bad_rows != "drop":
+        bad_rows = table.replace_attributes(key=[*path[:-1], f"{path[-1]}__bad_rows"])
+        of_document.append(SluiceAsset(type="bad_rows", name=document.name, spec=bad_rows))
+    return tuple(map(assets.of, of_document))
 
 
 def _of(document: Document, written: Written, problems: Sequence[Problem]) -> Iterator[Problem]:

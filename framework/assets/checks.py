@@ -20,7 +20,7 @@ from dagster import (
 )
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-from framework.assets.asset_specs import table_key
+from framework.assets.keys import Keys
 from framework.engine.observe.status import Status
 from framework.engine.publish.batch import Batch
 from framework.errors import SluiceError, Unexpected
@@ -34,8 +34,7 @@ NEWEST_EVENT = "newest_event"
 JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 
 
-def specs(pipeline: Pipeline) -> list[AssetCheckSpec]:
-    key = table_key(pipeline)
+def specs(key: AssetKey, pipeline: Pipeline) -> list[AssetCheckSpec]:
     check_specs = [can_run(key)]
     for name, each in _named(pipeline):
         says = f"{each.says}; else: {each.otherwise} ({each.where})"
@@ -57,7 +56,7 @@ def can_run(key: AssetKey) -> AssetCheckSpec:
     return AssetCheckSpec(CAN_RUN, asset=key, description=says)
 
 
-def results(pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]) -> Iterator[AssetCheckResult]:
+def results(keys: Keys, pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]) -> Iterator[AssetCheckResult]:
     """The expectations, evaluated on the rows of a run; `bad` counts its bad rows by their message."""
     for name, each in _named(pipeline):
         unmet = [warning for batch in batches for warning in batch.warnings if warning.name == each.name]
@@ -66,7 +65,7 @@ def results(pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]
             failing = bad.get(each.message, 0)
         samples = [warning.sample for warning in unmet if warning.sample]
         yield AssetCheckResult(
-            passed=not failing and not unmet, asset_key=table_key(pipeline), check_name=name, severity=AssetCheckSeverity.WARN,
+            passed=not failing and not unmet, asset_key=keys.table(pipeline), check_name=name, severity=AssetCheckSeverity.WARN,
             description=next((warning.says for warning in unmet if warning.says), None),
             metadata={
                 "failing_rows": failing, "rows": sum(batch.rows for batch in batches), **({"where": samples[0]} if samples else {}),
@@ -74,26 +73,27 @@ def results(pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]
         )  # fmt: skip
 
 
-def stopped(pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult]:
+def stopped(keys: Keys, pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult]:
     """The expectation that stopped a run."""
     for name, each in _named(pipeline):
         if isinstance(error, Unexpected) and each.name == error.expectation:
             yield AssetCheckResult(
-                passed=False, asset_key=table_key(pipeline), check_name=name, severity=AssetCheckSeverity.ERROR,
+                passed=False, asset_key=keys.table(pipeline), check_name=name, severity=AssetCheckSeverity.ERROR,
                 description=str(error),
             )  # fmt: skip
 
 
-def now(status: Status) -> Iterator[AssetCheckResult]:
+def now(keys: Keys, status: Status) -> Iterator[AssetCheckResult]:
     """The checks that need no rows, so that they can be evaluated at any time. Dagster shows descriptions as Markdown: an empty line
     separates sentences."""
-    yield _can_run(status)
+    key = keys.table(status.pipeline)
+    yield _can_run(key, status)
     if status.followers:
-        yield _also(status)
+        yield _also(key, status)
     if status.pipeline.fresh_within:
         if status.fresh is not None:
-            yield _fresh(status)
-        yield _newest_event(status)
+            yield _fresh(key, status)
+        yield _newest_event(key, status)
 
 
 def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:
@@ -108,29 +108,29 @@ def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> 
                 )  # fmt: skip
 
 
-def _can_run(status: Status) -> AssetCheckResult:
+def _can_run(key: AssetKey, status: Status) -> AssetCheckResult:
     lines = [f"{each.code}: {each.message}\n\n{each.do}" for each in status.reasons]
     if status.paused:
         lines.insert(0, f"paused since {status.paused.isoformat()}\n\n`sluice resume {status.pipeline.name}` resumes it")
     mild = bool(status.paused) or all(each.unanswered for each in status.reasons)
     return AssetCheckResult(
-        passed=not lines, asset_key=table_key(status.pipeline), check_name=CAN_RUN, description="\n\n".join(lines) or None,
+        passed=not lines, asset_key=key, check_name=CAN_RUN, description="\n\n".join(lines) or None,
         severity=AssetCheckSeverity.WARN if mild else AssetCheckSeverity.ERROR,
         metadata={"state": status.state, "because": ", ".join(each.code for each in status.reasons) or "nothing"},
     )  # fmt: skip
 
 
-def _also(status: Status) -> AssetCheckResult:
+def _also(key: AssetKey, status: Status) -> AssetCheckResult:
     """A warning: the table itself is right."""
     behind = [each for each in status.followers if each.rows or each.failed]
     lines = [f"{each.follower.title}: {each.failed.message if each.failed else each.words}" for each in behind]
     return AssetCheckResult(
-        passed=not behind, asset_key=table_key(status.pipeline), check_name=ALSO, severity=AssetCheckSeverity.WARN,
+        passed=not behind, asset_key=key, check_name=ALSO, severity=AssetCheckSeverity.WARN,
         description="\n\n".join(lines) or None, metadata={each.follower.title: each.rows for each in status.followers},
     )  # fmt: skip
 
 
-def _fresh(status: Status) -> AssetCheckResult:
+def _fresh(key: AssetKey, status: Status) -> AssetCheckResult:
     pipeline, lag = status.pipeline, status.progress.lag
     seconds = status.age(status.progress.committed)
     warn = lag != 0 and pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after
@@ -139,20 +139,20 @@ def _fresh(status: Status) -> AssetCheckResult:
     if lag == 0 and pipeline.source:
         waiting = f"messages wait before the table {pipeline.source.identifier}"
     return AssetCheckResult(
-        passed=bool(status.fresh) and not warn, asset_key=table_key(pipeline), check_name=FRESH,
+        passed=bool(status.fresh) and not warn, asset_key=key, check_name=FRESH,
         severity=AssetCheckSeverity.WARN if status.fresh else AssetCheckSeverity.ERROR,
         description=f"{waiting}; the last batch was at {status.progress.committed}" if waits else "all messages are in the table",
         metadata={} if lag is None else {"lag_messages": lag},
     )  # fmt: skip
 
 
-def _newest_event(status: Status) -> AssetCheckResult:
+def _newest_event(key: AssetKey, status: Status) -> AssetCheckResult:
     pipeline, moment = status.pipeline, status.newest_event
     seconds = (status.at - moment).total_seconds() if moment else None
     late = seconds is None or seconds > (pipeline.fresh_within or 0)
     warn = late or (pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after)
     return AssetCheckResult(
-        passed=not warn, asset_key=table_key(pipeline), check_name=NEWEST_EVENT,
+        passed=not warn, asset_key=key, check_name=NEWEST_EVENT,
         severity=AssetCheckSeverity.ERROR if late else AssetCheckSeverity.WARN,
         metadata={"seconds": round(seconds, 1), "newest": str(moment)} if seconds is not None else {},
         description=None if moment else "the table has no event yet",

@@ -1,7 +1,7 @@
 """Exports as assets: each writes the file of the last complete window, or of the window that the launchpad names."""
 
 # Without `from __future__ import annotations`: Dagster reads the type of a step's context.
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime, timezone
 
 from dagster import (
@@ -9,7 +9,6 @@ from dagster import (
     AssetKey,
     AssetsDefinition,
     AssetSelection,
-    AssetSpec,
     DefaultScheduleStatus,
     Failure,
     Field,
@@ -22,43 +21,29 @@ from dagster import (
     schedule,
 )
 
-from framework.assets.asset_specs import code, table_key
+from framework.assets.translator import Assets
 from framework.engine.export import window as windows
 from framework.engine.export.notify import notify
 from framework.engine.export.write import Done, write
 from framework.errors import SluiceError
-from framework.model import Plan, SecretStore
+from framework.model import SecretStore
 from framework.model.export import Export
 
-_KINDS = {"csv": "csv", "parquet": "parquet", "jsonl": "json"}
 
-
-def key(export: Export) -> AssetKey:
-    return AssetKey(["exports", export.name])
-
-
-def of(plan: Plan) -> Sequence[Export]:
-    return [document.value for document in plan.documents_of("export")]
-
-
-def asset(export: Export, secrets: SecretStore) -> AssetsDefinition:
-    spec = AssetSpec(
-        key(export),
-        deps=[table_key(export.pipeline)],
-        description="\n\n".join(part for part in (export.doc, f"```sql\n{export.query}\n```") if part),
-        group_name="exports",
-        kinds={"duckdb", _KINDS[export.format]},
-        metadata={**code(export.where), "file": export.to},
-    )
+def asset(export: Export, assets: Assets, secrets: SecretStore) -> AssetsDefinition:
     which = Field(str, default_value="", description="A window, such as 2026-W46; empty: the last complete one.")
 
-    @multi_asset(name=f"export_{export.name}", specs=[spec], config_schema={"window": which} if export.window else None)
+    @multi_asset(
+        name=assets.named(f"export_{export.name}"),
+        specs=[assets.export(export)],
+        config_schema={"window": which} if export.window else None,
+    )
     def run(context: AssetExecutionContext) -> Iterator[MaterializeResult[None]]:
         now = datetime.now(timezone.utc)
         asked = context.op_execution_context.op_config["window"] if export.window else ""
         try:
             done = write(export, windows.chosen(export, asked, now), now, secrets)
-            yield _result(export, done)
+            yield _result(assets.keys.export(export), done)
             for sent in notify(export, done, secrets):
                 context.log.info(f"{done.record.file}: {sent}")
         except SluiceError as error:
@@ -67,10 +52,10 @@ def asset(export: Export, secrets: SecretStore) -> AssetsDefinition:
     return run
 
 
-def _result(export: Export, done: Done) -> MaterializeResult[None]:
+def _result(key: AssetKey, done: Done) -> MaterializeResult[None]:
     record = done.record
     return MaterializeResult(
-        asset_key=key(export),
+        asset_key=key,
         metadata={
             "file": MetadataValue.path(record.file),
             "window": record.window or "the whole table",
@@ -83,9 +68,10 @@ def _result(export: Export, done: Done) -> MaterializeResult[None]:
     )
 
 
-def schedule_of(export: Export) -> ScheduleDefinition:
+def schedule_of(export: Export, assets: Assets) -> ScheduleDefinition:
     @schedule(
-        export.schedule or "", name=f"export_{export.name}_schedule", target=AssetSelection.assets(key(export)), execution_timezone="UTC",
+        export.schedule or "", name=assets.named(f"export_{export.name}_schedule"),
+        target=AssetSelection.assets(assets.keys.export(export)), execution_timezone="UTC",
         default_status=DefaultScheduleStatus.RUNNING, description=f"Writes {export.name} at {export.schedule} (UTC).",
     )  # fmt: skip
     def ask(_context: ScheduleEvaluationContext) -> RunRequest:

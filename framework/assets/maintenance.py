@@ -25,7 +25,8 @@ from dagster import (
 )
 
 from framework.assets import progress
-from framework.assets.asset_specs import bad_rows_key, table_key
+from framework.assets.keys import Keys
+from framework.assets.translator import Assets
 from framework.engine.context import Context
 from framework.engine.maintain.maintain import Done, is_due, maintain
 from framework.engine.spark import defects
@@ -35,37 +36,40 @@ from framework.model import Pipeline, Plan
 _WHEN = "17 * * * *"  # not at a full hour, when other schedules begin
 
 
-def job_of(plan: Plan, pipelines: Sequence[Pipeline]) -> JobDefinition:
+def job_of(plan: Plan, assets: Assets, pipelines: Sequence[Pipeline]) -> JobDefinition:
     named = {each.name: each for each in pipelines}
     which = Field(Array(str), default_value=sorted(named), description="Whose tables; only what is due is done.")
 
     # Capital letters: Dagster has one namespace for all names, and no pipeline's name has capitals.
-    @op(name="Maintain", config_schema={"pipelines": which}, required_resource_keys={"spark"})
+    @op(name=assets.named("Maintain"), config_schema={"pipelines": which}, required_resource_keys={assets.spark})
     def maintain_op(context: OpExecutionContext) -> None:
         asked = context.op_config["pipelines"]
         if unknown := sorted(set(asked) - named.keys()):
             raise Failure(f"there is no pipeline {', '.join(unknown)}", allow_retries=False)
-        failures = list(_maintained(context, plan, [named[each] for each in asked]))
+        failures = list(_maintained(context, plan, assets, [named[each] for each in asked]))
         if failures:
             raise Failure("\n".join(failures), allow_retries=False)
 
-    @job(name="Maintenance", description="Compacts files and expires snapshots of tables, as their option `maintain` says.")
+    @job(
+        name=assets.named("Maintenance"),
+        description="Compacts files and expires snapshots of tables, as their option `maintain` says.",
+    )
     def maintenance_job() -> None:
         maintain_op()
 
     return maintenance_job
 
 
-def schedule_of(maintenance: JobDefinition, pipelines: Sequence[Pipeline]) -> ScheduleDefinition:
+def schedule_of(assets: Assets, pipelines: Sequence[Pipeline]) -> ScheduleDefinition:
     @schedule(
-        _WHEN, job=maintenance, name="Maintenance_schedule", execution_timezone="UTC",
+        _WHEN, job_name=assets.named("Maintenance"), name=assets.named("Maintenance_schedule"), execution_timezone="UTC",
         default_status=DefaultScheduleStatus.RUNNING, description="Maintains tables once an hour, if one is due.",
     )  # fmt: skip
     def ask(_context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
         names = [each.name for each in pipelines if _is_due(each)]
         if not names:
             return SkipReason("no table is due")
-        return RunRequest(run_config={"ops": {"Maintain": {"config": {"pipelines": names}}}})
+        return RunRequest(run_config={"ops": {assets.named("Maintain"): {"config": {"pipelines": names}}}})
 
     return ask
 
@@ -77,9 +81,10 @@ def _is_due(pipeline: Pipeline) -> bool:
         return False  # its catalog does not answer, which its own sensor says
 
 
-def _maintained(context: OpExecutionContext, plan: Plan, pipelines: Sequence[Pipeline]) -> Iterator[str]:
+def _maintained(context: OpExecutionContext, plan: Plan, assets: Assets, pipelines: Sequence[Pipeline]) -> Iterator[str]:
     """What failed, after all others were maintained."""
-    engine = Context(plan, lambda: progress.started(context, plan))
+    spark = getattr(context.resources, assets.spark)
+    engine = Context(plan, lambda: progress.started(context, spark, plan))
     for pipeline in pipelines:
         try:
             done = list(maintain(engine, pipeline))
@@ -89,10 +94,10 @@ def _maintained(context: OpExecutionContext, plan: Plan, pipelines: Sequence[Pip
             continue
         for each in done:
             context.log.info(each.line)
-            context.log_event(_observation(pipeline, each))
+            context.log_event(_observation(assets.keys, pipeline, each))
 
 
-def _observation(pipeline: Pipeline, done: Done) -> AssetObservation:
-    key = table_key(pipeline) if done.identifier == pipeline.table.identifier else bad_rows_key(pipeline)
+def _observation(keys: Keys, pipeline: Pipeline, done: Done) -> AssetObservation:
+    key = keys.table(pipeline) if done.identifier == pipeline.table.identifier else keys.bad_rows(pipeline)
     says = "; ".join(done.says)
     return AssetObservation(key, description=says, metadata={"maintenance": MetadataValue.text(says)})

@@ -22,7 +22,7 @@ from dagster import (
 )
 
 from framework import preview_text
-from framework.assets.asset_specs import table_key
+from framework.assets.translator import Assets
 from framework.engine.trials.preview import Preview, once
 from framework.errors import SluiceError
 from framework.model import Pipeline, Plan
@@ -31,11 +31,8 @@ _FEW = 5
 _MOST = 100
 
 
-def jobs(plan: Plan, pipelines: Sequence[Pipeline]) -> list[JobDefinition]:
-    return [_job(plan, {each.name: each for each in pipelines})] if pipelines else []
-
-
-def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
+def job_of(plan: Plan, assets: Assets, runnable: Sequence[Pipeline]) -> JobDefinition:
+    pipelines = {each.name: each for each in runnable}
     # Dagster keeps types by their names for as long as the process lives, so other pipelines need another name.
     digest = hashlib.sha256(json.dumps(sorted(pipelines)).encode()).hexdigest()[:8]
     names = Enum(f"pipeline_{digest}", [EnumValue(name, description=each.doc or None) for name, each in pipelines.items()])
@@ -47,7 +44,7 @@ def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
     }
 
     # Capital letters: Dagster has one namespace for all names, and no pipeline's name has capitals.
-    @op(name="Show", config_schema=asked)
+    @op(name=assets.named("Show"), config_schema=asked)
     def show(context: OpExecutionContext) -> None:
         pipeline = pipelines[context.op_config["pipeline"]]
         try:
@@ -57,14 +54,16 @@ def _job(plan: Plan, pipelines: Mapping[str, Pipeline]) -> JobDefinition:
         text = preview_text.text(pipeline, preview)
         context.log.info(text)
         preview_metadata: dict[str, Any] = {"preview": MetadataValue.md(f"```\n{text}```"), "messages": len(preview.messages)}
-        context.log_event(AssetObservation(table_key(pipeline), description=text.splitlines()[0], metadata=preview_metadata))
+        context.log_event(
+            AssetObservation(assets.keys.table(pipeline), description=text.splitlines()[0], metadata=preview_metadata)
+        )
 
     # The launchpad's first values. Without them Dagster would scaffold a value that the enum does not have.
     first = {"pipeline": next(iter(pipelines)), "messages": _FEW, "which": "next"}
 
     @job(
-        name="Preview", description="Shows a pipeline's next messages after each step. Writes nothing.",
-        config={"ops": {"Show": {"config": first}}},
+        name=assets.named("Preview"), description="Shows a pipeline's next messages after each step. Writes nothing.",
+        config={"ops": {assets.named("Show"): {"config": first}}},
     )  # fmt: skip
     def preview_job() -> None:
         show()

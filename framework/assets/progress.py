@@ -49,12 +49,12 @@ def points(context: AssetExecutionContext) -> Callable[[str], None]:
     return at
 
 
-def started(context: AssetExecutionContext | OpExecutionContext, plan: Plan) -> Any:
+def started(context: AssetExecutionContext | OpExecutionContext, resource: Any, plan: Plan) -> Any:
     """The session of this run."""
     began = time.monotonic()
     context.log.info("starting Spark, which takes a few seconds")
     session.prepare(plan)
-    spark = context.resources.spark.session_of(plan)
+    spark = resource.session_of(plan)
     context.log.info(f"Spark {spark.version} runs after {time.monotonic() - began:.1f} s")
     return spark
 

@@ -11,6 +11,7 @@ from dagster import AssetKey, AssetObservation, DataVersion, MaterializeResult, 
 from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION
 
 from framework.assets import asset_specs
+from framework.assets.keys import Keys
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.observe.progress import Progress
 from framework.engine.publish.batch import Batch
@@ -20,16 +21,16 @@ Result = MaterializeResult[Any]
 
 
 def committed(
-    pipeline: Pipeline, watched: Progress, batches: Sequence[Batch], bad: Counter[str], newest_event: datetime | None
+    keys: Keys, pipeline: Pipeline, watched: Progress, batches: Sequence[Batch], bad: Counter[str], newest_event: datetime | None
 ) -> Iterator[Result]:
     """The results for the table and, if there are new ones, its bad rows. The version of each is its snapshot."""
-    lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline)}
+    lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline, keys)}
     table_metadata = numbers(watched, batches, newest_event) | lineage
     version = DataVersion(str(batches[-1].snapshot))
-    yield MaterializeResult(asset_key=asset_specs.table_key(pipeline), metadata=table_metadata, data_version=version)
+    yield MaterializeResult(asset_key=keys.table(pipeline), metadata=table_metadata, data_version=version)
     if pipeline.bad_rows == "drop":
         return
-    key = asset_specs.bad_rows_key(pipeline)
+    key = keys.bad_rows(pipeline)
     if not bad:
         yield nothing_new(key)
         return
@@ -50,8 +51,8 @@ def nothing_new(key: AssetKey) -> Result:
     return MaterializeResult(asset_key=key, metadata={SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION: True})
 
 
-def up_to_date(pipeline: Pipeline, watched: Progress, newest_event: datetime | None, says: str) -> AssetObservation:
-    return AssetObservation(asset_specs.table_key(pipeline), description=says, metadata=numbers(watched, [], newest_event))
+def up_to_date(keys: Keys, pipeline: Pipeline, watched: Progress, newest_event: datetime | None, says: str) -> AssetObservation:
+    return AssetObservation(keys.table(pipeline), description=says, metadata=numbers(watched, [], newest_event))
 
 
 def numbers(watched: Progress, batches: Sequence[Batch], newest_event: datetime | None) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from dagster import (
 )
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
-from framework.assets import asset_specs, checks, results
+from framework.assets import checks, results
+from framework.assets.keys import Keys
 from framework.engine.observe.status import Status
 from framework.engine.publish.batch import Batch
 from framework.errors import CatalogAway, KafkaAway, SluiceError
@@ -32,30 +33,30 @@ _TRIES = 3
 
 
 def failed(
-    context: AssetExecutionContext, status: Status, error: SluiceError, between: float, batches: list[Batch]
+    context: AssetExecutionContext, keys: Keys, status: Status, error: SluiceError, between: float, batches: list[Batch]
 ) -> Iterator[Result]:
     """Retry an error that can pass; otherwise report the checks and fail the step. The committed batches are recorded in any case."""
     pipeline = status.pipeline
-    bad = record(context, status, batches)
+    bad = record(context, keys, status, batches)
     if isinstance(error, PASSING) and context.retry_number < _TRIES:
         context.log.warning(f"{error}\n  retrying in {between:g} s, {context.retry_number + 1} of {_TRIES}")
         raise RetryRequested(_TRIES, between) from Failure(str(error))
-    stopped = list(checks.stopped(pipeline, error))
+    stopped = list(checks.stopped(keys, pipeline, error))
     names = {each.check_name for each in stopped}
-    others = [each for each in checks.results(pipeline, batches, bad) if each.check_name not in names] if batches else []
-    yield from step_results(context, [*stopped, *others, *checks.now(status)])
+    others = [each for each in checks.results(keys, pipeline, batches, bad) if each.check_name not in names] if batches else []
+    yield from step_results(context, [*stopped, *others, *checks.now(keys, status)])
     # A person must do something first; a retry would fail in the same way.
     raise Failure(str(error), allow_retries=False) from None
 
 
-def record(context: AssetExecutionContext, status: Status, batches: list[Batch]) -> Counter[str]:
+def record(context: AssetExecutionContext, keys: Keys, status: Status, batches: list[Batch]) -> Counter[str]:
     """Record the batches of a run that did not finish, and return its bad rows by their message. A failed step has no outputs, so these
     are events."""
     bad: Counter[str] = Counter()
     try:
         if batches:
             bad = results.bad_rows(status.pipeline, batches)
-            for result in results.committed(status.pipeline, status.progress, batches, bad, status.newest_event):
+            for result in results.committed(keys, status.pipeline, status.progress, batches, bad, status.newest_event):
                 _event(context, result)
     except SluiceError as error:
         context.log.warning(f"{len(batches)} batches were published and are not recorded here: {error}")
@@ -68,22 +69,20 @@ def _event(context: AssetExecutionContext, result: MaterializeResult[Any]) -> No
         context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata, tags=tags))
 
 
-def with_batches(status: Status, batches: list[Batch]) -> Iterator[TableResult]:
+def with_batches(keys: Keys, status: Status, batches: list[Batch]) -> Iterator[TableResult]:
     pipeline = status.pipeline
     bad = results.bad_rows(pipeline, batches)
-    yield from results.committed(pipeline, status.progress, batches, bad, status.newest_event)
-    yield from checks.results(pipeline, batches, bad)
-    yield from checks.now(status)
+    yield from results.committed(keys, pipeline, status.progress, batches, bad, status.newest_event)
+    yield from checks.results(keys, pipeline, batches, bad)
+    yield from checks.now(keys, status)
 
 
-def without_batches(context: AssetExecutionContext, status: Status, says: str) -> Iterator[TableResult]:
+def without_batches(context: AssetExecutionContext, keys: Keys, status: Status, says: str) -> Iterator[TableResult]:
     pipeline = status.pipeline
     context.log.info(f"{pipeline.table.identifier}: {says}")
-    context.log_event(results.up_to_date(pipeline, status.progress, status.newest_event, says))
-    yield results.nothing_new(asset_specs.table_key(pipeline))
-    if pipeline.bad_rows != "drop":
-        yield results.nothing_new(asset_specs.bad_rows_key(pipeline))
-    yield from checks.now(status)
+    context.log_event(results.up_to_date(keys, pipeline, status.progress, status.newest_event, says))
+    yield from map(results.nothing_new, keys.written(pipeline))
+    yield from checks.now(keys, status)
 
 
 def step_results(context: AssetExecutionContext, table_results: Iterable[TableResult]) -> Iterator[Result]:
@@ -106,7 +105,7 @@ def step_results(context: AssetExecutionContext, table_results: Iterable[TableRe
         yield from checks.as_last_judged(context.instance, [check])
 
 
-def asked_by_name(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline) -> bool:
+def asked_by_name(context: AssetExecutionContext, keys: Keys, plan: Plan, pipeline: Pipeline) -> bool:
     """Whether the run was started for this table alone, though the plan has others."""
-    keys = {asset_specs.table_key(pipeline), asset_specs.bad_rows_key(pipeline)}
-    return len(plan.pipelines) > 1 and set(context.job_def.asset_layer.executable_asset_keys) <= keys
+    written = set(keys.written(pipeline))
+    return len(plan.pipelines) > 1 and set(context.job_def.asset_layer.executable_asset_keys) <= written

@@ -12,9 +12,10 @@ from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
-from framework.assets import asset_specs, checks, dead_runs, progress, run_outcomes
+from framework.assets import checks, dead_runs, progress, run_outcomes
 from framework.assets.launch import Launch, until
 from framework.assets.run_outcomes import Result
+from framework.assets.translator import Assets
 from framework.assets.triggers import TAG
 from framework.engine import loop
 from framework.engine.context import Context
@@ -53,50 +54,55 @@ class SparkOfARun(LazyPySparkResource):
                 session.stop(spark)
 
 
-def table(plan: Plan, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDefinition:
-    specs = [asset_specs.table(pipeline)]
-    if pipeline.bad_rows != "drop":
-        specs.append(asset_specs.bad_rows(pipeline))
+def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDefinition:
+    keys, name = assets.keys, assets.named(pipeline.name)
 
     @multi_asset(
-        name=pipeline.name, specs=specs, check_specs=checks.specs(pipeline), pool=f"table_{pipeline.name}",
-        op_tags={TAG: pipeline.name}, required_resource_keys={"spark"}, can_subset=True,
+        name=name, specs=assets.tables(pipeline), check_specs=checks.specs(keys.table(pipeline), pipeline),
+        pool=assets.named(f"table_{pipeline.name}"), op_tags={TAG: name}, required_resource_keys={assets.spark}, can_subset=True,
         config_schema=_OPTIONS,
     )  # fmt: skip
     def run(context: AssetExecutionContext) -> Iterator[Result]:
         if not context.selected_asset_keys:  # only a check is executed
-            yield from run_outcomes.step_results(context, checks.now(status_of(plan, pipeline)))
+            yield from run_outcomes.step_results(context, checks.now(keys, status_of(plan, pipeline)))
             return
         dead_runs.mark(context.instance, context.run.run_id)
         batches: list[Batch] = []
         says = "up to date: nothing waits"
         try:
-            _run(context, plan, pipeline, Launch(**context.op_execution_context.op_config), batches)
+            _run(context, plan, assets, pipeline, Launch(**context.op_execution_context.op_config), batches)
         except Paused as error:
-            if run_outcomes.asked_by_name(context, plan, pipeline):
-                yield from run_outcomes.failed(context, status_of(plan, pipeline), error, between, batches)
+            if run_outcomes.asked_by_name(context, keys, plan, pipeline):
+                yield from run_outcomes.failed(context, keys, status_of(plan, pipeline), error, between, batches)
             says = f"{error.message}: left out"
         except DagsterExecutionInterruptedError:
             context.log.warning("canceled: the published batches stay, and the next run continues after them")
-            run_outcomes.record(context, status_of(plan, pipeline), batches)
+            run_outcomes.record(context, keys, status_of(plan, pipeline), batches)
             raise DagsterExecutionInterruptedError from None  # without Spark's stack trace, which is pages long and helps nobody
         except SluiceError as error:
-            yield from run_outcomes.failed(context, status_of(plan, pipeline), error, between, batches)
+            yield from run_outcomes.failed(context, keys, status_of(plan, pipeline), error, between, batches)
         except Exception:
-            run_outcomes.record(context, status_of(plan, pipeline), batches)
+            run_outcomes.record(context, keys, status_of(plan, pipeline), batches)
             raise
         status = status_of(plan, pipeline)
-        ended = run_outcomes.with_batches(status, batches) if batches else run_outcomes.without_batches(context, status, says)
+        ended = (
+            run_outcomes.with_batches(keys, status, batches)
+            if batches
+            else run_outcomes.without_batches(context, keys, status, says)
+        )
         yield from run_outcomes.step_results(context, ended)
 
     return run
 
 
-def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config: Launch, batches: list[Batch]) -> None:
+def _run(
+    context: AssetExecutionContext, plan: Plan, assets: Assets, pipeline: Pipeline, config: Launch, batches: list[Batch]
+) -> None:
     """Run the batches and add each to `batches`. The failure is noted and raised."""
     run_record.refuse_paused(pipeline.name)
     limit = until(pipeline, config)
-    engine = Context(plan, lambda: progress.started(context, plan), progress.points(context), until=limit)
+    spark: SparkOfARun = getattr(context.resources, assets.spark)
+    engine = Context(plan, lambda: progress.started(context, spark, plan), progress.points(context), until=limit)
     try:
         watched = status_of(plan, pipeline).progress
         if isinstance(watched.trouble, run_outcomes.PASSING):
@@ -114,7 +120,7 @@ def _run(context: AssetExecutionContext, plan: Plan, pipeline: Pipeline, config:
             _follow(context, engine, pipeline)
     except Exception as error:
         if isinstance(error, SparkEnded):
-            context.resources.spark.forget()
+            spark.forget()
             engine.forget_spark_if_gone()
         with suppress(SluiceError):
             same_failure.note(engine, pipeline)

@@ -21,26 +21,32 @@ from dagster._core.storage.asset_check_execution_record import AssetCheckExecuti
 
 from framework.amounts import counted
 from framework.assets import checks, dead_runs
+from framework.assets.translator import Assets
 from framework.engine.observe.status import statuses
 from framework.model import Pipeline, Plan
 
 _EVERY = 30  # seconds
 
 
-def sensor_of(plan: Plan, pipelines: Sequence[Pipeline], broken: Iterable[AssetCheckResult]) -> SensorDefinition:
+def sensor_of(plan: Plan, assets: Assets, pipelines: Sequence[Pipeline], broken: Iterable[AssetCheckResult]) -> SensorDefinition:
     """The sensor. `broken` are the checks of tables whose specs have problems."""
     broken_results = tuple(broken)
     state_checks = (checks.CAN_RUN, checks.FRESH, checks.NEWEST_EVENT)
-    expected = [spec.key for each in pipelines for spec in checks.specs(each) if spec.name not in state_checks]
+    expected = [
+        spec.key for each in pipelines for spec in checks.specs(assets.keys.table(each), each) if spec.name not in state_checks
+    ]
 
     # With a capital letter, which no pipeline's name has.
     @sensor(
-        name="Table_states", minimum_interval_seconds=_EVERY, default_status=DefaultSensorStatus.RUNNING,
+        name=assets.named("Table_states"), minimum_interval_seconds=_EVERY, default_status=DefaultSensorStatus.RUNNING,
         description="Evaluates the checks can_run, fresh and newest_event of each table, and reports those that changed.",
     )  # fmt: skip
     def tell(context: SensorEvaluationContext) -> SensorResult:
         ended = list(dead_runs.end_dead(context.instance))
-        current = [*broken_results, *(result for status in statuses(plan, pipelines) for result in checks.now(status))]
+        current = [
+            *broken_results,
+            *(result for status in statuses(plan, pipelines) for result in checks.now(assets.keys, status)),
+        ]
         changed = [*_changed(context.instance, current), *_unjudged(context.instance, expected)]
         return SensorResult(asset_events=changed, skip_reason=SkipReason(_tick(len(changed), len(ended))))
 

@@ -25,8 +25,8 @@ from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NA
 from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from framework import amounts
-from framework.assets.asset_specs import bad_rows_key, table_key
 from framework.assets.outages import Outages
+from framework.assets.translator import Assets
 from framework.engine.context import Context
 from framework.engine.follow import follow
 from framework.engine.observe import same_failure
@@ -43,7 +43,8 @@ _LOOK = 30  # seconds between two looks at what waits
 class Triggers:
     """The sensors and schedules of one process. They share connections, and the clusters that do not answer."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, assets: Assets) -> None:
+        self.plan, self.assets = plan, assets
         self.engine = Context(plan)
         self.outages = Outages()
         self.fills = Fills(self.engine)
@@ -51,7 +52,7 @@ class Triggers:
 
     def sensor(self, pipeline: Pipeline) -> SensorDefinition:
         @sensor(
-            name=f"{pipeline.name}_waits", target=_target(pipeline), minimum_interval_seconds=pipeline.run.every,
+            name=self.assets.named(f"{pipeline.name}_waits"), target=self._target(pipeline), minimum_interval_seconds=pipeline.run.every,
             default_status=DefaultSensorStatus.RUNNING, description=f"Starts {pipeline.name} where messages wait.",
         )  # fmt: skip
         def ask(context: SensorEvaluationContext) -> RunRequest | SkipReason:
@@ -61,8 +62,9 @@ class Triggers:
 
     def schedule(self, pipeline: Pipeline) -> ScheduleDefinition:
         @schedule(
-            pipeline.run.cron or "", name=f"{pipeline.name}_schedule", target=_target(pipeline), execution_timezone="UTC",
-            default_status=DefaultScheduleStatus.RUNNING, description=f"Starts {pipeline.name} at {pipeline.run.cron} (UTC).",
+            pipeline.run.cron or "", name=self.assets.named(f"{pipeline.name}_schedule"), target=self._target(pipeline),
+            execution_timezone="UTC", default_status=DefaultScheduleStatus.RUNNING,
+            description=f"Starts {pipeline.name} at {pipeline.run.cron} (UTC).",
         )  # fmt: skip
         def ask(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
             return self._asked(context.instance, pipeline)
@@ -73,7 +75,7 @@ class Triggers:
         """Starts a run before its time."""
 
         @sensor(
-            name=f"{pipeline.name}_fills", target=_target(pipeline), minimum_interval_seconds=_LOOK,
+            name=self.assets.named(f"{pipeline.name}_fills"), target=self._target(pipeline), minimum_interval_seconds=_LOOK,
             default_status=DefaultSensorStatus.RUNNING,
             description=f"Starts {pipeline.name} where {amounts.size(pipeline.run.after or 0)} wait.",
         )  # fmt: skip
@@ -85,9 +87,12 @@ class Triggers:
 
         return ask
 
+    def _target(self, pipeline: Pipeline) -> AssetSelection:
+        return AssetSelection.assets(*self.assets.keys.written(pipeline))
+
     def _asked(self, instance: DagsterInstance, pipeline: Pipeline) -> RunRequest | SkipReason:
         """The answer of a tick. An outage is raised, because a failed tick is red on the sensor's page and a skipped one is not."""
-        if run := unfinished(instance, pipeline):
+        if run := unfinished(instance, self.assets, pipeline):
             return SkipReason(f"run {run.run_id[:8]} is {run.status.value.lower().replace('_', ' ')}")
         try:
             run_record.refuse_paused(pipeline.name)
@@ -105,19 +110,14 @@ class Triggers:
                 f"the last run ended with {failed.code}, and nothing has changed since: {failed.message}\n"
                 f"  hint: {failed.hint}; or materialize the table to try it now"
             )
-        return RunRequest(tags={TAG: pipeline.name})
+        return RunRequest(tags={TAG: self.assets.named(pipeline.name)})
 
 
-def unfinished(instance: DagsterInstance, pipeline: Pipeline) -> DagsterRun | None:
+def unfinished(instance: DagsterInstance, assets: Assets, pipeline: Pipeline) -> DagsterRun | None:
     """A run of the pipeline that is queued, starting, running or being canceled, however it was started."""
-    keys = {table_key(pipeline), bad_rows_key(pipeline)}
+    keys, tag = set(assets.keys.written(pipeline)), assets.named(pipeline.name)
     for run in instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES)):
         of_all = run.asset_selection is None and run.job_name == IMPLICIT_ASSET_JOB_NAME
-        if of_all or run.tags.get(TAG) == pipeline.name or keys & (run.asset_selection or set()):
+        if of_all or run.tags.get(TAG) == tag or keys & (run.asset_selection or set()):
             return run
     return None
-
-
-def _target(pipeline: Pipeline) -> AssetSelection:
-    bad_rows = [] if pipeline.bad_rows == "drop" else [bad_rows_key(pipeline)]
-    return AssetSelection.assets(table_key(pipeline), *bad_rows)

@@ -37,6 +37,7 @@ ABOUT = "The catalog finds tables by name: one SQLite file, which PyIceberg read
 _SCHEME = "sqlite:///"
 _PATIENCE = 30.0  # seconds that another program's commit is waited for
 _SHORT = 5.0  # the same, of a look at one table
+_NAMED = "AND table_namespace = ? AND table_name = ?"
 _LOCKED = Cause("catalog-locked", "the catalog's file is locked", "close it in the other program, and run again")
 _opened: dict[tuple[Any, ...], Any] = {}
 
@@ -139,22 +140,26 @@ class Sql(Catalog):
         return tuple(f"{row['table_namespace']}.{row['table_name']}" for row in kept)
 
     def current(self, identifier: str) -> Current | None:
-        rows = self._rows(_SHORT, "AND table_namespace = ? AND table_name = ?", *identifier.rsplit(".", 1))
+        rows = self._rows(_SHORT, _NAMED, *identifier.rsplit(".", 1))
         if not rows:
             return None
         location = str(rows[0]["metadata_location"])
         return Current(location, self.files.metadata(location), self.files)
 
     def load(self, identifier: str) -> IcebergTable | None:
-        if not self.database.exists():
+        rows = self._rows(_PATIENCE, _NAMED, *identifier.rsplit(".", 1))
+        if not rows:
             return None
-        from pyiceberg.exceptions import NoSuchTableError
+        # PyIceberg's own catalog, which is not needed to read, takes as long again to import.
+        from pyiceberg.catalog.noop import NoopCatalog
+        from pyiceberg.io import load_file_io
+        from pyiceberg.serializers import FromInputFile
+        from pyiceberg.table import StaticTable
 
-        try:
-            table: IcebergTable = self._by_pyiceberg().load_table(identifier)
-        except NoSuchTableError:
-            return None
-        return table
+        location = str(rows[0]["metadata_location"])
+        io = load_file_io(dict(self._python_settings), location)
+        table_metadata = FromInputFile.table_metadata(io.new_input(location))
+        return StaticTable(tuple(identifier.split(".")), table_metadata, location, io, NoopCatalog(self.name))
 
     def drop(self, identifier: str) -> None:
         self._by_pyiceberg().drop_table(identifier)
@@ -198,6 +203,12 @@ class Sql(Catalog):
             return None
         return _object_store.planned(self.options.storage)
 
+    @property
+    def _python_settings(self) -> Mapping[str, str]:
+        if not self._storage:
+            return {}
+        return {**_object_store.settings(self._storage), **_object_store.of_python(self._storage, self.secrets)}
+
     def _rows(self, patience: float, more: str = "", *values: str) -> list[sqlite3.Row]:
         if not self.database.exists():
             return []
@@ -213,9 +224,7 @@ class Sql(Catalog):
 
     def _by_pyiceberg(self) -> Any:
         # The name is part of a table's key in the database: another name would see no tables.
-        told = {"uri": f"{_SCHEME}{self.database}", "warehouse": self.files.root}
-        if self._storage:
-            told |= {**_object_store.settings(self._storage), **_object_store.of_python(self._storage, self.secrets)}
+        told = {"uri": f"{_SCHEME}{self.database}", "warehouse": self.files.root, **self._python_settings}
         key = (self.name, *told.items())
         if key not in _opened:
             from pyiceberg.catalog.sql import SqlCatalog

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from framework.errors import SluiceError
-
 if TYPE_CHECKING:
     from framework.engine.context import Context
     from framework.model import Pipeline, Plan
@@ -104,18 +102,6 @@ def opened(specs: Path, environment: str, name: str) -> Iterator[tuple[Context, 
 
 
 def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:
-    """The pipelines of these names, each a pipeline's or its table's; without names all."""
-    tables = {pipeline.table.identifier: pipeline.name for pipeline in plan.pipelines}
-    wanted = [tables.get(name, name) for name in names]
-    unknown = [name for name in wanted if plan.pipeline(name) is None]
-    if unknown:
-        from framework.spelling import did_you_mean
+    from framework.plan import chosen
 
-        names_of_all = [pipeline.name for pipeline in plan.pipelines]
-        there_is = f"there is {', '.join(names_of_all)}" if names_of_all else "the specs have no pipelines"
-        raise SluiceError(
-            "unknown-pipeline",
-            f"there is no pipeline{' with a table' if '.' in unknown[0] else ''} `{unknown[0]}`",
-            did_you_mean(unknown[0], [*names_of_all, *tables], there_is),
-        )
-    return tuple(pipeline for pipeline in plan.pipelines if not wanted or pipeline.name in wanted)
+    return chosen.chosen(plan, names)

@@ -110,6 +110,7 @@ class Run:
     every: int | None = None  # seconds
     cron: str | None = None
     after: int | None = None  # bytes: a run begins earlier once so much waits
+    on_new_data: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from framework.catalogs import in_folder
 from framework.engine.context import Context
-from framework.engine.iceberg import metadata
+from framework.engine.iceberg import metadata, table_state
 from framework.engine.publish.batch import next_batch
 from framework.engine.spark import defects, scratch_session
 from framework.engine.trials.given_messages import GivenMessages
@@ -155,12 +155,10 @@ def _in(catalogs: Mapping[str, Catalog], source: TableSource) -> TableSource:
 
 
 def _rows(table: Table, identifier: str) -> tuple[Mapping[str, Any], ...]:
-    from pyiceberg.table import StaticTable
-
-    written = metadata.read(table.catalog, identifier)
+    written = table_state.table(table.catalog, identifier)
     if written is None:
         return ()
-    arrow = StaticTable.from_metadata(written.file).scan().to_arrow()  # PyIceberg's catalogs take as long again to load
+    arrow = written.scan().to_arrow()
     columns = [[_value(each) for each in column] for column in arrow.columns]
     return tuple(dict(zip(arrow.column_names, row, strict=True)) for row in zip(*columns, strict=True))
 

@@ -1,0 +1,101 @@
+"""How users choose keys, groups, tags, owners and automation of the assets, and the asset specs that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dagster import AssetKey, AssetSpec
+
+from framework.assets import asset_specs
+from framework.assets.keys import Keys
+from framework.model import Pipeline, Plan, Topic
+from framework.model.export import Export
+
+
+@dataclass(frozen=True, kw_only=True)
+class SluiceAsset:
+    """What becomes an asset, with the spec that it has if nobody chooses another. `also` is what shows tables elsewhere, `broken` a
+    file with problems."""
+
+    type: Literal["topic", "table", "bad_rows", "export", "also", "broken"]
+    name: str  # as the specs call it: of the topic, the pipeline, the export; of the file
+    spec: AssetSpec
+    topic: Topic | None = None
+    pipeline: Pipeline | None = None  # of a table and its bad rows, and of an export; None if its spec has problems
+    export: Export | None = None
+
+
+class SluiceTranslator:
+    """Derive from it to choose what the assets look like; `asset.spec` is changed by its own `replace_attributes` and
+    `merge_attributes`. A key that is chosen here is also the one that other assets depend on, and that runs, checks and sensors name."""
+
+    def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
+        return asset.spec
+
+
+class Assets:
+    """The asset specs of a plan, as its translator has them."""
+
+    def __init__(self, plan: Plan, translator: SluiceTranslator | None = None, name: str = "") -> None:
+        self.exports: Sequence[Export] = [document.value for document in plan.documents_of("export")]
+        self._plan, self._translator, self._name = plan, translator or SluiceTranslator(), name
+        self.spark = self.named("spark")
+        self.keys = Keys()
+        if translator:
+            # Once with the keys of Sluice, which tells those that were chosen; from then on, others depend on these.
+            self.keys = Keys({each.spec.key: self.of(each).key for each in self._all()})
+
+    def of(self, asset: SluiceAsset) -> AssetSpec:
+        return self._translator.get_asset_spec(asset)
+
+    def named(self, what: str) -> str:
+        """The name of a step, a job, a sensor or a resource: one may not be twice in a code location."""
+        return f"{self._name}_{what}" if self._name else what
+
+    def topics(self, of: Sequence[Pipeline] | None = None) -> list[AssetSpec]:
+        """The topics and what else shows tables: all, or those of these pipelines."""
+        return [
+            self.of(each) for each in self._topics(self._plan.topics if of is None else _read(of), of or self._plan.pipelines)
+        ]
+
+    def tables(self, pipeline: Pipeline) -> list[AssetSpec]:
+        """The table, and its bad rows where they are kept."""
+        return [self.of(each) for each in self._tables(pipeline)]
+
+    def export(self, export: Export) -> AssetSpec:
+        return self.of(self._export(export))
+
+    def _all(self) -> Iterator[SluiceAsset]:
+        yield from self._topics(self._plan.topics, self._plan.pipelines)
+        for pipeline in self._plan.pipelines:
+            yield from self._tables(pipeline)
+        for export in self.exports:
+            yield self._export(export)
+
+    def _topics(self, topics: Iterable[Topic], pipelines: Sequence[Pipeline]) -> Iterable[SluiceAsset]:
+        # Two documents may describe one topic in Kafka, which is one asset.
+        assets: dict[AssetKey, SluiceAsset] = {}
+        for topic in topics:
+            spec = asset_specs.topic(topic, pipelines, self.keys)
+            assets.setdefault(spec.key, SluiceAsset(type="topic", name=topic.name, spec=spec, topic=topic))
+        for follower in (each for pipeline in pipelines for each in pipeline.also if each.asset):
+            spec = asset_specs.follower(follower, pipelines, self.keys)
+            assets.setdefault(spec.key, SluiceAsset(type="also", name=follower.title, spec=spec))
+        return assets.values()
+
+    def _tables(self, pipeline: Pipeline) -> Iterator[SluiceAsset]:
+        spec = asset_specs.table(pipeline, self.keys)
+        yield SluiceAsset(type="table", name=pipeline.name, spec=spec, pipeline=pipeline)
+        if pipeline.bad_rows != "drop":
+            spec = asset_specs.bad_rows(pipeline, self.keys)
+            yield SluiceAsset(type="bad_rows", name=pipeline.name, spec=spec, pipeline=pipeline)
+
+    def _export(self, export: Export) -> SluiceAsset:
+        spec = asset_specs.export(export, self.keys)
+        return SluiceAsset(type="export", name=export.name, spec=spec, export=export, pipeline=export.pipeline)
+
+
+def _read(pipelines: Iterable[Pipeline]) -> Iterator[Topic]:
+    return (topic for pipeline in pipelines for topic in pipeline.topics)

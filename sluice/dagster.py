@@ -1,0 +1,105 @@
+"""Sluice in a Dagster project of your own. All names without `_` are public.
+
+>>> from sluice.dagster import build_sluice_definitions
+>>> defs = build_sluice_definitions("specs")
+"""
+
+# Without `from __future__ import annotations`: Dagster reads the types of a component's and a resource's attributes.
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias
+
+from dagster import AssetSpec, ConfigurableResource, Definitions
+from dagster.components import (
+    Component,
+    ComponentLoadContext,
+    Model,
+    Resolvable,
+    Scaffolder,
+    ScaffoldRequest,
+    scaffold_component,
+    scaffold_with,
+)
+from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
+from pydantic import Field
+
+import sluice
+from framework.assets import build_sluice_definitions as build_sluice_definitions
+from framework.assets.translator import SluiceAsset as SluiceAsset
+from framework.assets.translator import SluiceTranslator as SluiceTranslator
+from framework.errors import Problem
+from framework.errors import SluiceError as SluiceError
+from framework.errors import SpecError as SpecError
+
+_Translation: TypeAlias = Annotated[
+    TranslationFn[SluiceAsset], TranslationFnResolver[SluiceAsset](lambda asset: {"asset": asset})
+]
+
+
+class SluiceResource(ConfigurableResource[Any]):
+    """What `sluice` does from Python, for assets, sensors and ops of your own."""
+
+    specs: str = Field(default="specs", description="The folder with the specs.")
+    env: str = Field(default="local", description="The environment, a folder of `environments`.")
+
+    def check(self) -> tuple[Problem, ...]:
+        return sluice.check(self.specs, self.env)
+
+    def plan(self, look: bool = True) -> tuple[sluice.Planned, ...]:
+        return sluice.plan(self.specs, self.env, look)
+
+    def run(self, name: str) -> sluice.Run:
+        return sluice.run(name, self.specs, self.env)
+
+
+class _FirstSpecs(Scaffolder):
+    """Writes what `sluice init` writes, beside `defs.yaml`."""
+
+    def scaffold(self, request: ScaffoldRequest) -> None:
+        from framework.init import files, project
+
+        files.put(request.target_path, project.first_specs())
+        scaffold_component(request, {"specs": "specs"})
+
+
+@scaffold_with(_FirstSpecs)
+class SluiceComponent(Component, Model, Resolvable):
+    """Kafka topics become Apache Iceberg tables, as the specs of a folder say. Derive from it and override `get_asset_spec` to choose
+    keys, groups, tags, owners and automation in Python; `translation` chooses them in `defs.yaml`."""
+
+    specs: str = Field(default="specs", description="The folder with the specs, from the folder of this component.")
+    env: str | None = Field(
+        default=None, description="The environment, a folder of `environments`; without it SLUICE_ENV, or `local`."
+    )
+    select: Sequence[str] = Field(default=(), description="Names of pipelines or of their tables, in place of all.")
+    translation: _Translation | None = Field(
+        default=None, description="Attributes of the assets; `{{ asset }}` is what becomes one, `{{ spec }}` what it would be."
+    )
+    sensors: bool = Field(default=True, description="Whether Sluice's sensors and schedules come with the assets.")
+    strict: bool = Field(
+        default=True, description="Whether specs with problems end the load; otherwise they are assets that show them."
+    )
+    name: str | None = Field(
+        default=None, description="What names of steps, jobs and sensors begin with; without it this component's folder."
+    )
+
+    def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
+        return self.translation(asset.spec, asset) if self.translation else asset.spec
+
+    def build_defs(self, context: ComponentLoadContext) -> Definitions:
+        return build_sluice_definitions(
+            context.path / self.specs,
+            env=self.env,
+            select=self.select,
+            translator=_OfComponent(self),
+            sensors=self.sensors,
+            strict=self.strict,
+            name=context.path.name if self.name is None else self.name,
+        )
+
+
+class _OfComponent(SluiceTranslator):
+    def __init__(self, component: SluiceComponent) -> None:
+        self._component = component
+
+    def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
+        return self._component.get_asset_spec(asset)

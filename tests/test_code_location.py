@@ -1,0 +1,272 @@
+"""Sluice in somebody's own Dagster project."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from framework.errors import SluiceError
+from tests.project import Project
+from tests.spec_parts import LAKE
+
+if TYPE_CHECKING:
+    from dagster import AssetSpec
+
+    from sluice.dagster import SluiceAsset, SluiceTranslator
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parent.parent
+SPECS = f"""
+cluster: main
+bootstrap: "127.0.0.1:1"
+---
+{LAKE}---
+topic: trades
+value: json
+columns: {{price: double, symbol: string}}
+---
+topic: users
+value: json
+columns: {{name: string}}
+---
+pipeline: trades
+owner: team:trading
+from: {{topic: trades}}
+into: {{table: m.trades}}
+---
+pipeline: users
+from: {{topic: users}}
+into: {{table: m.users}}
+run: by_hand
+---
+pipeline: copy
+from: {{table: m.trades}}
+steps: [{{derive: {{twice: price * 2}}}}]
+bad_rows: drop
+into: {{table: m.copy}}
+run: on_new_data
+---
+export: weekly
+from: {{table: m.trades}}
+file: {{format: csv, to: exports/trades.csv}}
+schedule: "0 6 * * 1"
+"""
+
+
+def in_warehouse() -> SluiceTranslator:
+    from sluice.dagster import SluiceTranslator
+
+    class InWarehouse(SluiceTranslator):
+        def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
+            spec = asset.spec.replace_attributes(key=asset.spec.key.with_prefix("warehouse"), group_name=f"{asset.type}s")
+            return spec.merge_attributes(tags={"of": asset.name})
+
+    return InWarehouse()
+
+
+@pytest.fixture
+def specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "jars").symlink_to(ROOT / ".sluice" / "jars")
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "main.yaml").write_text(SPECS)
+    return tmp_path / "specs"
+
+
+def test_a_translator_chooses_keys_groups_and_tags_and_all_follows(specs: Path) -> None:
+    from dagster import AssetKey
+
+    from sluice.dagster import build_sluice_definitions
+
+    defs = build_sluice_definitions(specs, translator=in_warehouse())
+    graph = defs.resolve_asset_graph()
+    keys = {key.to_user_string() for key in graph.get_all_asset_keys()}
+    assert keys == {f"warehouse/{each}" for each in (
+        "kafka/main/trades", "kafka/main/users", "lake/m/trades", "lake/m/trades__bad_rows", "lake/m/users",
+        "lake/m/users__bad_rows", "lake/m/copy", "exports/weekly",
+    )}  # fmt: skip
+    copy = graph.get(AssetKey(["warehouse", "lake", "m", "copy"]))
+    trades = AssetKey(["warehouse", "lake", "m", "trades"])
+    assert (copy.group_name, copy.tags["of"], copy.parent_keys) == ("tables", "copy", {trades})
+    (origin,) = copy.metadata["dagster/column_lineage"].deps_by_column["twice"]
+    assert (origin.asset_key, origin.column_name) == (trades, "price")
+    assert graph.get(trades).owners == ["team:trading"]
+    assert {key.asset_key for key in graph.asset_check_keys} <= graph.get_all_asset_keys()
+    waiting: list[Any] = [sensor for sensor in defs.sensors or [] if sensor.name.endswith("_waits")]
+    starts = {sensor.name: sensor.job.selection.resolve(graph) for sensor in waiting}
+    assert starts == {"copy_waits": {copy.key}, "trades_waits": {trades, AssetKey([*trades.path[:-1], "trades__bad_rows"])}}
+    (follows,) = [sensor.asset_selection for sensor in defs.sensors or [] if sensor.name == "New_data"]
+    assert follows and follows.resolve(graph) == {copy.key}
+    assert copy.automation_condition
+    assert graph.get(trades).automation_condition is None
+    defs.get_repository_def()
+
+
+def test_the_definitions_force_nothing_on_others(specs: Path) -> None:
+    import warnings
+
+    from dagster import BetaWarning
+
+    from sluice.dagster import build_sluice_definitions
+
+    before = list(warnings.filters)
+    defs = build_sluice_definitions(specs, sensors=False)
+    assert defs.executor is None
+    assert not defs.sensors and not defs.schedules
+    assert warnings.filters == before
+    with pytest.warns(BetaWarning):
+        warnings.warn("of somebody else", BetaWarning, stacklevel=1)
+
+
+def test_a_code_location_can_have_two_folders(specs: Path) -> None:
+    from dagster import Definitions
+
+    from sluice.dagster import build_sluice_definitions
+
+    own = build_sluice_definitions(specs)
+    named = build_sluice_definitions(specs, name="second", translator=in_warehouse())
+    repository = Definitions.merge(own, named).get_repository_def()
+    assert len(repository.assets_defs_by_key) == 2 * 8
+    assert {"Maintenance", "second_Maintenance", "Preview", "second_Preview"} <= set(repository.job_names)
+    assert {"trades_waits", "second_trades_waits"} <= {each.name for each in repository.sensor_defs}
+
+
+def test_selected_pipelines_come_with_their_topics_bad_rows_and_exports(specs: Path) -> None:
+    from sluice.dagster import build_sluice_definitions
+
+    def keys(*select: str, **options: Any) -> set[str]:
+        graph = build_sluice_definitions(specs, select=select, **options).resolve_asset_graph()
+        return {each.to_user_string() for each in graph.get_all_asset_keys() if graph.get(each).is_materializable}
+
+    assert keys("users") == {"lake/m/users", "lake/m/users__bad_rows"}
+    assert keys("m.trades") == {"lake/m/trades", "lake/m/trades__bad_rows", "exports/weekly"}
+    with pytest.raises(SluiceError, match="there is no pipeline `user`") as error:
+        keys("user")
+    assert error.value.hint == "did you mean `users`?"
+    (specs / "more.yaml").write_text("pipeline: more\nfrom: {topic: users}\nsteps: [{filter: nam > 0}]\ninto: {table: m.more}\n")
+    assert keys("users", strict=False) == {"lake/m/users", "lake/m/users__bad_rows", "broken/specs_more"}
+    assert "lake/m/more" in keys("m.more", strict=False)
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under chosen keys; a table from a table that follows its source's commits starts as well."""
+    from dagster import (
+        AssetCheckKey,
+        AssetKey,
+        AutomationCondition,
+        DagsterInstance,
+        Definitions,
+        asset,
+        evaluate_automation_conditions,
+    )  # fmt: skip
+
+    from framework.engine.spark import session
+    from sluice.dagster import SluiceResource, build_sluice_definitions
+
+    monkeypatch.setattr(session, "stop", lambda _: None)  # the session of all tests
+    project.make_topic()
+    folder = Path(project.pipeline.where.file).parent
+    (folder / "copy.yaml").write_text(
+        f"pipeline: copy\nfrom: {{table: {project.namespace}.trades}}\ninto: {{table: {project.namespace}.copy}}\nrun: on_new_data\n"
+    )
+    table = AssetKey(["warehouse", "lake", project.namespace, "trades"])
+
+    @asset(deps=[table], automation_condition=AutomationCondition.eager(), required_resource_keys={"sluice"})
+    def report(context) -> None:  # type: ignore[no-untyped-def]
+        assert len(context.resources.sluice.plan(look=False)) == 2
+
+    defs = Definitions.merge(
+        build_sluice_definitions(folder, translator=in_warehouse()),
+        Definitions(assets=[report], resources={"sluice": SluiceResource(specs=str(folder))}),
+    )
+    with DagsterInstance.ephemeral() as instance:
+
+        def materialize(*keys: AssetKey) -> Any:
+            return defs.resolve_implicit_global_asset_job_def().execute_in_process(instance=instance, asset_selection=[*keys])
+
+        asked = evaluate_automation_conditions(defs, instance)
+        project.send_good(3)
+        assert materialize(table).success
+        assert instance.get_latest_materialization_event(table)
+        checked = instance.event_log_storage.get_latest_asset_check_execution_by_key([AssetCheckKey(table, "can_run")])
+        assert [each.status.value for each in checked.values()] == ["SUCCEEDED"]
+        asked = evaluate_automation_conditions(defs, instance, cursor=asked.cursor)
+        assert asked.get_num_requested(report.key) == 1
+        assert materialize(report.key).success
+        copy = AssetKey(["warehouse", "lake", project.namespace, "copy"])
+        assert asked.get_num_requested(copy) == 1
+        assert materialize(copy).success
+        assert materialize(table).success  # nothing waits
+        asked = evaluate_automation_conditions(defs, instance, cursor=asked.cursor)
+        assert asked.total_requested == 0
+        project.send_good(3)
+        assert materialize(table).success
+        asked = evaluate_automation_conditions(defs, instance, cursor=asked.cursor)
+        assert [asked.get_num_requested(each) for each in (report.key, copy)] == [1, 1]
+
+
+PROJECT = {
+    "pyproject.toml": (
+        '[project]\nname = "mine"\nversion = "0.1.0"\n[tool.dg]\ndirectory_type = "project"\n'
+        '[tool.dg.project]\nroot_module = "mine"\n'
+    ),
+    "src/mine/__init__.py": "",
+    "src/mine/defs/__init__.py": "",
+    "src/mine/definitions.py": (
+        "from pathlib import Path\nfrom dagster import definitions, load_from_defs_folder\n\n\n"
+        "@definitions\ndef defs():\n    return load_from_defs_folder(path_within_project=Path(__file__).parent)\n"
+    ),
+}
+CHOSEN = """
+  select: [orders]
+  translation:
+    key_prefix: warehouse
+    group_name: "{{ asset.type }}s"
+    owners: ["team:{{ asset.name }}"]
+"""
+
+
+@pytest.mark.long
+def test_dg_scaffolds_the_component_and_loads_what_it_says(tmp_path: Path) -> None:
+    for name, text in PROJECT.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    def dg(*arguments: str) -> tuple[int, str]:
+        ended = subprocess.run(
+            [str(Path(sys.executable).with_name("dg")), *arguments], cwd=tmp_path, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(tmp_path / "src"), "SLUICE_HOME": str(tmp_path / "home")},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        return ended.returncode, ended.stdout
+
+    place = tmp_path / "src" / "mine" / "defs" / "shop"
+    assert dg("scaffold", "defs", "sluice.dagster.SluiceComponent", "shop")[0] == 0
+    assert sorted(each.name for each in (place / "specs").iterdir()) == ["main.yaml", "orders.yaml"]
+    defs = place / "defs.yaml"
+    defs.write_text(defs.read_text().rstrip() + CHOSEN)
+    assert dg("check", "yaml")[0] == 0
+    status, listed = dg("list", "defs", "--json")
+    assert status == 0
+    for name in ("warehouse/lake/shop/orders:can_run", "warehouse/kafka/main/orders", "shop_orders_waits", "shop_Preview"):
+        assert f'"{name}"' in listed
+    assert '"team": "orders"' in listed
+    orders = place / "specs" / "orders.yaml"
+    orders.write_text(orders.read_text().replace("quantity > 0", "quantty > 0"))
+    status, told = dg("check", "defs")
+    assert status == 1
+    assert "shop/specs/orders.yaml:26:13: unknown-column: there is no column `quantty`" in told
+    assert "did you mean `quantity`?" in told
+    defs.write_text(defs.read_text().replace("select: [orders]", "selects: [orders]"))
+    status, told = dg("check", "yaml")
+    assert status == 1
+    assert "'selects' was unexpected" in told
