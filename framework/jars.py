@@ -16,8 +16,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -35,6 +36,7 @@ _SETTINGS = "SLUICE_IVY_SETTINGS"
 _PACKAGES = "`make setup`, in the clone of Sluice"
 _LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64})")
 _PATIENCE = 30  # seconds without a word or a byte
+_LOOK = 0.3  # seconds between two looks
 _MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then try again"
 
 
@@ -108,8 +110,8 @@ def bad_jars(name: str, lock: Path = LOCK) -> tuple[str, ...]:
     return tuple(jar.file for jar in _jars(name, lock) if digest(its / jar.file) != jar.sha256)
 
 
-def fetch(name: str, lock: Path = LOCK) -> Path:
-    """Download the jars of a set that are missing; takes no time if none are."""
+def fetch(name: str, lock: Path = LOCK, arrived: Callable[[int], None] = lambda _: None) -> Path:
+    """Download the jars of a set that are missing; takes no time if none are. `arrived` is told now and then how many bytes have come."""
     jars = _jars(name, lock)
     root = link()
     its = root / name
@@ -121,7 +123,7 @@ def fetch(name: str, lock: Path = LOCK) -> Path:
             (its / "stamp").unlink(missing_ok=True)
             missing = tuple(jar for jar in jars if digest(its / jar.file) != jar.sha256)
             if missing:
-                _download(name, missing, its, taken)
+                _download(name, missing, its, taken, arrived)
             _stamp(its, jars)
     return its
 
@@ -191,12 +193,12 @@ def turn(root: Path, drafts: str) -> Iterator[int]:
         yield handle.fileno()
 
 
-def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int) -> None:
+def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int, arrived: Callable[[int], None]) -> None:
     staging = Path(tempfile.mkdtemp(prefix="fetching-", dir=place.parent))
     try:
         absent = tuple(jar for jar in jars if not jar_cache.take(jar.sha256, staging / jar.file))
         if absent:
-            _ivy(name, absent, staging, turn)
+            _ivy(name, absent, staging, turn, arrived)
         for jar in absent:
             actual = digest(staging / jar.file)
             if actual is None:
@@ -214,7 +216,7 @@ def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int) -> None:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int) -> None:
+def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Callable[[int], None]) -> None:
     command = [
         str(java()),
         "-Xmx256m",
@@ -233,7 +235,7 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int) -> None:
     with open(log, "wb") as out:
         ivy = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, pass_fds=(turn,))
         try:
-            silent = _silent(ivy, log)
+            silent = _silent(ivy, log, lambda: arrived(_downloaded(staging)))
         finally:
             ivy.kill()
             ivy.wait()
@@ -246,17 +248,27 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int) -> None:
     log.unlink()
 
 
-def _silent(ivy: subprocess.Popen[bytes], log: Path) -> bool:
+def _silent(ivy: subprocess.Popen[bytes], log: Path, look: Callable[[], None]) -> bool:
     """Wait for Ivy's end; True if it wrote nothing for too long: behind a firewall that drops packets it waits for ever."""
-    log_size = -1
-    while True:
-        try:
-            ivy.wait(_PATIENCE)
+    log_size, since = -1, time.monotonic()
+    while time.monotonic() - since < _PATIENCE:
+        with suppress(subprocess.TimeoutExpired):
+            ivy.wait(_LOOK)
             return False
-        except subprocess.TimeoutExpired:
-            before, log_size = log_size, log.stat().st_size
-            if log_size == before:
-                return True
+        look()
+        before, log_size = log_size, log.stat().st_size
+        if log_size != before:
+            since = time.monotonic()
+    return True
+
+
+def _downloaded(staging: Path) -> int:
+    """The bytes that Ivy has."""
+    total = 0
+    for file in staging.glob("cache/*/*/jars/*"):
+        with suppress(FileNotFoundError):  # it has another name once it is whole
+            total += file.stat().st_size
+    return total
 
 
 def _settings() -> list[str]:

@@ -78,7 +78,9 @@ def test_jars_are_downloaded_once_and_then_reused(mirror: Mirror, monkeypatch: p
     with pytest.raises(SetupError, match="small jars are not on this machine") as error:
         jars.folder("small", mirror.lock)
     assert (error.value.code, error.value.hint) == ("jars-missing", "`sluice setup` downloads them")
-    assert jars.fetch("small", mirror.lock) == mirror.place
+    told: list[int] = []
+    assert jars.fetch("small", mirror.lock, told.append) == mirror.place
+    assert told and sorted(told) == told and told[-1] <= len(b"one" * 1000 + b"two" * 1000)
     (mirror.place / "stray.jar").write_bytes(b"not locked")
     monkeypatch.setenv("JAVA_HOME", str(mirror.root / "nothing"))  # so that a second download would fail
     assert jars.fetch("small", mirror.lock) == mirror.place == jars.folder("small", mirror.lock)

@@ -55,12 +55,20 @@ def get(more: tuple[str, ...]) -> None:
         except SetupError:
             click.echo(f"{name} jars: downloading the missing ones of {len(locked)} ...")
             began = time.monotonic()
-            jars.fetch(name)
+            _fetch(name)
             click.echo(f"{name} jars: {len(locked)} here and checked, {time.monotonic() - began:.0f} s")
         else:
             click.echo(f"{name} jars: ready")
     _build_decoders()
     _keep_classes()
+
+
+def _fetch(name: str) -> None:
+    from framework import jars
+    from framework.cli._progress import bar
+
+    with bar(f"{name} jars", "MB", None) as shown:
+        jars.fetch(name, arrived=lambda arrived: shown.update(arrived // 1_000_000))
 
 
 def _build_decoders() -> None:
