@@ -25,9 +25,9 @@ test-long: setup  ## Wide searches, every page of the docs done as it is written
 test-fast: setup  ## The quick part of the suite, without Spark and Kafka
 	@$(BIN)/python -m pytest tests -n 2 -m "not spark and not kafka and not slow and not long"
 
-wheel: setup  ## Build dist/*.whl, which has the decoders compiled
+wheel: setup  ## Build dist/*.whl, which have the decoders compiled: the whole, and sluice-slim
 	@$(BIN)/python -m framework.jvm.build
-	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir dist . ./deploy/slim
 
 up: setup  ## Start the local services
 	@$(BIN)/sluice services up

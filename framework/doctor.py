@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -39,8 +40,8 @@ class Finding:
 
 
 def diagnose() -> tuple[Finding, ...]:
-    """The findings of all checks, in a fixed order."""
-    return tuple(finding for check in CHECKS for finding in check())
+    """The findings of all checks, in a fixed order; without Spark, of those that have nothing to do with it."""
+    return tuple(finding for check in (CHECKS if jars.of_pyspark() else SLIM) for finding in check())
 
 
 def check_python() -> Iterator[Finding]:
@@ -58,12 +59,11 @@ def check_java() -> Iterator[Finding]:
 
 
 def check_packages() -> Iterator[Finding]:
-    try:
-        required = metadata.requires("sluice") or []
-    except metadata.PackageNotFoundError:
-        yield Finding("packages", "Sluice itself is not installed in this Python", _PACKAGES)
-    else:
-        yield packages(required)
+    for name in ("sluice", "sluice-slim"):
+        with suppress(metadata.PackageNotFoundError):
+            yield packages(metadata.requires(name) or [])
+            return
+    yield Finding("packages", "Sluice itself is not installed in this Python", _PACKAGES)
 
 
 def packages(required: Iterable[str]) -> Finding:
@@ -180,3 +180,4 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_disk,
     check_memory,
 )
+SLIM = (check_python, check_packages, check_disk)

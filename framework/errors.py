@@ -115,6 +115,14 @@ class SetupError(SluiceError):
     """This machine lacks something that Sluice needs."""
 
 
+class NotInstalled(SetupError):
+    """A package is missing; `sluice-slim` comes without some."""
+
+    def __init__(self, package: str) -> None:
+        hint = "install `sluice` in an environment of its own: `sluice-slim` has no Spark and no Dagster"
+        super().__init__("not-installed", f"this needs the Python package {package}, which is not installed", hint)
+
+
 class UnreachableError(SluiceError):
     """A system that Sluice talks to does not answer."""
 

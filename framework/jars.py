@@ -25,7 +25,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from framework import jar_cache
-from framework.errors import SetupError
+from framework.errors import NotInstalled, SetupError
 from framework.home import home, private
 from framework.jar_cache import digest
 from framework.java import java
@@ -33,7 +33,6 @@ from framework.java import java
 LOCK = Path(__file__).with_name("jars.lock")
 MORE = ("aws",)  # sets that `sluice setup NAME` downloads; the others with a * come with the service of their name
 _SETTINGS = "SLUICE_IVY_SETTINGS"
-_PACKAGES = "`make setup`, in the clone of Sluice"
 _LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64})")
 _PATIENCE = 30  # seconds without a word or a byte
 _LOOK = 0.3  # seconds between two looks
@@ -291,7 +290,7 @@ def _ivy_jar() -> Path:
     for jar in of_pyspark():
         if jar.name.startswith("ivy-"):
             return jar
-    raise SetupError("pyspark-missing", "pyspark, whose Ivy downloads the jars, is not installed", _PACKAGES)
+    raise NotInstalled("pyspark")  # whose Ivy downloads the jars
 
 
 def _module(jars: tuple[Jar, ...], staging: Path) -> Path:

@@ -18,6 +18,7 @@ import click
 
 from framework import __version__, components
 from framework.cli._interrupted import ends_on_ctrl_c
+from framework.errors import NotInstalled, SluiceError
 
 SECTIONS = ("write", "run", "see", "try and tidy")
 # Python would look through all that a command has loaded before it ends, which takes 0.3 s behind Spark.
@@ -61,10 +62,16 @@ class Commands(click.Group):
             except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
                 raise
             except Exception as error:
-                from framework.engine.spark import defects
-
-                click.echo(str(defects.as_sluice_error(ctx.invoked_subcommand or "sluice", error)), err=True)
+                click.echo(str(_named(ctx.invoked_subcommand or "sluice", error)), err=True)
                 sys.exit(1)
+
+
+def _named(command: str, error: Exception) -> SluiceError:
+    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("framework"):
+        return NotInstalled(error.name.partition(".")[0])
+    from framework.engine.spark import defects
+
+    return defects.as_sluice_error(command, error)
 
 
 def help_lines() -> Mapping[str, Mapping[str, str]]:

@@ -38,10 +38,12 @@ def is_done() -> bool:
 
 def get(more: tuple[str, ...]) -> None:
     from framework import jars
-    from framework.errors import SetupError
+    from framework.errors import NotInstalled, SetupError
     from framework.home import dagster_home
     from framework.java import java
 
+    if not jars.of_pyspark():
+        raise NotInstalled("pyspark")
     java()
     dagster_home()
     jars.link()
