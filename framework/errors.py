@@ -3,6 +3,7 @@
     SluiceError             something a person can act on: code, message, hint
     ├── SpecError           the specs have problems; holds all of them, each with its place
     ├── SetupError          this machine lacks something: Java, jars, a free port
+    │   └── NotInstalled    a Python package is missing
     ├── UnreachableError    a system that Sluice talks to does not answer
     │   ├── KafkaAway       a cluster of Kafka does not answer
     │   ├── CatalogAway     a catalog cannot be read

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 import zipfile
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -68,18 +63,3 @@ def test_ecj_compiles_it_too(tmp_path: Path, sluice_home: Path, monkeypatch: pyt
         {name.removesuffix(".class").split("$")[0] for name in zipfile.ZipFile(jar).namelist()} for jar in (by_javac, by_ecj)
     ]
     assert names[0] == names[1]
-
-
-@pytest.mark.long
-def test_a_wheel_has_the_decoders_compiled(tmp_path: Path) -> None:
-    """Of a copy of the sources: a jar next to this clone's would be used by its tests."""
-    for name in ("framework", "pipelines", "sluice", "pyproject.toml", "README.md", "LICENSE"):
-        source = ROOT / name
-        ignored = shutil.ignore_patterns("__pycache__", "built")
-        shutil.copytree(source, tmp_path / name, ignore=ignored) if source.is_dir() else shutil.copy(source, tmp_path)
-    run = partial(subprocess.run, cwd=tmp_path, check=True, env={**os.environ, "PYTHONPATH": str(tmp_path)})
-    run([sys.executable, "-m", "framework.jvm.build"])
-    run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", "."])
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        assert f"framework/jvm/built/{build.jar(Path()).name}" in archive.namelist()

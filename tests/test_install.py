@@ -1,0 +1,66 @@
+"""The wheels that `make wheel` builds, installed where there is no clone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from framework.jvm import build
+
+pytestmark = [pytest.mark.long, pytest.mark.slow]
+ROOT = Path(__file__).resolve().parent.parent
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a copy of the sources: a jar next to this clone's would be used by its tests."""
+    sources = tmp_path_factory.mktemp("sources")
+    for name in ("framework", "pipelines", "sluice", "deploy", "pyproject.toml", "README.md", "LICENSE"):
+        ignored = shutil.ignore_patterns("__pycache__", "built")
+        source = ROOT / name
+        shutil.copytree(source, sources / name, ignore=ignored) if source.is_dir() else shutil.copy(source, sources)
+    for command in (
+        (sys.executable, "-m", "framework.jvm.build"),
+        (*PIP, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", ".", "./deploy/slim"),
+    ):
+        subprocess.run(command, cwd=sources, check=True, env={**os.environ, "PYTHONPATH": str(sources)})
+    return sources / "dist"
+
+
+@pytest.mark.parametrize("name", ["sluice", "sluice_slim"])
+def test_a_wheel_has_the_decoders_compiled(wheels: Path, name: str) -> None:
+    with zipfile.ZipFile(next(wheels.glob(f"{name}-*.whl"))) as archive:
+        assert f"framework/jvm/built/{build.jar(Path()).name}" in archive.namelist()
+        assert {"framework/jars.lock", "sluice/dagster.py", "pipelines/definitions.py"} <= set(archive.namelist())
+
+
+@pytest.mark.parametrize(("name", "does"), [("sluice", "test"), ("sluice_slim", "check")])
+def test_a_wheel_does_it_in_an_empty_folder(wheels: Path, tmp_path: Path, name: str, does: str) -> None:
+    """In an environment of its own, which has the packages of this one but for Sluice."""
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    (site,) = environment.glob("lib/*/site-packages")
+    (site / "packages.pth").write_text(sysconfig.get_path("purelib"))
+    wheel = next(wheels.glob(f"{name}-*.whl"))
+    subprocess.run([*PIP, "--python", environment, "install", "--quiet", "--no-deps", wheel], check=True)
+    (tmp_path / "shop").mkdir()
+
+    def run(*command: str) -> str:
+        ended = subprocess.run(
+            [environment / "bin" / "sluice", *command], cwd=tmp_path / "shop", text=True, check=False,
+            env={each: value for each, value in os.environ.items() if not each.startswith(("SLUICE_HOME", "PYTHONPATH"))},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stdout
+        return ended.stdout
+
+    assert "wrote .gitignore, specs/main.yaml, specs/orders.yaml" in run("init")
+    assert {"check": "no problems", "test": "1 passed"}[does] in run(does)
