@@ -8,7 +8,7 @@ from itertools import chain
 import pytest
 
 from framework.engine.rules.protocol import KILL_POINTS
-from tests.model.search import Schedule, changed, mistaken, overtaken, play, scattered, search, stopped, woken
+from tests.model.search import Schedule, changed, left, mistaken, overtaken, play, scattered, search, stopped, woken
 from tests.model.steps import Broken
 from tests.model.world import HAPPENINGS, Wrong
 
@@ -64,6 +64,7 @@ FINDS: dict[Broken, tuple[Callable[[], Iterator[Schedule]], set[str], str]] = {
     Broken.UNPINNED: (some, set(), "times the row"),
     Broken.EXPIRE_UNPINNED: (many, {"rollback"}, "main is gone"),
     Broken.UNCLAIMED: (mistaken, {"lose"}, "lost: the bad row"),
+    Broken.CLIENT_ALONE: (left, set(), "a dead attempt's branch is left"),
     Broken.AGAIN_COUNTED: (overtaken, set(), "a batch gives up"),
 }
 
@@ -80,7 +81,7 @@ def test_a_small_search(merges: bool) -> None:
 @pytest.mark.long
 @CATALOGS
 def test_a_hundred_thousand_schedules(merges: bool) -> None:
-    found = search(chain(overtaken(), mistaken(), woken(), changed(), stopped(), scattered(2, LARGE)), merges=merges)
+    found = search(chain(overtaken(), mistaken(), woken(), changed(), stopped(), left(), scattered(2, LARGE)), merges=merges)
     assert found.wrong is None
     assert found.schedules >= 100_000
 

@@ -8,18 +8,20 @@ from dataclasses import dataclass, field
 from itertools import accumulate, product
 
 from tests.model.steps import Broken
-from tests.model.world import HAPPENINGS, MANY, World, Wrong, calm, check, grow, swept
+from tests.model.world import HAPPENINGS, MANY, World, Wrong, calm, check, grow, swept, written_late
 
-Schedule = tuple[str, ...]  # "a5": actor a takes 5 steps; "a!": it dies; "a*": it goes on to its end; else a happening
+Schedule = tuple[
+    str, ...
+]  # "a5": actor a takes 5 steps; "a!": it dies, "a?": its JVM does one more thing; "a*": it goes on to its end; else a happening
 _ACTORS = "abcxymr"
 _WEIGHTS = {
     **{f"{actor}{count}": often for actor, often in zip(_ACTORS, (9, 8, 3, 3, 2, 4, 2), strict=True) for count in (1, 2, 3, 5, 8, 13)},
     **{f"{actor}*": 4 for actor in _ACTORS},
-    **{f"{actor}!": 5 for actor in "abc"}, "x!": 2, "y!": 2, "m!": 2, "r!": 2,
+    **{f"{actor}!": 5 for actor in "abc"}, "a?": 4, "b?": 4, "late": 6, "x!": 2, "y!": 2, "m!": 2, "r!": 2,
     "grow": 10, "partition": 4, "recreate": 3, "expire": 8, "rollback": 12, "restore": 3, "foreign": 8, "foreign-bad": 5,
     "drop": 3, "drop-both": 2, "retain": 3, "lose": 10, "refuse": 6, "day": 4,
 }  # fmt: skip
-_ALONE = tuple(each for each in HAPPENINGS if each != "partition")
+_ALONE = tuple(each for each in HAPPENINGS if each not in ("partition", "late"))
 _STEPS = range(1, 30)  # more than one batch takes where nothing disturbs it
 
 
@@ -48,6 +50,8 @@ def play(
     for actor in world.actors.values():
         if actor.steps is not None:
             actor.go(MANY)
+    while written_late(world):
+        pass
     grow(world)
     calm(world)
     check(world)
@@ -62,10 +66,10 @@ def _does(world: World, event: str) -> bool:
         world.disturbed += done and event != "grow"
         return done
     actor, what = world.actors[event[0]], event[1:]
-    if what == "!":
+    if what in ("!", "?"):
         if actor.steps is None:
             return False
-        actor.crash()
+        actor.crash() if what == "!" else actor.leaves()
     else:
         actor.go(MANY if what == "*" else int(what))
     return True
@@ -110,6 +114,12 @@ def changed() -> Iterator[Schedule]:
     changes = ("foreign", "rollback", "restore", "expire", "recreate", "drop", "x*", "m*", "r*")
     for first, one, second, other in product(_STEPS[:14], changes, _STEPS[:14], changes):
         yield ("grow", f"a{first}", one, f"a{second}", other, "a*")
+
+
+def left() -> Iterator[Schedule]:
+    """A command dies at every step, its JVM goes on later, behind what another does and what happens."""
+    for first, happens, second in product(_STEPS, (*_ALONE, "b*"), (*_STEPS[::3], "*")):
+        yield ("grow", f"a{first}", "a?", happens, f"b{second}", "late", "b*")
 
 
 def search(schedules: Iterable[Schedule], broken: Broken | None = None, merges: bool = False) -> Found:

@@ -67,6 +67,7 @@ class Broken(Enum):
     UNPINNED = "a position moves alone, in a catalog that compares nothing but branches and tags"
     EXPIRE_UNPINNED = "snapshots expire without main, there, though it may be at one of them by now"
     UNCLAIMED = "a batch is published, there, though its branch was swept"
+    CLIENT_ALONE = "an attempt is dead once its command is, though the JVM that it shared still writes for it"
     AGAIN_COUNTED = "beginning again because another batch was published counts as a try"
 
 

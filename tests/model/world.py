@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import cast
 
@@ -67,11 +68,16 @@ class Actor:
         return count
 
     def crash(self) -> None:
-        if self.attempt in self.world.alive:
-            self.world.alive.discard(self.attempt)
-            self.world.dead.add(self.attempt)
-            self.world.crashed.add(self.attempt)
+        self.world.dies(self.attempt)
         self.steps = None
+
+    def leaves(self) -> None:
+        """The command dies, and its JVM still does what it was told last."""
+        assert self.steps is not None
+        self.world.told.append((self.attempt, self.steps))
+        self.steps = None
+        if self.world.broken is Broken.CLIENT_ALONE:
+            self.world.dies(self.attempt)
 
 
 class World:
@@ -88,6 +94,7 @@ class World:
         self.alive: set[str] = set()
         self.dead: set[str] = set()
         self.crashed: set[str] = set()
+        self.told: list[tuple[str, Steps]] = []  # what JVMs still do for commands that are dead
         self.old: set[str] = set()  # attempts that other machines take for dead, by their age
         self.disturbed = 0  # how often something happened that may come between a batch and its commit
         self.rolled_away: set[int] = set()
@@ -104,6 +111,12 @@ class World:
         made = f"n{self.names}"
         self.alive.add(made)
         return made
+
+    def dies(self, attempt: str) -> None:
+        if attempt in self.alive:
+            self.alive.discard(attempt)
+            self.dead.add(attempt)
+            self.crashed.add(attempt)
 
     def is_dead(self, attempt: str) -> bool:
         return attempt in self.dead or attempt in self.old
@@ -328,8 +341,19 @@ def a_day_passes(world: World) -> bool:
     return True
 
 
+def written_late(world: World) -> bool:
+    """A JVM does what a dead command told it, and is free again."""
+    if not world.told:
+        return False
+    attempt, told = world.told.pop(0)
+    with suppress(StopIteration, Refused, AnswerLost, Invalid, Ended, Leftovers, RefusedError):
+        next(told)
+    world.dies(attempt)
+    return True
+
+
 HAPPENINGS: dict[str, Callable[[World], bool]] = {
     "grow": grow, "partition": add_partition, "retain": retain, "recreate": recreate, "expire": expire, "rollback": rollback,
     "restore": restore, "foreign": foreign, "foreign-bad": foreign_bad, "drop": drop, "drop-both": drop_both,
-    "lose": lose, "refuse": refuse, "day": a_day_passes,
+    "lose": lose, "refuse": refuse, "day": a_day_passes, "late": written_late,
 }  # fmt: skip
