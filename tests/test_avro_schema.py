@@ -88,7 +88,7 @@ def test_a_chain_of_names_is_refused_for_its_depth() -> None:
         shapes(schema)
     deep = '{"type": "array", "items": ' * 3000 + '"int"' + "}" * 3000
     for work in (shapes, encoder):
-        with pytest.raises(Unsupported, match="is not Avro|nested deeper"):
+        with pytest.raises(Unsupported, match=r"is not Avro|nested deeper"):
             work(Schema("AVRO", deep))
 
 

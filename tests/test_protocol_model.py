@@ -37,7 +37,7 @@ FINDS: dict[Broken, tuple[Callable[[], Iterator[Schedule]], set[str], str]] = {
     Broken.POSITION_AFTERWARDS: (some, set(), "times the row"),
     Broken.SWEEP_PUBLISHED: (mistaken, {"a3"}, "lost: the bad row"),
     Broken.NO_ROLL_FORWARD: (stopped, {"a!"}, "lost: the bad row"),
-    Broken.LATE_TRANSACTION: (some, {"rollback"}, "a rollback was undone"),
+    Broken.LATE_TRANSACTION: (many, {"rollback"}, "a rollback was undone"),
     Broken.LATE_ACCEPTANCE: (some, {"rollback"}, "times the row"),
     Broken.MAIN_ALONE: (many, {"rollback", "foreign", "expire"}, "lost: the row"),
     Broken.ACCEPT_BLINDLY: (some, {"rollback"}, "times the row"),

@@ -10,9 +10,9 @@ from itertools import accumulate, product
 from tests.model.steps import Broken
 from tests.model.world import HAPPENINGS, MANY, World, Wrong, calm, check, grow, swept, written_late
 
-Schedule = tuple[
-    str, ...
-]  # "a5": actor a takes 5 steps; "a!": it dies, "a?": its JVM does one more thing; "a*": it goes on to its end; else a happening
+# "a5": actor a takes 5 steps; "a*": it goes on to its end; "a!": it dies; "a?": it dies, and its JVM does one more thing, "late".
+# All else is a happening.
+Schedule = tuple[str, ...]
 _ACTORS = "abcxymr"
 _WEIGHTS = {
     **{f"{actor}{count}": often for actor, often in zip(_ACTORS, (9, 8, 3, 3, 2, 4, 2), strict=True) for count in (1, 2, 3, 5, 8, 13)},
