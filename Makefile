@@ -41,7 +41,7 @@ check: setup  ## Lint, format, types, import directions
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest tests/test_layers.py -q
 
-bench-quick: setup  ## Measure against a hand-written job, below 10 minutes
+bench-quick: setup  ## Measure against a hand-written job, and how long a new user waits; a quarter of an hour
 	@$(BIN)/python -m bench.quick
 
 bench-changes: setup  ## Measure formats of a registry and upserts, each beside what is written by hand; a quarter of an hour

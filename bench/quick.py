@@ -1,6 +1,6 @@
 """Measures Sluice against hand-written jobs: turns A B A B in one run, medians; prints a table and one JSON object as its last line.
 
-It never fails on a number. `make bench-quick` runs it, below ten minutes on two cores.
+It never fails on a number. `make bench-quick` runs it, a quarter of an hour on two cores.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from bench import attempts, handwritten, load, warm
+from bench import attempts, handwritten, install, load, warm
 from framework.engine import class_archive
 from framework.engine.context import Context
 from framework.engine.loop import batches
@@ -43,6 +43,7 @@ def main() -> None:
         load.send(bootstrap, "large", LARGE)
         results = {**_cold(bootstrap), **_cold_large(bootstrap), **_warm(bootstrap), **_memory(bootstrap), **_many()}
         results |= warm.measured(bootstrap)
+    results |= install.measured()
     report(results, BARS | warm.BARS, time.monotonic() - began)
 
 
