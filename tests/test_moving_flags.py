@@ -7,12 +7,14 @@ import math
 import statistics
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -209,3 +211,23 @@ def test_a_preview_measures_on_the_table(lake: Path, spark: Any) -> None:
     (message,) = preview(context, tables.pipeline, 5).messages
 
     assert message.rows[0].after[-1]["flag"] == "UNUSUAL"
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_store_that_does_not_answer_any_more_leaves_it_to_spark(tmp_path: Path, rows: int) -> None:
+    """Whether it is noticed before the first row or between two."""
+    plan = plan_for(tmp_path, "127.0.0.1:1", SPEC.format(namespace="n", type="double", write="append"))
+    (pipeline,) = plan.pipelines
+    bounds = next(each for each in pipeline.bounds if each.over)
+    bounds = replace(bounds, snapshot=2, newest=1_000_000)
+    kept = moments._Kept(1, pa.table({"_sluice_per0": ["A"], "part": [0], "n": [1], "mean": [1.0], "squares": [0.0]}))
+    moments._KEPT[moments._key(bounds, pipeline)] = kept
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from [pa.record_batch({"symbol": ["A"], "price": [1.0], "at": [datetime(2026, 1, 5)]})] * rows
+        raise OSError("no answer")
+
+    schema = pa.schema([("symbol", pa.string()), ("price", pa.float64()), ("at", pa.timestamp("us"))])
+    moments.add(bounds, pipeline, lambda: pa.RecordBatchReader.from_batches(schema, batches()))
+    assert moments._kept(bounds, pipeline) is kept
+    moments._KEPT.clear()

@@ -102,7 +102,9 @@ def add(bounds: Bounds, pipeline: Pipeline, read: Callable[[], RecordBatchReader
     reads all rows."""
 
     def added() -> None:
-        with suppress(OSError):
+        import duckdb
+
+        with suppress(OSError, duckdb.InvalidInputException):  # the second where the store ends in the middle of a file
             if (rows := read()) is not None:
                 _add(rows, bounds, pipeline)
 
