@@ -102,8 +102,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "plan": (
         *("components", "errors", "amounts", "spelling", "types", "model", "sql", "spec", "formats", "encoding", "schemas", "registry"),
     ),
-    "formats": ("components", "types", "model", "sql.quote", "encoding", "schemas"),
-    "encoding": ("types", "model", "sql.quote", "sql.settings", "schemas"),
+    "formats": ("components", "iso_times", "types", "model", "sql.quote", "encoding", "schemas"),
+    "encoding": ("iso_times", "types", "model", "sql.quote", "sql.settings", "schemas"),
     "schemas": ("types", "model"),
     "registry": ("formats", "errors", "channel", "home", "patience", "model", "secrets"),
     "channel": ("hosts", "patience"),
@@ -115,7 +115,7 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "buckets": ("aws_policy", "patience", "model", "secrets"),
     "secrets": ("errors", "home", "model"),
-    "spec": ("components", "errors", "hosts", "spelling", "model.secret", "model.storage"),
+    "spec": ("components", "iso_times", "errors", "hosts", "spelling", "model.secret", "model.storage"),
     "preflight": (
         *("errors", "amounts", "patience", "catalogs", "doctor", "jars", "notices", "model", "engine.export", "engine.iceberg"),
         "engine.kafka",
@@ -131,6 +131,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "model": ("errors", "types"),
     "types": ("spelling",),
     "processes": ("patience",),
+    "iso_times": (),
     "patience": (), "components": (), "jar_cache": (), "spelling": (), "hosts": (), "home": (), "amounts": (), "errors": (),
 }  # fmt: skip
 # Which parts may import each third party.

@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal as Number
 from typing import Any
 
+from framework import iso_times
 from framework.types import DATE, TIMESTAMP_NTZ, Type
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -74,7 +75,7 @@ def moment(text: str, type_: Type) -> date | datetime:
     """A date or time of ISO text; one without a zone is UTC. ValueError where it is none."""
     if type_ == DATE:
         return date.fromisoformat(text)
-    time = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    time = iso_times.read(text)
     return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Annotated, Any
 
+from framework import iso_times
 from framework.spec import cron
 
 
@@ -50,8 +51,7 @@ def read_rate(text: str) -> float:
 
 def read_time(text: str) -> datetime:
     """A moment; without a zone it is UTC."""
-    text = re.sub(r"\.(\d+)", lambda match: "." + match[1][:6].ljust(6, "0"), text.replace("Z", "+00:00"))
-    moment = datetime.fromisoformat(text)
+    moment = iso_times.read(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 

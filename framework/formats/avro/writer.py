@@ -23,7 +23,7 @@ from uuid import UUID
 
 import fastavro
 
-from framework import types
+from framework import iso_times, types
 from framework.encoding import json_values
 from framework.formats.avro.schema import loaded
 from framework.model.schemas import Schema
@@ -245,9 +245,9 @@ def _of_text(logical: str, text: str) -> int:
     if unit not in _MICROS:
         raise ValueError
     if name == "time" and _OF_DAY.fullmatch(text):
-        moment = datetime.fromisoformat(f"1970-01-01T{text}")
+        moment = iso_times.read(f"1970-01-01T{text}")
     elif name in ("timestamp", "local-timestamp") and _TIME.fullmatch(text):
-        moment = datetime.fromisoformat(text)
+        moment = iso_times.read(text)
         if name == "local-timestamp" and moment.tzinfo:
             raise ValueError
         moment = moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo else moment
