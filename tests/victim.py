@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pyspark import SparkContext
 
+from framework.cli._interrupted import until_interrupted
 from framework.engine import loop
 from framework.engine.context import Context
 from framework.engine.forget import forget
@@ -65,7 +66,7 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
         elif what == "replay":
             print(*replay.replay(context, pipeline, replay.condition(""), lambda: False), flush=True)
         elif what == "all":
-            with loop.until_interrupted() as stop:
+            with until_interrupted() as stop:
                 for failure in loop.catch_up(context, context.plan.pipelines, print, stop.is_set):
                     print(f"failed {failure.pipeline}: {failure.error}", flush=True)
         else:

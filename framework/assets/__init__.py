@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from dagster import (
-    AutomationConditionSensorDefinition,
     BetaWarning,
-    DefaultSensorStatus,
     Definitions,
     PreviewWarning,
     ScheduleDefinition,
@@ -23,19 +20,16 @@ from framework.assets.broken import Kept
 from framework.assets.runs import SparkOfARun, table
 from framework.assets.translator import Assets, SluiceTranslator
 from framework.assets.triggers import Triggers
-from framework.engine.spark import session
 from framework.errors import SpecError
 from framework.model import Pipeline
 from framework.model.export import Export
-
-_AUTOMATION = 10  # seconds between two looks at what was materialized
 
 
 def build_sluice_definitions(
     specs: str | Path = "specs",
     *,
     env: str | None = None,
-    select: Collection[str] = (),
+    select: str | Collection[str] = (),
     translator: SluiceTranslator | None = None,
     sensors: bool = True,
     strict: bool = True,
@@ -46,7 +40,7 @@ def build_sluice_definitions(
     - `env`: the environment, a folder of `environments`; without it SLUICE_ENV, or `local`.
     - `select`: names of pipelines or of their tables, in place of all. Their topics, bad rows and exports come with them.
     - `translator`: chooses keys, groups, tags, owners and automation of the assets.
-    - `sensors`: whether Sluice's sensors and schedules come with them.
+    - `sensors`: whether Sluice's sensors and schedules come with them. Those of Dagster's automation conditions are the code location's.
     - `strict`: whether specs with problems raise `SpecError`. Otherwise each file with problems is an asset that shows them, and the
       other pipelines are as they were.
     - `name`: stands before the names of steps, jobs, sensors and the resource, so that a code location can have several folders.
@@ -55,7 +49,8 @@ def build_sluice_definitions(
     from framework.plan.passes import parts
     from framework.spec import load, without_collection
 
-    folder, environment = Path(specs), env or os.environ.get("SLUICE_ENV", "local")
+    folder, environment = Path(specs), env or os.environ.get("SLUICE_ENV") or "local"
+    names = {select} if isinstance(select, str) else set(select)
     with without_collection(), warnings.catch_warnings():
         # Dagster would warn once per asset that freshness policies and code references are new.
         for new in (BetaWarning, PreviewWarning):
@@ -65,15 +60,14 @@ def build_sluice_definitions(
             raise SpecError(problems)
         assets = Assets(plan, translator, name)
         kept = list(broken.tables(load(folder, environment), plan, assets, can_run, problems)) if problems else []
-        asked = chosen(plan, select, also={each for table in kept for each in table.names})
-        kept = [each for each in kept if not select or each.names & set(select)]
+        asked = chosen(plan, names, may_lack=bool(problems))
+        kept = [each for each in kept if not names or each.names & names]
         runnable = [each for each in can_run if each in asked]
         files = [each for each in assets.exports if each.pipeline in asked]
         triggers = Triggers(plan, assets)
-        gc.freeze()  # what Dagster loads stays, so no collection need look at it again
         return Definitions(
             assets=[
-                *assets.topics(asked if select else None),
+                *assets.topics(asked if names else None),
                 *(table(plan, assets, each) for each in runnable),
                 *(exports.asset(each, assets, plan.secrets) for each in files),
                 *(each.definition() for each in kept),
@@ -82,7 +76,7 @@ def build_sluice_definitions(
             jobs=[each.job_of(plan, assets, runnable) for each in (previews, maintenance)] if runnable else None,
             sensors=[*_sensors(triggers, runnable, kept)] if sensors else None,
             schedules=[*_schedules(triggers, runnable, files)] if sensors else None,
-            resources={assets.spark: SparkOfARun(spark_config=session.settings(plan))},
+            resources={assets.spark: SparkOfARun(spark_config={})},
         )
 
 
@@ -92,11 +86,6 @@ def _sensors(triggers: Triggers, runnable: Sequence[Pipeline], kept: Sequence[Ke
             yield triggers.sensor(pipeline)
         if pipeline.run.after:
             yield triggers.early_sensor(pipeline)
-    if automated := [key for each in runnable if each.run.on_new_data for key in triggers.assets.keys.written(each)]:
-        yield AutomationConditionSensorDefinition(
-            triggers.assets.named("New_data"), target=automated, minimum_interval_seconds=_AUTOMATION,
-            default_status=DefaultSensorStatus.RUNNING, description="Starts tables from tables once their sources were materialized.",
-        )  # fmt: skip
     if runnable or kept:
         yield states.sensor_of(triggers.plan, triggers.assets, runnable, [each.check() for each in kept])
 

@@ -3,7 +3,7 @@ and the keys of others as a translator chose them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,12 @@ def follower(follower: Follower, pipelines: Iterable[Pipeline], keys: Keys) -> A
         kinds={key.path[0]},
         metadata=code(follower.where),
     )
+
+
+def around(pipeline: Pipeline) -> Iterator[AssetKey]:
+    """Sluice's own keys of the topics that it reads, and of what shows its table."""
+    yield from map(OWN.topic, pipeline.topics)
+    yield from (AssetKey(list(follower.asset)) for follower in pipeline.also if follower.asset)
 
 
 def _shown_in(key: AssetKey, pipelines: Iterable[Pipeline], keys: Keys) -> list[AssetKey]:

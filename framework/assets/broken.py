@@ -61,12 +61,17 @@ def files(assets: Assets, problems: Sequence[Problem]) -> list[AssetsDefinition]
     by_file: dict[str, list[Problem]] = defaultdict(list)
     for problem in problems:
         by_file[problem.where.file].append(problem)
-    return [_file(assets, file, its) for file, its in by_file.items()]
+    names: dict[str, int] = defaultdict(int)
+    definitions = []
+    for file, its in by_file.items():
+        name = re.sub(r"\W", "_", str(_from_here(Path(file)).with_suffix("")))
+        names[name] += 1  # a-b.yaml and a_b.yaml
+        definitions.append(_file(assets, f"{name}_{names[name]}" if names[name] > 1 else name, file, its))
+    return definitions
 
 
-def _file(assets: Assets, file: str, problems: Sequence[Problem]) -> AssetsDefinition:
+def _file(assets: Assets, name: str, file: str, problems: Sequence[Problem]) -> AssetsDefinition:
     text = "\n".join(map(str, problems))
-    name = re.sub(r"\W", "_", str(_from_here(Path(file)).with_suffix("")))
     spec = AssetSpec(
         AssetKey([_GROUP, name]), group_name=_GROUP, kinds={"yaml"}, description=f"**{file} has problems**\n\n```\n{text}\n```",
         metadata={**asset_specs.code(problems[0].where), "problems": MetadataValue.md(f"```\n{text}\n```")},

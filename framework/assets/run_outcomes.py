@@ -18,6 +18,7 @@ from dagster import (
     RetryRequested,
 )
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
+from dagster._core.storage.tags import AUTOMATION_CONDITION_TAG
 
 from framework.assets import checks, results
 from framework.assets.keys import Keys
@@ -106,6 +107,7 @@ def step_results(context: AssetExecutionContext, table_results: Iterable[TableRe
 
 
 def asked_by_name(context: AssetExecutionContext, keys: Keys, plan: Plan, pipeline: Pipeline) -> bool:
-    """Whether the run was started for this table alone, though the plan has others."""
+    """Whether somebody started the run for this table alone, though the plan has others."""
     written = set(keys.written(pipeline))
-    return len(plan.pipelines) > 1 and set(context.job_def.asset_layer.executable_asset_keys) <= written
+    automatic = AUTOMATION_CONDITION_TAG in context.run.tags
+    return not automatic and len(plan.pipelines) > 1 and set(context.job_def.asset_layer.executable_asset_keys) <= written

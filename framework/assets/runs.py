@@ -34,13 +34,14 @@ _BETWEEN = 20  # seconds before a retry, if Kafka or the catalog does not answer
 
 
 class SparkOfARun(LazyPySparkResource):
-    """A session in the warm JVM, or Dagster's own lazy one, which is stopped at the end of the run."""
+    """A session in the warm JVM, or one of its own, which is stopped at the end of the run."""
 
     def session_of(self, plan: Plan) -> SparkSession:
         if self._spark_session is None:
-            self._spark_session = warm.start(plan, plan)
-        session_: SparkSession = self.spark_session
-        return session_
+            self._spark_session = warm.start(plan, plan) or session.start(plan)
+        spark: SparkSession = self._spark_session
+        session.activate(spark)  # another folder of this code location may have used this thread
+        return spark
 
     def teardown_after_execution(self, context: InitResourceContext) -> None:
         with suppress(Exception):  # its connection may have died with a run that was canceled

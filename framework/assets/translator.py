@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +11,7 @@ from dagster import AssetKey, AssetSpec
 
 from framework.assets import asset_specs
 from framework.assets.keys import Keys
+from framework.errors import SluiceError
 from framework.model import Pipeline, Plan, Topic
 from framework.model.export import Export
 
@@ -39,26 +41,31 @@ class Assets:
     """The asset specs of a plan, as its translator has them."""
 
     def __init__(self, plan: Plan, translator: SluiceTranslator | None = None, name: str = "") -> None:
+        if not re.fullmatch(r"\w*", name):
+            raise SluiceError("bad-name", f"`{name}` cannot stand before names in Dagster", "write letters, digits and _ only")
         self.exports: Sequence[Export] = [document.value for document in plan.documents_of("export")]
         self._plan, self._translator, self._name = plan, translator or SluiceTranslator(), name
-        self.spark = self.named("spark")
+        self.spark = self.named("sluice_spark")
         self.keys = Keys()
         if translator:
             # Once with the keys of Sluice, which tells those that were chosen; from then on, others depend on these.
-            self.keys = Keys({each.spec.key: self.of(each).key for each in self._all()})
-
-    def of(self, asset: SluiceAsset) -> AssetSpec:
-        return self._translator.get_asset_spec(asset)
+            self.keys = Keys(self._chosen())
 
     def named(self, what: str) -> str:
         """The name of a step, a job, a sensor or a resource: one may not be twice in a code location."""
         return f"{self._name}_{what}" if self._name else what
 
-    def topics(self, of: Sequence[Pipeline] | None = None) -> list[AssetSpec]:
+    def of(self, asset: SluiceAsset) -> AssetSpec:
+        spec = self._translator.get_asset_spec(asset)
+        if not isinstance(spec, AssetSpec):
+            what = f"a translator returns {type(spec).__name__} for the {asset.type} `{asset.name}`"
+            raise SluiceError("bad-translation", what, "return `asset.spec`, or what its `replace_attributes` returns")
+        return spec
+
+    def topics(self, of: Collection[Pipeline] | None = None) -> list[AssetSpec]:
         """The topics and what else shows tables: all, or those of these pipelines."""
-        return [
-            self.of(each) for each in self._topics(self._plan.topics if of is None else _read(of), of or self._plan.pipelines)
-        ]
+        shown = None if of is None else {key for each in of for key in asset_specs.around(each)}
+        return [self.of(each) for each in self._topics() if shown is None or each.spec.key in shown]
 
     def tables(self, pipeline: Pipeline) -> list[AssetSpec]:
         """The table, and its bad rows where they are kept."""
@@ -67,21 +74,33 @@ class Assets:
     def export(self, export: Export) -> AssetSpec:
         return self.of(self._export(export))
 
+    def _chosen(self) -> dict[AssetKey, AssetKey]:
+        chosen: dict[AssetKey, AssetKey] = {}
+        taken: dict[AssetKey, str] = {}
+        for asset in self._all():
+            key = chosen[asset.spec.key] = self.of(asset).key
+            what = f"the {asset.type} `{asset.name}`"
+            if key in taken:
+                hint = "keys need parts by which assets differ, such as those of `asset.spec.key`"
+                raise SluiceError("bad-translation", f"{taken[key]} and {what} get one key, {key.to_user_string()}", hint)
+            taken[key] = what
+        return chosen
+
     def _all(self) -> Iterator[SluiceAsset]:
-        yield from self._topics(self._plan.topics, self._plan.pipelines)
+        yield from self._topics()
         for pipeline in self._plan.pipelines:
             yield from self._tables(pipeline)
         for export in self.exports:
             yield self._export(export)
 
-    def _topics(self, topics: Iterable[Topic], pipelines: Sequence[Pipeline]) -> Iterable[SluiceAsset]:
+    def _topics(self) -> Iterable[SluiceAsset]:
         # Two documents may describe one topic in Kafka, which is one asset.
         assets: dict[AssetKey, SluiceAsset] = {}
-        for topic in topics:
-            spec = asset_specs.topic(topic, pipelines, self.keys)
+        for topic in self._plan.topics:
+            spec = asset_specs.topic(topic, self._plan.pipelines, self.keys)
             assets.setdefault(spec.key, SluiceAsset(type="topic", name=topic.name, spec=spec, topic=topic))
-        for follower in (each for pipeline in pipelines for each in pipeline.also if each.asset):
-            spec = asset_specs.follower(follower, pipelines, self.keys)
+        for follower in (each for pipeline in self._plan.pipelines for each in pipeline.also if each.asset):
+            spec = asset_specs.follower(follower, self._plan.pipelines, self.keys)
             assets.setdefault(spec.key, SluiceAsset(type="also", name=follower.title, spec=spec))
         return assets.values()
 
@@ -95,7 +114,3 @@ class Assets:
     def _export(self, export: Export) -> SluiceAsset:
         spec = asset_specs.export(export, self.keys)
         return SluiceAsset(type="export", name=export.name, spec=spec, export=export, pipeline=export.pipeline)
-
-
-def _read(pipelines: Iterable[Pipeline]) -> Iterator[Topic]:
-    return (topic for pipeline in pipelines for topic in pipeline.topics)

@@ -40,3 +40,22 @@ def ends_on_ctrl_c() -> Iterator[None]:
     finally:
         if before is not None:
             signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def until_interrupted() -> Iterator[threading.Event]:
+    """Ctrl-C or SIGTERM stops the run after the current commit; a second Ctrl-C stops it at once."""
+    stop = threading.Event()
+
+    def ask(number: int, _frame: object) -> None:
+        if stop.is_set():
+            logging.disable(logging.CRITICAL)  # py4j logs a traceback for each interrupted call
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -38,6 +38,7 @@ def set_up() -> None:
     """Downloads Spark's jars, where no other folder of this user has them."""
     from framework.cli import setup
 
+    setup.refuse_slim()
     if not setup.is_done():
         click.echo("Spark is not set up yet; this is done once for each user", err=True)
         with redirect_stdout(sys.stderr):

@@ -12,6 +12,7 @@ import click
 
 from framework.amounts import counted
 from framework.cli import _complete, _specs, _topics
+from framework.cli._interrupted import until_interrupted
 from framework.cli._scalar import Scalar
 from framework.errors import SluiceError
 
@@ -44,7 +45,6 @@ def command(
     """
     from framework import generate
     from framework.cli._progress import bar
-    from framework.engine.loop import until_interrupted
     from framework.engine.messages.write_schemas import current_schemas, register_new
 
     plan = _specs.plan(specs, environment)

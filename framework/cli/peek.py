@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from framework.cli import _complete, _specs, _topics
+from framework.cli._interrupted import until_interrupted
 
 if TYPE_CHECKING:
     from framework.engine.kafka.newest_messages import Message
@@ -52,7 +53,6 @@ def command(
     plan = _specs.plan(specs, environment)
     chosen = _topics.topic(plan, topic)
     from framework.engine.kafka import read_messages
-    from framework.engine.loop import until_interrupted
     from framework.engine.messages.decode import Reader
 
     within = _within(chosen, read_messages.bounds(chosen, plan.secrets), partition)

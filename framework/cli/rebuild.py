@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from framework.cli import _complete, _specs
+from framework.cli._interrupted import until_interrupted
 
 if TYPE_CHECKING:
     from framework.engine.publish.batch import Batch
@@ -42,7 +43,6 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
 
     Example: sluice rebuild flagged_stock_trades
     """
-    from framework.engine import loop
     from framework.engine.rebuild import rebuild
 
     with _specs.opened(specs, environment, name) as (context, pipeline):
@@ -50,7 +50,7 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
         click.echo("\n".join(_shows(pipeline, estimate, changes)))
         if not yes:
             click.confirm("Rebuild it?", abort=True)
-        with loop.until_interrupted() as stop:
+        with until_interrupted() as stop:
             done = rebuild.rebuild(context, pipeline, estimate, _batch, stop.is_set)
         table = pipeline.table.identifier
         if done is None:

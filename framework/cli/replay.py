@@ -10,6 +10,7 @@ import click
 
 from framework.amounts import counted
 from framework.cli import _complete, _specs
+from framework.cli._interrupted import until_interrupted
 
 if TYPE_CHECKING:
     from framework.engine.undo.replay import Trial
@@ -42,7 +43,6 @@ def command(name: str, where: str, dry_run: bool, discard: bool, specs: Path, en
     """
     if dry_run and discard:
         raise click.UsageError("--dry-run and --discard exclude each other: choose one")
-    from framework.engine import loop
     from framework.engine.undo import replay
 
     with _specs.opened(specs, environment, name) as (context, pipeline):
@@ -56,7 +56,7 @@ def command(name: str, where: str, dry_run: bool, discard: bool, specs: Path, en
             from framework.cli.run import line
 
             batches = 0
-            with loop.until_interrupted() as stop:
+            with until_interrupted() as stop:
                 for batch in replay.replay(context, pipeline, meant, stop.is_set):
                     click.echo(line(batch))
                     batches += 1

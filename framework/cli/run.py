@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from framework.cli import _complete, _specs
+from framework.cli._interrupted import until_interrupted
 from framework.errors import Paused, SluiceError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     context = Context(plan, warm=seconds is None)  # one that keeps running would keep it from all others
     report = _Report(context, bool(names))
     try:
-        with loop.until_interrupted() as stop:
+        with until_interrupted() as stop:
             if seconds is not None:
                 full = Fills(context).full
                 loop.keep_up(

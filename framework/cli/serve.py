@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from framework.cli import _complete, _specs
+from framework.cli._interrupted import until_interrupted
 
 SECTION, ORDER = "run", 13
 ALSO_CALLED = ("server", "expose")
@@ -32,7 +33,6 @@ def command(catalog: str | None, port: int, client: str, specs: Path, environmen
 
     Example: sluice serve lake
     """
-    from framework.engine.loop import until_interrupted
     from framework.serve import server
 
     plan = _specs.plan(specs, environment)

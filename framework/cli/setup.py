@@ -36,14 +36,21 @@ def is_done() -> bool:
     return build.jar().exists()
 
 
-def get(more: tuple[str, ...]) -> None:
+def refuse_slim() -> None:
     from framework import jars
-    from framework.errors import NotInstalled, SetupError
-    from framework.home import dagster_home
-    from framework.java import java
+    from framework.errors import NotInstalled
 
     if not jars.of_pyspark():
         raise NotInstalled("pyspark")
+
+
+def get(more: tuple[str, ...]) -> None:
+    from framework import jars
+    from framework.errors import SetupError
+    from framework.home import dagster_home
+    from framework.java import java
+
+    refuse_slim()
     java()
     dagster_home()
     jars.link()

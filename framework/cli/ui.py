@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from framework.cli import _specs
+from framework.cli._interrupted import until_interrupted
 
 SECTION, ORDER = "run", 10
 ALSO_CALLED = ("web",)
@@ -30,7 +31,6 @@ def command(port: int, read_only: bool, specs: Path, environment: str) -> None:
     Example: sluice ui --port 3001
     """
     from framework import ui
-    from framework.engine.loop import until_interrupted
     from framework.services.ports import refuse_busy
 
     if not specs.is_dir():

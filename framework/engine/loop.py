@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from framework.engine.context import Context
@@ -182,22 +180,3 @@ def _is_full(pipeline: Pipeline, is_full: Callable[[Pipeline], bool]) -> bool:
         return is_full(pipeline)
     except SluiceError:
         return False  # the next run says what is wrong
-
-
-@contextmanager
-def until_interrupted() -> Iterator[threading.Event]:
-    """Ctrl-C or SIGTERM stops the run after the current commit; a second Ctrl-C stops it at once."""
-    stop = threading.Event()
-
-    def ask(number: int, _frame: object) -> None:
-        if stop.is_set():
-            logging.disable(logging.CRITICAL)  # py4j logs a traceback for each interrupted call
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -55,6 +55,13 @@ def gitignore(folder: Path) -> dict[str, str]:
     return {} if {line.strip().strip("/") for line in lines} & {".sluice"} else {path.name: f"{IGNORED}\n"}
 
 
+def ignore(folder: Path) -> None:
+    """Adds the line to the `.gitignore` of somebody's project."""
+    if gitignore(folder):
+        with (folder / ".gitignore").open("a", encoding="utf-8") as file:
+            file.write(f"\n{IGNORED}\n" if file.tell() else f"{IGNORED}\n")
+
+
 def _there(path: Path) -> SluiceError:
     hint = "nothing was written; move the file away, or name another folder"
     if path.name == ".gitignore":

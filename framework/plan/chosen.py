@@ -9,12 +9,12 @@ from framework.model import Pipeline, Plan
 from framework.spelling import did_you_mean
 
 
-def chosen(plan: Plan, names: Collection[str], also: Collection[str] = ()) -> tuple[Pipeline, ...]:
-    """The pipelines of these names; without names all. `also` are names that are right, though no pipeline of the plan has them."""
+def chosen(plan: Plan, names: Collection[str], may_lack: bool = False) -> tuple[Pipeline, ...]:
+    """The pipelines of these names; without names all. A plan `may_lack` some: their specs have problems, which are shown elsewhere."""
     tables = {pipeline.table.identifier: pipeline.name for pipeline in plan.pipelines}
     wanted = [tables.get(name, name) for name in names]
-    unknown = [name for name in wanted if plan.pipeline(name) is None and name not in also]
-    if unknown:
+    unknown = [name for name in wanted if plan.pipeline(name) is None]
+    if unknown and not may_lack:
         names_of_all = [pipeline.name for pipeline in plan.pipelines]
         there_is = f"there is {', '.join(names_of_all)}" if names_of_all else "the specs have no pipelines"
         raise SluiceError(

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from framework.errors import Problem
 from framework.model import Pipeline
-from framework.spec import Written
+from framework.spec import ENVIRONMENTS, Written
 
 
 def runnable_pipelines(written: Written, pipelines: Iterable[Pipeline], problems: Iterable[Problem]) -> tuple[Pipeline, ...]:
+    problems = tuple(problems)
+    if any(_is_of_environment(each) for each in problems):
+        return ()  # without what an environment replaces, they would run somewhere else
     broken = set(_broken(written, problems))
     if any(kind not in ("pipeline", "topic") for kind, _ in broken):
         return ()  # all pipelines use these documents
@@ -19,6 +23,10 @@ def runnable_pipelines(written: Written, pipelines: Iterable[Pipeline], problems
         for name in left:
             del standing[name]
     return tuple(standing.values())
+
+
+def _is_of_environment(problem: Problem) -> bool:
+    return ENVIRONMENTS in Path(problem.where.file).parts and problem.code != "no-environment"
 
 
 def _stands(pipeline: Pipeline, broken: set[tuple[str, str]]) -> bool:

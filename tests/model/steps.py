@@ -87,10 +87,10 @@ def batch(world: World, me: Actor) -> Steps:
     """`batch.next_batch`"""
     tries = 0
     while tries < TRIES:
-        me.attempt = world.name()
-        judged = yield from _run(world, me.attempt)
-        world.alive.discard(me.attempt)
-        if judged is None:
+        attempt = me.attempt = world.name()
+        judged = yield from _run(world, attempt)
+        world.alive.discard(attempt)
+        if judged is None or attempt in world.left:  # of a command that is dead, nothing begins again
             return
         tries += judged is not Verdict.AGAIN or world.broken is Broken.AGAIN_COUNTED
     raise Ended("table-busy")

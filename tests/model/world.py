@@ -75,6 +75,7 @@ class Actor:
         """The command dies, and its JVM still does what it was told last."""
         assert self.steps is not None
         self.world.told.append((self.attempt, self.steps))
+        self.world.left.add(self.attempt)
         self.steps = None
         if self.world.broken is Broken.CLIENT_ALONE:
             self.world.dies(self.attempt)
@@ -94,6 +95,7 @@ class World:
         self.alive: set[str] = set()
         self.dead: set[str] = set()
         self.crashed: set[str] = set()
+        self.left: set[str] = set()  # attempts whose command died before its JVM was done
         self.told: list[tuple[str, Steps]] = []  # what JVMs still do for commands that are dead
         self.old: set[str] = set()  # attempts that other machines take for dead, by their age
         self.disturbed = 0  # how often something happened that may come between a batch and its commit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import traceback
 from contextlib import suppress
 
@@ -16,13 +17,11 @@ def as_sluice_error(name: str, error: Exception) -> SluiceError:
     """An error of a pipeline or a command with its own code, or as an unexpected error."""
     if isinstance(error, SluiceError):
         return error
-    return spark_ended() if is_spark_gone(error) else as_defect(name, error)
+    return spark_ended() if _has_spark() and is_spark_gone(error) else as_defect(name, error)
 
 
 def as_defect(name: str, error: Exception) -> Defect:
-    from framework.engine.spark.java_errors import text  # loads PySpark, which a plain error of a command does without
-
-    message = f"{type(error).__name__}: {text(error)}"
+    message = f"{type(error).__name__}: {_text(error)}"
     # The same error comes back each time that a pipeline is tried: it has one file.
     places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
     digest = hashlib.sha256("\n".join([type(error).__name__, *places]).encode()).hexdigest()[:12]
@@ -34,3 +33,16 @@ def as_defect(name: str, error: Exception) -> Defect:
             file.write("".join(traceback.format_exception(error)))
         hint += f" with {path}, which has the whole error"
     return Defect("unexpected-error", message, hint)
+
+
+def _has_spark() -> bool:
+    """Whether this process has loaded it; otherwise no error is Spark's."""
+    return "py4j" in sys.modules
+
+
+def _text(error: Exception) -> str:
+    if not _has_spark():
+        return str(error)
+    from framework.engine.spark.java_errors import text
+
+    return text(error)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakSet
 
 from framework import catalogs, jars
 from framework.catalogs import Catalog
@@ -22,11 +23,14 @@ from framework.model import Plan
 from framework.sql.settings import EXTENSIONS, FUNCTIONS, LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS, STAGED_FILES
 
 CLASSES = "classes-*.jsa"
+WAREHOUSE = "spark.sql.warehouse.dir"  # Spark's own tables, of which there are none
 _CLASS_PATH = "SPARK_DIST_CLASSPATH"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_guests: WeakSet[SparkSession] = WeakSet()
 
 
 def settings(plan: Plan) -> dict[str, str]:
@@ -47,7 +51,7 @@ def settings(plan: Plan) -> dict[str, str]:
         # Hadoop's own starts a process for each file that it makes, and for its checksum another: `chmod`.
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.local.dir": str(scratch),
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        WAREHOUSE: str(scratch / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
@@ -111,13 +115,39 @@ def environment(plan: Plan) -> None:
 
 
 def start(plan: Plan) -> SparkSession:
+    """A session in a JVM of its own; in that of this process where it has one, which belongs to somebody else."""
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     prepare(plan)
+    if SparkContext._active_spark_context is not None:
+        spark = SparkSession.builder.getOrCreate().newSession()
+        configure(spark, plan)
+        _guests.add(spark)
+        return ready(spark)
     builder = SparkSession.builder
     for key, value in settings(plan).items():
         builder = builder.config(key, value)
     return ready(builder.getOrCreate())
+
+
+def configure(spark: SparkSession, plan: Plan) -> None:
+    """Gives the settings of a plan to a session of a JVM that runs; those that are fixed for a JVM are the JVM's."""
+    wanted = {key: value for key, value in settings(plan).items() if key.startswith("spark.sql.") and key != WAREHOUSE}
+    for key, value in wanted.items():
+        if spark.conf.get(key, None) != value:
+            spark.conf.set(key, value)
+    for catalog in plan.catalogs:  # what another one of this name had
+        for key in [
+            key for key in spark.conf.getAll if key.startswith(f"spark.sql.catalog.{catalog.name}.") and key not in wanted
+        ]:
+            spark.conf.unset(key)
+
+
+def activate(spark: SparkSession) -> None:
+    """Makes it the session of this thread, of which Iceberg asks what the catalogs are."""
+    jvm: Any = spark._jvm
+    jvm.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def ready(spark: SparkSession) -> SparkSession:
@@ -151,7 +181,10 @@ def is_gone(spark: SparkSession) -> bool:
 
 
 def stop(spark: SparkSession) -> None:
-    """Ends a session. If its JVM has ended, resets PySpark's globals, so that another session can start."""
+    """Ends a session, but none in somebody else's JVM. If its JVM has ended, resets PySpark's globals, so that another session can
+    start."""
+    if spark in _guests:
+        return
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
 

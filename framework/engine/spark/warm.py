@@ -43,7 +43,6 @@ _OF_TERMINALS = (
 _SMALL = {  # of what has been, for pages that nobody sees
     "spark.ui.retainedJobs": "20", "spark.ui.retainedStages": "20", "spark.ui.retainedTasks": "100", "spark.sql.ui.retainedExecutions": "5",
 }  # fmt: skip
-_WAREHOUSE = "spark.sql.warehouse.dir"  # Spark's own tables, of which there are none
 _OF_SESSIONS = "spark.sql.catalog."  # but for what Hadoop keeps for all of a JVM
 _LOGGER = logging.getLogger(__name__)
 _lease: Lease | None = None
@@ -134,7 +133,7 @@ def _conf(of: Plan) -> dict[str, str]:
     scratch = warm_jvm.folder().parent / "spark"
     conf = {key: value for key, value in session.settings(of).items() if not key.startswith(_OF_SESSIONS) or ".hadoop." in key}
     options = f"{conf['spark.driver.extraJavaOptions']} -XX:+ExitOnOutOfMemoryError"
-    places = {"spark.local.dir": str(scratch), _WAREHOUSE: str(scratch / "warehouse")}
+    places = {"spark.local.dir": str(scratch), session.WAREHOUSE: str(scratch / "warehouse")}
     return {**conf, **_SMALL, **places, "spark.driver.extraJavaOptions": options}
 
 
@@ -164,11 +163,8 @@ def _attached(plan: Plan, lease: Lease) -> SparkSession:
     java_context = gateway.jvm.JavaSparkContext.fromSparkContext(java_session.sparkContext())
     context = SparkContext(gateway=gateway, jsc=java_context, conf=SparkConf(_jconf=java_context.sc().conf()))
     spark = SparkSession(context, java_session)
-    for key, value in session.settings(plan).items():  # those that are fixed for a JVM are the JVM's
-        if key.startswith("spark.sql.") and key != _WAREHOUSE and spark.conf.get(key, None) != value:
-            spark.conf.set(key, value)
-    session.ready(spark)
-    return spark
+    session.configure(spark, plan)
+    return session.ready(spark)
 
 
 def _detach() -> None:

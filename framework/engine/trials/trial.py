@@ -15,7 +15,7 @@ from framework.catalogs import in_folder
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.publish.batch import next_batch
-from framework.engine.spark import defects, scratch_session
+from framework.engine.spark import defects, scratch_session, session
 from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import SluiceError
 from framework.model import Catalog, Example, GivenRow, Message, Pipeline, Plan, SelectSource, Step, Table, TableSource, Topic
@@ -59,9 +59,7 @@ class Trials:
             steps=tuple(_renamed(step, own) for step in pipeline.steps),
             sets=tuple(replace(each, of=each.of and _of_test(own, each.of)) for each in pipeline.sets),
         )  # fmt: skip
-        # What a session's catalogs are is asked of the thread.
-        jvm: Any = self.spark._jvm
-        jvm.SparkSession.setActiveSession(self.spark._jsparkSession)
+        session.activate(self.spark)
         try:
             selected = source.tables if isinstance(source, SelectSource) else ()
             for each_table in (*selected, *tried.looked_up):
