@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.errors import SluiceError
+from framework.errors import SluiceError, SpecError
 from tests.project import Project
 from tests.spec_parts import LAKE
 
@@ -102,8 +102,6 @@ def test_a_translator_chooses_keys_groups_and_tags_and_all_follows(specs: Path) 
     waiting: list[Any] = [sensor for sensor in defs.sensors or [] if sensor.name.endswith("_waits")]
     starts = {sensor.name: sensor.job.selection.resolve(graph) for sensor in waiting}
     assert starts == {"copy_waits": {copy.key}, "trades_waits": {trades, AssetKey([*trades.path[:-1], "trades__bad_rows"])}}
-    (follows,) = [sensor.asset_selection for sensor in defs.sensors or [] if sensor.name == "New_data"]
-    assert follows and follows.resolve(graph) == {copy.key}
     assert copy.automation_condition
     assert graph.get(trades).automation_condition is None
     defs.get_repository_def()
@@ -136,28 +134,97 @@ def test_a_code_location_can_have_two_folders(specs: Path) -> None:
     assert len(repository.assets_defs_by_key) == 2 * 8
     assert {"Maintenance", "second_Maintenance", "Preview", "second_Preview"} <= set(repository.job_names)
     assert {"trades_waits", "second_trades_waits"} <= {each.name for each in repository.sensor_defs}
+    with pytest.raises(SluiceError, match="`my-shop` cannot stand before names in Dagster"):
+        build_sluice_definitions(specs, name="my-shop")
 
 
 def test_selected_pipelines_come_with_their_topics_bad_rows_and_exports(specs: Path) -> None:
     from sluice.dagster import build_sluice_definitions
 
-    def keys(*select: str, **options: Any) -> set[str]:
+    def keys(select: str | tuple[str, ...], made: bool = True, **options: Any) -> set[str]:
         graph = build_sluice_definitions(specs, select=select, **options).resolve_asset_graph()
-        return {each.to_user_string() for each in graph.get_all_asset_keys() if graph.get(each).is_materializable}
+        return {each.to_user_string() for each in graph.get_all_asset_keys() if graph.get(each).is_materializable or not made}
 
-    assert keys("users") == {"lake/m/users", "lake/m/users__bad_rows"}
+    assert keys("users") == keys(("users",)) == {"lake/m/users", "lake/m/users__bad_rows"}
+    assert keys("users", made=False) == {"lake/m/users", "lake/m/users__bad_rows", "kafka/main/users"}
     assert keys("m.trades") == {"lake/m/trades", "lake/m/trades__bad_rows", "exports/weekly"}
     with pytest.raises(SluiceError, match="there is no pipeline `user`") as error:
         keys("user")
     assert error.value.hint == "did you mean `users`?"
     (specs / "more.yaml").write_text("pipeline: more\nfrom: {topic: users}\nsteps: [{filter: nam > 0}]\ninto: {table: m.more}\n")
     assert keys("users", strict=False) == {"lake/m/users", "lake/m/users__bad_rows", "broken/specs_more"}
-    assert "lake/m/more" in keys("m.more", strict=False)
+    assert keys("m.more", made=False, strict=False) == {
+        *("lake/m/more", "lake/m/more__bad_rows", "broken/specs_more", "kafka/main/users"),
+    }
+    (specs / "more.yaml").write_text("pipeline: more\nfrom: {topic: users}\nin: {table: m.more}\n")
+    assert keys("more", strict=False) == {"broken/specs_more"}
+
+
+def test_nothing_runs_where_the_environment_is_unknown(specs: Path) -> None:
+    """Without what it replaces, the tables would be loaded from another Kafka into another catalog."""
+    from sluice.dagster import build_sluice_definitions
+
+    defs = build_sluice_definitions(specs, env="prdo", strict=False)
+    assert {sensor.name for sensor in defs.sensors or []} == {"Table_states"}
+    with pytest.raises(SpecError, match="there is no environment `prdo`"):
+        build_sluice_definitions(specs, env="prdo")
+
+
+def test_what_a_translator_does_wrong_is_named(specs: Path) -> None:
+    from sluice.dagster import SluiceTranslator, build_sluice_definitions
+
+    class Odd(SluiceTranslator):
+        def __init__(self, answer: Any) -> None:
+            self.answer = answer
+
+        def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
+            answer: AssetSpec = self.answer(asset)
+            return answer
+
+    with pytest.raises(SluiceError, match="a translator returns NoneType for the topic `trades`"):
+        build_sluice_definitions(specs, translator=Odd(lambda _: None))
+    with pytest.raises(SluiceError, match="the topic `trades` and the table `trades` get one key, trades"):
+        build_sluice_definitions(specs, translator=Odd(lambda asset: asset.spec.replace_attributes(key=asset.name)))
 
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_folders_in_one_run_write_into_their_own_catalogs(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are called `lake`, and both runs have the Spark of this process."""
+    from dagster import DagsterInstance, Definitions
+
+    from framework.catalogs import of
+    from framework.plan.passes import make
+    from sluice.dagster import build_sluice_definitions
+
+    project.make_topic()
+    project.send_good(5)
+    first = Path(project.pipeline.where.file).parent
+    second = tmp_path / "second" / "specs"
+    second.mkdir(parents=True)
+    for file in first.glob("*.yaml"):
+        (second / file.name).write_text(
+            file.read_text().replace("lake.db", "second.db").replace("warehouse: w", "warehouse: second_w")
+        )
+    defs = Definitions.merge(
+        build_sluice_definitions(first, name="one"), build_sluice_definitions(second, name="two", translator=in_warehouse())
+    )
+    with DagsterInstance.ephemeral() as instance:
+        assert defs.resolve_implicit_global_asset_job_def().execute_in_process(instance=instance).success
+    for folder in (first, second):
+        (pipeline,) = make(folder).pipelines
+        table = of(pipeline.table.catalog).load(pipeline.table.identifier)
+        assert table is not None
+        assert ("/second_warehouse/" in table.location()) is (folder == second)
+        assert len(table.scan().to_arrow()) == 5
+    assert "second" not in str(project.spark.conf.get("spark.sql.catalog.lake.warehouse"))
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project) -> None:
     """Under chosen keys; a table from a table that follows its source's commits starts as well."""
     from dagster import (
         AssetCheckKey,
@@ -169,10 +236,9 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monke
         evaluate_automation_conditions,
     )  # fmt: skip
 
-    from framework.engine.spark import session
+    from framework.engine.rules import run_record
     from sluice.dagster import SluiceResource, build_sluice_definitions
 
-    monkeypatch.setattr(session, "stop", lambda _: None)  # the session of all tests
     project.make_topic()
     folder = Path(project.pipeline.where.file).parent
     (folder / "copy.yaml").write_text(
@@ -190,8 +256,9 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monke
     )
     with DagsterInstance.ephemeral() as instance:
 
-        def materialize(*keys: AssetKey) -> Any:
-            return defs.resolve_implicit_global_asset_job_def().execute_in_process(instance=instance, asset_selection=[*keys])
+        def materialize(key: AssetKey, **tags: str) -> Any:
+            job = defs.resolve_implicit_global_asset_job_def()
+            return job.execute_in_process(instance=instance, asset_selection=[key], tags=tags, raise_on_error=False)
 
         asked = evaluate_automation_conditions(defs, instance)
         project.send_good(3)
@@ -212,6 +279,10 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monke
         assert materialize(table).success
         asked = evaluate_automation_conditions(defs, instance, cursor=asked.cursor)
         assert [asked.get_num_requested(each) for each in (report.key, copy)] == [1, 1]
+        run_record.pause("copy")
+        assert materialize(copy, **{"dagster/from_automation_condition": "true"}).success  # as Dagster starts it
+        assert not materialize(copy).success
+        run_record.resume("copy")
 
 
 PROJECT = {
@@ -249,22 +320,28 @@ def test_dg_scaffolds_the_component_and_loads_what_it_says(tmp_path: Path) -> No
         )  # fmt: skip
         return ended.returncode, ended.stdout
 
-    place = tmp_path / "src" / "mine" / "defs" / "shop"
-    assert dg("scaffold", "defs", "sluice.dagster.SluiceComponent", "shop")[0] == 0
+    place = tmp_path / "src" / "mine" / "defs" / "eu" / "my-shop"
+    assert dg("scaffold", "defs", "sluice.dagster.SluiceComponent", "eu/my-shop")[0] == 0
+    assert ".sluice/" in (tmp_path / ".gitignore").read_text()
     assert sorted(each.name for each in (place / "specs").iterdir()) == ["main.yaml", "orders.yaml"]
     defs = place / "defs.yaml"
     defs.write_text(defs.read_text().rstrip() + CHOSEN)
     assert dg("check", "yaml")[0] == 0
     status, listed = dg("list", "defs", "--json")
     assert status == 0
-    for name in ("warehouse/lake/shop/orders:can_run", "warehouse/kafka/main/orders", "shop_orders_waits", "shop_Preview"):
+    for name in (
+        "warehouse/lake/shop/orders:can_run",
+        "warehouse/kafka/main/orders",
+        "eu_my_shop_orders_waits",
+        "eu_my_shop_Preview",
+    ):
         assert f'"{name}"' in listed
     assert '"team": "orders"' in listed
     orders = place / "specs" / "orders.yaml"
     orders.write_text(orders.read_text().replace("quantity > 0", "quantty > 0"))
     status, told = dg("check", "defs")
     assert status == 1
-    assert "shop/specs/orders.yaml:26:13: unknown-column: there is no column `quantty`" in told
+    assert "my-shop/specs/orders.yaml:26:13: unknown-column: there is no column `quantty`" in told
     assert "did you mean `quantity`?" in told
     defs.write_text(defs.read_text().replace("select: [orders]", "selects: [orders]"))
     status, told = dg("check", "yaml")

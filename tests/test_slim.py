@@ -60,6 +60,10 @@ def test_it_is_the_whole_without_spark_and_dagster() -> None:
 def test_it_checks_queries_and_exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     specs("select channel, count(*) as orders from input group by channel")
+    whole = tmp_path / "specs" / "all.yaml"
+    whole.write_text(
+        whole.read_text().replace("value: json\n", "value: json\ngenerate: {rate: 1/s, columns: {order_id: {pattern: o-1}}}\n")
+    )
     put(("o-1", "web", "10.50", utc("2026-11-10T12:00")))
     (tmp_path / "without").mkdir()
     (tmp_path / "without" / "sitecustomize.py").write_text(BLOCK)

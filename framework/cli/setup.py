@@ -6,6 +6,8 @@ import time
 
 import click
 
+from framework.cli import _specs
+
 SECTION, ORDER = "try and tidy", 9
 ALSO_CALLED = ("install",)
 
@@ -36,21 +38,13 @@ def is_done() -> bool:
     return build.jar().exists()
 
 
-def refuse_slim() -> None:
-    from framework import jars
-    from framework.errors import NotInstalled
-
-    if not jars.of_pyspark():
-        raise NotInstalled("pyspark")
-
-
 def get(more: tuple[str, ...]) -> None:
     from framework import jars
     from framework.errors import SetupError
     from framework.home import dagster_home
     from framework.java import java
 
-    refuse_slim()
+    _specs.needs("pyspark")
     java()
     dagster_home()
     jars.link()

@@ -33,6 +33,7 @@ def command(port: int, read_only: bool, specs: Path, environment: str) -> None:
     from framework import ui
     from framework.services.ports import refuse_busy
 
+    _specs.needs("dagster_webserver")
     if not specs.is_dir():
         _specs.plan(specs, environment)  # raises if the specs cannot be read; problems inside of specs are shown on the pages
     refuse_busy(port, "Dagster", "choose another with --port")
