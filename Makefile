@@ -26,6 +26,7 @@ test-fast: setup  ## The quick part of the suite, without Spark and Kafka
 	@$(BIN)/python -m pytest tests -n 2 -m "not spark and not kafka and not slow and not long"
 
 wheel: setup  ## Build dist/*.whl, which have the decoders compiled: the whole, and sluice-slim
+	@rm -rf build deploy/slim/build  # setuptools packs what is left there of modules that are gone
 	@$(BIN)/python -m framework.jvm.build
 	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir dist . ./deploy/slim
 

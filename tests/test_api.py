@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,20 @@ def test_check_plan_and_run(project: Project, monkeypatch: pytest.MonkeyPatch) -
     assert (problem.code, problem.hint) == ("unknown-column", "did you mean `price`?")
     with pytest.raises(sluice.SpecError, match="prize"):
         sluice.plan(specs)
+
+
+@pytest.mark.long
+def test_a_spark_of_ones_own_stays_as_it_is(project: Project) -> None:
+    """One that cannot write into the tables is named, before anything is written."""
+    project.make_topic()
+    specs = Path(project.pipeline.where.file).parent
+    project.send_good(3)
+    text = (
+        "from pyspark.sql import SparkSession\nimport sluice\n"
+        "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
+        f"try:\n    sluice.run('trades', specs={str(specs)!r})\nexcept sluice.SluiceError as error:\n    print(error)\n"
+        "print(spark.range(3).count())\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", text], check=True, stdout=subprocess.PIPE, text=True)
+    assert "spark-not-started: Spark did not start: this process has one without Sluice's jars" in ended.stdout
+    assert ended.stdout.endswith("\n3\n")

@@ -24,7 +24,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of a copy of the sources: a jar next to this clone's would be used by its tests."""
     sources = tmp_path_factory.mktemp("sources")
     for name in ("framework", "pipelines", "sluice", "deploy", "pyproject.toml", "README.md", "LICENSE"):
-        ignored = shutil.ignore_patterns("__pycache__", "built")
+        ignored = shutil.ignore_patterns("__pycache__", "built", "build")
         source = ROOT / name
         shutil.copytree(source, sources / name, ignore=ignored) if source.is_dir() else shutil.copy(source, sources)
     for command in (
@@ -39,6 +39,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_wheel_has_the_decoders_compiled(wheels: Path, name: str) -> None:
     with zipfile.ZipFile(next(wheels.glob(f"{name}-*.whl"))) as archive:
         assert f"framework/jvm/built/{build.jar(Path()).name}" in archive.namelist()
+        assert any(each.endswith("/LICENSE") for each in archive.namelist())
         assert {"framework/jars.lock", "sluice/dagster.py", "pipelines/definitions.py"} <= set(archive.namelist())
 
 

@@ -116,12 +116,16 @@ def environment(plan: Plan) -> None:
 
 def start(plan: Plan) -> SparkSession:
     """A session in a JVM of its own; in that of this process where it has one, which belongs to somebody else."""
+    from py4j.java_gateway import JavaClass
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     prepare(plan)
     if SparkContext._active_spark_context is not None:
         spark = SparkSession.builder.getOrCreate().newSession()
+        if not isinstance(cast(Any, spark)._jvm.sluice.SecretCatalog, JavaClass):
+            what = "Spark did not start: this process has one without Sluice's jars"
+            raise SetupError("spark-not-started", what, "end it by `spark.stop()`, or run Sluice in a process of its own")
         configure(spark, plan)
         _guests.add(spark)
         return ready(spark)
