@@ -431,7 +431,7 @@ def test_a_run_without_kafka_is_retried_three_times(folder: Path, instance: Dags
     planned = plan()
     made = table(planned, Assets(planned), pipeline("trades"), between=0)
     result = materialize(
-        [made], instance=instance, resources={"spark": None}, raise_on_error=False, selection=AssetSelection.all()
+        [made], instance=instance, resources={"sluice_spark": None}, raise_on_error=False, selection=AssetSelection.all()
     )
     assert sum(event.event_type_value == "STEP_UP_FOR_RETRY" for event in result.all_node_events) == 3
     assert failure(result).startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer")
