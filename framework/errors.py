@@ -116,13 +116,6 @@ class SetupError(SluiceError):
     """This machine lacks something that Sluice needs."""
 
 
-# By the names of their modules, the packages that `sluice-slim` is without.
-NOT_SLIM = {
-    "pyspark": "pyspark", "py4j": "pyspark", "dagster": "dagster", "dagster_pyspark": "dagster-pyspark",
-    "dagster_webserver": "dagster-webserver", "deltalake": "deltalake", "starlette": "starlette", "uvicorn": "uvicorn",
-}  # fmt: skip
-
-
 class NotInstalled(SetupError):
     """A package is missing; `sluice-slim` comes without some."""
 

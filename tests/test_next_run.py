@@ -231,8 +231,7 @@ def test_the_speed_is_that_of_the_fastest_large_batch(folder: Path) -> None:
     pipeline = planned(folder, TABLE)
     made_by_hand("me")
     assert table_state.speed(pipeline.table) is None
-    table = table_state.table(pipeline.table.catalog, "shop.trades")
-    assert table is not None
+    table = catalog().load_table("shop.trades")
     end = 0
     for messages, seconds in ((4_000_000, 400), (50_000, 1), (3_000_000, 100), (2_000_000, 200)):
         end += messages

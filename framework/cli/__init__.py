@@ -17,8 +17,9 @@ from typing import Any
 import click
 
 from framework import __version__, components
+from framework.cli import _slim
 from framework.cli._interrupted import ends_on_ctrl_c
-from framework.errors import NOT_SLIM, NotInstalled, SluiceError
+from framework.errors import SluiceError
 
 SECTIONS = ("write", "run", "see", "try and tidy")
 # Python would look through all that a command has loaded before it ends, which takes 0.3 s behind Spark.
@@ -67,11 +68,9 @@ class Commands(click.Group):
 
 
 def _named(command: str, error: Exception) -> SluiceError:
-    if isinstance(error, ModuleNotFoundError) and (package := (error.name or "").partition(".")[0]) in NOT_SLIM:
-        return NotInstalled(NOT_SLIM[package])
     from framework.engine.spark import defects
 
-    return defects.as_sluice_error(command, error)
+    return _slim.named(error) or defects.as_sluice_error(command, error)
 
 
 def help_lines() -> Mapping[str, Mapping[str, str]]:

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from functools import wraps
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from framework.errors import NOT_SLIM, NotInstalled
+from framework.cli import _slim
 
 if TYPE_CHECKING:
     from framework.engine.context import Context
@@ -37,17 +36,11 @@ def _cold(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         os.environ["SLUICE_COLD"] = "1"
 
 
-def needs(module: str) -> None:
-    """Ends a command for which a package is missing."""
-    if find_spec(module) is None:
-        raise NotInstalled(NOT_SLIM[module])
-
-
 def set_up() -> None:
     """Downloads Spark's jars, where no other folder of this user has them."""
     from framework.cli import setup
 
-    needs("pyspark")
+    _slim.needs("pyspark")
     if not setup.is_done():
         click.echo("Spark is not set up yet; this is done once for each user", err=True)
         with redirect_stdout(sys.stderr):

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _slim
 
 SECTION, ORDER = "try and tidy", 9
 ALSO_CALLED = ("install",)
@@ -44,7 +44,7 @@ def get(more: tuple[str, ...]) -> None:
     from framework.home import dagster_home
     from framework.java import java
 
-    _specs.needs("pyspark")
+    _slim.needs("pyspark")
     java()
     dagster_home()
     jars.link()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _slim, _specs
 from framework.cli._interrupted import until_interrupted
 
 SECTION, ORDER = "run", 10
@@ -33,7 +33,7 @@ def command(port: int, read_only: bool, specs: Path, environment: str) -> None:
     from framework import ui
     from framework.services.ports import refuse_busy
 
-    _specs.needs("dagster_webserver")
+    _slim.needs("dagster_webserver")
     if not specs.is_dir():
         _specs.plan(specs, environment)  # raises if the specs cannot be read; problems inside of specs are shown on the pages
     refuse_busy(port, "Dagster", "choose another with --port")
