@@ -184,7 +184,7 @@ class Groups:
         texts = ", ".join(literal_of(value) for value in values if value is not None)
         either = [f"{identifier(name)} IN ({texts})"] if texts else []
         either += [f"{identifier(name)} IS NULL"] if None in values else []
-        return " OR ".join(either)
+        return " OR ".join(either) or "false"  # what was added went again: nothing differs
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The groups by the columns' names in the result."""
