@@ -5,7 +5,6 @@
 """
 
 # Without `from __future__ import annotations`: Dagster reads the types of a component's and a resource's attributes.
-import os
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
@@ -26,6 +25,7 @@ from pydantic import Field
 
 import sluice
 from framework.assets import build_sluice_definitions as build_sluice_definitions
+from framework.assets import environment_here
 from framework.assets.translator import SluiceAsset as SluiceAsset
 from framework.assets.translator import SluiceTranslator as SluiceTranslator
 from framework.errors import Problem
@@ -56,7 +56,7 @@ class SluiceResource(ConfigurableResource[Any]):
 
     @property
     def _env(self) -> str:
-        return self.env or os.environ.get("SLUICE_ENV") or "local"
+        return self.env or environment_here()
 
 
 class _FirstSpecs(Scaffolder):

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sluice.dagster import SluiceAsset, SluiceTranslator
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parent.parent
 SPECS = f"""
 cluster: main
 bootstrap: "127.0.0.1:1"
@@ -72,9 +71,7 @@ def in_warehouse() -> SluiceTranslator:
 @pytest.fixture
 def specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "jars").symlink_to(ROOT / ".sluice" / "jars")
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))  # without jars: to load definitions needs none
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs" / "main.yaml").write_text(SPECS)
     return tmp_path / "specs"
@@ -219,6 +216,8 @@ def test_two_folders_in_one_run_write_into_their_own_catalogs(
         assert table is not None
         assert ("/second_warehouse/" in table.location()) is (folder == second)
         assert len(table.scan().to_arrow()) == 5
+    jvm: Any = project.spark._jvm
+    assert jvm.SparkSession.active().equals(project.spark._jsparkSession)
     assert "second" not in str(project.spark.conf.get("spark.sql.catalog.lake.warehouse"))
 
 

@@ -278,12 +278,9 @@ batch: {{rows: 10}}
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[bool, str]]:
+def here() -> Callable[..., tuple[bool, str]]:
     """Runs of a job in this process, with its Spark; whether one went well, and what is said of its failure."""
-    from framework.engine.spark import session
     from sluice.dagster import build_sluice_definitions
-
-    monkeypatch.setattr(session, "stop", lambda _: None)  # the session of all tests
 
     def run(specs: Path, instance: DagsterInstance, job: str = "", config: Any = None, **selected: Any) -> tuple[bool, str]:
         defs = build_sluice_definitions(specs)

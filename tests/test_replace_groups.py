@@ -148,6 +148,19 @@ class Tables:
         )
 
 
+def agree_after(batches: Sequence[tuple[Sequence[Order], str, str]], tables: Tables) -> None:
+    for batch, what, point in batches:
+        tables.lands(batch)
+        for name in {"": (), "reads": ("totals", "ranked", "again")}.get(what, ("totals", "ranked")):
+            if what == "dies":
+                tables.dies(name, point)
+            elif what == "maintains":
+                list(maintain(tables.context, tables.pipeline("newest")))
+            else:
+                tables.reads(name)
+    tables.agree()
+
+
 @pytest.mark.parametrize(
     ("version", "partitions", "examples"),
     few([(3, "[country]", 1), (3, "[]", 25), (3, "[country]", 25), (2, "[country]", 25), (2, "[]", 25)], (3, "[country]", 1)),
@@ -156,41 +169,22 @@ def test_as_the_model_says(version: int, partitions: str, examples: int, lake: P
     @settings(max_examples=examples, deadline=None, derandomize=examples == 1, database=None, phases=PHASES)
     @given(st.lists(st.tuples(st.lists(orders, min_size=1, max_size=6), READ, POINT), min_size=2, max_size=6))
     def same(batches: Sequence[tuple[list[Order], str, str]]) -> None:
-        tables = Tables(lake, spark, version, partitions)
-        for batch, what, point in batches:
-            tables.lands(batch)
-            for name in {"": (), "reads": ("totals", "ranked", "again")}.get(what, ("totals", "ranked")):
-                if what == "dies":
-                    tables.dies(name, point)
-                elif what == "maintains":
-                    list(maintain(tables.context, tables.pipeline("newest")))
-                else:
-                    tables.reads(name)
-        tables.agree()
+        agree_after(batches, Tables(lake, spark, version, partitions))
 
     same()
 
 
 def test_rows_that_came_and_were_compacted_again(lake: Path, spark: Any) -> None:
     """What hypothesis found: no group differs, though there are new commits."""
-    tables = Tables(lake, spark, 2, "[country]")
-    for batch, what, point in (
+    batches: list[tuple[list[Order], str, str]] = [
         ([(5, None, 1), (5, "DE", None)], "reads", ""),
         ([(3, None, None), (3, None, None)], "dies", "opened"),
         ([(5, None, 1), (5, "DE", None)], "reads", ""),
         ([(5, None, 40), (3, "DE", 1)], "maintains", ""),
         ([(4, None, 2), (3, "FR", None), (3, None, None), (4, "FR", None), (5, "DE", None), (3, "FR", None)], "reads", ""),
         ([(1, "FR", 1), (5, "FR", None), (1, None, 13), (2, None, 40)], "reads", ""),
-    ):
-        tables.lands(batch)
-        for name in {"reads": ("totals", "ranked", "again")}.get(what, ("totals", "ranked")):
-            if what == "dies":
-                tables.dies(name, point)
-            elif what == "maintains":
-                list(maintain(tables.context, tables.pipeline("newest")))
-            else:
-                tables.reads(name)
-    tables.agree()
+    ]
+    agree_after(batches, Tables(lake, spark, 2, "[country]"))
 
 
 def test_only_groups_that_changed_are_computed(lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,7 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from dagster import (
-    BetaWarning,
-    Definitions,
-    PreviewWarning,
-    ScheduleDefinition,
-    SensorDefinition,
-)
+from dagster import BetaWarning, Definitions, PreviewWarning, ScheduleDefinition, SensorDefinition
 
 from framework.assets import broken, exports, maintenance, previews, states
 from framework.assets.broken import Kept
@@ -49,7 +43,7 @@ def build_sluice_definitions(
     from framework.plan.passes import parts
     from framework.spec import load, without_collection
 
-    folder, environment = Path(specs), env or os.environ.get("SLUICE_ENV") or "local"
+    folder, environment = Path(specs), env or environment_here()
     names = {select} if isinstance(select, str) else set(select)
     with without_collection(), warnings.catch_warnings():
         # Dagster would warn once per asset that freshness policies and code references are new.
@@ -78,6 +72,10 @@ def build_sluice_definitions(
             schedules=[*_schedules(triggers, runnable, files)] if sensors else None,
             resources={assets.spark: SparkOfARun(spark_config={})},
         )
+
+
+def environment_here() -> str:
+    return os.environ.get("SLUICE_ENV") or "local"
 
 
 def _sensors(triggers: Triggers, runnable: Sequence[Pipeline], kept: Sequence[Kept]) -> Iterator[SensorDefinition]:

@@ -11,7 +11,6 @@ from dagster import AssetExecutionContext, OpExecutionContext
 from framework.amounts import counted
 from framework.engine.observe.progress import Progress
 from framework.engine.publish.batch import Batch
-from framework.engine.spark import session
 from framework.model import Pipeline, Plan
 
 _MOST = 10  # partitions that are named
@@ -53,7 +52,6 @@ def started(context: AssetExecutionContext | OpExecutionContext, resource: Any, 
     """The session of this run."""
     began = time.monotonic()
     context.log.info("starting Spark, which takes a few seconds")
-    session.prepare(plan)
     spark = resource.session_of(plan)
     context.log.info(f"Spark {spark.version} runs after {time.monotonic() - began:.1f} s")
     return spark

@@ -117,7 +117,7 @@ def changed() -> Iterator[Schedule]:
 
 
 def left() -> Iterator[Schedule]:
-    """A command dies at every step, its JVM goes on later, behind what another does and what happens."""
+    """A command dies at each step. Its JVM does the next thing later, after what happens and what another command does."""
     for first, happens, second in product(_STEPS, (*_ALONE, "b*"), (*_STEPS[::3], "*")):
         yield ("grow", f"a{first}", "a?", happens, f"b{second}", "late", "b*")
 

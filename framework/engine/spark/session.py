@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from framework import catalogs, jars
 from framework.catalogs import Catalog
@@ -30,7 +30,7 @@ LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_guests: WeakSet[SparkSession] = WeakSet()
+_hosts: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()  # of sessions in somebody else's JVM
 
 
 def settings(plan: Plan) -> dict[str, str]:
@@ -122,12 +122,14 @@ def start(plan: Plan) -> SparkSession:
 
     prepare(plan)
     if SparkContext._active_spark_context is not None:
-        spark = SparkSession.builder.getOrCreate().newSession()
+        host = SparkSession.builder.getOrCreate()
+        spark = host.newSession()
         if not isinstance(cast(Any, spark)._jvm.sluice.SecretCatalog, JavaClass):
             what = "Spark did not start: this process has one without Sluice's jars"
             raise SetupError("spark-not-started", what, "end it by `spark.stop()`, or run Sluice in a process of its own")
         configure(spark, plan)
-        _guests.add(spark)
+        _hosts[spark] = host
+        activate(spark)
         return ready(spark)
     builder = SparkSession.builder
     for key, value in settings(plan).items():
@@ -185,17 +187,16 @@ def is_gone(spark: SparkSession) -> bool:
 
 
 def stop(spark: SparkSession) -> None:
-    """Ends a session, but none in somebody else's JVM. If its JVM has ended, resets PySpark's globals, so that another session can
-    start."""
-    if spark in _guests:
-        return
+    """Ends a session; in somebody else's JVM, gives the thread back to the session that was there. If its JVM has ended, resets
+    PySpark's globals, so that another session can start."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            spark.stop()
+            host = _hosts.pop(spark, None)
+            spark.stop() if host is None else activate(host)
     except (Py4JError, ConnectionError):
         with suppress(Py4JError, OSError, AttributeError):  # it is None where the session was given back before
             cast(Any, SparkContext)._gateway.shutdown()
