@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,14 +49,40 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return OneByOne(config, log)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--half", type=int, choices=(1, 2), help="only the files of one half; two processes share no collection so")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file is not imported if its `pytestmark` has a mark that the whole run leaves out, as `make test-fast` leaves out most."""
+    """A file is not imported if its `pytestmark` has a mark that the whole run leaves out, as `make test-fast` leaves out most; nor if it
+    is of the other half."""
     chosen = config.option.markexpr
     if collection_path.suffix != ".py" or not re.fullmatch(r"not \w+( and not \w+)*", chosen):
         return None
-    written = re.search(r"^pytestmark = (\[.*?\]|.*?$)", collection_path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    marks = set(re.findall(r"pytest\.mark\.(\w+)", written[1])) if written else set()
-    return True if marks & set(re.findall(r"not (\w+)", chosen)) else None
+    left_out = frozenset(re.findall(r"not (\w+)", chosen))
+    if _marks(collection_path) & left_out:
+        return True
+    half = config.option.half
+    return True if half and collection_path not in _halves(left_out)[half - 1] else None
+
+
+@cache
+def _halves(left_out: frozenset[str]) -> tuple[set[Path], set[Path]]:
+    """Of about the same size, by their lines."""
+    halves: tuple[set[Path], set[Path]] = (set(), set())
+    sizes = [0, 0]
+    files = [file for file in ROOT.glob("tests/**/test_*.py") if not _marks(file) & left_out]
+    for file in sorted(files, key=lambda file: (-file.stat().st_size, file)):
+        smaller = sizes.index(min(sizes))
+        halves[smaller].add(file)
+        sizes[smaller] += file.stat().st_size
+    return halves
+
+
+@cache
+def _marks(file: Path) -> frozenset[str]:
+    written = re.search(r"^pytestmark = (\[.*?\]|.*?$)", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return frozenset(re.findall(r"pytest\.mark\.(\w+)", written[1])) if written else frozenset()
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

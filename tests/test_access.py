@@ -45,7 +45,7 @@ CASES = [(target, name) for target, of in TARGETS.items() for name in (TOPICS if
 MAKES = re.compile(r"^(CREATE (?!ICEBERG TABLE IF|OR REPLACE SECRET)|aws iam create-|ATTACH )", re.MULTILINE)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def with_toys() -> Iterator[None]:
     with toys.installed():
         yield

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from framework.engine import drop
-from framework.engine.iceberg import table_state
-from framework.engine.iceberg.lake import Lake
+from framework.engine.iceberg import moves, table_state
 from framework.engine.observe.next_run import next_runs
 from framework.engine.observe.status import status_of
 from framework.engine.rebuild.rebuild import check_rebuild
@@ -100,15 +99,15 @@ def test_other_columns_are_refused_and_nothing_is_changed(theirs: Project) -> No
 
 def test_a_commit_comes_between(theirs: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs.send_good(1, partition=0)
-    moves = Lake.move_position
+    move = moves.move_position
     others = iter([-3, -4])
 
     def after_another(*arguments: Any) -> None:
         with suppress(StopIteration):
             theirs.sql(f"INSERT INTO {{table}} VALUES ({next(others)}, 0.0)")
-        moves(*arguments)
+        move(*arguments)
 
-    monkeypatch.setattr(Lake, "move_position", after_another)
+    monkeypatch.setattr(moves, "move_position", after_another)
     theirs.run()
     assert ids(theirs) == [-4, -3, -2, -1, 0]
 

@@ -15,7 +15,7 @@ import requests
 
 from framework.catalogs._rest_client import Address, RestClient
 from framework.engine.context import Context
-from framework.engine.iceberg import metadata, table_state
+from framework.engine.iceberg import metadata, moves, table_state
 from framework.engine.iceberg.lake import CommitCall, Lake, commit_transaction
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.maintain import expire
@@ -308,7 +308,7 @@ def test_a_position_does_not_move_after_another_commit_moved_main(slipped: Slipp
     position = Position.read(before.properties[protocol.POSITION])
     slipped.before(lambda request: bool(request.changes()), slipped.back())
     with pytest.raises(CommitRefused):
-        lake.move_position(late, replace(position, batch=position.batch + 1))
+        moves.move_position(lake, late, replace(position, batch=position.batch + 1))
     assert slipped.proxy.faults == []
     assert slipped.read().properties[protocol.POSITION] == before.properties[protocol.POSITION]
 

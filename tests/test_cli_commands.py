@@ -56,7 +56,7 @@ with toys.installed():
     FILES = components.load_all("framework.cli")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def with_toys() -> Iterator[None]:
     with toys.installed():
         yield

@@ -37,7 +37,7 @@ into: {{{{table: {{namespace}}.trades, {into}}}}}
 """
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def with_toys() -> Iterator[None]:
     with toys.installed():
         yield

@@ -41,7 +41,7 @@ warehouse: warehouse
 BESIDES = {"catalog": "publish"}  # options of a pipeline other than `also`
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def with_toys() -> Iterator[None]:
     with toys.installed():
         yield

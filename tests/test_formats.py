@@ -50,7 +50,7 @@ tests:
 """
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def with_toys() -> Iterator[None]:
     with toys.installed():
         yield

@@ -22,7 +22,7 @@ from framework.spec.reader import read_text
 from tests import toys
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def with_toys() -> Iterator[None]:
     with toys.installed():
         yield

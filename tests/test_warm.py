@@ -136,13 +136,43 @@ def test_one_that_died_or_stopped_is_replaced(project: Project, warm_home: Path)
 
     stops = (
         "import sys; from pathlib import Path; from framework.engine.context import Context; from framework.plan.passes import make\n"
-        "Context(make(Path(sys.argv[1]))).spark.stop()"
+        "Context(make(Path(sys.argv[1])), rows=lambda: 3).spark.stop()"
     )
     subprocess.run([sys.executable, "-c", stops, str(folder)], check=True, capture_output=True, cwd=ROOT)
     until(lambda: warm_jvm.there() is None, "a JVM without a Spark stays", 30)
     project.send_good(3)
     assert "3 rows" in sluice(folder, "run")
     project.assert_exactly_once()
+
+
+@pytest.mark.long
+def test_one_that_was_started_for_few_rows_is_not_kept_for_many(
+    project: Project, warm_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One for many reads few, too; where the number is unknown, either does."""
+    monkeypatch.delenv("SPARK_SUBMIT_OPTS")
+    folder = specs(project)
+    main = folder / "main.yaml"
+    main.write_text(main.read_text().replace(" -XX:TieredStopAtLevel=1", ""))
+    starts = (
+        "import sys; from pathlib import Path; from framework.engine.context import Context; from framework.plan.passes import make\n"
+        "context = Context(make(Path(sys.argv[1])), rows=lambda: eval(sys.argv[2])); context.spark; context.stop()"
+    )
+
+    def used_for(rows: int | None) -> int:
+        subprocess.run([sys.executable, "-c", starts, str(folder), str(rows)], check=True, capture_output=True, cwd=ROOT)
+        return int(jvm())
+
+    def options(pid: int) -> list[str]:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+
+    few = used_for(1000)
+    assert "-XX:TieredStopAtLevel=1" in options(few)
+    assert used_for(None) == few
+    many = used_for(1_000_000)
+    assert many != few
+    assert "-XX:TieredStopAtLevel=1" not in options(many)
+    assert used_for(1000) == used_for(None) == many
 
 
 def test_commands_and_dagster_want_the_same_jvm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,11 +48,13 @@ def points(context: AssetExecutionContext) -> Callable[[str], None]:
     return at
 
 
-def started(context: AssetExecutionContext | OpExecutionContext, resource: Any, plan: Plan) -> Any:
-    """The session of this run."""
+def started(
+    context: AssetExecutionContext | OpExecutionContext, resource: Any, plan: Plan, rows: Callable[[], int | None] = lambda: None
+) -> Any:
+    """The session of this run; `rows` counts what it reads, where Spark has to start."""
     began = time.monotonic()
     context.log.info("starting Spark, which takes a few seconds")
-    spark = resource.session_of(plan)
+    spark = resource.session_of(plan, rows)
     context.log.info(f"Spark {spark.version} runs after {time.monotonic() - began:.1f} s")
     return spark
 

@@ -33,7 +33,8 @@ def _continue(point: str) -> None:
 
 class Context:
     """The shared state of batches. `at` is called at each kill point; `commit` makes the publishing commits; `spark` gives the
-    session; `source` replaces Kafka in tests; no batch reads beyond `until`. The JVM may be this plan's or another's `warm` one."""
+    session; `source` replaces Kafka in tests; no batch reads beyond `until`. The JVM may be this plan's or another's `warm` one; it is
+    started for about so many `rows`, which are counted when it starts, None where that is unknown."""
 
     def __init__(
         self,
@@ -44,10 +45,12 @@ class Context:
         source: Messages | None = None,
         until: Until | None = None,
         warm: bool | Plan = True,
+        rows: Callable[[], int | None] = lambda: None,
     ) -> None:
         self.schemas = Schemas(plan)
+        self.rows: Callable[[], int | None] = rows
         self.at = at
-        self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None))
+        self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None, self.rows()))
         self._commit = commit
         self._source = source
         self._until = until

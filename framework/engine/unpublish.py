@@ -11,7 +11,7 @@ from functools import partial
 
 from framework import catalogs
 from framework.engine.context import Context
-from framework.engine.iceberg import metadata, published
+from framework.engine.iceberg import metadata, published, removal
 from framework.engine.iceberg.again import again
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import protocol, refusals
@@ -78,7 +78,7 @@ def forget_tags(context: Context, pipeline: Pipeline, publication: Publication) 
     def once() -> None:
         table = lake.load(name)
         if table is not None:
-            lake.unpin(table, publication.follower.tags)
+            removal.unpin(table, publication.follower.tags)
 
     again(name, once)
 

@@ -7,7 +7,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from framework.engine.iceberg import deletable_files, metadata
+from framework.engine.iceberg import deletable_files, metadata, removal
 from framework.engine.iceberg.lake import Lake
 from framework.engine.maintain import orphans, others
 from framework.home import home, private, put
@@ -49,7 +49,7 @@ class Expiring:
         there = table.files.existing(expired)
         beside = others.beside(table) if there else []
         by_others = others.named(table, beside)
-        its_files, folders = self.lake.own_files(loaded)
+        its_files, folders = removal.own_files(self.lake, loaded)
         deletable_files.delete(its_files, there - by_others if by_others is not None else (), folders)
         left = table.files.existing(there)
         if left:

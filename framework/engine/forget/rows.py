@@ -12,7 +12,7 @@ from typing import Any
 
 from framework.engine.context import Context
 from framework.engine.forget.keys import Key
-from framework.engine.iceberg import state_branches
+from framework.engine.iceberg import moves, removal, state_branches
 from framework.engine.iceberg.again import again
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
@@ -90,15 +90,15 @@ def _write_state(lake: Lake, pipeline: Pipeline, branch: str, of_key: str) -> No
     with attempts.attempt() as attempt:
         table = _table(lake, pipeline)
         lake.branch(table, attempt, table.currentSnapshot().snapshotId())
-        lake.branch_state(table, attempt, branch)
+        state_branches.begin(lake, table, attempt, branch)
         rows = _rows(lake, pipeline, branch).where(f"NOT ({of_key})").coalesce(1)
         writer = rows.writeTo(f"{_name(pipeline)}.{identifier(f'branch_{protocol.staged_state(branch, attempt)}')}")
         with commit_answers():
             writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).overwrite(functions.lit(True))
         try:
-            lake.replace_state(lake.begin(_table(lake, pipeline)), branch, attempt)
+            moves.replace_state(lake, lake.begin(_table(lake, pipeline)), branch, attempt)
         except (CommitRefused, CommitUnknown):
-            lake.sweep(_table(lake, pipeline), attempt)
+            removal.sweep(lake, _table(lake, pipeline), attempt)
             raise
         attempts.forget(attempt)
 
@@ -110,7 +110,7 @@ def end(context: Context, lake: Lake, pipeline: Pipeline) -> int:
     if _ended(lake, pipeline, digest) is None:
         again(name, lambda: _rewrite(lake, pipeline))
         context.at("rewritten")
-        again(name, lambda: lake.renew_empty(_table(lake, pipeline)))
+        again(name, lambda: moves.renew_empty(lake, _table(lake, pipeline)))
         again(name, lambda: _commit_end(lake, pipeline, digest))
     ended = _ended(lake, pipeline, digest)
     if ended is None:
@@ -157,7 +157,7 @@ def _settle(lake: Lake, pipeline: Pipeline, ended: Any) -> None:
     transaction = lake.begin(_table(lake, pipeline))
     position = state(transaction.table()).position
     if position is not None and position.sequence < ended.sequenceNumber():  # main was not rolled back, which is asked before
-        lake.move_position(transaction, replace(position, snapshot=ended.snapshotId(), sequence=ended.sequenceNumber()))
+        moves.move_position(lake, transaction, replace(position, snapshot=ended.snapshotId(), sequence=ended.sequenceNumber()))
 
 
 def _table(lake: Lake, pipeline: Pipeline) -> Any:

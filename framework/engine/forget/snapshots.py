@@ -15,7 +15,7 @@ from framework import amounts
 from framework.engine.context import Context
 from framework.engine.follow import follow, waiting
 from framework.engine.forget.expiring import Deleted, Expiring
-from framework.engine.iceberg import metadata, published
+from framework.engine.iceberg import metadata, published, removal
 from framework.engine.iceberg.again import AGAIN, again
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.metadata import Metadata
@@ -105,7 +105,7 @@ def expire_older(lake: Lake, pipeline: Pipeline, name: str, ended: int | None, a
     if table is None:
         return Expired((), Deleted(0, 0))
     going = tuple(each for each in pins(table, pipeline, ended) if each != protocol.BRANCH + attempt)
-    again(name, lambda: lake.unpin(lake.load(name), going))
+    again(name, lambda: removal.unpin(lake.load(name), going))
     wanted = {snapshot for ref, snapshot in table.refs.items() if ref not in going} | _since(table, ended)
     expiring = Expiring(lake, pipeline, name, table.uuid)
     files = expiring.remember()

@@ -5,23 +5,19 @@ Limit: needs a JVM next to this process; Spark Connect has none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from framework import catalogs
-from framework.catalogs import Files
-from framework.engine.iceberg import deletable_files, evolve, state_branches
+from framework.engine.iceberg import evolve
 from framework.engine.iceberg.existing_table import existing
-from framework.engine.iceberg.jvm_state import branches
 from framework.engine.rules import forgotten, protocol
 from framework.engine.rules.protocol import Position
 from framework.engine.spark.causes import TRUST, commit_failed, is_spark_gone, spark_ended
-from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, commit_answers, is_a, text
+from framework.engine.spark.java_errors import CommitRefused, commit_answers, is_a, text
 from framework.engine.spark.java_package import Package
 from framework.errors import BatchError, CatalogAway
 from framework.model import Catalog, Column, PartitionField, Table
@@ -149,7 +145,7 @@ class Lake:
             if properties:
                 set_properties(transaction, properties)
                 if not self.of.checks_all:
-                    self._pin(transaction)
+                    self.pin(transaction)
             transaction.commitTransaction()
 
     def mark(self, table: Any, properties: Mapping[str, str]) -> None:
@@ -161,7 +157,7 @@ class Lake:
         with commit_answers():
             set_properties(transaction, properties)
             if transaction.table().currentSnapshot() is not None:
-                self._pin(transaction)
+                self.pin(transaction)
             transaction.commitTransaction()
 
     def mark_by_commit(self, transaction: Any, properties: Mapping[str, str], summary: Mapping[str, str]) -> None:
@@ -173,7 +169,7 @@ class Lake:
             for key, value in summary.items():
                 append = append.set(key, value)
             append.commit()
-            self._pin(transaction, before)
+            self.pin(transaction, before)
             self.commit(transaction)
 
     def tag(self, table: Any, tags: Mapping[str, int], instead_of: Mapping[str, int | None], remove: Iterable[str] = ()) -> None:
@@ -200,17 +196,6 @@ class Lake:
                 table.refresh()
                 table.manageSnapshots().removeTag(name).commit()
 
-    def unpin(self, table: Any, names: Iterable[str]) -> None:
-        """Removes tags and branches of others, in one commit."""
-        refs = table.refs()
-        snapshots = table.manageSnapshots()
-        going = [name for name in names if refs.containsKey(name)]
-        for name in going:
-            snapshots = snapshots.removeBranch(name) if refs.get(name).isBranch() else snapshots.removeTag(name)
-        if going:
-            with commit_answers():
-                snapshots.commit()
-
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
         """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
         self.branch_as(table, protocol.BRANCH + attempt, snapshot)
@@ -225,7 +210,7 @@ class Lake:
             transaction = table.newTransaction()
             transaction.manageSnapshots().createBranch(protocol.BRANCH + attempt, snapshot).commit()
             if not self.of.checks_all:
-                self._pin(transaction)
+                self.pin(transaction)
             transaction.commitTransaction()
 
     def branch_again(self, table: Any, attempt: str, snapshot: int) -> None:
@@ -234,204 +219,18 @@ class Lake:
             table.refresh()
             table.manageSnapshots().replaceBranch(protocol.BRANCH + attempt, snapshot).commit()
 
-    def branch_state(self, table: Any, attempt: str, branch: str) -> int:
-        """Creates the branch on which the attempt adds to a part of a state; how many files that part has."""
-        base = table.snapshot(branch) or table.snapshot(protocol.EMPTY)
-        self.branch_as(table, protocol.staged_state(branch, attempt), base.snapshotId())
-        return int(base.summary().get("total-data-files") or 0)
-
     def begin(self, table: Any) -> Any:
         """Begins a transaction, which loads the table again: only checks on `transaction.table()` are valid when it is committed. It
         is refused if anything was committed after this."""
         with commit_answers():
             return table.newTransaction()
 
-    def publish(self, transaction: Any, attempt: str, position: Position, forget: Iterable[str] = ()) -> None:
-        """Main, position, tag, branch and state change together or not at all; `forget` are branches of state that are no longer needed."""
-        with commit_answers():
-            before = transaction.table().currentSnapshot().snapshotId()
-            set_properties(transaction, {protocol.POSITION: position.text()})
-            snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
-            snapshots = set_tag(transaction, snapshots, protocol.TAG, position.snapshot)
-            for branch in state_branches.staged(transaction.table(), attempt):
-                snapshots = state_branches.publish(transaction.table(), snapshots, branch, attempt)
-            for branch in forget:
-                snapshots = snapshots.removeBranch(branch)
-            snapshots.commit()
-            self.remove_own(transaction, protocol.BRANCH + attempt, before)
-            self.commit(transaction)
-
-    def move_position(
-        self, transaction: Any, position: Position, also: Mapping[str, str] | None = None, main: int | None = None
-    ) -> None:
-        """Moves the position without a batch, as `sluice accept` does, and main back to a snapshot, if one is given. State of batches
-        that were rolled back is deleted: their messages are read again."""
-        with commit_answers():
-            set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
-            snapshots = transaction.manageSnapshots()
-            if main is not None:
-                snapshots = snapshots.rollbackTo(main)
-            snapshots = set_tag(transaction, snapshots, protocol.TAG, position.snapshot)
-            table = transaction.table()
-            published = table.snapshot(position.snapshot)
-            for branch in state_branches.branches(table) if published else ():
-                snapshots = state_branches.roll_back(table, snapshots, branch, published)
-            snapshots.commit()
-            if not self.of.checks_all:
-                self._pin(transaction)  # also where main went back: who began at that snapshot must not take it for unmoved
-            self.commit(transaction)
-
-    def join(self, table: Any, attempt: str) -> None:
-        """Publishes the branch's rows to main, whatever was committed there since. Does nothing if that is done already."""
-        transaction = self.begin(table)
-        now = transaction.table()
-        branch = protocol.BRANCH + attempt
-        tip = now.snapshot(branch)
-        if tip is None:
-            return
-        with commit_answers():
-            before = now.currentSnapshot().snapshotId()
-            if tip.summary().get(protocol.ATTEMPT) == attempt:
-                snapshots = transaction.manageSnapshots()
-                behind = tip.parentId() == before
-                (snapshots.fastForwardBranch("main", branch) if behind else snapshots.cherrypick(tip.snapshotId())).commit()
-            self.remove_own(transaction, branch, before)
-            self.commit(transaction)
-
-    def advance(
-        self, transaction: Any, attempt: str, base: int, and_branch: str = "", properties: Mapping[str, str] | None = None
-    ) -> None:
-        """Moves main to the tip of the attempt's branch, if main is still where that began, and sets properties. The branch goes, and
-        that of another."""
-        now = transaction.table()
-        tip = now.snapshot(protocol.BRANCH + attempt)
-        if now.currentSnapshot().snapshotId() != base or tip is None:
-            raise CommitRefused("another commit came before it")
-        with commit_answers():
-            if tip.snapshotId() != base:
-                transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt).commit()
-            for name in filter(None, (attempt, and_branch)):
-                self.remove_own(transaction, protocol.BRANCH + name, base)
-            set_properties(transaction, properties or {})
-            if not self.of.checks_all:
-                self._pin(transaction, base)
-            self.commit(transaction)
-
-    def replace_state(self, transaction: Any, branch: str, attempt: str) -> None:
-        """Moves a branch of state to what an attempt has made of it, unless another has moved it meanwhile. No list of files has those
-        from before."""
-        table = transaction.table()
-        with commit_answers():
-            snapshots = transaction.manageSnapshots().removeBranch(protocol.BRANCH + attempt)
-            state_branches.publish(table, snapshots, branch, attempt).commit()
-            transaction.newAppend().toBranch(branch).set(protocol.ATTEMPT, attempt).commit()
-            # A batch that runs has read the state as it was before: it is staged again.
-            transaction.newAppend().set(forgotten.FORGETS, forgotten.DELETING).commit()
-            self.commit(transaction)
-
-    def renew_empty(self, table: Any) -> None:
-        """Lets states begin at a new empty snapshot: after a rebuild, the one before lists the files that there were."""
-        tag = protocol.EMPTY
-        if not table.refs().containsKey(tag):
-            return
-        with commit_answers():
-            transaction = table.newTransaction()
-            scratch = f"{protocol.BRANCH}empty"
-            transaction.manageSnapshots().createBranch(scratch, table.refs().get(tag).snapshotId()).commit()
-            transaction.newAppend().toBranch(scratch).set(forgotten.FORGETS, "emptied").commit()
-            snapshot = transaction.table().refs().get(scratch).snapshotId()
-            transaction.manageSnapshots().replaceTag(tag, snapshot).removeBranch(scratch).commit()
-            self.commit(transaction)
-
     def add_columns(self, table: Any, columns: Iterable[Column]) -> None:
         with commit_answers():
             evolve.add(self.apache, table, columns)
             table.refresh()
 
-    def empty(self, transaction: Any, properties: Mapping[str, str]) -> None:
-        """Deletes all rows and all of Sluice's branches and sets the properties, in one commit."""
-        with commit_answers():
-            before = transaction.table().currentSnapshot().snapshotId()
-            transaction.newDelete().deleteFromRowFilter(self.iceberg.expressions.Expressions.alwaysTrue()).commit()
-            for name, _ in list(branches(transaction.table())):
-                transaction.manageSnapshots().removeBranch(name).commit()
-            set_properties(transaction, properties)
-            self._pin(transaction, before)
-            self.commit(transaction)
-
-    def sweep(self, table: Any, attempt: str) -> None:
-        """Deletes the branch of a dead attempt, and the files that only it had."""
-        tip = table.snapshot(protocol.BRANCH + attempt)
-        with commit_answers():
-            snapshots = table.manageSnapshots().removeBranch(protocol.BRANCH + attempt)
-            for branch in state_branches.staged(table, attempt):
-                snapshots = snapshots.removeBranch(protocol.staged_state(branch, attempt))
-            snapshots.commit()
-        # Refused, it stays for the next expiry: the branch is gone. So it does where the catalog does not compare whether it was published.
-        if tip is None or not self.of.checks_all or tip.summary().get(protocol.ATTEMPT) != attempt:
-            return
-        with suppress(CommitRefused, CommitUnknown), commit_answers():
-            if self._deletable(table, tip):
-                _expiring(table, [tip.snapshotId()]).commit()
-
-    def _deletable(self, table: Any, tip: Any) -> bool:
-        """Whether Iceberg may delete the files of this snapshot: Iceberg deletes every file that it names and main does not."""
-        main = table.currentSnapshot()
-        statistics = (*table.statisticsFiles().toArray(), *table.partitionStatisticsFiles().toArray())
-        if main is None or any(each.snapshotId() == tip.snapshotId() for each in statistics):
-            return False
-        files, folders = self.own_files(table)
-        return deletable_files.names_nothing_else(files, folders, tip.manifestListLocation(), main.manifestListLocation())
-
-    def own_files(self, table: Any) -> tuple[Files, tuple[str, ...]]:
-        """The catalog's files, and the folders of a table in which some may be deleted."""
-        files = self.of.files_of(str(table.name()).removeprefix(f"{self.of.name}."))
-        if files.root:
-            files = replace(files, root=self.spark.conf.get(f"spark.sql.catalog.{self.of.name}.warehouse", files.root))
-        return files, deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
-
-    def remove_own(self, transaction: Any, branch: str, another: int) -> None:
-        """Removes the branch that a commit publishes; refused if another has removed it, who took the attempt for dead.
-
-        A catalog that compares only what a commit sets is asked to set it first, to another snapshot.
-        """
-        tip = transaction.table().snapshot(branch)
-        if not self.of.checks_all and tip is not None and tip.snapshotId() != another:
-            transaction.manageSnapshots().replaceBranch(branch, another).commit()
-        transaction.manageSnapshots().removeBranch(branch).commit()
-
-    def expire(self, table: Any, snapshots: Collection[int], collected: Any) -> None:
-        """Removes these snapshots and no others, and collects the files that only they had."""
-        if self.of.checks_all:
-            with commit_answers():
-                _expiring(table, snapshots).deleteWith(collected).commit()
-            return
-        # Which files these are takes long, so it is asked of a transaction that is never committed.
-        with commit_answers():
-            asked = table.newTransaction()
-            before = {each.snapshotId() for each in asked.table().snapshots()}
-            _expiring(asked, snapshots).deleteWith(collected).commit()
-        for left in reversed(range(_TRIES)):
-            try:
-                self._expire_pinned(table, set(snapshots), before)
-                return
-            except CommitRefused:
-                if left == 0:
-                    raise
-
-    def _expire_pinned(self, table: Any, snapshots: Collection[int], before: Collection[int]) -> None:
-        """A server takes away main with its snapshot: it moves with this commit, which is refused if it went back to one of these. No
-        newer snapshot than those `before` may come from one that goes, since it would have its files."""
-        with commit_answers():
-            transaction = table.newTransaction()
-            new = [each for each in transaction.table().snapshots() if each.snapshotId() not in before]
-            if any(each.parentId() in snapshots for each in new):
-                raise CommitRefused("another commit came before it")
-            _expiring(transaction, snapshots).cleanExpiredFiles(False).commit()
-            self._pin(transaction)
-            transaction.commitTransaction()
-
-    def _pin(self, transaction: Any, main: int | None = None) -> None:
+    def pin(self, transaction: Any, main: int | None = None) -> None:
         """Makes a transaction fail if anything was committed since it began: `main` is where main was then, if it has moved since.
 
         Iceberg repeats a transaction on newer commits unless it changes branches, so this creates and removes one. This suffices
@@ -465,13 +264,6 @@ class Lake:
             iceberg.TableUtil.formatVersion(table),
             table.properties(),
         )
-
-
-def _expiring(of: Any, snapshots: Iterable[int]) -> Any:
-    action = of.expireSnapshots().expireOlderThan(0)  # older than 1970: no others
-    for snapshot in snapshots:
-        action = action.expireSnapshotId(snapshot)
-    return action
 
 
 def set_tag(transaction: Any, snapshots: Any, tag: str, snapshot: int) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from framework.engine.iceberg import evolve, state_branches
+from framework.engine.iceberg import evolve, moves, state_branches
 from framework.engine.iceberg.lake import Lake, set_properties, set_tag
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Position
@@ -89,7 +89,7 @@ def swap_in(
         position = replace(position, snapshot=snapshot_now.snapshotId(), sequence=snapshot_now.sequenceNumber())
         set_properties(transaction, {protocol.POSITION: position.text(), **also})
         set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot).commit()
-        lake.remove_own(transaction, protocol.BRANCH + position.attempt, emptied)
+        moves.remove_own(lake, transaction, protocol.BRANCH + position.attempt, emptied)
         lake.commit(transaction)
         return position.snapshot
 

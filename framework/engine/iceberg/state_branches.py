@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from framework.engine.iceberg.jvm_state import names
 from framework.engine.rules import protocol
 from framework.errors import RefusedError
+
+if TYPE_CHECKING:
+    from framework.engine.iceberg.lake import Lake
 
 _KEPT = 100  # snapshots of a branch that expiry leaves, so that a rollback over so many batches finds the state before it
 
@@ -65,3 +68,10 @@ def roll_back(table: Any, snapshots: Any, branch: str, published: Any) -> Any:
         return snapshots
     kept = max(1, _kept(table.refs().get(branch)) - undone)
     return snapshots.replaceBranch(branch, tip.snapshotId()).setMinSnapshotsToKeep(branch, kept)
+
+
+def begin(lake: Lake, table: Any, attempt: str, branch: str) -> int:
+    """Creates the branch on which the attempt adds to a part of a state; how many files that part has."""
+    base = table.snapshot(branch) or table.snapshot(protocol.EMPTY)
+    lake.branch_as(table, protocol.staged_state(branch, attempt), base.snapshotId())
+    return int(base.summary().get("total-data-files") or 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from framework.engine.iceberg import moves
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.maintain.due import FEWEST_FILES, SMALL, Due, compacted
@@ -80,7 +81,7 @@ def settle(lake: Lake, identifier: str, now: datetime) -> None:
         try:
             to = protocol.settled(current)
             if to is not None:
-                lake.move_position(transaction, to, compacted(now, files))
+                moves.move_position(lake, transaction, to, compacted(now, files))
             else:
                 lake.mark_as_seen(transaction, compacted(now, files))
         except CommitRefused:

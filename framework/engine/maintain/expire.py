@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from framework.engine.iceberg import deletable_files, metadata
+from framework.engine.iceberg import deletable_files, metadata, removal
 from framework.engine.iceberg.jvm_state import names
 from framework.engine.iceberg.lake import Lake
 from framework.engine.maintain import others
@@ -24,9 +24,9 @@ def expire(lake: Lake, catalog: Catalog, identifier: str, snapshots: Collection[
     if not going:
         return 0, 0
     collected = lake.spark._jvm.sluice.Collected()
-    lake.expire(table, going, collected)
+    removal.expire(lake, table, going, collected)
     locations = collected.lines().split("\n") if collected.lines() else []
-    files, folders = lake.own_files(table)
+    files, folders = removal.own_files(lake, table)
     now = metadata.read(catalog, identifier)
     by_others = others.named(now, others.beside(now)) if now and locations else None
     if by_others is None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from framework.engine.context import Context
+from framework.engine.iceberg import moves
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.publish import side_tables
 from framework.engine.publish.batch import next_batch
@@ -96,6 +97,6 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
             moved = replace(moved, rebuilt=moved.batch)
         if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag deleted
             moved = replace(moved, snapshot=current.main, sequence=current.snapshots[current.main].sequence)
-        lake.move_position(transaction, moved, main=accepts.main)
+        moves.move_position(lake, transaction, moved, main=accepts.main)
         attempts.forget(attempt)
     side_tables.roll_forward(lake, pipeline, current.uuid, moved)

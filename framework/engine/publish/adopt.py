@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from framework.engine.context import Context
+from framework.engine.iceberg import moves
 from framework.engine.iceberg.again import again
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
@@ -52,4 +53,4 @@ def _adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
         protocol.OWNER: refusals.owner(pipeline),
         protocol.ADOPTED: "true",
     }
-    lake.move_position(transaction, position, properties)
+    moves.move_position(lake, transaction, position, properties)

@@ -13,7 +13,7 @@ from typing import Any
 
 from framework import amounts
 from framework.engine.context import Context
-from framework.engine.iceberg import table_state
+from framework.engine.iceberg import moves, table_state
 from framework.engine.iceberg.jvm_state import staged, state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.messages import schema_lookup
@@ -298,7 +298,7 @@ class _Attempt:
                 if left == 0:
                     break
                 self.at("checked")
-                self.lake.publish(transaction, self.attempt, staged_batch.position, staged_batch.forget)
+                moves.publish(self.lake, transaction, self.attempt, staged_batch.position, staged_batch.forget)
             except (CommitRefused, CommitUnknown) as error:
                 self._restage(error)
                 continue  # judged again on the table as it is now, where an attempt whose answer was lost finds its own id

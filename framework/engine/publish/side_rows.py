@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from framework.engine.iceberg import moves, removal
 from framework.engine.iceberg.lake import Lake
 from framework.engine.rules import attempts, protocol
 from framework.engine.rules.protocol import Position
@@ -76,9 +77,11 @@ def change(lake: Lake, table: Any, statements: Callable[[str], Iterable[str]], a
             with commit_answers():
                 lake.spark.sql(statement)
         try:
-            lake.advance(lake.begin(table), attempt, base, and_branch, {protocol.SETTLED: str(_settled(lake, table, branch))})
+            moves.advance(
+                lake, lake.begin(table), attempt, base, and_branch, {protocol.SETTLED: str(_settled(lake, table, branch))}
+            )
         except CommitRefused:
-            lake.sweep(lake.load(".".join(_parts(table))), attempt)
+            removal.sweep(lake, lake.load(".".join(_parts(table))), attempt)
             raise
         attempts.forget(attempt)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from framework.engine.iceberg import moves
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_rows
 from framework.engine.rules import protocol, refusals
@@ -66,7 +67,7 @@ def _roll_forward(lake: Lake, name: str, uuid: str, position: Position) -> None:
             if position.replay:
                 side_rows.settle(lake, table, position)
             else:
-                lake.join(table, position.attempt)
+                moves.join(lake, table, position.attempt)
             # The numbers are those of one table's batches; a later table by this name counts again.
             if position.forget is not None and table.properties().get(OF) == uuid:
                 table.refresh()
@@ -115,4 +116,4 @@ def begin_again(lake: Lake, pipeline: Pipeline) -> None:
             pipeline.table.identifier
         )  # after the transaction began: the table that is checked is the one that is emptied
         if table is not None and transaction.table().properties().get(OF) != str(table.uuid()):
-            lake.empty(transaction, {OF: str(table.uuid()), protocol.SETTLED: "0"})
+            moves.empty(lake, transaction, {OF: str(table.uuid()), protocol.SETTLED: "0"})

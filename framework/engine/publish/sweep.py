@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from framework.engine.iceberg import removal
 from framework.engine.iceberg.jvm_state import attempting
 from framework.engine.iceberg.lake import Lake
 from framework.engine.rules import attempts, protocol
@@ -60,6 +61,6 @@ def _dead(table: Any | None) -> list[str]:
 def _swept(lake: Lake, table: Any, name: str) -> bool:
     """Whether the branch is deleted. Another commit may come between; then the next run sweeps it."""
     with suppress(CommitRefused, CommitUnknown):
-        lake.sweep(table, name)
+        removal.sweep(lake, table, name)
         return True
     return False

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from framework.engine.context import Context
+from framework.engine.iceberg import moves
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_tables
@@ -109,7 +110,7 @@ def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic:
             rewound=False, replay=False, topics=topic.topics, ends=ends,
             snapshot=now.main, sequence=now.snapshots[now.main].sequence,
         )  # fmt: skip
-        lake.move_position(transaction, moved, {protocol.OWNER: refusals.owner(pipeline)})
+        moves.move_position(lake, transaction, moved, {protocol.OWNER: refusals.owner(pipeline)})
 
 
 def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:

@@ -71,6 +71,10 @@ class Estimate:
     ended: bool = False  # it was published by a rebuild that died behind that
 
     @property
+    def reads(self) -> int:
+        return self.rows if self.rows is not None else sum(each.messages for each in self.waiting)
+
+    @property
     def seconds(self) -> float:
         return self.rows / SPEED if self.rows is not None else sum(each.seconds for each in self.waiting)
 

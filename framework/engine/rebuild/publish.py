@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.engine.context import Context
-from framework.engine.iceberg import replaced_table
+from framework.engine.iceberg import removal, replaced_table
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.second_identity import GOING, second_pipeline
@@ -96,7 +96,7 @@ class Publishing:
         second = self.lake.load(self.second.table.identifier)
         with suppress(CommitRefused, CommitUnknown):
             if second is not None and second.snapshot(protocol.BRANCH + self.using) is not None:
-                self.lake.sweep(second, self.using)
+                removal.sweep(self.lake, second, self.using)
             attempts.forget(self.using)
         with suppress(CommitRefused, CommitUnknown):
             withdraw(self.lake, self.pipeline, self.attempt)

@@ -13,8 +13,7 @@ from framework.engine.spark import session, warm_jvm
 from framework.model import Engine
 
 _CONF = {
-    # Starts in half the time; some hundred rows are never worth more.
-    "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={session.LOGGING}",
+    "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Dlog4j2.configurationFile={session.LOGGING}",
     "spark.sql.shuffle.partitions": "2",
 }
 

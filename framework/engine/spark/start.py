@@ -26,8 +26,9 @@ _REMARKS = (b"WARNING: Using incubator modules", b"Setting default log level to 
 _OFTEN = 0.05  # seconds between two checks for a Ctrl-C
 
 
-def start(plan: Plan, warm_of: Plan | None) -> SparkSession:
-    """A session for the plan; in the warm JVM of the plan `warm_of` where it is free, else in a JVM of its own."""
+def start(plan: Plan, warm_of: Plan | None, rows: int | None = None) -> SparkSession:
+    """A session for the plan; in the warm JVM of the plan `warm_of` where it is free, else in a JVM of its own. One that is started for
+    few `rows` starts fast, and never becomes as fast as another."""
     java.java()
     before = children()
 
@@ -39,10 +40,10 @@ def start(plan: Plan, warm_of: Plan | None) -> SparkSession:
 
     try:
         with _ctrl_c(kill):
-            if warm_of is not None and (attached := warm.start(plan, warm_of)) is not None:
+            if warm_of is not None and (attached := warm.start(plan, warm_of, rows)) is not None:
                 return attached
-            _launch(plan)
-            return session.start(plan)
+            _launch(plan, rows)
+            return session.start(plan, rows)
     except SluiceError:
         raise
     except Exception as error:
@@ -50,7 +51,7 @@ def start(plan: Plan, warm_of: Plan | None) -> SparkSession:
         raise _named(error) from error
 
 
-def _launch(plan: Plan) -> None:
+def _launch(plan: Plan, rows: int | None) -> None:
     """Starts Java as PySpark does, without its useless remarks on standard error."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -58,7 +59,7 @@ def _launch(plan: Plan) -> None:
     if SparkContext._gateway is not None:
         return
     session.prepare(plan)
-    conf = SparkConf().setAll(list(session.settings(plan).items()))
+    conf = SparkConf().setAll(list(session.settings(plan, rows).items()))
     reads, writes = os.pipe()
     threading.Thread(target=_forward, args=(reads,), daemon=True).start()
     try:

@@ -55,9 +55,9 @@ def is_wanted(plan: Plan) -> bool:
     return plan.engine.master.startswith("local") and not told and not os.environ.get("PYSPARK_SUBMIT_ARGS")
 
 
-def start(plan: Plan, of: Plan) -> SparkSession | None:
-    """A session in the warm JVM of the plan `of`, which is started where there is none. None where it is busy, does not work, or this
-    process has a Spark already: the caller starts one of its own."""
+def start(plan: Plan, of: Plan, rows: int | None = None) -> SparkSession | None:
+    """A session in the warm JVM of the plan `of`. It is started where there is none, or only one for few rows and these are not few.
+    None where it is busy, does not work, or this process has a Spark already: the caller starts one of its own."""
     global _lease, _spark
     from pyspark import SparkContext
 
@@ -66,7 +66,7 @@ def start(plan: Plan, of: Plan) -> SparkSession | None:
     try:
         session.environment(of)  # a test does without the jars of the catalogs
         session.prepare(plan)
-        _lease = _leased(of)
+        _lease = _leased(of, rows)
         if _lease is not None:
             _spark = _attached(plan, _lease)
             attempts.written_by(_lease.lock)
@@ -108,30 +108,32 @@ def give_up() -> None:
             _lease.connection.shutdown(socket.SHUT_RDWR)
 
 
-def _leased(of: Plan) -> Lease | None:
+def _leased(of: Plan, rows: int | None) -> Lease | None:
     from pyspark.find_spark_home import _find_spark_home
 
-    conf = _conf(of)
-    key = _key(conf)
+    much = rows is not None and rows > session.FEW
+    fits = {_key(_conf(of, each)) for each in ((None,) if much else (None, 0))}
     with warm_jvm.turn() as mine:
         if not mine:
             return None
         jvm = warm_jvm.there()
-        if jvm and jvm.key != key:
+        if jvm and jvm.key not in fits:
             if not warm_jvm.end_if_free(jvm):
                 return None
             jvm = None
         if jvm is None:
-            spark = _find_spark_home()  # type: ignore[no-untyped-call]
-            if not warm_jvm.launch([f"{spark}/bin/spark-submit"], conf, key):
+            spark, conf = _find_spark_home(), _conf(of, rows)  # type: ignore[no-untyped-call]
+            if not warm_jvm.launch([f"{spark}/bin/spark-submit"], conf, _key(conf)):
                 return None
         return warm_jvm.lease()
 
 
-def _conf(of: Plan) -> dict[str, str]:
+def _conf(of: Plan, rows: int | None) -> dict[str, str]:
     """The settings of the JVM: those of commands are their sessions'."""
     scratch = warm_jvm.folder().parent / "spark"
-    conf = {key: value for key, value in session.settings(of).items() if not key.startswith(_OF_SESSIONS) or ".hadoop." in key}
+    conf = {
+        key: value for key, value in session.settings(of, rows).items() if not key.startswith(_OF_SESSIONS) or ".hadoop." in key
+    }
     options = f"{conf['spark.driver.extraJavaOptions']} -XX:+ExitOnOutOfMemoryError"
     places = {"spark.local.dir": str(scratch), session.WAREHOUSE: str(scratch / "warehouse")}
     return {**conf, **_SMALL, **places, "spark.driver.extraJavaOptions": options}

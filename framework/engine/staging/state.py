@@ -38,7 +38,7 @@ def remember(to: Target, state: State, rows: DataFrame, reduced: Callable[[DataF
     from pyspark.sql import functions
 
     branch = protocol.state_branch(state.name, "all" if state.keep_for is None else _now().date().isoformat())
-    many = to.lake.branch_state(to.table, to.attempt, branch) >= _MANY
+    many = state_branches.begin(to.lake, to.table, to.attempt, branch) >= _MANY
     rows = rows.select(*map(identifier, state.columns))
     if many:
         rows = rows.unionByName(to.spark.table(to.branch(branch)).select(*rows.columns))

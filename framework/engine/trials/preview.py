@@ -83,7 +83,7 @@ class Preview:
 def once(plan: Plan, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
     """A preview with a Spark session of its own, which starts fast and ends with it."""
     with _quick(plan, pipeline) as quick_plan:
-        context = Context(quick_plan, warm=plan)
+        context = Context(quick_plan, warm=plan, rows=lambda: count)
         try:
             return preview(context, pipeline, count, which)
         finally:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_A_TEST_HAS = 100  # rows, or fewer
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The outcome of a test: the rows and bad rows of all batches, or why a batch was not published."""
@@ -102,7 +105,7 @@ def trials(plan: Plan) -> Iterator[Trials]:
     """One JVM for all tests of a plan. Tables, and Sluice's state, are in a folder that is gone afterwards."""
     with scratch_session.folder("test") as folder:
         moved = scratch_plan(plan, folder)
-        context = Context(moved, warm=plan)
+        context = Context(moved, warm=plan, rows=lambda: _A_TEST_HAS)
         try:
             yield Trials(context.spark, moved)
         finally:
