@@ -15,7 +15,7 @@ from framework.plan import compare
 from framework.plan.modes import MODES, Mode, mode
 from framework.reference import examples
 from framework.spec import extensions
-from framework.spec.kinds.pipeline import WRITES
+from framework.spec.kinds.into import WRITES
 from tests import toys
 from tests.project import Project, plan_for
 from tests.test_keyed_model import Died

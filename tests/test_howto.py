@@ -12,6 +12,7 @@ import click
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from framework.engine.spark import warm_jvm
 from framework.init import project
 from framework.plan.passes import draft
 from framework.reference.options import anchor
@@ -173,15 +174,23 @@ def no_topic(kafka: str) -> Iterator[str]:
     forget()
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A new folder. The Spark that commands leave there behind is ended."""
+    yield tmp_path
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
+    warm_jvm.end()
+
+
 @pytest.mark.spark
 @pytest.mark.kafka
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_a_page_done_in_a_new_folder_prints_what_it_says(
-    name: str, tmp_path: Path, no_topic: str, request: pytest.FixtureRequest
+    name: str, folder: Path, no_topic: str, request: pytest.FixtureRequest
 ) -> None:
     environment = {each: value for each, value in os.environ.items() if not each.startswith("SLUICE_")}
-    environment |= {"SLUICE_VAR_KAFKA": no_topic, "HOME": str(tmp_path)}
+    environment |= {"SLUICE_VAR_KAFKA": no_topic, "HOME": str(folder)}
     if "${var:REGISTRY" in TEXTS[name]:
         environment["SLUICE_VAR_REGISTRY"] = request.getfixturevalue("registry")
     if "${var:STORE" in TEXTS[name]:
@@ -190,9 +199,9 @@ def test_a_page_done_in_a_new_folder_prints_what_it_says(
         environment |= logins()
     if "${var:CATALOG" in TEXTS[name]:
         environment["SLUICE_VAR_CATALOG"] = request.getfixturevalue("rest_catalog")
-    (tmp_path / ".sluice").mkdir()
+    (folder / ".sluice").mkdir()
     if name not in WITHOUT_JARS:
-        (tmp_path / ".sluice" / "jars").symlink_to(ROOT / ".sluice" / "jars")
-    for line, expected, printed in Follower(tmp_path, environment).follow(TEXTS[name], NOT_DONE.get(name, ())):
+        (folder / ".sluice" / "jars").symlink_to(ROOT / ".sluice" / "jars")
+    for line, expected, printed in Follower(folder, environment).follow(TEXTS[name], NOT_DONE.get(name, ())):
         missing = first_difference(expected, printed)
         assert missing is None, f"$ {line}\n{printed}\nthe page has: {missing}"

@@ -9,7 +9,9 @@ from typing import Any
 
 from framework import components
 from framework.spec.kinds.expectation import Expectation
-from framework.spec.kinds.pipeline import Batch, Deletes, From, Into, Maintain, Pipeline, Run
+from framework.spec.kinds.into import Deletes, Into
+from framework.spec.kinds.maintain import Maintain
+from framework.spec.kinds.pipeline import Batch, From, Pipeline, Run
 from framework.spec.kinds.tests import BadRow, GivenMessage, Message, Test
 from framework.spec.kinds.topic import Column, Generate, Generated, Key, Topic
 from framework.spec.options import Kind
