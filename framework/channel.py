@@ -92,7 +92,7 @@ class Channel:
     ) -> Reply:
         """The complete answer to one request, within `seconds`. `body` is sent as JSON, a `form` as HTML's forms are."""
         from requests.exceptions import InvalidHeader, RequestException, SSLError, Timeout
-        from urllib3.exceptions import HTTPError
+        from urllib3.exceptions import HTTPError, ReadTimeoutError
 
         try:
             with self._watch.within(seconds):
@@ -102,7 +102,7 @@ class Channel:
                     allow_redirects=False,
                 ) as response:  # fmt: skip
                     reply = _reply(response, self._most)
-        except Timeout:
+        except (Timeout, ReadTimeoutError):  # the second one in the middle of a body
             raise Silent("does not answer in time") from None
         except InvalidHeader:  # whose text has the value
             raise Strange("was not asked: a header, or a secret in one, has a line break or begins with a space") from None
