@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from framework.errors import Problem, Where
 from framework.model import (
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
+    Expectation,
     Keyed,
     Pipeline,
     SelectSource,
+    SetExpectation,
     Step,
+    Table,
     TableSource,
     Topic,
 )
@@ -56,18 +60,66 @@ def _resolved(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     return planned[spec.name]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Inputs:
+    """What a pipeline reads, and its rows before the first step."""
+
+    source: TableSource | SelectSource | None
+    topics: tuple[Topic, ...]
+    rows: Rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Typed:
+    """The same after the steps: all that the table needs. `judges` are of how rows land, by the places of their steps."""
+
+    inputs: _Inputs
+    steps: tuple[Step, ...]
+    last: Rows
+    judges: Mapping[int, Any]
+    keys: Keyed | None
+    totals: Accumulated | None
+    expected: tuple[Expectation, ...]
+
+
 def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
+    lookup = partial(_joined, draft, planned=planned, open_=open_)
+    inputs = _inputs(draft, spec, planned, open_)
+    inputs = replace(inputs, rows=replace(inputs.rows, tables=lookup))
+    draft.problems.extend(running.problems(spec, inputs.source))
+    before = len(draft.problems)
+    typed = _typed(spec, inputs)
+    if len(draft.problems) == before and not typed.last.more:  # else the cause was reported
+        draft.problems.extend(typed_steps.without_type(spec, typed.steps, inputs.rows))
+    if "into" in spec.gaps:
+        return None
+    table = tables.resolve(draft, spec, typed.last, typed.keys, typed.steps, typed.totals)
+    if table is None or typed.last.more:
+        return None  # the known part was checked
+    typed = _with_short_names(spec, typed, table)
+    names = {each.name for each in typed.expected}
+    sets = set_expectations.resolve(spec, table, names, lookup, draft.problems) if "expect" not in spec.gaps else ()
+    pipeline = _put_together(spec, typed, table, sets)
+    draft.problems.extend(_landing_problems(spec, typed.judges, pipeline))
+    pipeline = replace(pipeline, also=followers.resolve(draft, spec, pipeline))
+    sure = len(draft.problems) == before and "expect" not in spec.gaps
+    return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(kinds.Topic), draft.problems, sure))
+
+
+def _inputs(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> _Inputs:
     source = _source(draft, spec, planned, open_) if "from" not in spec.gaps else None
     read = _topics(draft, spec.from_) if "from" not in spec.gaps else ()
     read = tuple(keyed.without_deletes(topic, spec.into) for topic in read) if "into" not in spec.gaps else read
-    rows = replace(_rows(draft, spec, source, read), tables=partial(_joined, draft, planned=planned, open_=open_))
+    rows = _rows(draft, spec, source, read)
     if any(extensions.find(extensions.STEPS)[step.name].hides for step in spec.steps):
         rows, read = replace(rows, quiet=True), tuple(map(topics.without_values, read))
-    draft.problems.extend(running.problems(spec, source))
-    before = len(draft.problems)
-    steps, last, judges, groups = (
-        typed_steps.resolve(spec, rows) if "from" in spec.gaps or not spec.from_.tables else ((), rows, {}, None)
-    )
+    return _Inputs(source=source, topics=read, rows=rows)
+
+
+def _typed(spec: kinds.Pipeline, inputs: _Inputs) -> _Typed:
+    source, read, rows = inputs.source, inputs.topics, inputs.rows
+    is_select = "from" not in spec.gaps and bool(spec.from_.tables)  # its one step is its source
+    steps, last, judges, groups = ((), rows, {}, None) if is_select else typed_steps.resolve(spec, rows)
     write = mode(spec.into.write) if "into" not in spec.gaps and "write" not in spec.into.gaps else None
     keys: Keyed | None = None
     with_keys: tuple[Step, ...] = ()
@@ -82,23 +134,29 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
         source = queries.settled(source, judged)
     elif source:
         source = table_sources.with_old_rows(source, keys, (*steps, *judged), totals is not None)
-    steps = (*steps, *with_keys, *judged)
-    if len(draft.problems) == before and not last.more:  # else the cause was reported
-        draft.problems.extend(typed_steps.without_type(spec, steps, rows))
-    if "into" in spec.gaps:
-        return None
-    table = tables.resolve(draft, spec, last, keys, steps, totals)
-    if table is None or last.more:
-        return None  # the known part was checked
-    steps = (*steps, *short_names(spec.into, table.partition_by, last))
+    return _Typed(
+        inputs=replace(inputs, source=source, topics=read),
+        steps=(*steps, *with_keys, *judged),
+        last=last,
+        judges=judges,
+        keys=keys,
+        totals=totals,
+        expected=expected,
+    )
+
+
+def _with_short_names(spec: kinds.Pipeline, typed: _Typed, table: Table) -> _Typed:
+    """With what judges texts that become names of folders."""
+    steps, source = (*typed.steps, *short_names(spec.into, table.partition_by, typed.last)), typed.inputs.source
     if isinstance(source, SelectSource) and not source.by_partition:  # else the table that is read has no such names either
         source = queries.settled(source, steps)
-    names = {each.name for each in expected}
-    lookup = partial(_joined, draft, planned=planned, open_=open_)
-    sets = set_expectations.resolve(spec, table, names, lookup, draft.problems) if "expect" not in spec.gaps else ()
-    inputs = source or (read[0].columns, read[0].decoding)
-    digest = hashlib.sha256(repr((inputs, steps, expected, table)).encode()).hexdigest()[:16]
-    pipeline = Pipeline(
+    return replace(typed, steps=steps, inputs=replace(typed.inputs, source=source))
+
+
+def _put_together(spec: kinds.Pipeline, typed: _Typed, table: Table, sets: tuple[SetExpectation, ...]) -> Pipeline:
+    source, read = typed.inputs.source, typed.inputs.topics
+    decides = (source or (read[0].columns, read[0].decoding), typed.steps, typed.expected, table)
+    return Pipeline(
         name=spec.name,
         where=spec.place(),
         doc=spec.doc or "",
@@ -106,33 +164,33 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
         tags=tuple(sorted(spec.tags.items())),
         topics=read,
         source=source,
-        kafka_columns=rows.kafka,
-        steps=steps,
+        kafka_columns=typed.inputs.rows.kafka,
+        steps=typed.steps,
         table=table,
         batch_rows=spec.batch.rows or running.BATCH_ROWS,
         run=running.run(spec),
         bad_rows=spec.bad_rows,
         fresh_within=spec.fresh_within,
         warn_after=spec.warn_after,
-        expected=expected,
+        expected=typed.expected,
         sets=sets,
         maintain=running.maintain(spec),
-        spec=digest,
+        spec=hashlib.sha256(repr(decides).encode()).hexdigest()[:16],
     )
+
+
+def _landing_problems(spec: kinds.Pipeline, judges: Mapping[int, Any], pipeline: Pipeline) -> Iterator[Problem]:
     for at, judge in judges.items():
         landing = Landing(
             later=pipeline.steps[at + 1 :],
             into=spec.into,
-            mode=mode(table.write),
-            columns=table.columns,
+            mode=mode(pipeline.table.write),
+            columns=pipeline.table.columns,
             event_time=pipeline.event_time,
-            from_table=source is not None,
+            from_table=pipeline.source is not None,
             bad_rows=spec.bad_rows,
         )
-        draft.problems.extend(judge(landing))
-    pipeline = replace(pipeline, also=followers.resolve(draft, spec, pipeline))
-    sure = len(draft.problems) == before and "expect" not in spec.gaps
-    return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(kinds.Topic), draft.problems, sure))
+        yield from judge(landing)
 
 
 def _rows(draft: Draft, spec: kinds.Pipeline, source: TableSource | SelectSource | None, read: tuple[Topic, ...]) -> Rows:
