@@ -24,8 +24,8 @@ test-long: setup  ## Wide searches, every page of the docs done as it is written
 
 QUICK := $(BIN)/python -m pytest tests -p no:xdist -m "not spark and not kafka and not slow and not long"
 test-fast: setup  ## The quick part of the suite, without Spark and Kafka
-	@$(QUICK) --half 2 > .sluice/test-fast.log 2>&1 & other=$$!; $(QUICK) --half 1; first=$$?; \
-		wait $$other; second=$$?; cat .sluice/test-fast.log; exit $$((first + second))
+	@$(QUICK) --half 2 -o cache_dir=.pytest_cache/half > .sluice/test-fast.log 2>&1 & other=$$!; trap "kill $$other" INT TERM; \
+		$(QUICK) --half 1; first=$$?; wait $$other; second=$$?; cat .sluice/test-fast.log; exit $$((first + second))
 
 wheel: setup  ## Build dist/*.whl, which have the decoders compiled: the whole, and sluice-slim
 	@rm -rf build deploy/slim/build  # setuptools packs what is left there of modules that are gone

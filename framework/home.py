@@ -34,6 +34,11 @@ concurrency: {runs: {max_concurrent_runs: 2}}
 )
 
 
+def environment_of(named: str | None) -> str:
+    """The environment of the specs: the named one, else that of SLUICE_ENV, else `local`."""
+    return named or os.environ.get("SLUICE_ENV") or "local"
+
+
 def home() -> Path:
     return Path(os.environ.get("SLUICE_HOME") or ".sluice").absolute()
 

@@ -1,5 +1,7 @@
 """Sluice from Python, for notebooks, tests and programs of your own. All names without `_` are public; `framework` is not.
 
+`env` is a folder of `environments`; without it SLUICE_ENV decides, or it is `local`.
+
 >>> import sluice
 >>> sluice.check("specs")
 ()
@@ -17,6 +19,7 @@ from framework import __version__ as __version__
 from framework.errors import Problem as Problem
 from framework.errors import SluiceError as SluiceError
 from framework.errors import SpecError as SpecError
+from framework.home import environment_of as _environment_of
 
 if TYPE_CHECKING:
     from framework.engine.observe.next_run import NextRun
@@ -48,7 +51,7 @@ class Run:
         return sum(batch.bad for batch in self.batches)
 
 
-def check(specs: str | Path = "specs", env: str = "local") -> tuple[Problem, ...]:
+def check(specs: str | Path = "specs", env: str | None = None) -> tuple[Problem, ...]:
     """All problems of the specs, as `sluice check` finds them."""
     from framework.engine.export import statement
     from framework.plan.passes import draft
@@ -56,26 +59,26 @@ def check(specs: str | Path = "specs", env: str = "local") -> tuple[Problem, ...
 
     folder = Path(specs)
     with extensions.project(folder.absolute().parent, loads=True):
-        plan_, problems = draft(folder, env, logins=False)
+        plan_, problems = draft(folder, _environment_of(env), logins=False)
         return (*problems, *statement.problems(plan_))
 
 
-def plan(specs: str | Path = "specs", env: str = "local", look: bool = True) -> tuple[Planned, ...]:
+def plan(specs: str | Path = "specs", env: str | None = None, look: bool = True) -> tuple[Planned, ...]:
     """What will run. With `look`, Kafka and the catalog are asked what the next run does. Raises `SpecError` with all problems."""
     from framework.engine.observe.next_run import next_runs
     from framework.plan.passes import make
 
-    plan_ = make(Path(specs), env)
+    plan_ = make(Path(specs), _environment_of(env))
     looked = {each.pipeline.name: each for each in next_runs(plan_, plan_.pipelines)} if look else {}
     return tuple(Planned(each, looked.get(each.name)) for each in plan_.pipelines)
 
 
-def run(name: str, specs: str | Path = "specs", env: str = "local") -> Run:
+def run(name: str, specs: str | Path = "specs", env: str | None = None) -> Run:
     """Loads all waiting messages of a pipeline, or of the table of this name. What stops it is raised; the batches before stay."""
     from framework.cli import _specs
     from framework.engine import loop
 
-    with _specs.opened(Path(specs), env, name) as (context, pipeline):
+    with _specs.opened(Path(specs), _environment_of(env), name) as (context, pipeline):
         batches: list[Batch] = []
         failures = loop.catch_up(context, [pipeline], batches.append, lambda: False)
         for failure in failures:

@@ -25,12 +25,12 @@ from pydantic import Field
 
 import sluice
 from framework.assets import build_sluice_definitions as build_sluice_definitions
-from framework.assets import environment_here
 from framework.assets.translator import SluiceAsset as SluiceAsset
 from framework.assets.translator import SluiceTranslator as SluiceTranslator
 from framework.errors import Problem
 from framework.errors import SluiceError as SluiceError
 from framework.errors import SpecError as SpecError
+from framework.home import environment_of
 
 _Translation: TypeAlias = Annotated[
     TranslationFn[SluiceAsset], TranslationFnResolver[SluiceAsset](lambda asset: {"asset": asset})
@@ -56,7 +56,7 @@ class SluiceResource(ConfigurableResource[Any]):
 
     @property
     def _env(self) -> str:
-        return self.env or environment_here()
+        return environment_of(self.env)
 
 
 class _FirstSpecs(Scaffolder):

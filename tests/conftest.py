@@ -50,25 +50,39 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--half", type=int, choices=(1, 2), help="only the files of one half; two processes share no collection so")
+    parser.addoption(
+        "--half",
+        type=int,
+        choices=(1, 2),
+        help="only the files of one half, by their size: with two such processes, none reads all",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.half and not _left_out(config):
+        raise pytest.UsageError("--half needs `-m`, of the form `not this and not that`")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A file is not imported if its `pytestmark` has a mark that the whole run leaves out, as `make test-fast` leaves out most; nor if it
     is of the other half."""
-    chosen = config.option.markexpr
-    if collection_path.suffix != ".py" or not re.fullmatch(r"not \w+( and not \w+)*", chosen):
+    left_out = _left_out(config)
+    if not left_out or not collection_path.match("test_*.py"):
         return None
-    left_out = frozenset(re.findall(r"not (\w+)", chosen))
     if _marks(collection_path) & left_out:
         return True
     half = config.option.half
     return True if half and collection_path not in _halves(left_out)[half - 1] else None
 
 
+def _left_out(config: pytest.Config) -> frozenset[str]:
+    """The marks that a run is without, where that is all that it chooses by."""
+    chosen = config.option.markexpr
+    return frozenset(re.findall(r"not (\w+)", chosen)) if re.fullmatch(r"not \w+( and not \w+)*", chosen) else frozenset()
+
+
 @cache
 def _halves(left_out: frozenset[str]) -> tuple[set[Path], set[Path]]:
-    """Of about the same size, by their lines."""
     halves: tuple[set[Path], set[Path]] = (set(), set())
     sizes = [0, 0]
     files = [file for file in ROOT.glob("tests/**/test_*.py") if not _marks(file) & left_out]

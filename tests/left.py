@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from framework.sql import masks
 
 def main(specs: str) -> None:
     plan = make(Path(specs))
+    os.environ["SLUICE_SECRET_OF_A_COMMAND"] = "secret of a command"
     first = Context(plan)
     spark: Any = first.spark
     jvm = spark._jvm
@@ -36,6 +38,7 @@ def main(specs: str) -> None:
     jvm = spark._jvm
     assert jvm.java.lang.ProcessHandle.current().pid() == process, "it is another JVM"
     assert jvm.System.getProperty("aws.secretAccessKey") is None
+    assert jvm.System.getenv("SLUICE_SECRET_OF_A_COMMAND") is None
     assert spark.conf.get("spark.sql.shuffle.partitions") != "77"
     assert spark.conf.get("spark.sql.catalog.other", None) is None
     assert spark.sql("SHOW VIEWS").collect() == []

@@ -187,6 +187,39 @@ def test_a_rollback(onward: Project) -> None:
     assert keyed(messages(project)) == {"1": 2, "2": 2}
 
 
+TOTALS = """
+topic: trades
+kafka_name: {topic}
+value: json
+columns: {{id: bigint, price: double}}
+---
+pipeline: trades
+from: {{topic: trades}}
+steps:
+  - aggregate: {{by: [id], measures: {{price: sum(price)}}}}
+into: {{table: {namespace}.trades, write: accumulate}}
+also:
+  - {{topic: {topic}_on, where: price > 0}}
+"""
+
+
+def test_totals_that_are_gone(onward: Project) -> None:
+    """By a rollback, and since they are not chosen any more; the group of null is one as any other."""
+    onward.template = TOTALS
+    onward.make_topic(3)
+    send(onward, {"id": 1, "price": 1}, {"price": 5})
+    ran(onward)
+    before = snapshots(onward)[-1]
+    send(onward, {"id": 1, "price": -3}, {"id": 2, "price": 2}, {"price": 1})
+    assert ran(onward) == [3]
+    assert [key for key, value, _ in messages(onward) if value is None] == ["1"]
+    assert keyed(messages(onward)) == {None: 6, "2": 2}
+    rolled_back(onward, before)
+    context = onward.context()
+    list(follow.after_run(context, context.plan.pipelines[0]))
+    assert keyed(messages(onward)) == {None: 5, "1": 1}
+
+
 def test_a_row_that_is_too_large_is_named_and_harms_no_batch(onward: Project) -> None:
     project = of(onward)
     project.admin.create_topics([NewTopic(f"{project.topic}_on", 1, 1, config={"max.message.bytes": "1000"})])[

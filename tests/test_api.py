@@ -42,6 +42,10 @@ def test_check_plan_and_run(project: Project, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(sluice.SpecError, match="prize"):
         sluice.plan(specs)
 
+    monkeypatch.setenv("SLUICE_ENV", "nowhere")
+    assert "unknown-environment" in [each.code for each in sluice.check(specs)]
+    assert "unknown-environment" not in [each.code for each in sluice.check(specs, env="local")]
+
 
 @pytest.mark.long
 def test_a_spark_of_ones_own_stays_as_it_is(project: Project) -> None:

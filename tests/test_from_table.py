@@ -16,7 +16,7 @@ from framework.engine.iceberg.at import OfBatch
 from framework.engine.loop import catch_up
 from framework.engine.maintain import maintain
 from framework.engine.publish import accept
-from framework.engine.publish.batch import nothing_waits
+from framework.engine.publish.batch import rows_waiting
 from framework.engine.rebuild import rebuild
 from framework.engine.rules.protocol import KILL_POINTS
 from framework.engine.undo import rollback
@@ -149,7 +149,7 @@ def test_a_compaction_is_no_news(log: _Log) -> None:
     context = Context(log.project.plan, spark=lambda: log.project.spark)
     lines, oslo = (next(each for each in context.plan.pipelines if each.name == name) for name in ("lines", "oslo"))
     assert any("into 1" in line for done in maintain.maintain(context, lines) for line in done.says)
-    assert nothing_waits(context, oslo)
+    assert rows_waiting(context, oslo) == 0
     log.send(7)
     assert log.run("lines", "oslo") == []
     assert log.ids("oslo") == [1, 3, 5, 7]

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ("errors", "catalogs", "amounts", "home", "patience", "spelling", "types", "model", "sql", "plan")
 _BY_SCHEMA = ("formats", "schemas", "registry")
 MAY: dict[str, tuple[str, ...]] = {
-    "sluice": ("assets", "cli", "errors", "model", "engine", "plan", "spec", "init", "__version__"),
+    "sluice": ("assets", "cli", "errors", "home", "model", "engine", "plan", "spec", "init", "__version__"),
     # `spec.scalars` for own steps, `cli` for what spark-submit runs
     "pipelines": (
         *("sluice.dagster", "cli", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options"),
@@ -29,7 +29,7 @@ MAY: dict[str, tuple[str, ...]] = {
         *("engine", "generate", "services", "init", "formats", "encoding", "reference", "doctor", "serve", "ui", "clean", "jvm"),
         *("preview_text", "components", "secrets", "preflight", "access", "targets", "lineage", "__version__"),
     ),
-    "assets": ("errors", "amounts", "processes", "model", "plan", "engine", "spec", "preview_text"),
+    "assets": ("errors", "amounts", "home", "processes", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "catalogs", "home", "jars", "jvm", "model", "plan", "engine", "services", "ui"),
     "lineage": ("model", "plan.lineage"),
     "preview_text": ("amounts", "model", "engine.trials"),

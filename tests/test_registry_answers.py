@@ -126,6 +126,21 @@ def test_a_dripping_answer_times_out(stream: tuple[bytes, bytes]) -> None:
         assert len(server.asked) <= 1
 
 
+def test_an_answer_that_stops_in_the_middle_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the socket says so before anybody else does."""
+    monkeypatch.setattr(channel._Watch, "end", lambda _: None)
+
+    def stops() -> Iterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[1"
+        until(lambda: over.is_set(), "nobody gives up")
+
+    over = threading.Event()
+    with serving(lambda _: stops()) as server:
+        with pytest.raises(UnreachableError, match="does not answer in time"):
+            server.registry(patience=0.05).numbers("s")
+        over.set()
+
+
 def test_a_connection_that_comes_too_late_is_ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with many addresses, of which the last one answers."""
     connect = urllib3.connection.HTTPConnection.connect

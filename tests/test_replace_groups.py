@@ -18,10 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from framework.cli.plan import next_run_lines
 from framework.engine.context import Context
 from framework.engine.feed import select_source
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.maintain.maintain import maintain
+from framework.engine.observe.next_run import next_runs
 from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import BatchError
@@ -193,6 +195,9 @@ def test_only_groups_that_changed_are_computed(lake: Path, spark: Any, monkeypat
     first = tables.reads("ranked")
     assert first and first.rows == 4
     tables.lands([(1, "FR", 1), (3, None, 5)])
+    (planned,) = next_runs(tables.plan, [tables.pipeline("ranked")])
+    source = tables.pipeline("newest").table.identifier
+    assert list(next_run_lines(planned))[-1] == f"computes again the groups by country in which {source} has changed, by 2 rows"
 
     moved = tables.reads("ranked")
     assert moved and moved.rows == 3  # two of FR and one without a country; DE is gone

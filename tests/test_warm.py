@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from framework.engine.rules import attempts
-from framework.engine.spark import warm, warm_jvm
+from framework.engine.spark import session, warm, warm_jvm
 from framework.home import home
 from tests.project import Project
 from tests.test_drop import SLUICE
@@ -136,7 +136,7 @@ def test_one_that_died_or_stopped_is_replaced(project: Project, warm_home: Path)
 
     stops = (
         "import sys; from pathlib import Path; from framework.engine.context import Context; from framework.plan.passes import make\n"
-        "Context(make(Path(sys.argv[1])), rows=lambda: 3).spark.stop()"
+        "context = Context(make(Path(sys.argv[1]))); context.expect(3); context.spark.stop()"
     )
     subprocess.run([sys.executable, "-c", stops, str(folder)], check=True, capture_output=True, cwd=ROOT)
     until(lambda: warm_jvm.there() is None, "a JVM without a Spark stays", 30)
@@ -156,23 +156,25 @@ def test_one_that_was_started_for_few_rows_is_not_kept_for_many(
     main.write_text(main.read_text().replace(" -XX:TieredStopAtLevel=1", ""))
     starts = (
         "import sys; from pathlib import Path; from framework.engine.context import Context; from framework.plan.passes import make\n"
-        "context = Context(make(Path(sys.argv[1])), rows=lambda: eval(sys.argv[2])); context.spark; context.stop()"
+        "context = Context(make(Path(sys.argv[1])))\n"
+        "for rows in sys.argv[2:]: context.expect(int(rows)); context.spark\n"
+        "context.spark; context.stop()"
     )
 
-    def used_for(rows: int | None) -> int:
-        subprocess.run([sys.executable, "-c", starts, str(folder), str(rows)], check=True, capture_output=True, cwd=ROOT)
+    def used_for(*rows: int) -> int:
+        subprocess.run([sys.executable, "-c", starts, str(folder), *map(str, rows)], check=True, capture_output=True, cwd=ROOT)
         return int(jvm())
 
     def options(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
 
-    few = used_for(1000)
+    few = used_for(session.FEW)
     assert "-XX:TieredStopAtLevel=1" in options(few)
-    assert used_for(None) == few
-    many = used_for(1_000_000)
+    assert used_for() == used_for(session.MANY) == few
+    many = used_for(3, session.MANY + 1)
     assert many != few
     assert "-XX:TieredStopAtLevel=1" not in options(many)
-    assert used_for(1000) == used_for(None) == many
+    assert used_for(3) == used_for() == many
 
 
 def test_commands_and_dagster_want_the_same_jvm(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from framework.assets.runs import SparkOfARun, table
 from framework.assets.translator import Assets, SluiceTranslator
 from framework.assets.triggers import Triggers
 from framework.errors import SpecError
+from framework.home import environment_of
 from framework.model import Pipeline
 from framework.model.export import Export
 
@@ -43,7 +43,7 @@ def build_sluice_definitions(
     from framework.plan.passes import parts
     from framework.spec import load, without_collection
 
-    folder, environment = Path(specs), env or environment_here()
+    folder, environment = Path(specs), environment_of(env)
     names = {select} if isinstance(select, str) else set(select)
     with without_collection(), warnings.catch_warnings():
         # Dagster would warn once per asset that freshness policies and code references are new.
@@ -72,10 +72,6 @@ def build_sluice_definitions(
             schedules=[*_schedules(triggers, runnable, files)] if sensors else None,
             resources={assets.spark: SparkOfARun(spark_config={})},
         )
-
-
-def environment_here() -> str:
-    return os.environ.get("SLUICE_ENV") or "local"
 
 
 def _sensors(triggers: Triggers, runnable: Sequence[Pipeline], kept: Sequence[Kept]) -> Iterator[SensorDefinition]:

@@ -48,10 +48,8 @@ def points(context: AssetExecutionContext) -> Callable[[str], None]:
     return at
 
 
-def started(
-    context: AssetExecutionContext | OpExecutionContext, resource: Any, plan: Plan, rows: Callable[[], int | None] = lambda: None
-) -> Any:
-    """The session of this run; `rows` counts what it reads, where Spark has to start."""
+def started(context: AssetExecutionContext | OpExecutionContext, resource: Any, plan: Plan, rows: int | None = None) -> Any:
+    """The session of this run, for about so many rows."""
     began = time.monotonic()
     context.log.info("starting Spark, which takes a few seconds")
     spark = resource.session_of(plan, rows)

@@ -4,9 +4,8 @@
 """
 
 # Without `from __future__ import annotations`: Dagster reads the type of a step's context.
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 
 from dagster import AssetExecutionContext, AssetsDefinition, InitResourceContext, multi_asset
 from dagster._core.errors import DagsterExecutionInterruptedError
@@ -23,7 +22,6 @@ from framework.engine.context import Context
 from framework.engine.follow import follow
 from framework.engine.maintain import maintain
 from framework.engine.observe import same_failure
-from framework.engine.observe.progress import rows_to_read
 from framework.engine.observe.status import status_of
 from framework.engine.publish.batch import Batch
 from framework.engine.rules import run_record
@@ -38,10 +36,11 @@ _BETWEEN = 20  # seconds before a retry, if Kafka or the catalog does not answer
 class SparkOfARun(LazyPySparkResource):
     """A session in the warm JVM, or one of its own, which is stopped at the end of the run."""
 
-    def session_of(self, plan: Plan, rows: Callable[[], int | None]) -> SparkSession:
+    def session_of(self, plan: Plan, rows: int | None) -> SparkSession:
+        if self._spark_session is not None and session.is_outgrown(self._spark_session, rows):
+            self.forget()
         if self._spark_session is None:
-            count = rows()
-            self._spark_session = warm.start(plan, plan, count) or session.start(plan, count)
+            self._spark_session = warm.start(plan, plan, rows) or session.start(plan, rows)
         spark: SparkSession = self._spark_session
         session.activate(spark)  # another folder of this code location may have used this thread
         return spark
@@ -106,10 +105,7 @@ def _run(
     run_record.refuse_paused(pipeline.name)
     limit = until(pipeline, config)
     spark: SparkOfARun = getattr(context.resources, assets.spark)
-    executed = context.job_def.asset_layer.executable_asset_keys
-    with_it = [each for each in plan.pipelines if assets.keys.table(each) in executed]  # they share the run's Spark
-    start = partial(progress.started, context, spark, plan, lambda: rows_to_read(plan, with_it))
-    engine = Context(plan, start, progress.points(context), until=limit)
+    engine = Context(plan, lambda: progress.started(context, spark, plan, engine.rows), progress.points(context), until=limit)
     try:
         watched = status_of(plan, pipeline).progress
         if isinstance(watched.trouble, run_outcomes.PASSING):

@@ -97,7 +97,7 @@ class Triggers:
         try:
             run_record.refuse_paused(pipeline.name)
             with self.outages.asking(pipeline):
-                if waiting.nothing_to_do(self.engine, pipeline) and not follow.should_try(pipeline):
+                if not waiting.count(self.engine, pipeline) and not follow.should_try(pipeline):
                     return SkipReason("nothing waits")
             with self._registry:
                 failed = same_failure.same_failure(self.engine, pipeline)

@@ -155,11 +155,16 @@ def rebuild_lines(pipeline: Pipeline, estimate: Estimate) -> Iterator[str]:
 
 
 def _computes(recompute: Recompute, source: TableSource | SelectSource) -> str:
+    from framework.model import SelectSource
+
     name = source.identifier
     if not recompute.because:
         return (
             f"{name} has not changed since {'the table was computed' if source.reads == 'all' else 'it was read'}: nothing to do"
         )
+    if recompute.groups and isinstance(source, SelectSource):
+        what, by = "partitions" if source.by_partition else "groups", ", ".join(column for column, _ in source.apart)
+        return f"computes again the {what} by {by} in which {name} has changed, by {counted(recompute.rows or 0, 'row')}"
     line = (
         f"recomputes the table from {name}, {recompute.because}"
         if source.reads == "all"

@@ -50,13 +50,11 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     from framework.engine import loop
     from framework.engine.context import Context
     from framework.engine.observe.fills import Fills
-    from framework.engine.observe.progress import rows_to_read
 
     plan = _specs.plan(specs, environment)
     pipelines = _specs.chosen(plan, names)
     seconds = _seconds(every)
-    once = seconds is None  # a run that stays would keep the warm JVM from all others
-    context = Context(plan, warm=once, rows=lambda: rows_to_read(plan, pipelines) if once else None)
+    context = Context(plan, warm=seconds is None)  # one that keeps running would keep it from all others
     report = _Report(context, bool(names))
     try:
         with until_interrupted() as stop:

@@ -14,7 +14,7 @@ from framework.engine.iceberg.lake import CommitCall, Lake, commit_transaction
 from framework.engine.kafka.cluster import Kafka
 from framework.engine.messages.schema_lookup import Schemas
 from framework.engine.rules.protocol import Partition
-from framework.engine.source import FromTopics, Messages, Source
+from framework.engine.source import Counted, FromTopics, Messages
 from framework.engine.spark import session, start, warm
 from framework.errors import SetupError
 from framework.model import Catalog, MaskKey, Pipeline, Plan
@@ -33,8 +33,8 @@ def _continue(point: str) -> None:
 
 class Context:
     """The shared state of batches. `at` is called at each kill point; `commit` makes the publishing commits; `spark` gives the
-    session; `source` replaces Kafka in tests; no batch reads beyond `until`. The JVM may be this plan's or another's `warm` one; it is
-    started for about so many `rows`, which are counted when it starts, None where that is unknown."""
+    session; `source` replaces Kafka in tests; no batch reads beyond `until`. The JVM may be this plan's or another's `warm` one; False is
+    for a process that stays."""
 
     def __init__(
         self,
@@ -45,12 +45,13 @@ class Context:
         source: Messages | None = None,
         until: Until | None = None,
         warm: bool | Plan = True,
-        rows: Callable[[], int | None] = lambda: None,
     ) -> None:
         self.schemas = Schemas(plan)
-        self.rows: Callable[[], int | None] = rows
         self.at = at
-        self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None, self.rows()))
+        self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None, self.rows))
+        self._own = spark is None
+        self._stays = warm is False
+        self.rows: int | None = None  # about as many as are read next, where that is known
         self._commit = commit
         self._source = source
         self._until = until
@@ -75,6 +76,15 @@ class Context:
                 signal.signal(signal.SIGINT, handler)
         return self._spark
 
+    def expect(self, rows: int) -> None:
+        """Comes before work on about so many rows. A Spark that was started for few is ended if these are many; the next use starts
+        another one."""
+        if self._stays:  # which has time to become fast
+            return
+        self.rows = rows
+        if self._own and self._spark is not None and session.is_outgrown(self._spark, rows):
+            self.stop()
+
     def started(self) -> bool:
         """Whether Spark runs. While Spark starts, it writes to the terminal."""
         return self._spark is not None
@@ -87,7 +97,7 @@ class Context:
             self._kafka[cluster.name] = Kafka(cluster, self.plan.secrets)
         return self._kafka[cluster.name]
 
-    def source(self, pipeline: Pipeline) -> Source:
+    def source(self, pipeline: Pipeline) -> Counted:
         """The source of the pipeline's rows."""
         if pipeline.source:
             return table_source.of(pipeline, self.lake_of)

@@ -110,7 +110,8 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
     """The pipeline's batches, until nothing waits in its topics. Where nothing waits at first, no JVM starts. The outcome is
     recorded, and every error has a code."""
     try:
-        if not waiting.nothing_to_do(context, pipeline):
+        if rows := waiting.count(context, pipeline):
+            context.expect(rows)
             with openlineage.told(pipeline) as told:
                 for batch in _batches(context, pipeline):
                     told.rows += batch.rows
@@ -137,7 +138,7 @@ def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
             yield from waiting.batches(context, pipeline)
             return
         yield batch
-        if waiting.nothing_to_do(context, pipeline):
+        if not waiting.count(context, pipeline):
             return
 
 

@@ -34,6 +34,18 @@ class Source(Protocol):
         ...
 
 
+class Counted(Source, Protocol):
+    """One that tells how much there is, without Spark."""
+
+    def lag(self, range_: Range | None) -> int:
+        """How many messages or rows wait."""
+        ...
+
+    def at_most(self, state: TopicState) -> int:
+        """How many a table without any of them has to read at most."""
+        ...
+
+
 class Messages(Protocol):
     """The source of messages: a Kafka cluster, or the messages of a test."""
 
@@ -74,6 +86,12 @@ class FromTopics:
             }
             state = replace(state, ends=ends)
         return protocol.next_range(position, state, self.pipeline.batch_rows)
+
+    def lag(self, range_: Range | None) -> int:
+        return range_.waiting if range_ else 0
+
+    def at_most(self, state: TopicState) -> int:
+        return sum(max(0, min(end, (self.until or {}).get(each, end)) - state.starts[each]) for each, end in state.ends.items())
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         return self.kafka.read(spark, self.pipeline, range_)

@@ -52,7 +52,7 @@ class Options(Bound):
         example="flagged_trades",
     )  # fmt: skip
     where: Expression | None = option(
-        "Which rows are sent. A row of an `upsert` that ceases to be one of them is sent as deleted; default: all.",
+        "Which rows are sent. A row of an `upsert` or a total that ceases to be one of them is sent as deleted; default: all.",
         default=None, example="\"anomaly_flag <> 'NORMAL'\"", aka=["filter", "when", "if"],
     )  # fmt: skip
     key: ColumnName | None = option(
@@ -61,7 +61,7 @@ class Options(Bound):
     )  # fmt: skip
     value: Annotated[str, ROWS] = option(
         "How a row is written: `json`, one object with all columns; `avro`, by a schema of the columns, which is registered as "
-        "`<topic>-value`. A deleted row of an `upsert` is a message without a value.",
+        "`<topic>-value`. A deleted row of an `upsert`, and a total whose group is gone, is a message without a value.",
         default="json", aka=["format"],
     )  # fmt: skip
 
@@ -97,10 +97,10 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
     schema = _schema(written, pipeline, name, cluster, draft) if written.value in ROWS.components() and cluster else None
     if cluster is None or len(draft.problems) > before:
         return None
-    keyed = pipeline.table.keyed
+    table = pipeline.table
     onward = Onward(
         cluster, name, partitions=topic.partitions if topic else None, where=str(where.sql) if where else None, keys=keys,
-        deletes=keyed is not None and not keyed.versions,
+        deletes=bool(table.keys) and not (table.keyed and table.keyed.versions),
         format=written.value, schema=schema,
     )  # fmt: skip
     return Follower(
@@ -195,12 +195,14 @@ def _whole_value(to: Committed, onward: Onward) -> str:
 
 def _gone(to: Committed, now: DataFrame, onward: Onward) -> Iterator[DataFrame]:
     """Messages without a value: of rows that are deleted, and of those that `where` does not choose any more."""
-    names = [identifier(column.name) for column in onward.keys]
+    from pyspark.sql import functions
+
+    there = now.selectExpr(*(f"{identifier(column.name)} AS `there.{column.name}`" for column in onward.keys))
+    # A total can be that of null, which is a group as any other.
+    same = " AND ".join(f"{identifier(column.name)} <=> `there.{column.name}`" for column in onward.keys)
     for old in (to.changes.deleted(to.columns), to.changes.before()):
         if old is not None:
-            rows = old.where(onward.where or "true").join(
-                now.select(*names), [column.name for column in onward.keys], "left_anti"
-            )
+            rows = old.where(onward.where or "true").join(there, functions.expr(same), "left_anti")
             yield rows.selectExpr(_key(onward), "CAST(NULL AS BINARY) AS value", *_place(to, gone=True))
 
 

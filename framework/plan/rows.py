@@ -96,12 +96,8 @@ class Rows:
         for fault in error.faults:
             if self.more and fault.code == "unknown-column":
                 continue
-            self.problems.append(Problem(self._inside(where, text, fault.offset), fault.code, fault.message, fault.hint))
-
-    def _inside(self, where: Where, text: str, offset: int) -> Where:
-        """The place of the offset, if the file has the text unchanged on one line; else the place where the text begins."""
-        begins = _texts(self.document).get(where, 0)
-        return where if begins is None or "\n" in text else Where(where.file, where.line, where.column + begins + offset)
+            written = _texts(self.document).get(where) or Node("scalar", where, text)
+            self.problems.append(Problem(written.inside(text, fault.offset), fault.code, fault.message, fault.hint))
 
     def column(self, name: str, where: Where, kafka: bool = False) -> Column | None:
         """The column of this name, or None and a problem."""
@@ -174,8 +170,8 @@ _RESERVED = frozenset([EVENT_TIME, *(column.name for column in FROM_COLUMNS)])
 
 
 @lru_cache(maxsize=1)  # one document may have many problems
-def _texts(document: Node) -> dict[Where, int | None]:
-    return {node.where: node.text_at for node in document.scalars()}
+def _texts(document: Node) -> dict[Where, Node]:
+    return {node.where: node for node in document.scalars()}
 
 
 def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Problem]:

@@ -31,6 +31,7 @@ class Node:
     expanded: bool = False  # the text came from ${var:…}
     unknown: bool = False  # a reference in it could not be expanded and was reported
     text_at: int | None = 0  # columns from its place to its text; None: the file's text differs, by escapes or references
+    lines_at: int | None = None  # columns before each line of a block of lines, which begin on the line behind its place
 
     def get(self, key: str) -> Node | None:
         return next((value for name, value in self.entries if name.text == key), None)
@@ -42,6 +43,16 @@ class Node:
     def key_place(self, *path: str | int) -> Where:
         """The place of the key of the value at this path."""
         return self._walk(path)[0].where
+
+    def inside(self, text: str, offset: int) -> Where:
+        """The place of an offset of a text of this scalar, if the file has the text unchanged; else the place of the scalar."""
+        where, before = self.where, self.text.partition(text)[0] + text[:offset]
+        if self.lines_at is not None and text in self.text:
+            line, column = before.count("\n"), len(before) - (before.rfind("\n") + 1)
+            return Where(where.file, where.line + 1 + line, 1 + self.lines_at + column)
+        if self.text_at is None or "\n" in text:
+            return where
+        return Where(where.file, where.line, where.column + self.text_at + offset)
 
     def _walk(self, path: tuple[str | int, ...]) -> tuple[Node, Node]:
         key = value = self

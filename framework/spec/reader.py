@@ -188,7 +188,16 @@ class _Tree:
                 self.open_ended += end is None
         quotes = 0 if plain else 1
         as_it_is = event.end_mark.index - start == len(event.value) + 2 * quotes
-        return Node("scalar", where, event.value, quoted=not plain, text_at=quotes if as_it_is else None)
+        text_at = quotes if as_it_is else None
+        return Node("scalar", where, event.value, quoted=not plain, text_at=text_at, lines_at=self.indent(event))
+
+    def indent(self, event: Any) -> int | None:
+        """How far the lines of a block with `|` are indented; None for another text."""
+        if event.style != "|":
+            return None
+        lines = self.text[event.start_mark.index : event.end_mark.index].split("\n")[1:]
+        written = zip(lines, event.value.split("\n"), strict=False)
+        return next((len(line.rstrip("\r")) - len(value) for line, value in written if value), None)
 
     def collection(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
         bracket = event.end_mark.index - 1

@@ -70,6 +70,9 @@ class Select:
             return 0
         return range_.waiting if range_.starts else self.rows()
 
+    def at_most(self, state: TopicState) -> int:
+        return self.rows()
+
     def rows(self) -> int:
         """The number of rows of the tables."""
         return sum(metadata.rows(metadata.summary(commits.now(self.pipeline, each)[1])) for each in self.source.tables)

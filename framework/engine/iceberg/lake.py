@@ -24,7 +24,6 @@ from framework.model import Catalog, Column, PartitionField, Table
 from framework.plan.change import Change, Existing, renamed_columns
 
 CommitCall = Callable[[Any], None]
-_TRIES = 5
 
 
 def commit_transaction(transaction: Any) -> None:

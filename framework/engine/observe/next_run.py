@@ -27,10 +27,11 @@ from framework.plan.change import Change, Existing, changes
 @dataclass(frozen=True)
 class Recompute:
     """Why a run would read another table; without a reason it would not. `rows` counts what it reads now, None where a run creates
-    that table first."""
+    that table first. With `groups`, only those are computed again in which so many rows have changed."""
 
     because: str
     rows: int | None
+    groups: bool = False
 
     @property
     def seconds(self) -> float | None:
@@ -180,7 +181,7 @@ def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mappi
     if whole and position.spec != pipeline.spec:
         return Recompute("since the spec has changed", rows)
     if next_:
-        return Recompute("which has changed", rows)
+        return Recompute("which has changed", rows, groups=whole and bool(next_.starts))
     waited = [each.pipeline.name for each in runs_before if each.would_run and not each.idle]
     return Recompute(f"once `{', '.join(waited)}` has run" if waited else "", rows)
 

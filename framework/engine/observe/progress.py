@@ -84,11 +84,6 @@ def read_progress(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patie
     return tuple(progress)
 
 
-def rows_to_read(plan: Plan, pipelines: Iterable[Pipeline]) -> int:
-    """How many messages and rows wait for these pipelines, without those that a run refuses."""
-    return sum(each.lag or 0 for each in read_progress(plan, pipelines))
-
-
 def progress_of(plan: Plan, pipeline: Pipeline) -> Progress:
     (progress,) = read_progress(plan, [pipeline])
     if progress.catalog_away and progress.trouble:

@@ -90,19 +90,18 @@ class Clock:
         return tuple(self._phases.items())
 
 
-def nothing_waits(context: Context, pipeline: Pipeline) -> bool:
-    """Whether there is nothing to do, without starting Spark. Raises a refusal, as a batch would."""
+def rows_waiting(context: Context, pipeline: Pipeline) -> int:
+    """About how many messages or rows wait, without starting Spark; 0: there is nothing to do. Raises a refusal, as a batch would."""
     state = table_state.state(pipeline.table)
     source = context.source(pipeline)
     topic = source.topic_state()
-    if state is None or state.position is None:
-        return False
-    if protocol.standing(state) is protocol.Standing.ROLLED_BACK:
-        return False
+    if state is None or state.position is None or protocol.standing(state) is protocol.Standing.ROLLED_BACK:
+        return max(1, source.at_most(topic))
     position = refusals.check(pipeline, state, topic)
     if position.topics.keys() != topic.topics.keys():
-        return False
-    return source.next(position, topic) is None and not table_state.pending(pipeline, position)
+        return max(1, source.at_most(topic))
+    range_ = source.next(position, topic)
+    return max(1, source.lag(range_)) if range_ else int(table_state.pending(pipeline, position))
 
 
 def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipeline], BadRowSource] | None = None) -> Batch | None:

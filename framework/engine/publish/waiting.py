@@ -13,7 +13,7 @@ from framework.engine.context import Context
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.publish import pinning
 from framework.engine.publish.bad_row_source import BadRowSource
-from framework.engine.publish.batch import Batch, next_batch, nothing_waits
+from framework.engine.publish.batch import Batch, next_batch, rows_waiting
 from framework.engine.rules import protocol
 from framework.model import OPEN, WAITS, Pipeline
 from framework.sql.quote import literal
@@ -21,9 +21,9 @@ from framework.sql.quote import literal
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def nothing_to_do(context: Context, pipeline: Pipeline) -> bool:
-    """Whether neither messages nor rows wait, without starting Spark. Raises a refusal, as a batch would."""
-    return nothing_waits(context, pipeline) and due(pipeline) is None
+def count(context: Context, pipeline: Pipeline) -> int:
+    """About how many messages and rows wait, without starting Spark; 0: there is nothing to do. Raises a refusal, as a batch would."""
+    return rows_waiting(context, pipeline) or int(due(pipeline) is not None)
 
 
 def due(pipeline: Pipeline) -> str | None:

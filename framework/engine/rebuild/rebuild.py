@@ -73,7 +73,7 @@ def rebuild(
     context: Context, pipeline: Pipeline, estimate: Estimate, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
 ) -> Published | None:
     """Builds and publishes the rebuild that the estimate has shown; None where it was stopped, and can be resumed."""
-    context.rows = lambda: estimate.reads
+    context.expect(estimate.reads)
     lake = context.lake(pipeline)
     finished = _finish(context, lake, pipeline)
     if finished and estimate.ended:

@@ -28,7 +28,7 @@ _OFTEN = 0.05  # seconds between two checks for a Ctrl-C
 
 def start(plan: Plan, warm_of: Plan | None, rows: int | None = None) -> SparkSession:
     """A session for the plan; in the warm JVM of the plan `warm_of` where it is free, else in a JVM of its own. One that is started for
-    few `rows` starts fast, and never becomes as fast as another."""
+    few `rows` starts fast and never becomes as fast as another."""
     java.java()
     before = children()
 

@@ -56,7 +56,7 @@ def is_wanted(plan: Plan) -> bool:
 
 
 def start(plan: Plan, of: Plan, rows: int | None = None) -> SparkSession | None:
-    """A session in the warm JVM of the plan `of`. It is started where there is none, or only one for few rows and these are not few.
+    """A session in the warm JVM of the plan `of`. It is started where there is none, or only one for few rows and these are many.
     None where it is busy, does not work, or this process has a Spark already: the caller starts one of its own."""
     global _lease, _spark
     from pyspark import SparkContext
@@ -111,8 +111,8 @@ def give_up() -> None:
 def _leased(of: Plan, rows: int | None) -> Lease | None:
     from pyspark.find_spark_home import _find_spark_home
 
-    much = rows is not None and rows > session.FEW
-    fits = {_key(_conf(of, each)) for each in ((None,) if much else (None, 0))}
+    many = rows is not None and rows > session.MANY
+    fits = {_key(_conf(of, each)) for each in ((None,) if many else (None, 0))}
     with warm_jvm.turn() as mine:
         if not mine:
             return None

@@ -83,7 +83,9 @@ def launch(command: list[str], settings: Mapping[str, str], key: str) -> bool:
         old.unlink(missing_ok=True)
     options = [word for setting, value in settings.items() for word in ("--conf", f"{setting}={value}")]
     whole = [*command, *options, "--class", "sluice.Warm", "spark-internal", str(place), str(IDLE), name]
-    environment = {name: value for name, value in os.environ.items() if name != "SLUICE_HOME"} | {"SPARK_CONNECT_MODE": "0"}
+    # Secrets are each command's own, and this process stays.
+    own = ("SLUICE_HOME", "SLUICE_SECRET_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(own)} | {"SPARK_CONNECT_MODE": "0"}
     with (place / _LOG).open("wb") as log:
         process = _started = subprocess.Popen(
             whole, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True

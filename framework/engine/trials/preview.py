@@ -83,7 +83,9 @@ class Preview:
 def once(plan: Plan, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
     """A preview with a Spark session of its own, which starts fast and ends with it."""
     with _quick(plan, pipeline) as quick_plan:
-        context = Context(quick_plan, warm=plan, rows=lambda: count)
+        context = Context(quick_plan, warm=plan)
+        if not pipeline.source:  # which may be a select over large tables
+            context.expect(count)
         try:
             return preview(context, pipeline, count, which)
         finally:

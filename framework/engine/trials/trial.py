@@ -105,7 +105,8 @@ def trials(plan: Plan) -> Iterator[Trials]:
     """One JVM for all tests of a plan. Tables, and Sluice's state, are in a folder that is gone afterwards."""
     with scratch_session.folder("test") as folder:
         moved = scratch_plan(plan, folder)
-        context = Context(moved, warm=plan, rows=lambda: _A_TEST_HAS)
+        context = Context(moved, warm=plan)
+        context.expect(_A_TEST_HAS)
         try:
             yield Trials(context.spark, moved)
         finally:
