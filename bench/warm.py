@@ -14,6 +14,7 @@ from framework.engine.spark import warm_jvm
 
 BARS = {
     "warm_test_s": "≤ 1.5", "warm_preview_s": "≤ 2", "warm_run_1000_s": "≤ 2", "warm_run_vs_cold_spark": "≤ 0.3", "warm_tests_50_s": "≤ 12",
+    "warm_heap_100_vs_20": "≤ 1.05",
 }  # fmt: skip
 TURNS = 7
 TEST = """
@@ -25,7 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def measured(bootstrap: str) -> dict[str, float]:
-    load.send(bootstrap, "often", 1000)
+    for topic in ("often", "bare"):
+        load.send(bootstrap, topic, 1000)
     folder = load.specs(bootstrap, {"often": "often"})
     many = load.specs(bootstrap, {"many": "often"})
     for place, tests in ((folder, 1), (many, 50)):
@@ -38,7 +40,7 @@ def measured(bootstrap: str) -> dict[str, float]:
             _edited(folder, turn, name)
             seconds[name].append(_process(_sluice(*words, "--specs", str(folder))))
         if turn < 3:
-            bare = [sys.executable, "-m", "bench.once", "hand", str(load.specs(bootstrap, {"bare": "often"})), bootstrap, "small"]
+            bare = [sys.executable, "-m", "bench.once", "hand", str(load.specs(bootstrap, {"bare": "bare"})), bootstrap, "bare"]
             seconds["bare_session_1000_s"].append(_process(bare))
         load.send(bootstrap, "often", 1000)
         print(f"turn {turn} warm: " + ", ".join(f"{name} {taken[-1]:.1f}" for name, taken in seconds.items()), flush=True)
@@ -46,7 +48,17 @@ def measured(bootstrap: str) -> dict[str, float]:
     results["warm_run_vs_cold_spark"] = results["warm_run_1000_s"] / results["bare_session_1000_s"]
     results["warm_tests_50_s"] = statistics.median(_process(_sluice("test", "--specs", str(many))) for _ in range(3))
     warm_jvm.end()
-    return results
+    return {**results, "warm_heap_100_vs_20": _heap(folder)}
+
+
+def _heap(folder: Path) -> float:
+    """The heap of the one JVM behind a hundred commands, relative to that behind twenty."""
+    command = [sys.executable, "-m", "tests.attached", str(folder), "100"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=_environment())
+    (first, before), (second, after) = (map(int, line.split()) for line in done.stdout.splitlines())
+    assert first == second, "it is another JVM"
+    warm_jvm.end()
+    return after / before
 
 
 def _edited(folder: Path, turn: int, name: str) -> None:
@@ -61,8 +73,11 @@ def _sluice(*words: str) -> list[str]:
     return [sys.executable, "-c", "from framework.cli import main; main()", *words]
 
 
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in ("SLUICE_COLD", "CI")} | {"PYTHONPATH": str(ROOT)}
+
+
 def _process(command: list[str]) -> float:
-    environment = {name: value for name, value in os.environ.items() if name not in ("SLUICE_COLD", "CI")}
     began = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, env={**environment, "PYTHONPATH": str(ROOT)})
+    subprocess.run(command, check=True, capture_output=True, env=_environment())
     return time.perf_counter() - began

@@ -24,7 +24,7 @@ from framework.patience import DAGSTER_STARTING
 from framework.processes import end_group
 from framework.services import process
 
-_DEFINITIONS = Path(__file__).resolve().parent.parent / "pipelines" / "definitions.py"
+DEFINITIONS = Path(__file__).resolve().parent.parent / "pipelines" / "definitions.py"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def served(specs: Path, environment: str, port: int, read_only: bool, stopped: C
 
 def _workspace() -> Path:
     """The file with the code location and its name for Dagster. It names a path: own steps hide the package of the same name."""
-    target = {"relative_path": str(_DEFINITIONS), "working_directory": str(Path.cwd()), "location_name": "sluice"}
+    target = {"relative_path": str(DEFINITIONS), "working_directory": str(Path.cwd()), "location_name": "sluice"}
     path = Path(dagster_home(), "workspace.yaml")
     path.write_text(json.dumps({"load_from": [{"python_file": target}]}), encoding="utf-8")
     return path

@@ -177,6 +177,29 @@ def test_one_that_was_started_for_few_rows_is_not_kept_for_many(
     assert used_for(3) == used_for() == many
 
 
+@pytest.mark.long
+def test_it_ends_when_nobody_comes(project: Project, warm_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two commands that begin at once, one starts it, and the other one does without; so does a build server."""
+    folder = specs(project)
+    starts = (
+        "import sys; from pathlib import Path; from framework.engine.context import Context; from framework.plan.passes import make\n"
+        "from framework.engine.spark import warm, warm_jvm; warm_jvm.IDLE = 2\n"
+        "context = Context(make(Path(sys.argv[1]))); context.spark; print(warm.is_leased()); context.stop()"
+    )
+    command = [sys.executable, "-c", starts, str(folder)]
+
+    def begin() -> subprocess.Popen[str]:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
+
+    both = [begin(), begin()]
+    assert sorted(each.communicate(timeout=PATIENCE)[0] for each in both) == ["False\n", "True\n"]
+    until(lambda: warm_jvm.there() is None, "it waits for ever", 30)
+
+    monkeypatch.setenv("CI", "true")
+    assert begin().communicate(timeout=PATIENCE)[0] == "False\n"
+    assert warm_jvm.there() is None
+
+
 def test_commands_and_dagster_want_the_same_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     key = warm._key({})
     for name in ("SLUICE_SPECS", "SLUICE_ENV", "SLUICE_COLD", "DAGSTER_HOME", "COLUMNS", "TERM_PROGRAM"):

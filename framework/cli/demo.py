@@ -157,7 +157,10 @@ def _messages(topic: Topic) -> Iterable[Message]:
 
 def _materialize() -> None:
     """Materialize every asset, by Dagster's own command in its own process; its output goes into a log file."""
-    command = [sys.executable, "-m", "dagster", "asset", "materialize", "--select", "*", "-m", "pipelines.definitions"]
+    from framework.ui import DEFINITIONS
+
+    # By its path: own steps hide the package of the same name.
+    command = [sys.executable, "-m", "dagster", "asset", "materialize", "--select", "*", "-f", str(DEFINITIONS)]
     environment = {**os.environ, "DAGSTER_HOME": str(dagster_home()), "SLUICE_ENV": "local"}
     with open(_log(), "wb") as log:
         # In a session of its own: Ctrl-C reaches only the demo, which then ends the child and its JVM together.
