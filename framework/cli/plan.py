@@ -164,7 +164,7 @@ def _computes(recompute: Recompute, source: TableSource | SelectSource) -> str:
         )
     if recompute.groups and isinstance(source, SelectSource):
         what, by = "partitions" if source.by_partition else "groups", ", ".join(column for column, _ in source.apart)
-        return f"computes again the {what} by {by} in which {name} has changed, by {counted(recompute.rows or 0, 'row')}"
+        return f"computes again the {what} by {by} in which {name} has changed, by up to {counted(recompute.rows or 0, 'row')}"
     line = (
         f"recomputes the table from {name}, {recompute.because}"
         if source.reads == "all"
