@@ -26,6 +26,12 @@ _REFUSED = {
     "lateral": ("it is not in this version", "the step `explode` of a pipeline before this one makes a row from each item"),
     "natural": ("a new column would change what it joins", "write JOIN … USING (…)"),
 }  # fmt: skip
+# Names of columns, too.
+_BEFORE_ROWS = {"values": ("it is not in this version", "read a table that has these rows"), "lateral": _REFUSED["lateral"]}
+_BEHIND_A_TABLE = {
+    ("asof", "join"): ("Spark has no such join", "join the rows from before, and keep the newest by row_number() over (…)"),
+    **dict.fromkeys((("version", "as"), ("timestamp", "as")), ("tables are read as they are now", "delete it")),
+}
 _KINDS = {
     ("join",): "inner", ("inner", "join"): "inner", ("cross", "join"): "cross",
     ("left", "semi", "join"): "left semi", ("semi", "join"): "left semi",
@@ -103,6 +109,7 @@ class _Parser(Parser):
         if self.next.word == "(":
             return self.inner(depth)
         token = self.next
+        self.refuse(_BEFORE_ROWS.get(token.word))
         if not self.skip("select"):
             raise refused(token.offset, "sql-not-a-select", f"a select is missing{but_found(token)}", _SHAPE)
         distinct = self.skip("distinct")
@@ -188,11 +195,13 @@ class _Parser(Parser):
         if token.word == "(":
             query = self.inner(depth)
             return Source(token.offset, query, self.alias() or "")
+        self.refuse(_BEFORE_ROWS.get(token.word))
         name = self.identifier(f"a table is missing{but_found(token)}", _SHAPE).value
         while self.skip("."):
             if self.next.kind not in ("name", "quoted"):
                 raise refused(self.next.offset, "sql-syntax", f"a name is missing after the dot{but_found(self.next)}", _SHAPE)
             name += "." + self.take().value
+        self.refuse(_BEHIND_A_TABLE.get((self.next.word, self.after.word)))
         return Source(token.offset, name, self.alias() or name.rpartition(".")[2])
 
     def alias(self) -> str | None:
@@ -259,6 +268,9 @@ class _Parser(Parser):
             raise refused(
                 of.offset, "sql-window", f"{of.name} needs a window", f"write {of.name}(…) over (partition by … order by …)"
             )
+        if self.next.kind in ("name", "quoted"):
+            why, hint = _REFUSED["window"]
+            raise refused(self.next.offset, "sql-window", why, hint)
         self.expect("(")
         depth = self.deeper(depth)
         partition = self.values(depth) if self.skip("partition", "by") else ()
@@ -312,10 +324,14 @@ class _Parser(Parser):
             return self.take()
         raise refused(token.offset, "sql-syntax", missing, hint)
 
+    def refuse(self, because: tuple[str, str] | None) -> None:
+        """Refuses the next word by its name, for a reason and with a hint."""
+        if because:
+            why, hint = because
+            raise refused(self.next.offset, "sql-clause", f"{self.next.text.upper()} is not allowed here: {why}", hint)
+
     def clause(self, missing: str) -> ExpressionError:
         """The error for what follows a whole select."""
         token = self.next
-        if token.word in _REFUSED:
-            why, hint = _REFUSED[token.word]
-            return refused(token.offset, "sql-clause", f"{token.text.upper()} is not allowed here: {why}", hint)
+        self.refuse(_REFUSED.get(token.word))
         return refused(token.offset, "sql-syntax", f"{missing}{but_found(token)}", _SHAPE)
