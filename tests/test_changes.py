@@ -140,6 +140,18 @@ def test_changes_are_those_that_a_comparison_finds(spark: Any, lake_of_changes: 
     assert kinds >= ({ADDED, BEFORE, AFTER, DELETED} if table.has_row_ids else {ADDED, DELETED})
 
 
+def test_rows_that_were_changed_and_then_deleted(spark: Any, lake_of_changes: Lake) -> None:
+    """The file of the changed rows stays, for another row; its statistics do not know which of its rows are deleted."""
+    table = _Table(spark, lake_of_changes, "feed.gone", 3)
+    table.append([1, 2, 4, 5], "a")
+    first = table.main
+    table.merge([1, 2, 7], "m")
+    for keys in ([1], [2]):
+        table.delete(keys)
+        assert table.changes(first, table.main) == table.expected(first, table.main)
+    assert sorted(row[0] for row in table.changes(first, table.main) if row[-1] == DELETED) == [1, 2]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("format_version", [2, 3])

@@ -189,6 +189,16 @@ def test_rows_that_came_and_were_compacted_again(lake: Path, spark: Any) -> None
     agree_after(batches, Tables(lake, spark, 2, "[country]"))
 
 
+def test_rows_that_were_changed_and_then_deleted(lake: Path, spark: Any) -> None:
+    """What hypothesis found: between two reads."""
+    batches: list[tuple[list[Order], str, str]] = [
+        ([(3, "DE", 2), (4, None, 40), (2, "FR", None)], "reads", ""),
+        ([(4, None, 40), (3, "DE", 13), (2, "FR", 13), (3, "DE", 1)], "dies", "ranged"),
+        ([(1, "FR", 2), (3, None, None), (2, None, None), (2, "DE", None), (4, "FR", None), (2, "FR", None)], "", ""),
+    ]
+    agree_after(batches, Tables(lake, spark, 3, "[country]"))
+
+
 def test_only_groups_that_changed_are_computed(lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = Tables(lake, spark)
     tables.lands([(1, "DE", 1), (2, "FR", 2), (3, None, 3), (4, "IT", 4)])

@@ -115,7 +115,7 @@ public final class ChangedFiles {
   public long remaining() {
     long remaining = 0;
     for (FileScanTask task : begun) {
-      long rows = valuesUpTo(task.file(), MetadataColumns.ROW_ID, nextRow - 1);
+      long rows = valuesUpTo(task, MetadataColumns.ROW_ID, nextRow - 1);
       if (rows < 0) {
         return -1;
       }
@@ -128,7 +128,7 @@ public final class ChangedFiles {
   public long moved() {
     long moved = 0;
     for (FileScanTask task : begun) {
-      long rows = valuesUpTo(task.file(), MetadataColumns.LAST_UPDATED_SEQUENCE_NUMBER, sinceSequence);
+      long rows = valuesUpTo(task, MetadataColumns.LAST_UPDATED_SEQUENCE_NUMBER, sinceSequence);
       if (rows < 0) {
         return -1;
       }
@@ -137,8 +137,12 @@ public final class ChangedFiles {
     return moved;
   }
 
-  /** How many values a file has in a column of its own for ids, if all of them or none are below a bound; else -1. */
-  private static long valuesUpTo(DataFile file, NestedField column, long bound) {
+  /**
+   * How many values a file has in a column of its own for ids, if all of them or none are below a bound; else -1. So it is where rows are
+   * marked as deleted, of which statistics know nothing.
+   */
+  private static long valuesUpTo(FileScanTask task, NestedField column, long bound) {
+    DataFile file = task.file();
     int id = column.fieldId();
     if (file.valueCounts() == null || !file.valueCounts().containsKey(id) || !file.nullValueCounts().containsKey(id)) {
       return -1;
@@ -152,7 +156,7 @@ public final class ChangedFiles {
     if (least == null || greatest == null) {
       return -1;
     }
-    return greatest <= bound ? values : least > bound ? 0 : -1;
+    return least > bound ? 0 : greatest <= bound && task.deletes().isEmpty() ? values : -1;
   }
 
   private static Long bound(Map<Integer, ByteBuffer> bounds, NestedField column) {
