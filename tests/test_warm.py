@@ -101,7 +101,8 @@ def test_a_busy_one_is_not_waited_for(project: Project, warm_home: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "into", ["", *(pytest.param(f", write: {mode}, keys: [id]", marks=pytest.mark.long, id=mode) for mode in ("upsert", "history"))]
+    "into",
+    ["", *(pytest.param(f", write: {mode}, keys: [id]", marks=pytest.mark.long, id=mode) for mode in ("upsert", "history"))],
 )
 def test_the_command_dies_while_its_jvm_writes(project: Project, warm_home: Path, into: str) -> None:
     project.template = project.template.replace("{namespace}.trades}}", f"{{namespace}}.trades{into}}}}}")
