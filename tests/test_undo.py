@@ -14,12 +14,13 @@ from click.testing import CliRunner
 from framework.cli import main
 from framework.engine.context import Context
 from framework.engine.feed import diff
+from framework.engine.forget import forget
 from framework.engine.iceberg import table_state
 from framework.engine.observe.bad_row_report import quarantine
 from framework.engine.observe.progress import read_progress
 from framework.engine.publish import accept
 from framework.engine.rules.protocol import KILL_POINTS
-from framework.engine.undo import replay, rewind, rollback
+from framework.engine.undo import elsewhere, replay, rewind, rollback
 from framework.errors import RefusedError, SluiceError
 from tests.project import BASE, Project, losing_answers
 from tests.wide import few
@@ -400,3 +401,60 @@ def test_commands_say_what_they_will_do(project: Project, monkeypatch: pytest.Mo
     said = typed("rollback", "trades", "--to", "batch:1", "--yes")
     assert said.endswith("again; `sluice run trades` reads on from there\n")
     assert len(project.rows()) == 6
+
+
+@pytest.mark.parametrize(
+    "dies", ["", pytest.param("staged", marks=pytest.mark.long), pytest.param("published", marks=pytest.mark.long)]
+)
+def test_messages_since_a_time_are_read_into_another_table(project: Project, dies: str) -> None:
+    """By the spec of today, as far as the pipeline's own table has read, each once; forgotten keys stay forgotten."""
+    project.template, project.more = QUOTES, "price"
+    project.make_topic(1)
+    send(project, {"a": 1})
+    project.run()
+    begun = datetime.now(timezone.utc)
+    send(project, {"b": 2, "gone": 3})
+    send(project, {"c": 3}, broken=True)
+    project.run()
+    context = project.context()
+    list(
+        forget.forget(
+            context, context.plan.pipelines[0], forget.judged(context, context.plan.pipelines[0], {"symbol": "gone"}).key
+        )
+    )
+    send(project, {"d": 4})  # which nobody has read yet
+    project.more = "price * 10"
+    other, before = f"{project.namespace}.again", prices(project)
+
+    def reads(context: Context, messages: int) -> list[int]:
+        meaning = elsewhere.judged(context, context.plan.pipelines[0], begun, other)
+        assert meaning.messages == messages
+        done: list[int] = []
+        assert elsewhere.read(context, meaning, lambda batch: done.append(batch.read), lambda: False)
+        return done
+
+    def at(point: str) -> None:
+        if point == dies:
+            raise Died
+
+    if dies:
+        with pytest.raises(Died):
+            reads(project.context(at=at), 3)
+        assert sum(reads(project.context(), 0 if dies == "published" else 3)) == (0 if dies == "published" else 3)
+    else:
+        assert reads(project.context(), 3) == [3]
+    assert reads(project.context(), 0) == []
+    rows = project.spark.sql(f"SELECT symbol, shown FROM lake.{other} ORDER BY symbol").collect()
+    assert [tuple(row) for row in rows] == [("b", 20)]
+    assert project.spark.table(f"lake.{other}__bad_rows").count() == 1
+    assert prices(project) == before
+
+    context = project.context()
+    pipeline = context.plan.pipelines[0]
+    for since, name, says in (
+        (datetime(2026, 1, 5, tzinfo=timezone.utc), other, "is there already: it was begun for"),
+        (begun, pipeline.table.identifier, "is the table of the pipeline"),
+        (begun, pipeline.table.bad_rows, "is the table of the pipeline"),
+    ):
+        with pytest.raises(RefusedError, match=says):
+            elsewhere.judged(context, pipeline, since, name)

@@ -42,7 +42,7 @@ class Schemas:
         """The pipeline as the registry wants it now."""
         if not any(topic.registered for topic in pipeline.topics):
             return pipeline
-        pipeline = self.plan.pipeline(pipeline.name) or pipeline
+        pipeline = _aimed(self.plan.pipeline(pipeline.name) or pipeline, pipeline)
         moved = [self._moved(topic, each) for topic in pipeline.topics for each in topic.registered]  # all of them are asked
         if any(moved) or self._forget():
             pipeline = self._replanned(pipeline)
@@ -102,4 +102,9 @@ class Schemas:
         # The others keep their plans: each raises its own problems when it runs, and stops no other.
         pipelines = tuple(runnable.get(each.name, each) for each in self.plan.pipelines)
         self.plan = replace(replanned.plan, pipelines=pipelines)
-        return runnable[pipeline.name]
+        return _aimed(runnable[pipeline.name], pipeline)
+
+
+def _aimed(planned: Pipeline, pipeline: Pipeline) -> Pipeline:
+    """With the table of this one: a rebuild has a second one."""
+    return replace(planned, table=replace(planned.table, namespace=pipeline.table.namespace, name=pipeline.table.name))

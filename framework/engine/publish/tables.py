@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -59,7 +60,7 @@ def _with_properties(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
     return table
 
 
-def create_table(context: Context, lake: Lake, pipeline: Pipeline) -> None:
+def create_table(context: Context, lake: Lake, pipeline: Pipeline, also: Mapping[str, str] | None = None) -> None:
     """Creates the table with the position from which reading begins: a first batch that fails begins there again, even with
     `start_from: latest`."""
     table = pipeline.table
@@ -72,7 +73,7 @@ def create_table(context: Context, lake: Lake, pipeline: Pipeline) -> None:
         return {protocol.POSITION: position.text(), protocol.OWNER: refusals.owner(pipeline)}
 
     properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}
-    properties |= write_properties(table)
+    properties |= {**write_properties(table), **(also or {})}
     empty = bool(table.states)
     lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first, empty)
 

@@ -1,0 +1,115 @@
+"""Messages are read again from a moment on, into another table: the pipeline's own stays as it is.
+
+*Guarantee* The other table has what the spec of today, and the joined tables of today, make of the messages that the pipeline's own table
+has read since then, each once. Cut off anywhere, the same call goes on. Keys that were forgotten stay forgotten.
+*Limit* Nobody maintains the other table or follows it, and `sluice forget` does not know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from datetime import datetime
+
+from framework.engine.context import Context
+from framework.engine.iceberg import metadata, table_state
+from framework.engine.publish.batch import Batch, next_batch
+from framework.engine.publish.tables import create_table
+from framework.engine.rules import forgotten, refusals
+from framework.engine.rules.protocol import Partition
+from framework.errors import BatchError, RefusedError
+from framework.model import Pipeline, Plan
+
+_SINCE = "sluice.read_again_since"
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What reading into another table means. `starts` is None where the table is there already, and reading goes on."""
+
+    pipeline: Pipeline  # with the other table
+    since: datetime
+    _: KW_ONLY
+    starts: Mapping[Partition, int] | None
+    until: Mapping[Partition, int]  # as far as the pipeline's own table has read
+    messages: int
+    cut: int  # partitions of which Kafka may have deleted messages since then
+    properties: Mapping[str, str]
+
+
+def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: str) -> Elsewhere:
+    """What it would mean. Without Spark."""
+    if pipeline.source:
+        hint = f"`sluice rebuild {pipeline.name}` computes it again; a second pipeline computes another table"
+        raise RefusedError("cannot-rewind", f"{pipeline.table.identifier} is made of tables, not of messages", hint)
+    own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    state = table_state.state_of(own) if own else None
+    if own is None or state is None:
+        raise refusals.no_table(pipeline)
+    _refuse_taken(context.plan, pipeline, identifier)
+    source = context.source(pipeline)
+    position = refusals.check(pipeline, state, source.topic_state())
+    namespace, _, name = identifier.rpartition(".")
+    topics = tuple(replace(topic, start_from=since) for topic in pipeline.topics)
+    other = replace(pipeline, topics=topics, also=(), table=replace(pipeline.table, namespace=namespace, name=name))
+    properties = {_SINCE: since.isoformat(), **forgotten.after_renaming(own.properties, {})}
+    there = _position_there(other, properties)
+    topic = source.topic_state()
+    starts = context.source(other).starts(topic, {}) if there is None else None
+    ends = starts if starts is not None else there or {}
+    return Elsewhere(
+        other, since, starts=starts, until={**ends, **position.ends}, messages=refusals.messages_between(ends, position.ends),
+        cut=sum(0 < offset == topic.starts[each] for each, offset in (starts or {}).items()), properties=properties,
+    )  # fmt: skip
+
+
+def read(context: Context, to: Elsewhere, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]) -> bool:
+    """Reads until the other table has all of it; whether it has."""
+    context.expect(to.messages)
+    limited = Context(context.plan, spark=lambda: context.spark, at=context.at, until=to.until)
+    if to.starts is not None:
+        create_table(limited, limited.lake(to.pipeline), to.pipeline, to.properties)
+    for batch in _batches(limited, to.pipeline):
+        on_batch(batch)
+        if stopped():
+            return False
+    return True
+
+
+def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
+    while True:
+        try:
+            batch = next_batch(context, context.schemas.current(pipeline))
+        except RefusedError as refused:
+            hint = f"correct the cause, and go on by the same command; or drop {pipeline.table.identifier} and begin again"
+            raise BatchError(refused.code, f"{pipeline.table.identifier} cannot be read on: {refused.message}", hint) from None
+        if batch is None:
+            return
+        yield batch
+
+
+def _position_there(other: Pipeline, properties: Mapping[str, str]) -> Mapping[Partition, int] | None:
+    """How far the other table has read; None where there is none yet."""
+    identifier = other.table.identifier
+    table = metadata.read(other.table.catalog, identifier)
+    if table is None:
+        return None
+    state = table_state.state_of(table)
+    since = table.properties.get(_SINCE)
+    hint = "give another name, or drop that table"
+    if since is None or state is None or state.position is None:
+        raise RefusedError("cannot-rewind", f"{identifier} is there already, and not from reading again", hint)
+    if since != properties[_SINCE] or state.owner != refusals.owner(other):
+        message = f"{identifier} is there already: it was begun for another pipeline, or for messages since {since}"
+        raise RefusedError("cannot-rewind", message, hint)
+    if table.properties.get(forgotten.PROPERTY) != properties.get(forgotten.PROPERTY):
+        message = f"keys were forgotten in the pipeline's own table since {identifier} was begun, so that it may have their rows"
+        raise RefusedError("cannot-rewind", message, hint)
+    return state.position.ends
+
+
+def _refuse_taken(plan: Plan, pipeline: Pipeline, identifier: str) -> None:
+    for each in plan.pipelines:
+        if each.table.catalog.name == pipeline.table.catalog.name and identifier in (each.table.identifier, each.table.bad_rows):
+            message = f"{identifier} is the table of the pipeline `{each.name}`"
+            raise RefusedError("cannot-rewind", message, "give another name: the table that is read into is a new one")
