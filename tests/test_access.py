@@ -241,6 +241,7 @@ def run_in_duckdb(steps: list[Step], values: dict[str, str]) -> list[Any]:
     return answers
 
 
+@pytest.mark.slow
 def test_duckdb_runs_the_script_of_a_table_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(tmp_path, monkeypatch)
     fill(plan)

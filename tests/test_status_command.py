@@ -282,6 +282,7 @@ def test_status_without_kafka_and_tables_is_failing(folder: Path) -> None:
     assert sluice("bad-rows", "trades").output == "shop.trades__bad_rows: no bad rows\n"
 
 
+@pytest.mark.slow
 def test_a_computed_table_is_pending_until_its_source_exists(folder: Path) -> None:
     plan = plan_for(folder, "127.0.0.1:1", specs("n: bigint") + COPY)
     trades, copy = plan.pipeline("trades"), plan.pipeline("copy")
