@@ -236,7 +236,7 @@ class Searched(Registered):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("write", "examples"),
-    few([("upsert", FEW), *((write, max(FEW, 15)) for write in ("append", "replace", "upsert", "history"))], ("upsert", FEW)),
+    few([("upsert", FEW), *((write, max(FEW, 10)) for write in ("append", "replace", "upsert", "history"))], ("upsert", FEW)),
 )
 def test_hostile_texts_are_texts(
     write: str, examples: int, tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str

@@ -40,16 +40,16 @@ pipeline: orders
 from: {{topic: orders}}
 steps:
   - join: {{table: {namespace}.payments, on: [id], take: [amount], within: 1h, missing: {missing}}}
-into: {{table: {namespace}.orders, write: {write}}}
+{steps}into: {{table: {namespace}.orders, write: {write}}}
 """
 
 
 class Shop:
     """Orders and payments, which come in any order. Each message is a batch of its own."""
 
-    def __init__(self, lake: Path, spark: Any, missing: str = "keep", write: str = "append") -> None:
+    def __init__(self, lake: Path, spark: Any, missing: str = "keep", write: str = "append", steps: str = "") -> None:
         self.spark = spark
-        text = SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}", missing=missing, write=write)
+        text = SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}", missing=missing, write=write, steps=steps.format())
         self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
         self.sent: dict[str, list[Message]] = {"payments": [], "orders": []}
 
@@ -107,6 +107,25 @@ def test_either_side_may_come_first(lake: Path, spark: Any) -> None:
     assert shop.rows() == [(1, 10), (2, 20)]
     assert shop.rows(bad=True) == [("waits", "replayed")]
     assert shop.run("orders") == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("write", ["upsert, keys: [id]", "history, keys: [id]", "accumulate"])
+def test_rows_that_wait_land_by_each_write_mode(write: str, lake: Path, spark: Any) -> None:
+    steps = "  - aggregate: {{by: [id], measures: {{amount: sum(amount)}}}}\n" if write == "accumulate" else ""
+    shop = Shop(lake, spark, write=write, steps=steps)
+    shop.lands("payments", 1)
+    shop.lands("orders", 1)
+    shop.lands("orders", 2)
+    shop.lands("orders", 2)
+    assert shop.rows() == [(1, 10)]
+    shop.lands("payments", 2)
+    for _ in range(2):
+        shop.run("orders")
+
+    landed = {"accumulate": [(1, 10), (2, 40)], "upsert, keys: [id]": [(1, 10), (2, 20)]}
+    assert shop.rows() == landed.get(write, [(1, 10), (2, 20), (2, 20)])
+    assert {state for _, state in shop.rows(bad=True)} == {"replayed"}
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def agree_after(batches: Sequence[tuple[Sequence[Order], str, str]], tables: Tab
 
 @pytest.mark.parametrize(
     ("version", "partitions", "examples"),
-    few([(3, "[country]", 1), (3, "[]", 25), (3, "[country]", 25), (2, "[country]", 25), (2, "[]", 25)], (3, "[country]", 1)),
+    few([(3, "[country]", 1), (3, "[]", 10), (3, "[country]", 10), (2, "[country]", 10), (2, "[]", 10)], (3, "[country]", 1)),
 )
 def test_as_the_model_says(version: int, partitions: str, examples: int, lake: Path, spark: Any) -> None:
     @settings(max_examples=examples, deadline=None, derandomize=examples == 1, database=None, phases=PHASES)

@@ -20,7 +20,7 @@ from framework.engine.observe.bad_row_report import quarantine
 from framework.engine.observe.progress import read_progress
 from framework.engine.publish import accept
 from framework.engine.rules.protocol import KILL_POINTS
-from framework.engine.undo import elsewhere, replay, rewind, rollback
+from framework.engine.undo import read_again, replay, rewind, rollback
 from framework.errors import RefusedError, SluiceError
 from tests.project import BASE, Project, losing_answers
 from tests.wide import few
@@ -427,10 +427,10 @@ def test_messages_since_a_time_are_read_into_another_table(project: Project, die
     other, before = f"{project.namespace}.again", prices(project)
 
     def reads(context: Context, messages: int) -> list[int]:
-        meaning = elsewhere.judged(context, context.plan.pipelines[0], begun, other)
+        meaning = read_again.judged(context, context.plan.pipelines[0], begun, other)
         assert meaning.messages == messages
         done: list[int] = []
-        assert elsewhere.read(context, meaning, lambda batch: done.append(batch.read), lambda: False)
+        assert read_again.read(context, meaning, lambda batch: done.append(batch.read), lambda: False)
         return done
 
     def at(point: str) -> None:
@@ -457,4 +457,4 @@ def test_messages_since_a_time_are_read_into_another_table(project: Project, die
         (begun, pipeline.table.bad_rows, "is the table of the pipeline"),
     ):
         with pytest.raises(RefusedError, match=says):
-            elsewhere.judged(context, pipeline, since, name)
+            read_again.judged(context, pipeline, since, name)

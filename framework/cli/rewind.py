@@ -71,10 +71,10 @@ def _again(context: Context, pipeline: Pipeline, to: datetime, yes: bool) -> Non
 
 def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str, yes: bool) -> None:
     from framework.cli.run import line
-    from framework.engine.undo import elsewhere
+    from framework.engine.undo import read_again
 
     name, own = pipeline.name, pipeline.table.identifier
-    meaning = elsewhere.judged(context, pipeline, since, identifier)
+    meaning = read_again.judged(context, pipeline, since, identifier)
     if not meaning.messages and meaning.starts is not None:
         click.echo(f"{name}: no message that was read is as new as {since:%Y-%m-%d %H:%M:%S} UTC")
         return
@@ -86,7 +86,7 @@ def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str
     if not yes:
         click.confirm("Read them?", abort=True)
     with until_interrupted() as stop:
-        done = elsewhere.read(context, meaning, lambda batch: click.echo(line(batch)), stop.is_set)
+        done = read_again.read(context, meaning, lambda batch: click.echo(line(batch)), stop.is_set)
     if not done:
         click.echo(f"{name}: stopped; the same command goes on")
         raise SystemExit(1)

@@ -24,7 +24,7 @@ _SINCE = "sluice.read_again_since"
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class ReadAgain:
     """What reading into another table means. `starts` is None where the table is there already, and reading goes on."""
 
     pipeline: Pipeline  # with the other table
@@ -37,7 +37,7 @@ class Elsewhere:
     properties: Mapping[str, str]
 
 
-def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: str) -> Elsewhere:
+def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: str) -> ReadAgain:
     """What it would mean. Without Spark."""
     if pipeline.source:
         hint = f"`sluice rebuild {pipeline.name}` computes it again; a second pipeline computes another table"
@@ -57,13 +57,13 @@ def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: st
     topic = source.topic_state()
     starts = context.source(other).starts(topic, {}) if there is None else None
     ends = starts if starts is not None else there or {}
-    return Elsewhere(
+    return ReadAgain(
         other, since, starts=starts, until={**ends, **position.ends}, messages=refusals.messages_between(ends, position.ends),
         cut=sum(0 < offset == topic.starts[each] for each, offset in (starts or {}).items()), properties=properties,
     )  # fmt: skip
 
 
-def read(context: Context, to: Elsewhere, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]) -> bool:
+def read(context: Context, to: ReadAgain, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]) -> bool:
     """Reads until the other table has all of it; whether it has."""
     context.expect(to.messages)
     limited = Context(context.plan, spark=lambda: context.spark, at=context.at, until=to.until)

@@ -1,0 +1,126 @@
+"""What commands do with a table of totals: each message counts once, whatever was undone, computed or forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from framework.engine.forget import forget
+from framework.engine.publish import accept
+from framework.engine.rebuild import rebuild
+from framework.engine.undo import read_again, replay, rollback
+from tests.project import Project
+from tests.test_undo import snapshots
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
+SPEC = """
+topic: trades
+kafka_name: {topic}
+value: json
+columns: {{user: string, amount: {more}}}
+---
+pipeline: trades
+from: {{topic: trades}}
+steps:
+  - derive: {{value: cast(amount as bigint)}}
+  - aggregate: {{by: [user], measures: {{total: sum(value), trades: count(*), users: count(distinct user)}}}}
+into: {{table: {namespace}.trades, write: accumulate}}
+"""
+
+
+@pytest.fixture
+def totals(project: Project) -> Project:
+    project.template, project.more = SPEC, "bigint"
+    project.make_topic(1)
+    return project
+
+
+def send(project: Project, *trades: tuple[str, Any]) -> None:
+    project.send([json.dumps({"user": user, "amount": amount}).encode() for user, amount in trades], 0)
+
+
+def there(project: Project, table: str = "") -> dict[str, tuple[int, int]]:
+    rows = project.spark.table(f"lake.{table or project.pipeline.table.identifier}").collect()
+    return {row["user"]: (row["total"], row["trades"]) for row in rows}
+
+
+def of(*trades: tuple[str, int]) -> dict[str, tuple[int, int]]:
+    sums: Counter[str] = Counter()
+    for user, amount in trades:
+        sums[user] += amount
+    return {user: (total, sum(each == user for each, _ in trades)) for user, total in sums.items()}
+
+
+def test_a_rollback_takes_back_what_was_added(totals: Project) -> None:
+    first, second = (("a", 1), ("b", 2)), (("a", 10), ("c", 5))
+    send(totals, *first)
+    totals.run()
+    before = snapshots(totals)[-1]
+    send(totals, *second)
+    totals.run()
+    context = totals.context()
+    meaning = rollback.judged(context, context.plan.pipelines[0], before)
+    accept.move(context, context.plan.pipelines[0], meaning.moves)
+    assert there(totals) == of(*first)
+    totals.run()
+    assert there(totals) == of(*first, *second)
+
+
+def test_a_rebuild_computes_them_again(totals: Project) -> None:
+    trades = (("a", 1), ("b", 2), ("a", 3))
+    send(totals, *trades[:2])
+    totals.run()
+    send(totals, *trades[2:])
+    totals.run()
+    context = totals.context()
+    pipeline = context.plan.pipelines[0]
+    estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
+    assert rebuild.rebuild(context, pipeline, estimate, lambda _: None, lambda: False) is not None
+    assert there(totals) == of(*trades)
+    send(totals, ("b", 7))
+    totals.run()
+    assert there(totals) == of(*trades, ("b", 7))
+
+
+def test_bad_rows_that_are_replayed_are_added_once(totals: Project) -> None:
+    send(totals, ("a", 1), ("a", "12"), ("b", "3"))
+    totals.run()
+    assert there(totals) == of(("a", 1))
+    totals.more = "string"  # which takes both
+    context = totals.context()
+    pipeline = context.plan.pipelines[0]
+    for _ in range(2):
+        list(replay.replay(context, pipeline, replay.condition(""), lambda: False))
+    assert there(totals) == of(("a", 1), ("a", 12), ("b", 3))
+    send(totals, ("b", "4"))
+    totals.run()
+    assert there(totals) == of(("a", 1), ("a", 12), ("b", 3), ("b", 4))
+
+
+def test_a_group_that_is_forgotten_stays_forgotten(totals: Project) -> None:
+    send(totals, ("a", 1), ("b", 2))
+    totals.run()
+    context = totals.context()
+    pipeline = context.plan.pipelines[0]
+    list(forget.forget(context, pipeline, forget.judged(context, pipeline, {"user": "a"}).key))
+    assert there(totals) == of(("b", 2))
+    send(totals, ("a", 5), ("b", 5))
+    totals.run()
+    assert there(totals) == of(("b", 2), ("b", 5))
+
+
+def test_those_since_a_time_are_in_another_table(totals: Project) -> None:
+    send(totals, ("a", 1), ("b", 2))
+    totals.run()
+    since = datetime.now(timezone.utc)
+    send(totals, ("a", 5), ("c", 5))
+    totals.run()
+    context, other = totals.context(), f"{totals.namespace}.since"
+    meaning = read_again.judged(context, context.plan.pipelines[0], since, other)
+    assert read_again.read(context, meaning, lambda _: None, lambda: False)
+    assert there(totals, other) == of(("a", 5), ("c", 5))
+    assert there(totals) == of(("a", 1), ("b", 2), ("a", 5), ("c", 5))
