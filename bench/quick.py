@@ -58,7 +58,10 @@ def place() -> Iterator[Path]:
         (home / "jars").symlink_to(ROOT / ".sluice" / "jars")
         os.chdir(folder)
         class_archive.create()  # one from before the jars were built again is silently not used
-        yield home
+        try:
+            yield home
+        finally:
+            os.chdir(ROOT)
 
 
 def _warm(bootstrap: str) -> dict[str, float]:

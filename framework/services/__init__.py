@@ -39,13 +39,13 @@ def folder(name: str) -> Path:
 
 
 def up(names: Iterable[str] = (), say: Callable[[str], object] = lambda _: None) -> tuple[State, ...]:
-    """Start the named services that do not run yet; without names, those that need no further download.
+    """Start the named services that do not run yet; without names, Kafka.
 
     If one fails, the services that this call started are stopped.
     """
     states: list[State] = []
     try:
-        for service in _named(tuple(names) or (name for name, service in services().items() if service.get is None)):
+        for service in _named(tuple(names) or ("kafka",)):
             place = folder(service.name)
             if service.get is not None and process.running(place) is None:
                 service.get(say)

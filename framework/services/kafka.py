@@ -10,11 +10,12 @@ import shutil
 import socket
 import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from framework.errors import SetupError
+from framework.java import java
 from framework.services import process
 from framework.services.ports import pair
 from framework.services.process import Service, last_lines
@@ -35,9 +36,20 @@ def running(home: Path, port: int | None = None) -> Iterator[str]:
         yield started.address
 
 
+def _get(say: Callable[[str], object]) -> None:
+    """Downloads the jars, where no other folder of this user has them."""
+    from framework import jars
+
+    java()
+    try:
+        jars.folder("kafka")
+    except SetupError:
+        say("kafka: downloading its jars, 44 MB, once ...")
+        jars.fetch("kafka")
+
+
 def _prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
     from framework.jars import class_path
-    from framework.java import java
 
     (folder / "tmp").mkdir(exist_ok=True)
     shutil.copyfile(_CONFIG / "kafka_log.properties", folder / "log.properties")
@@ -101,6 +113,7 @@ SERVICE = Service(
     name="kafka",
     ports=ports,
     prepare=_prepare,
+    get=_get,
     answers=_answers,
     move=f"stop it, or choose another port with {_PORT}, for instance {_PORT}=29092 (29093 is used too)",
 )
