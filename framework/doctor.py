@@ -17,7 +17,7 @@ from framework.errors import SetupError
 from framework.home import home
 from framework.jvm import build
 from framework.processes import listener
-from framework.services import folder, process, registry, services
+from framework.services import USUAL, folder, process, registry, services
 from framework.services.ports import is_free
 
 GIB = 1 << 30
@@ -126,7 +126,7 @@ def check_registry() -> Iterator[Finding]:
 
 def check_ports() -> Iterator[Finding]:
     for service in services().values():
-        if service.get is not None and not folder(service.name).exists():  # never started here
+        if service.name != USUAL and not folder(service.name).exists():  # never started here
             continue
         subject = f"{service.name} ports"
         ours = process.running(folder(service.name))

@@ -14,6 +14,8 @@ from framework.processes import memory
 from framework.services import process
 from framework.services.process import Process, Service
 
+USUAL = "kafka"  # which starts where none is named
+
 
 @dataclass(frozen=True, kw_only=True)
 class State:
@@ -45,7 +47,7 @@ def up(names: Iterable[str] = (), say: Callable[[str], object] = lambda _: None)
     """
     states: list[State] = []
     try:
-        for service in _named(tuple(names) or ("kafka",)):
+        for service in _named(tuple(names) or (USUAL,)):
             place = folder(service.name)
             if service.get is not None and process.running(place) is None:
                 service.get(say)
