@@ -116,9 +116,7 @@ def check_registry() -> Iterator[Finding]:
         state = error.message if asked else f"not used so far; {error.message}; {error.hint}"
         yield Finding("registry", state, error.hint if asked else "")
         return
-    try:
-        jars.folder("registry")
-    except SetupError:
+    if not jars.are_here("registry"):
         yield Finding("registry", f"not on this machine, `sluice services up registry` downloads it; it will run with {program}")
     else:
         yield Finding("registry", f"on this machine, runs with {program}")

@@ -86,6 +86,11 @@ def folder(name: str, lock: Path = LOCK) -> Path:
     return its
 
 
+def are_here(name: str) -> bool:
+    """Whether a set is on this machine, checked."""
+    return _ready(place() / name, _jars(name, LOCK))
+
+
 def _downloaded_by(name: str, lock: Path) -> str:
     if name in sets(lock):
         return "setup"
@@ -244,6 +249,7 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Ca
         )
     if ivy.returncode != 0:
         raise _failure(name, jars, log)
+    arrived(_downloaded(staging))  # also where it took no time
     log.unlink()
 
 

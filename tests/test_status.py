@@ -24,6 +24,7 @@ from framework.engine.loop import batches
 from framework.engine.publish import accept
 from framework.engine.rules import attempts, run_record
 from framework.errors import BadRowsStop, RolledBack
+from framework.model import in_order
 from framework.plan.passes import make
 from tests.pace import bar
 from tests.project import BASE, Project
@@ -209,7 +210,7 @@ def test_the_shipped_tables_within_a_second(project: Project, tmp_path: Path, mo
         generate.ensure_topic(topic, plan.secrets)
         generate.send(topic, plan.secrets, itertools.islice(generate.messages(topic, 1, start), 1000))
     context = Context(plan, spark=lambda: project.spark)
-    for pipeline in plan.pipelines:
+    for pipeline in in_order(plan.pipelines):
         assert list(batches(context, pipeline))
 
     command = [sys.executable, "-c", "from framework.cli import main; main()", "status", "--specs", str(tmp_path / "specs")]

@@ -41,7 +41,7 @@ def command(name: str, to: datetime, identifier: str | None, yes: bool, specs: P
     now. Its bad rows are deleted first. For other tables it is refused: `sluice rollback` takes their rows back, too.
 
     With --into it is for all tables from topics: what the pipeline has read since that time is read into a new table, by the spec and
-    the joined tables of today. Called again, it goes on where it was cut off.
+    the joined tables of today. Called again, it continues where it was cut off.
 
     Example: sluice rewind latest_quotes --to 2026-01-05T10:00:00Z
     """
@@ -78,8 +78,8 @@ def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str
     if not meaning.messages and meaning.starts is not None:
         click.echo(f"{name}: no message that was read is as new as {since:%Y-%m-%d %H:%M:%S} UTC")
         return
-    goes_on = "" if meaning.starts is not None else ", where it was cut off"
-    click.echo(f"{name}: reads {counted(meaning.messages, 'message')} again into {identifier}{goes_on}")
+    continues = "" if meaning.starts is not None else ", where it was cut off"
+    click.echo(f"{name}: reads {counted(meaning.messages, 'message')} again into {identifier}{continues}")
     click.echo(f"  {own} stays as it is; nobody maintains {identifier}, and `sluice forget` does not know it")
     if meaning.cut:
         click.echo(f"  Kafka has deleted older messages of {counted(meaning.cut, 'partition')}, maybe also some of that time")
@@ -88,6 +88,6 @@ def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str
     with until_interrupted() as stop:
         done = read_again.read(context, meaning, lambda batch: click.echo(line(batch)), stop.is_set)
     if not done:
-        click.echo(f"{name}: stopped; the same command goes on")
+        click.echo(f"{name}: stopped; the same command continues")
         raise SystemExit(1)
     click.echo(f"{name}: {identifier} has all that {own} has read since {since:%Y-%m-%d %H:%M:%S} UTC")

@@ -28,14 +28,9 @@ def command(more: tuple[str, ...]) -> None:
 def is_done() -> bool:
     """Whether Spark can start."""
     from framework import jars
-    from framework.errors import SetupError
     from framework.jvm import build
 
-    try:
-        jars.folder("spark")
-    except SetupError:
-        return False
-    return build.jar().exists()
+    return jars.are_here("spark") and build.jar().exists()
 
 
 def get(more: tuple[str, ...]) -> None:
@@ -53,15 +48,13 @@ def get(more: tuple[str, ...]) -> None:
         if name not in jars.MORE:
             raise SetupError("unknown-jars", f"there are no jars named `{name}` to set up", f"one of: {', '.join(jars.MORE)}")
     for name, locked in ((name, every[name]) for name in (*jars.sets(), *more)):
-        try:
-            jars.folder(name)
-        except SetupError:
-            click.echo(f"{name} jars: downloading the missing ones of {len(locked)} ...")
-            began = time.monotonic()
-            _fetch(name)
-            click.echo(f"{name} jars: {len(locked)} here and checked, {time.monotonic() - began:.0f} s")
-        else:
+        if jars.are_here(name):
             click.echo(f"{name} jars: ready")
+            continue
+        click.echo(f"{name} jars: downloading the missing ones of {len(locked)} ...")
+        began = time.monotonic()
+        _fetch(name)
+        click.echo(f"{name} jars: {len(locked)} here and checked, {time.monotonic() - began:.0f} s")
     _build_decoders()
     _keep_classes()
 

@@ -44,9 +44,7 @@ def get(say: Callable[[str], object]) -> None:
     from framework import jars
 
     for name in _SETS:
-        try:
-            jars.folder(name)
-        except SetupError:
+        if not jars.are_here(name):
             say(f"catalog: downloading the {name} jars, once ...")
             jars.fetch(name)
     _classes()

@@ -41,9 +41,7 @@ def _get(say: Callable[[str], object]) -> None:
     from framework import jars
 
     java()
-    try:
-        jars.folder("kafka")
-    except SetupError:
+    if not jars.are_here("kafka"):
         say("kafka: downloading its jars, 44 MB, once ...")
         jars.fetch("kafka")
 

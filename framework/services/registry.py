@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from framework.errors import SetupError
 from framework.services import http, process
 from framework.services.ports import pair
 from framework.services.process import Service
@@ -55,9 +54,7 @@ def _get(say: Callable[[str], object]) -> None:
     from framework import jars
 
     java()  # fails before 158 MB are downloaded for nothing
-    try:
-        jars.folder("registry")
-    except SetupError:
+    if not jars.are_here("registry"):
         say("registry: downloading Apicurio, 158 MB, once ...")
     _app()
 

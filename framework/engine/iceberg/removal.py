@@ -83,7 +83,7 @@ def expire(lake: Lake, table: Any, snapshots: Collection[int], collected: Any) -
 
 
 def _expire_pinned(lake: Lake, table: Any, snapshots: Collection[int], before: Collection[int]) -> None:
-    """A server takes away main with its snapshot: it moves with this commit, which is refused if it went back to one of these. No
+    """A server removes main with its snapshot: it moves with this commit, which is refused if it went back to one of these. No
     newer snapshot than those `before` may come from one that goes, since it would have its files."""
     with commit_answers():
         transaction = table.newTransaction()

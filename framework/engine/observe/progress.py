@@ -148,9 +148,8 @@ def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Ka
         source = _source(pipeline, kafkas)
         position, topic = next_position(pipeline, table.state, source)
         range_ = source.next(position, topic)
-        if not isinstance(source, FromTopics):
-            return replace(progress, lag=source.lag(range_))
-        return replace(progress, lag=range_.waiting if range_ else 0, offsets=_offsets(position, topic))
+        offsets = _offsets(position, topic) if isinstance(source, FromTopics) else ()
+        return replace(progress, lag=source.lag(range_), offsets=offsets)
     except SluiceError as error:
         return replace(progress, trouble=error)
 

@@ -112,18 +112,20 @@ def _leased(of: Plan, rows: int | None) -> Lease | None:
     from pyspark.find_spark_home import _find_spark_home
 
     many = rows is not None and rows > session.MANY
-    fits = {_key(_conf(of, each)) for each in ((None,) if many else (None, 0))}
+    key = _key(_conf(of, None))
+    for_few = f"{key} for few"
     with warm_jvm.turn() as mine:
         if not mine:
             return None
         jvm = warm_jvm.there()
-        if jvm and jvm.key not in fits:
+        if jvm and jvm.key != key and (many or jvm.key != for_few):
             if not warm_jvm.end_if_free(jvm):
                 return None
             jvm = None
         if jvm is None:
-            spark, conf = _find_spark_home(), _conf(of, rows)  # type: ignore[no-untyped-call]
-            if not warm_jvm.launch([f"{spark}/bin/spark-submit"], conf, _key(conf)):
+            spark = _find_spark_home()  # type: ignore[no-untyped-call]
+            its = for_few if session.starts_fast(rows) else key
+            if not warm_jvm.launch([f"{spark}/bin/spark-submit"], _conf(of, rows), its):
                 return None
         return warm_jvm.lease()
 

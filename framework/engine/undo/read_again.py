@@ -1,7 +1,7 @@
 """Messages are read again from a moment on, into another table: the pipeline's own stays as it is.
 
 *Guarantee* The other table has what the spec of today, and the joined tables of today, make of the messages that the pipeline's own table
-has read since then, each once. Cut off anywhere, the same call goes on. Keys that were forgotten stay forgotten.
+has read since then, each once. Cut off anywhere, the same command continues. Keys that were forgotten stay forgotten.
 *Limit* Nobody maintains the other table or follows it, and `sluice forget` does not know it.
 """
 
@@ -25,10 +25,9 @@ _SINCE = "sluice.read_again_since"
 
 @dataclass(frozen=True)
 class ReadAgain:
-    """What reading into another table means. `starts` is None where the table is there already, and reading goes on."""
+    """What reading into another table means. `starts` is None where the table is there already, and reading continues."""
 
     pipeline: Pipeline  # with the other table
-    since: datetime
     _: KW_ONLY
     starts: Mapping[Partition, int] | None
     until: Mapping[Partition, int]  # as far as the pipeline's own table has read
@@ -48,17 +47,17 @@ def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: st
         raise refusals.no_table(pipeline)
     _refuse_taken(context.plan, pipeline, identifier)
     source = context.source(pipeline)
-    position = refusals.check(pipeline, state, source.topic_state())
+    topic = source.topic_state()
+    position = refusals.check(pipeline, state, topic)
     namespace, _, name = identifier.rpartition(".")
     topics = tuple(replace(topic, start_from=since) for topic in pipeline.topics)
     other = replace(pipeline, topics=topics, also=(), table=replace(pipeline.table, namespace=namespace, name=name))
     properties = {_SINCE: since.isoformat(), **forgotten.after_renaming(own.properties, {})}
     there = _position_there(other, properties)
-    topic = source.topic_state()
     starts = context.source(other).starts(topic, {}) if there is None else None
     ends = starts if starts is not None else there or {}
     return ReadAgain(
-        other, since, starts=starts, until={**ends, **position.ends}, messages=refusals.messages_between(ends, position.ends),
+        other, starts=starts, until={**ends, **position.ends}, messages=refusals.messages_between(ends, position.ends),
         cut=sum(0 < offset == topic.starts[each] for each, offset in (starts or {}).items()), properties=properties,
     )  # fmt: skip
 
@@ -81,8 +80,10 @@ def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
         try:
             batch = next_batch(context, context.schemas.current(pipeline))
         except RefusedError as refused:
-            hint = f"correct the cause, and go on by the same command; or drop {pipeline.table.identifier} and begin again"
-            raise BatchError(refused.code, f"{pipeline.table.identifier} cannot be read on: {refused.message}", hint) from None
+            hint = f"correct the cause, and the same command continues; or drop {pipeline.table.identifier} and begin again"
+            raise BatchError(
+                refused.code, f"{pipeline.table.identifier} cannot be read further: {refused.message}", hint
+            ) from None
         if batch is None:
             return
         yield batch
