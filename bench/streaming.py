@@ -1,8 +1,13 @@
-"""The same 1,000 rows by a plain Structured Streaming job with Iceberg's sink: `python -m bench.streaming BOOTSTRAP TOPIC TURN`."""
+"""The same 1,000 rows by a plain Structured Streaming job with Iceberg's sink: `python -m bench.streaming BOOTSTRAP TOPIC TURN`.
+
+Spark has Sluice's settings and cached classes, and starts as PySpark starts it.
+"""
 
 from __future__ import annotations
 
 import sys
+
+from pyspark.sql import SparkSession
 
 from bench import handwritten, load
 from framework.engine.spark import session
@@ -10,7 +15,9 @@ from framework.plan.passes import make
 
 
 def main(bootstrap: str, topic: str, turn: str) -> None:
-    spark = session.start(make(load.specs(bootstrap, {"streaming": topic})))
+    plan = make(load.specs(bootstrap, {"streaming": topic}))
+    session.prepare(plan)
+    spark = SparkSession.builder.config(map=session.settings(plan)).getOrCreate()
     handwritten.create(spark, f"lake.hand.streaming{turn}")
     messages = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
     parsed = (

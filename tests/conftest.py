@@ -106,7 +106,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """For `.ci/run`, which sees no more of it than what make answers."""
-    if not hasattr(session.config, "workerinput") and session.config.cache:
+    if not hasattr(session.config, "workerinput") and getattr(session.config, "cache", None):
         session.config.cache.set("sluice/status", int(exitstatus))
 
 

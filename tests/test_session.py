@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,3 +57,56 @@ def test_what_waits_is_counted_before_spark_starts(project: Project) -> None:
     context = Context(project.plan, spark=lambda: project.spark, warm=False)
     context.expect(1)
     assert context.rows is None  # one that stays has time to become fast
+
+
+@pytest.mark.spark
+def test_all_that_is_used_ahead_works(spark: Any) -> None:
+    """A run ignores what fails there: its own first use says what is wrong."""
+    java = spark._jvm.java.lang
+    ahead = java.Class.forName("sluice.Ahead")
+    libraries = ahead.getDeclaredField("LIBRARIES")
+    libraries.setAccessible(True)
+    assert [each.call() is not None for each in libraries.get(None)] == [True] * 7
+    plans = next(method for method in ahead.getDeclaredMethods() if method.getName() == "planned")
+    plans.setAccessible(True)
+    arguments = spark.sparkContext._gateway.new_array(java.Object, 1)
+    arguments[0] = spark._jsparkSession
+    assert plans.invoke(None, arguments).getNumPartitions() > 0
+
+
+@pytest.mark.spark
+def test_a_session_is_without_functions_for_machine_learning(spark: Any) -> None:
+    """They cost each start half a second, and no spec can call them."""
+    catalyst = spark._jvm.org.apache.spark.sql.catalyst
+    internal = getattr(catalyst.analysis, "FunctionRegistry$").__getattr__("MODULE$").internal()
+    assert [internal.functionExists(catalyst.FunctionIdentifier(name)) for name in ("vector_to_array", "bloom_filter_agg")] == [
+        False,
+        True,
+    ]
+
+
+GIB = 1 << 30
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("free", "container", "low"),
+    [
+        (8, {}, False),
+        (2, {}, True),  # of 24
+        (8, {"memory.max": "max", "memory.current": 20 * GIB}, False),
+        (8, {"memory.max": 4 * GIB, "memory.current": GIB}, False),
+        (8, {"memory.max": 4 * GIB, "memory.current": 4 * GIB - 1}, True),
+        # Files that were read once are no reason to end.
+        (8, {"memory.max": 4 * GIB, "memory.current": 4 * GIB - 1, "memory.stat": f"anon 7\ninactive_file {2 * GIB}\n"}, False),
+        (2, {"memory.max": 23 * GIB, "memory.current": GIB}, True),  # the machine has less than the container may have
+    ],
+)
+def test_a_warm_jvm_ends_where_memory_is_low(
+    spark: Any, tmp_path: Path, free: int, container: dict[str, object], low: bool
+) -> None:
+    files = {"proc/meminfo": f"MemTotal: {24 << 20} kB\nMemFree: 1 kB\nMemAvailable: {free << 20} kB\n"}
+    for name, text in (files | {f"sys/fs/cgroup/{name}": f"{text}\n" for name, text in container.items()}).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert spark._jvm.sluice.Memory.isLow(spark._jvm.java.io.File(str(tmp_path)).toPath()) is low

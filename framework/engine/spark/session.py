@@ -49,7 +49,7 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
         "spark.driver.extraClassPath": os.pathsep.join([jars.class_path("spark"), str(build.built())]),
-        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOGGING}",
+        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -XX:MetaspaceSize=256m -Dlog4j2.configurationFile={LOGGING}",
         # In front of what `conf` says. A message of ten bytes can claim to hold a text of 2 GB.
         "spark.driver.defaultJavaOptions": " ".join(_java_options(rows)),
         # Hadoop's own starts a process for each file that it makes, and for its checksum another: `chmod`.
@@ -135,7 +135,7 @@ def environment(plan: Plan) -> None:
 def start(plan: Plan, rows: int | None = None) -> SparkSession:
     """A session in a JVM of its own; in that of this process where it has one, which belongs to somebody else."""
     from py4j.java_gateway import JavaClass
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     prepare(plan)
@@ -149,10 +149,9 @@ def start(plan: Plan, rows: int | None = None) -> SparkSession:
         _hosts[spark] = host
         activate(spark)
         return ready(spark)
-    builder = SparkSession.builder
-    for key, value in settings(plan, rows).items():
-        builder = builder.config(key, value)
-    return ready(builder.getOrCreate())
+    context: Any = SparkContext.getOrCreate(SparkConf().setAll(list(settings(plan, rows).items())))
+    context._jvm.sluice.FirstSession.of(context._jsc.sc())
+    return ready(SparkSession.builder.getOrCreate())
 
 
 def configure(spark: SparkSession, plan: Plan) -> None:

@@ -66,6 +66,7 @@ def _launch(plan: Plan, rows: int | None) -> None:
         gateway = launch_gateway(conf, {"stderr": writes})  # type: ignore[no-untyped-call]
     finally:
         os.close(writes)
+    gateway.jvm.sluice.Ahead.start()
     SparkContext._ensure_initialized(gateway=gateway)
 
 

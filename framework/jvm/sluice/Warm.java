@@ -17,7 +17,6 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.HexFormat;
-import java.util.List;
 import java.util.Set;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkExecutorInfo;
@@ -35,7 +34,7 @@ import py4j.ClientServer;
 public final class Warm {
   private static final Duration LOOK = Duration.ofSeconds(2);
   private static final Duration LONGEST_END = Duration.ofSeconds(60); // of what a command began
-  private static final int LEAST_MEMORY = 10; // percent of the machine's
+  private static final Path ROOT = Path.of("/");
   private static final int LONGEST = 200; // characters of a question
   private static final int PATIENCE = 2_000; // milliseconds for it
   private static SparkSession base;
@@ -57,7 +56,8 @@ public final class Warm {
   /** Its folder, the seconds that it waits for a command, and the name by which the command that starts it knows it. */
   public static void main(String[] arguments) {
     try {
-      base = SparkSession.builder().getOrCreate();
+      Ahead.start();
+      base = FirstSession.of(SparkContext.getOrCreate());
       new Warm(Path.of(arguments[0]), Duration.ofSeconds(Long.parseLong(arguments[1])), arguments[2]).serve();
     } catch (Throwable error) {
       error.printStackTrace();
@@ -104,7 +104,7 @@ public final class Warm {
         Thread.sleep(LOOK.toMillis());
         boolean ours = isOurs(file);
         synchronized (this) {
-          boolean late = System.nanoTime() - since > idle.toNanos() || littleMemory();
+          boolean late = System.nanoTime() - since > idle.toNanos() || Memory.isLow(ROOT);
           if (leased == null && (late || !ours || isStopped())) {
             end();
           }
@@ -122,30 +122,6 @@ public final class Warm {
 
   private static boolean isStopped() {
     return base.sparkContext().isStopped();
-  }
-
-  /** Of the machine, or of the container in which it runs. */
-  private static boolean littleMemory() throws IOException {
-    long total = 0;
-    long free = 0;
-    for (String line : lines(Path.of("/proc/meminfo"))) {
-      String[] words = line.split("\\s+");
-      total = words[0].equals("MemTotal:") ? Long.parseLong(words[1]) * 1024 : total;
-      free = words[0].equals("MemAvailable:") ? Long.parseLong(words[1]) * 1024 : free;
-    }
-    for (String most : lines(Path.of("/sys/fs/cgroup/memory.max"))) {
-      if (!most.equals("max") && Long.parseLong(most) < total) {
-        total = Long.parseLong(most);
-        for (String used : lines(Path.of("/sys/fs/cgroup/memory.current"))) {
-          free = total - Long.parseLong(used);
-        }
-      }
-    }
-    return free * 100 < total * LEAST_MEMORY;
-  }
-
-  private static List<String> lines(Path file) throws IOException {
-    return Files.exists(file) ? Files.readAllLines(file) : List.of();
   }
 
   private void answer(Socket socket) {
