@@ -6,6 +6,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.data.GenericRecord;
 import org.apache.iceberg.data.Record;
@@ -18,46 +20,51 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.spark.rdd.RDDOperationScope;
 import org.apache.spark.sql.catalyst.ScalaReflection;
 import org.apache.spark.sql.catalyst.parser.SqlBaseLexer;
 import org.apache.spark.sql.catalyst.parser.SqlBaseParser;
-import org.apache.spark.sql.classic.SparkSession;
 import org.codehaus.janino.ClassBodyEvaluator;
-import scala.Option;
 
 /**
- * What the first run of a JVM needs, used once by a thread of its own while Spark starts on another core: Java has loaded it when its turn
- * comes. Of Spark's own classes only those of which no other needs them to start, so that two threads never wait for each other.
+ * Libraries that a run needs, used once by a thread of its own while Spark starts on another core: Java has loaded them when their turn
+ * comes. Spark's start uses none of them, and no session begins before they are done: two threads that initialize the same classes could
+ * wait for each other for ever. Scala's reflection needs nobody else's classes, so nobody waits for it.
  */
 public final class Ahead {
   private static final List<Callable<?>> LIBRARIES =
-      List.of(Ahead::antlr, Ahead::sqlite, Ahead::janino, Ahead::reflection, Ahead::kafka, Ahead::jackson, Ahead::parquet);
+      List.of(Ahead::antlr, Ahead::sqlite, Ahead::janino, Ahead::kafka, Ahead::parquet);
+  private static final int PATIENCE = 10; // seconds
+  private static final CountDownLatch DONE = new CountDownLatch(1);
+  private static volatile boolean begun;
 
   private Ahead() {}
 
   public static void start() {
-    inBackground(Ahead::useLibraries);
-  }
-
-  /** Plans a query without running it. */
-  static void plan(SparkSession session) {
-    inBackground(() -> use(() -> planned(session)));
-  }
-
-  private static void inBackground(Runnable work) {
-    Thread thread = new Thread(work, "sluice-ahead");
+    begun = true;
+    Thread thread = new Thread(Ahead::useAll, "sluice-ahead");
     thread.setDaemon(true);
     thread.start();
   }
 
-  private static void useLibraries() {
-    LIBRARIES.forEach(Ahead::use);
+  /** Waits until the libraries are used, where that was begun; whether they are. */
+  public static boolean isDone() {
+    try {
+      return begun && DONE.await(PATIENCE, TimeUnit.SECONDS);
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
   }
 
-  private static void use(Callable<?> each) {
+  private static void useAll() {
+    LIBRARIES.forEach(Ahead::use);
+    DONE.countDown();
+    use(Ahead::reflection);
+  }
+
+  private static void use(Callable<?> library) {
     try {
-      each.call();
+      library.call();
     } catch (Exception | LinkageError ignored) { // who needs it says what is wrong
     }
   }
@@ -90,10 +97,6 @@ public final class Ahead {
     return List.of(ApiKeys.values(), Errors.values());
   }
 
-  private static Object jackson() {
-    return new RDDOperationScope("scope", Option.empty(), "0").toJson();
-  }
-
   private static Object parquet() throws Exception {
     Schema schema = new Schema(Types.NestedField.required(1, "one", Types.LongType.get()));
     Parquet.WriteBuilder parquet =
@@ -105,15 +108,5 @@ public final class Ahead {
       appender.add(GenericRecord.create(schema).copy("one", 1L));
     }
     return schema;
-  }
-
-  private static Object planned(SparkSession session) {
-    return session
-        .range(1)
-        .selectExpr("cast(id as string) as text", "named_struct('id', id, 'of', array(id)) as record", "id > 1 or id is null as many")
-        .selectExpr("case when many then concat(text, '!') end as text", "coalesce(record.id, size(record.of)) + 1 as next")
-        .where("next in (1, 2, 3) and length(text) > 0")
-        .queryExecution()
-        .toRdd();
   }
 }

@@ -19,6 +19,7 @@ public final class FirstSession {
   private FirstSession() {}
 
   public static SparkSession of(SparkContext context) {
+    Ahead.isDone();
     Thread thread = Thread.currentThread();
     ClassLoader before = thread.getContextClassLoader();
     thread.setContextClassLoader(new Others(before));
@@ -26,7 +27,6 @@ public final class FirstSession {
       SparkSession session = new SparkSession(context, new HashMap<>());
       SparkSession.setDefaultSession(session);
       SparkSession.setActiveSession(session);
-      Ahead.plan(session);
       return session;
     } finally {
       thread.setContextClassLoader(before);

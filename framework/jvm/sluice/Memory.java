@@ -12,8 +12,16 @@ public final class Memory {
 
   private Memory() {}
 
-  /** Whether little is left; `root` is the folder that has `proc` and `sys`. */
-  public static boolean isLow(Path root) throws IOException {
+  /** Whether little is left, where that can be read; `root` is the folder that has `proc` and `sys`. */
+  public static boolean isLow(Path root) {
+    try {
+      return hasLittle(root);
+    } catch (IOException | RuntimeException unreadable) {
+      return false;
+    }
+  }
+
+  private static boolean hasLittle(Path root) throws IOException {
     Path machine = root.resolve("proc/meminfo");
     long total = value(machine, "MemTotal:", 0) * KIB;
     long free = value(machine, "MemAvailable:", 0) * KIB;

@@ -104,8 +104,7 @@ public final class Warm {
         Thread.sleep(LOOK.toMillis());
         boolean ours = isOurs(file);
         synchronized (this) {
-          boolean late = System.nanoTime() - since > idle.toNanos() || Memory.isLow(ROOT);
-          if (leased == null && (late || !ours || isStopped())) {
+          if (leased == null && (!ours || isLate() || Memory.isLow(ROOT) || isStopped())) {
             end();
           }
         }
@@ -118,6 +117,10 @@ public final class Warm {
 
   private boolean isOurs(Path file) throws IOException {
     return Files.exists(file) && Files.readString(file).contains(secret);
+  }
+
+  private boolean isLate() {
+    return System.nanoTime() - since > idle.toNanos();
   }
 
   private static boolean isStopped() {
