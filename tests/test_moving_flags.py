@@ -41,7 +41,7 @@ columns: {{id: int, symbol: string, price: {type}, at: {{type: timestamp, format
 pipeline: trades
 from: {{topic: trades}}
 steps:
-  - flag:
+{steps}  - flag:
       into: flag
       rules:
         - {{when: price > 900, label: LARGE}}
@@ -59,11 +59,10 @@ batches = st.lists(
 
 
 class Trades:
-    def __init__(self, lake: Path, spark: Any, type_: str = "double", write: str = "append") -> None:
+    def __init__(self, lake: Path, spark: Any, type_: str = "double", write: str = "append", steps: str = "") -> None:
         self.spark = spark
-        self.plan: Plan = plan_for(
-            lake, "127.0.0.1:1", SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}", type=type_, write=write)
-        )
+        text = SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}", type=type_, write=write, steps=steps)
+        self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
         self.sent: list[Message] = []
 
     @property
@@ -72,7 +71,7 @@ class Trades:
         assert pipeline is not None
         return pipeline
 
-    def lands(self, batch: Sequence[Trade], dies: str = "") -> None:
+    def lands(self, batch: Sequence[tuple[str | None, Any, int]], dies: str = "") -> None:
         number = (self.sent[-1].batch if self.sent else 0) + 1
         for symbol, price, minutes in batch:
             value = {"id": len(self.sent), "symbol": symbol, "price": price, "at": minutes * 60_000}
@@ -168,6 +167,18 @@ def test_a_constant_price_is_not_beyond(lake: Path, spark: Any) -> None:
     assert set(tables.flags.values()) == {"NORMAL"}
 
 
+def test_a_value_without_end_is_not_measured(lake: Path, spark: Any) -> None:
+    """Neither where all rows are counted, nor where those are that came since."""
+    tables = Trades(lake, spark, "string", steps="  - cast: {price: double}\n")
+    for _ in range(3):
+        tables.lands([("A", price, 0) for price in ("2", "3", "Infinity", "2", "-Infinity", "3")])
+    tables.lands([("A", "3", 0), ("A", "60", 0)])
+    moments._KEPT.clear()
+    tables.lands([("A", "3", 0), ("A", "60", 0)])
+
+    assert [tables.flags[at] for at in range(18, 22)] == ["NORMAL", "UNUSUAL"] * 2
+
+
 def test_rows_that_came_since_are_counted_alone(lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = Trades(lake, spark)
     read: list[tuple[str, int]] = []
@@ -216,7 +227,7 @@ def test_a_preview_measures_on_the_table(lake: Path, spark: Any) -> None:
 @pytest.mark.parametrize("rows", [0, 1])
 def test_a_store_that_does_not_answer_any_more_leaves_it_to_spark(tmp_path: Path, rows: int) -> None:
     """Whether it is noticed before the first row or between two."""
-    plan = plan_for(tmp_path, "127.0.0.1:1", SPEC.format(namespace="n", type="double", write="append"))
+    plan = plan_for(tmp_path, "127.0.0.1:1", SPEC.format(namespace="n", type="double", write="append", steps=""))
     (pipeline,) = plan.pipelines
     bounds = next(each for each in pipeline.bounds if each.over)
     bounds = replace(bounds, snapshot=2, newest=1_000_000)

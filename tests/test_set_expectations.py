@@ -17,7 +17,7 @@ from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.trials.given_messages import GivenMessages
-from framework.errors import Unexpected
+from framework.errors import SourceMissing, Unexpected
 from framework.model import Message, Pipeline, Plan
 from tests.project import plan_for
 from tests.wide import few
@@ -30,18 +30,18 @@ columns: {{id: int, customer: string, amount: int}}
 ---
 topic: customers
 value: json
-columns: {{customer: string}}
+columns: {{customer: string, gone: boolean}}
 ---
 pipeline: customers
 from: {{topic: customers}}
-into: {{table: {namespace}.customers}}
+into: {{table: {namespace}.customers{customers}}}
 ---
 pipeline: orders
 from: {{topic: orders}}
 into: {{table: {namespace}.orders, write: {write}, format_version: {version}}}
 expect:
   - {{name: once, unique: [id]}}
-  - {{name: known, column: customer, references: {{table: {namespace}.customers}}}}
+  - {{name: known, column: customer, references: {{table: {namespace}.customers}}{known}}}
   - {{name: few, rows: [1, 4], else: stop}}
   - {{name: positive, when: amount > 0, else: warn}}
   - {{name: short, column: customer, length: [1, 3]}}
@@ -50,9 +50,12 @@ MOMENT = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
 class Orders:
-    def __init__(self, lake: Path, spark: Any, write: str = "append", version: int = 3) -> None:
+    def __init__(
+        self, lake: Path, spark: Any, write: str = "append", version: int = 3, customers: str = "", known: str = ""
+    ) -> None:
         self.spark = spark
-        text = SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}", write=write, version=version)
+        namespace = f"n{uuid.uuid4().hex[:10]}"
+        text = SPEC.format(namespace=namespace, write=write, version=version, customers=customers, known=known)
         self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
         self.sent: dict[str, list[Message]] = {"customers": [], "orders": []}
 
@@ -99,6 +102,20 @@ def test_rows_of_a_batch_beside_those_of_the_table(version: int, lake: Path, spa
         "once": False, "known": False, "few": True, "positive": False, "short": True,
     }  # fmt: skip
     assert results["once"].metadata["where"].value == "between partition 0 offset 0 and partition 0 offset 2"
+
+
+def test_a_table_that_is_not_there_yet_has_no_values(lake: Path, spark: Any) -> None:
+    assert warned(Orders(lake, spark).lands("orders", order(1), order(2, None))) == [("known", 1, "at partition 0 offset 0")]
+    with pytest.raises(SourceMissing):
+        Orders(lake, spark, known=", else: stop").lands("orders", order(1))
+
+
+def test_what_has_ended_is_no_value_of_a_history(lake: Path, spark: Any) -> None:
+    orders = Orders(lake, spark, customers=", write: history, keys: [customer], deletes: {when: gone}")
+    orders.lands("customers", {"customer": "c-1"}, {"customer": "c-2"})
+    orders.lands("customers", {"customer": "c-2", "gone": True})
+
+    assert warned(orders.lands("orders", order(1, "c-1"), order(2, "c-2"))) == [("known", 1, "at partition 0 offset 1")]
 
 
 def test_too_many_rows_stop_the_batch(lake: Path, spark: Any) -> None:

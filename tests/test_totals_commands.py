@@ -32,6 +32,21 @@ into: {{table: {namespace}.trades, write: accumulate}}
 """
 
 
+WINDOWS = """
+topic: trades
+kafka_name: {topic}
+value: json
+event_time: at
+columns: {{user: string, at: timestamp}}
+---
+pipeline: trades
+from: {{topic: trades}}
+steps:
+  - aggregate: {{by: [user], window: {{column: at, every: 1m}}, measures: {{trades: count(*)}}}}
+into: {{table: {namespace}.trades, write: accumulate, late_after: 1h}}
+"""
+
+
 @pytest.fixture
 def totals(project: Project) -> Project:
     project.template, project.more = SPEC, "bigint"
@@ -68,6 +83,27 @@ def test_a_rollback_takes_back_what_was_added(totals: Project) -> None:
     assert there(totals) == of(*first)
     totals.run()
     assert there(totals) == of(*first, *second)
+
+
+def test_a_rollback_opens_windows_again(project: Project) -> None:
+    """A row is late by the newest one of the batches that are there, not of one that was taken back."""
+    project.template = WINDOWS
+    project.make_topic(1)
+    moments = ("2026-01-05T10:00:00Z", "2026-01-05T10:00:10Z", "2099-01-01T00:00:00Z")
+    for at in moments[:2]:
+        project.send([json.dumps({"user": "a", "at": at}).encode()], 0)
+    project.run()
+    before = snapshots(project)[-1]
+    project.send([json.dumps({"user": "a", "at": moments[2]}).encode()], 0)
+    project.run()
+    context = project.context()
+    meaning = rollback.judged(context, context.plan.pipelines[0], before)
+    accept.move(context, context.plan.pipelines[0], meaning.moves)
+    project.send([json.dumps({"user": "a", "at": moments[1]}).encode()], 0)
+    project.run()
+
+    assert project.rows(bad=True) == []
+    assert sorted(row["trades"] for row in project.rows()) == [1, 3]
 
 
 def test_a_rebuild_computes_them_again(totals: Project) -> None:

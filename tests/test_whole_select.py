@@ -79,7 +79,8 @@ AGGREGATED = {
     "count": "count(weight)", "min_by": "min_by(id, at)", "max_by": "max_by(id, at)", "corr": "corr(weight, id)",
     "covar_pop": "covar_pop(weight, id)", "covar_samp": "covar_samp(weight, id)", "percentile": "percentile(quantity, 0.25)",
     "collect_set": "array_sort(collect_set(id))", "collect_list": "array_sort(collect_list(id))", "array_agg": "array_sort(array_agg(id))",
-    "string_agg": "array_join(array_sort(collect_list(customer)), '-')", "listagg": "array_join(array_sort(collect_list(customer)), ',')",
+    "string_agg": "string_agg(customer, '-') within group (order by customer)",
+    "listagg": "listagg(customer) within group (order by customer)",
     **{name: f"{name}(price > 5)" for name in ("bool_and", "every", "bool_or", "any", "some", "count_if")},
 }  # fmt: skip
 OURS = {"string_agg": "string_agg(customer, '-')", "listagg": "listagg(customer)"} | {
@@ -147,6 +148,13 @@ def _same(spark: Any, views: dict[str, str], text: str, of_spark: str = "") -> N
 @pytest.mark.parametrize("text", LIKE_SPARK, ids=range(len(LIKE_SPARK)))
 def test_gives_what_spark_gives(spark: Any, views: dict[str, str], text: str) -> None:
     _same(spark, views, text)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_texts_of_no_values_are_null_as_in_spark(spark: Any, views: dict[str, str]) -> None:
+    text = "select paid, {} as l from shop.orders where customer is null or customer = 'a' and paid group by paid"
+    _same(spark, views, text.format("listagg(customer)"), text.format("listagg(customer) within group (order by customer)"))
 
 
 @pytest.mark.spark

@@ -12,6 +12,7 @@ MEASURES = "_measures"
 """A column of what measures are computed from that cannot be added up themselves, such as an average."""
 ROWS = "_sluice_rows"  # a field of it: how many rows the group has
 TIME, ORDER = "_sluice_time", "_sluice_order"  # of a row before it is added up
+NTH_ITEM = "nth"  # a field of the order: which item of its message a row is
 OPEN_SINCE = "_sluice_open_since"  # the time before which windows are closed
 
 
@@ -60,8 +61,10 @@ class Accumulated(Groups):
     """What the table's rows are totals of."""
 
     order: tuple[str, ...]  # the columns that say which of two rows is the first
+    nth: bool = False  # whether rows are items of lists, whose order counts after all that
     rows: tuple[Column, ...]  # of a row before it is added up
     hidden: Struct | None  # the type of the column `MEASURES`
+    before: str = ""  # stands for the steps before, where rows of the source can be taken off
     takes_off: bool = False  # whether rows of the source that are no more are taken off; else their groups are computed again
 
     @property
@@ -74,4 +77,5 @@ class Accumulated(Groups):
         """A description. A table keeps its rows as long as this text stays the same."""
         of = f"totals of each {', '.join(self.keys)}" if self.keys else "totals"
         window = f", windows of {self.window.size} s every {self.window.every} s by {self.window.column}" if self.window else ""
-        return f"{of}: {', '.join(f'{each.name} = {each.text}' for each in self.measures)}{window}"
+        before = f", steps {self.before}" if self.before else ""
+        return f"{of}: {', '.join(f'{each.name} = {each.text}' for each in self.measures)}{window}{before}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -19,13 +20,13 @@ from framework.model import (
     TableSource,
     Topic,
 )
-from framework.model.accumulated import MEASURES, OPEN_SINCE, ROWS, TIME, WINDOW_END, WINDOW_START, Accumulated, Groups
+from framework.model.accumulated import MEASURES, NTH_ITEM, OPEN_SINCE, ROWS, TIME, WINDOW_END, WINDOW_START, Accumulated, Groups
 from framework.plan.rows import Rows
 from framework.plan.text import duration
 from framework.spec import kinds
 from framework.sql import aggregates
 from framework.sql.quote import identifier
-from framework.types import BIGINT, TIMESTAMP, Field, Struct
+from framework.types import BIGINT, INT, TIMESTAMP, Array, Field, Struct
 
 _HIDDEN = Column(MEASURES, Struct(()), "What averages, different values, first and last values are computed from")
 
@@ -58,8 +59,10 @@ def resolve(
     by_name = {column.name: column for column in rows.columns}
     changes = source is not None and source.reads == "changes"
     takes_off = changes and all(aggregates.takes_off(each.function, each.argument) for each in groups.measures)
+    nth = bool(order) and any(step.each for step in steps)
     accumulated = Accumulated(
-        groups.by, window, groups.measures, order=order, takes_off=takes_off, hidden=_hidden(groups, order, rows, takes_off),
+        groups.by, window, groups.measures, order=order, nth=nth, takes_off=takes_off,
+        hidden=_hidden(groups, _order_type(order, nth, rows), takes_off), before=_before(steps) if changes else "",
         rows=(*(by_name[name] for name in groups.by if name in by_name), *(column for column in rows.columns if column.name in own)),
     )  # fmt: skip
     if window and window.late_after:
@@ -117,8 +120,7 @@ def _order(read: tuple[Topic, ...], source: TableSource | None, rows: Rows) -> I
         yield KAFKA_TOPIC.name
 
 
-def _hidden(groups: Groups, order: Iterable[str], rows: Rows, takes_off: bool) -> Struct | None:
-    of = _order_type(order, rows)
+def _hidden(groups: Groups, of: Struct, takes_off: bool) -> Struct | None:
     parts = {
         each.name: aggregates.hidden(aggregates.function(each.function, takes_off), each.argument, of)
         for each in groups.measures
@@ -132,8 +134,25 @@ def _hidden(groups: Groups, order: Iterable[str], rows: Rows, takes_off: bool) -
     return Struct(tuple(fields)) if fields else None
 
 
-def _order_type(order: Iterable[str], rows: Rows) -> Struct:
-    return Struct(tuple(Field(f"n{at}", rows.types[name]) for at, name in enumerate(order)))
+def _order_type(order: Iterable[str], nth: bool, rows: Rows) -> Struct:
+    fields = tuple(Field(f"n{at}", rows.types[name]) for at, name in enumerate(order))
+    return Struct((*fields, Field(NTH_ITEM, Array(INT))) if nth else fields)
+
+
+def _before(steps: Iterable[Step]) -> str:
+    """What tells whether rows come to the totals as they did: by other steps the rows that are taken off are not those that were added."""
+    parts = (
+        (
+            step.attempts,
+            step.assign,
+            step.keep,
+            step.each,
+            [(fault.code, fault.when) for fault in step.faults],
+            step.join and step.join.source.identifier,
+        )
+        for step in steps
+    )
+    return hashlib.sha256(repr(list(parts)).encode()).hexdigest()[:8]
 
 
 def _with_late(step: Step, column: str, late_after: int) -> Step:

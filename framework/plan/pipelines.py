@@ -29,6 +29,7 @@ from framework.plan import (
     expectations,
     followers,
     keyed,
+    looked_up_again,
     queries,
     running,
     set_expectations,
@@ -134,6 +135,7 @@ def _typed(spec: kinds.Pipeline, inputs: _Inputs) -> _Typed:
         source = queries.settled(source, judged)
     elif source:
         source = table_sources.with_old_rows(source, keys, (*steps, *judged), totals is not None)
+        rows.problems.extend(looked_up_again.problems(source, (*steps, *with_keys, *judged), keys, totals))
     return _Typed(
         inputs=replace(inputs, source=source, topics=read),
         steps=(*steps, *with_keys, *judged),

@@ -106,10 +106,11 @@ class Rows:
         if column is None and self.more:
             return Column(name, VOID, "", where)
         if column is None:
-            names = [column.name for column in self.columns]
+            names = [column.name for column in self.columns if not column.name.startswith("_sluice_")]
             hint = did_you_mean(name, names, f"there is {', '.join(f'`{each}`' for each in names)}")
             if name in (each.name for each in self.kafka):
-                hint = "a step cannot change Kafka's columns; `kafka_columns: false` under `into` leaves them out"
+                of = name.removeprefix("_kafka_").removeprefix("_")
+                hint = f"it is Kafka's, and stays as it is: `derive: {{{of}: {name}}}` makes a column of the row that has it"
             self.problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
         return column
 

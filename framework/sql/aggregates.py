@@ -16,9 +16,24 @@ from framework.sql.grammar import Parser
 from framework.sql.reserved import words
 from framework.sql.tokens import tokens
 from framework.sql.tree import Node
-from framework.types import BIGINT, BINARY, BOOLEAN, DOUBLE, STRING, Array, Decimal, Type, holds_map, is_integral, is_numeric
+from framework.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    STRING,
+    Array,
+    Decimal,
+    Type,
+    holds_map,
+    is_integral,
+    is_numeric,
+)
 
-_WHOLE = Decimal(38, 0)
+_MOST_DIGITS = 38  # of a decimal
+_FEW_DIGITS = 6  # behind the point, which Spark never takes from a result
+_WHOLE = Decimal(_MOST_DIGITS, 0)
 
 
 @dataclass(frozen=True)
@@ -50,7 +65,15 @@ def _sum_of(type_: Type) -> Type:
 
 def _sums(name: str, type_: Type, of_rows: str) -> dict[str, Part]:
     t, s = f"{{t[{name}]}}", f"{{s[{name}]}}"
-    return {name: Part(type_, of_rows, f"CAST(coalesce({t} + {s}, {t}, {s}) AS {type_.sql})")}
+    return {name: Part(type_, of_rows, f"coalesce(CAST({_added(type_, t, s)} AS {type_.sql}), {t}, {s})")}
+
+
+def _added(type_: Type, t: str, s: str) -> str:
+    """Spark gives a sum of 38 digits fewer of them behind the point: the parts before it and behind it are added apart."""
+    if not isinstance(type_, Decimal) or type_.precision < _MOST_DIGITS or not _FEW_DIGITS < type_.scale < _MOST_DIGITS - 1:
+        return f"{t} + {s}"
+    whole, rest = Decimal(_MOST_DIGITS - 1 - type_.scale, 0).sql, Decimal(type_.scale + 1, type_.scale).sql
+    return f"CAST(floor({t}) + floor({s}) AS {whole}) + CAST(pmod({t}, 1) + pmod({s}, 1) AS {rest})"
 
 
 def _sum_for_average(type_: Type) -> Type:
@@ -92,8 +115,15 @@ def _average_of(type_: Type) -> Type:
 
 
 def _average(type_: Type) -> str:
-    total = "{p[sum]}" if isinstance(type_, Decimal) else "CAST({p[sum]} AS DOUBLE)"
-    return f"CAST({total} / nullif({{p[count]}}, 0) AS {_average_of(type_).sql})"
+    of, count = _average_of(type_), "nullif({p[count]}, 0)"
+    if not isinstance(of, Decimal):
+        return f"CAST(CAST({{p[sum]}} AS DOUBLE) / {count} AS {of.sql})"
+    # The fewer digits a sum may have before the point, the more has what it is divided into behind it.
+    sum_ = _sum_of(type_)
+    assert isinstance(sum_, Decimal)
+    short = Decimal(min(sum_.precision, max(1, _MOST_DIGITS - of.scale) + sum_.scale), sum_.scale)
+    exact, about = f"TRY_CAST({{p[sum]}} AS {short.sql}) / {count}", f"{{p[sum]}} / {count}"
+    return f"coalesce(CAST({exact} AS {of.sql}), CAST({about} AS {of.sql}))"
 
 
 def _chosen(function: str) -> Callable[[Type, Type], Mapping[str, Part]]:
@@ -114,10 +144,16 @@ def _by_order(is_first: bool) -> Callable[[Type, Type], Mapping[str, Part]]:
     return parts
 
 
+def _one_zero(type_: Type) -> str:
+    return "IF({x} = 0, abs({x}), {x})" if type_ in (DOUBLE, FLOAT) else "{x}"  # -0.0 is 0.0
+
+
 def _values(type_: Type, _: Type) -> Mapping[str, Part]:
     return {
         "values": Part(
-            Array(type_), "collect_set({x})", "coalesce(array_union({t[values]}, {s[values]}), {s[values]}, {t[values]})"
+            Array(type_),
+            f"array_distinct(collect_set({_one_zero(type_)}))",
+            "coalesce(array_union({t[values]}, {s[values]}), {s[values]}, {t[values]})",
         )
     }
 
@@ -180,7 +216,7 @@ FUNCTIONS: Mapping[str, Function] = {
         wants="a text or a whole number",
     ),
 }
-ROWS = Part(BIGINT, _signed_count("true"), "({t} + {s})")
+ROWS = Part(BIGINT, f"coalesce({_signed_count('true')}, 0L)", "({t} + {s})")
 """How many rows a group has, where some are taken off."""
 SIGNED: Mapping[str, Function] = {
     "sum": Function(_sum_of, _signed_sum, value=_of_some, takes=_is_exact),

@@ -123,6 +123,7 @@ def _of_groups(written: Written, rows: Rows) -> Iterator[Problem]:
         if name in (*taken, MEASURES):
             hint = "give the measure another name"
             yield Problem(written.key_place("measures", name), "duplicate-column", f"there are two columns `{name}`", hint)
+        taken.append(name)
 
 
 def _window(written: Written, rows: Rows) -> Windows | None:

@@ -154,11 +154,8 @@ def newest_time(table: Metadata, column: str) -> datetime | None:
     main = table.main
     if field is None or main is None or "manifest-list" not in main:
         return None
-    try:
-        lists = [each["manifest_path"] for each in records(table.files, main["manifest-list"]) if not each.get("content")]
-        bounds = [_latest_bound(table.files, each, field["id"]) for each in lists]
-    except (OSError, ValueError):
-        return None
+    lists = [each["manifest_path"] for each in records(table.files, main["manifest-list"]) if not each.get("content")]
+    bounds = [_latest_bound(table.files, each, field["id"]) for each in lists]
     latest = max((bound for bound in bounds if bound is not None), default=None)
     return None if latest is None else datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=latest)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from framework.model import Column, Pipeline, TableSource, Topic
 from framework.plan.lineage import by_source
 
 _PREFIX = "OPENLINEAGE_"
-_AWAY: list[str] = []  # pipelines of this process whose event the receiver did not get
+_PAUSE = 60.0  # seconds without events after one that the receiver did not get: each try takes seconds
 _LOG = logging.getLogger("sluice.openlineage")
 
 
@@ -42,7 +43,7 @@ def is_wanted() -> bool:
 def told(pipeline: Pipeline) -> Iterator[Told]:
     """A run of a pipeline, from its first batch to its last."""
     run = Told()
-    events = _Events(pipeline) if is_wanted() and not _AWAY else None
+    events = _Events(pipeline) if is_wanted() and time.monotonic() >= _Events.next_try else None
     if events:
         events.send("START")
     try:
@@ -55,7 +56,7 @@ def told(pipeline: Pipeline) -> Iterator[Told]:
         if events:
             events.send("COMPLETE", run)
         raise
-    if events and not _AWAY:
+    if events:
         events.send("COMPLETE", run)
 
 
@@ -70,6 +71,8 @@ def _client() -> Any:
 class _Events:
     """The events of one run."""
 
+    next_try = 0.0  # of all runs of this process
+
     def __init__(self, pipeline: Pipeline) -> None:
         from openlineage.client.uuid import generate_new_uuid
 
@@ -77,11 +80,13 @@ class _Events:
         self.id = str(generate_new_uuid())
 
     def send(self, state: str, run: Told | None = None, error: Exception | None = None) -> None:
+        if time.monotonic() < _Events.next_try:
+            return
         try:
             _client().emit(self._event(state, run, error))
         except Exception as trouble:  # of the receiver, whatever it is
-            _AWAY.append(self.pipeline.name)  # each try takes seconds
-            _LOG.warning("the lineage of %s was not sent, and none will be until the next start: %s", self.pipeline.name, trouble)
+            _Events.next_try = time.monotonic() + _PAUSE
+            _LOG.warning("the lineage of %s was not sent, and none will be for a minute: %s", self.pipeline.name, trouble)
 
     def _event(self, state: str, run: Told | None, error: Exception | None) -> Any:
         from openlineage.client.event_v2 import Job, Run, RunEvent, RunState

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -95,7 +96,9 @@ def newest_event(pipeline: Pipeline) -> datetime | None:
     """The newest event time in the table, by the bounds of its files."""
     column = pipeline.event_time
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if column else None
-    return metadata.newest_time(table, column) if table and column else None
+    with suppress(OSError, ValueError):  # its files are away: status says so of the batches
+        return metadata.newest_time(table, column) if table and column else None
+    return None
 
 
 @dataclass(frozen=True)

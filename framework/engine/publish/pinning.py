@@ -13,7 +13,9 @@ from framework.engine.feed.commits import Snapshot
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rows import moments
-from framework.model import Bounds, Join, Pipeline, TableSource
+from framework.engine.spark.causes import commit_failed
+from framework.errors import SourceMissing
+from framework.model import Bounds, Join, Pipeline, SetExpectation, TableSource
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatchReader
@@ -23,14 +25,25 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 def pinned(pipeline: Pipeline) -> Pipeline:
     """The pipeline, whose steps read the snapshots of now."""
-    for each in pipeline.sets:
-        if each.of is not None:
-            _main(each.of, pipeline)
+    if pipeline.sets:
+        pipeline = replace(pipeline, sets=tuple(_of_now(each, pipeline) for each in pipeline.sets))
     if not pipeline.joins and not pipeline.bounds:
         return pipeline
     pipeline = measured(pipeline)
     steps = (replace(step, join=step.join and _now(step.join, pipeline)) for step in pipeline.steps)
     return replace(pipeline, steps=tuple(steps))
+
+
+def _of_now(expected: SetExpectation, pipeline: Pipeline) -> SetExpectation:
+    """A table that is not there yet has no values, which is an error where the batch has to stop."""
+    if expected.of is None:
+        return expected
+    try:
+        return replace(expected, snapshot=_main(expected.of, pipeline)["snapshot-id"])
+    except SourceMissing:
+        if expected.otherwise == "stop":
+            raise
+        return expected
 
 
 def measured(pipeline: Pipeline) -> Pipeline:
@@ -63,7 +76,11 @@ def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> 
     column = pipeline.event_time
     if table is None or table.main is None or not {bounds.column, *bounds.per, column} <= table.columns_of(table.main):
         return bounds
-    newest = metadata.newest_time(table, column) if column else None
+    try:
+        newest = metadata.newest_time(table, column) if column else None
+    except (OSError, ValueError) as error:
+        of = pipeline.table.identifier
+        raise commit_failed("table-unreadable", f"the newest time in {of} cannot be read", str(error), "") from None
     micros = None if newest is None else (newest - _EPOCH) // timedelta(microseconds=1)
     now_ = replace(bounds, snapshot=table.main["snapshot-id"], newest=micros, since=frozenset(_only_added(table)))
     _add_rows(now_, pipeline)

@@ -71,8 +71,12 @@ def _without(to: Target, expected: SetExpectation, since: int, tip: int) -> Data
     """Rows of the batch whose value the other table does not have."""
     assert expected.of is not None
     (own,), (other,) = expected.columns, expected.of_columns
-    there = to.spark.table(identifier(expected.of.catalog.name, *expected.of.identifier.split(".")))
     rows = _new(to, expected, since, tip).where(f"{identifier(own)} IS NOT NULL")
+    if expected.snapshot is None:  # the other table is not there yet
+        return rows
+    reader = to.spark.read.option("versionAsOf", expected.snapshot)
+    there = reader.table(identifier(expected.of.catalog.name, *expected.of.identifier.split(".")))
+    there = there.where(IS_CURRENT) if expected.of.versions else there
     values = there.selectExpr(f"{identifier(other)} AS _sluice_value").distinct()
     return rows.join(values, rows[own] == values["_sluice_value"], "left_anti")
 

@@ -15,7 +15,7 @@ from framework.engine.rows.own_columns import DELETE, NTH, ONLY, TRUNCATES, is_g
 from framework.engine.rows.reading import decode, of_table
 from framework.engine.rows.stepping import apply
 from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, OLD, Pipeline
-from framework.model.accumulated import ORDER
+from framework.model.accumulated import NTH_ITEM, ORDER
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -80,14 +80,16 @@ def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
         elif keyed and keyed.truncates and column.name in keyed.keys:
             name = f"IF({TRUNCATES}, NULL, {name}) AS {name}"
         yield name
+    item = "transform(split(nullif(_sluice_item, ''), '[.]'), n -> CAST(n AS INT))"
+    item = item if "_sluice_item" in columns else "CAST(NULL AS array<int>)"
     if pipeline.table.accumulated and pipeline.table.accumulated.order:
-        named = (f"'n{at}', {identifier(name)}" for at, name in enumerate(pipeline.table.accumulated.order))
+        named = [f"'n{at}', {identifier(name)}" for at, name in enumerate(pipeline.table.accumulated.order)]
+        named += [f"'{NTH_ITEM}', {item}"] if pipeline.table.accumulated.nth else []
         yield f"named_struct({', '.join(named)}) AS {ORDER}"
     if pipeline.table.accumulated and pipeline.source and pipeline.source.old != "none":
         yield OLD
     if keyed:
         yield f"{keyed.deletes or 'false'} AS {DELETE}"
-        item = "transform(split(nullif(_sluice_item, ''), '[.]'), n -> CAST(n AS INT))"
-        yield f"{item if '_sluice_item' in columns else 'CAST(NULL AS array<int>)'} AS {NTH}"
+        yield f"{item} AS {NTH}"
         if keyed.truncates:
             yield TRUNCATES

@@ -47,7 +47,7 @@ def values(reader: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame:
     per = (f"{identifier(name)} AS _sluice_per{at}" for at, name in enumerate(bounds.per))
     places = (name for name in ("_kafka_partition", "_kafka_offset") if name in rows.columns)
     rows = rows.selectExpr(*per, f"{x} AS x", f"unix_micros({identifier(pipeline.event_time)}) AS at", *places)
-    return rows.where("x IS NOT NULL AND NOT isnan(x)")
+    return rows.where("abs(x) < CAST('Infinity' AS DOUBLE)")  # with those that are no number, and those without a value
 
 
 def _length(bounds: Bounds) -> int:
@@ -69,7 +69,12 @@ def bounds_of(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | Non
     groups = _together({"counts": _counts(spark, bounds, pipeline)}, "SELECT * FROM counts", _per(bounds), bounds)
     if not len(groups):
         return None
-    chosen = ", ".join((*_per(bounds), f"CASE WHEN n >= {bounds.at_least} THEN {both} END AS {bounds.name}"))
+    chosen = ", ".join(
+        (
+            *_per(bounds),
+            f"CASE WHEN n >= {bounds.at_least} AND isfinite(mean) AND isfinite(squares) THEN {both} END AS {bounds.name}",
+        )
+    )
     result: DataFrame = spark.createDataFrame(_queried({"groups": groups}, f"SELECT {chosen} FROM groups"))
     return result
 
@@ -104,7 +109,7 @@ def add(bounds: Bounds, pipeline: Pipeline, read: Callable[[], RecordBatchReader
     def added() -> None:
         import duckdb
 
-        with suppress(OSError, duckdb.InvalidInputException):  # the second where the store ends in the middle of a file
+        with suppress(OSError, duckdb.Error):  # the second where the store ends in the middle of a file, or a sum is too large
             if (rows := read()) is not None:
                 _add(rows, bounds, pipeline)
 
@@ -125,7 +130,7 @@ def _add(rows: RecordBatchReader, bounds: Bounds, pipeline: Pipeline) -> None:
         f"SELECT {per}CAST({quoted(bounds.column)} AS DOUBLE) AS x, epoch_us({quoted(pipeline.event_time)}) AS micros FROM added"
     )
     length = _length(bounds)
-    parts = f"SELECT *, micros - (micros % {length} + {length}) % {length} AS part FROM ({values_}) WHERE x IS NOT NULL AND NOT isnan(x)"
+    parts = f"SELECT *, micros - (micros % {length} + {length}) % {length} AS part FROM ({values_}) WHERE isfinite(x)"
     by = ", ".join((*_per(bounds), "part"))
     counts = f"SELECT {by}, count(x) AS n, avg(x) AS mean, var_pop(x) * count(x) AS squares FROM ({parts}) GROUP BY {by}"
     kept = _KEPT[_key(bounds, pipeline)]

@@ -217,8 +217,10 @@ class Pipeline(Kind):
                 self.into.key_place("deletes"), "unused-key", "`deletes` has no effect with `write: replace`: all rows are computed again",
                 "remove it",
             )  # fmt: skip
-        if self.from_.table is not None and self.batch.rows is not None:
-            yield Problem(
-                self.key_place("batch"), "unused-key", "`batch` has no effect with `from: {table: …}`: a batch takes whole commits",
-                "remove it",
-            )  # fmt: skip
+        if self.batch.rows is not None and (self.from_.table is not None or self.from_.tables is not None):
+            what = (
+                "{tables: […]}`: they are read whole"
+                if self.from_.tables is not None
+                else "{table: …}`: a batch takes whole commits"
+            )
+            yield Problem(self.key_place("batch"), "unused-key", f"`batch` has no effect with `from: {what}", "remove it")

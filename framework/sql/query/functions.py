@@ -67,7 +67,13 @@ _OF_DOUBLE = Function(_always(DOUBLE), (_NUMBER,))
 _OF_PAIR = Function(_always(DOUBLE), (_NUMBER, _NUMBER))
 _ALL = Function(_always(BOOLEAN), (_CONDITION,))
 _BY = Function(_first, (_ANY, _ORDERED))
-_LIST = Function(_always(STRING), (_TEXT, _TEXT), least=1, literals=(1,), sql="array_join(array_sort(collect_list({x0})), {x1})")
+_LIST = Function(
+    _always(STRING),
+    (_TEXT, _TEXT),
+    least=1,
+    literals=(1,),
+    sql="IF(count({x0}) = 0, NULL, array_join(array_sort(collect_list({x0})), {x1}))",
+)
 AGGREGATES: Mapping[str, Function] = {
     **{name: _kept(name) for name in ("sum", "avg", "min", "max", "count_if", "approx_count_distinct")},
     "mean": _kept("avg"),

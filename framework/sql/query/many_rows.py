@@ -33,7 +33,7 @@ def aggregate(node: Aggregate, typed: Typed) -> tuple[str, Type]:
     texts = [str(value.sql) for value in values]
     distinct = "DISTINCT " if node.distinct else ""
     if node.name in ("string_agg", "listagg"):
-        texts = [*texts, "','"][:2]
+        texts = [*texts, "''"][:2]
         sql = function.sql.replace("{x0}", distinct + texts[0]).replace("{x1}", texts[1])
     elif function.sql:
         sql = f"array_sort({node.name}({distinct}{texts[0]}))"
