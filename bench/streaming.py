@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from bench import handwritten, load
@@ -17,7 +18,7 @@ from framework.plan.passes import make
 def main(bootstrap: str, topic: str, turn: str) -> None:
     plan = make(load.specs(bootstrap, {"streaming": topic}))
     session.prepare(plan)
-    spark = SparkSession.builder.config(map=session.settings(plan)).getOrCreate()
+    spark = SparkSession.builder.config(conf=SparkConf().setAll(list(session.settings(plan).items()))).getOrCreate()
     handwritten.create(spark, f"lake.hand.streaming{turn}")
     messages = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
     parsed = (

@@ -402,7 +402,7 @@ def test_no_digit_is_lost(lake: Path, spark: Any) -> None:
             next_batch(Context(plan, spark=lambda: spark, source=source), pipeline)
     with localcontext() as precise:
         precise.prec = 60
-        total = sum(amounts)
+        total = sum(amounts, Decimal())
         mean = (total / 5).quantize(Decimal("1e-14"), ROUND_HALF_UP)
     (row,) = rows_of(plan.pipeline("sums"))
     assert (row["total"], row["mean"], row["fine"], row["different"]) == (total, mean, total, 3)

@@ -58,7 +58,35 @@ def test_a_spark_of_ones_own_stays_as_it_is(project: Project) -> None:
         "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
         f"try:\n    sluice.run('trades', specs={str(specs)!r})\nexcept sluice.SluiceError as error:\n    print(error)\n"
         "print(spark.range(3).count())\n"
+        f"spark.stop()\nprint(sluice.run('trades', specs={str(specs)!r}).rows)\n"  # as its hint says
     )
     ended = subprocess.run([sys.executable, "-c", text], check=True, stdout=subprocess.PIPE, text=True)
     assert "spark-not-started: Spark did not start: this process has one without Sluice's jars" in ended.stdout
-    assert ended.stdout.endswith("\n3\n")
+    assert ended.stdout.endswith("\n3\n3\n")
+
+
+@pytest.mark.long
+def test_a_spark_of_ones_own_with_sluices_jars_is_used(project: Project) -> None:
+    """Where it has the extension, among others; what else cannot be changed there stays."""
+    project.make_topic()
+    specs = Path(project.pipeline.where.file).parent
+    project.send_good(3)
+    text = (
+        "import sys, sluice\nfrom pathlib import Path\nfrom pyspark.sql import SparkSession\n"
+        "from framework.engine.spark import session\nfrom framework.plan.passes import make\n"
+        "settings = session.settings(make(Path(sys.argv[1])))\n"
+        "settings |= {'spark.sql.extensions': sys.argv[2], 'spark.sql.ui.retainedExecutions': '7', 'spark.app.name': 'mine'}\n"
+        "builder = SparkSession.builder\n"
+        "for key, value in settings.items():\n    builder = builder.config(key, value)\n"
+        "spark = builder.getOrCreate()\n"
+        "try:\n    print(sluice.run('trades', specs=sys.argv[1]).rows)\nexcept sluice.SluiceError as error:\n    print(error.message)\n"
+        "print(spark.range(3).count(), spark.conf.get('spark.app.name'))\n"
+    )
+    iceberg = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+    for extensions, says in (
+        (iceberg, "Spark did not start: this process has one without `sluice.Extensions` in `spark.sql.extensions`"),
+        (f"sluice.Extensions,{iceberg}", "3"),
+    ):
+        command = [sys.executable, "-c", text, str(specs), extensions]
+        ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        assert ended.stdout.splitlines() == [says, "3 mine"]

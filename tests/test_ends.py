@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -104,6 +105,35 @@ def test_ctrl_c_while_spark_starts_is_one_line_and_leaves_no_java(words: tuple[s
     started = folder / "started"
     status, errors = interrupted(folder, words, lambda _: started.exists(), JAVA_HOME=str(folder / "jdk"), STARTED=str(started))
     assert (status, errors) == (130, "stopped by Ctrl-C\n")
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_spark_starts_behind_a_progress_bar(folder: Path) -> None:
+    """The bar has a thread of its own, which would get the signal."""
+    made_by_hand(None)
+    fake_java(folder / "jdk", "").joinpath("bin", "java").write_text(HANGING)
+    started = folder / "started"
+    ours, theirs = pty.openpty()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "JAVA_HOME": str(folder / "jdk"),
+        "STARTED": str(started),
+        "TERM": "xterm",
+    }
+    child = subprocess.Popen(
+        [*SLUICE, "run", "copy"], stdout=subprocess.PIPE, stderr=theirs, start_new_session=True, env=environment
+    )
+    os.close(theirs)
+    until(lambda: started.exists() or child.poll() is not None, "neither reached nor ended")
+    os.killpg(child.pid, signal.SIGINT)
+    try:
+        assert child.wait(30) == 130
+        assert b"stopped by Ctrl-C" in os.read(ours, 10_000)
+    finally:
+        child.kill()
+        os.close(ours)
+    until(lambda: not _in_group(child.pid), "processes are left")
 
 
 @pytest.mark.spark

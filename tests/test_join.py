@@ -44,12 +44,22 @@ into: {{table: {namespace}.customers, write: {write}, keys: [customer]}}
 """
 
 
+REPLACED = """
+---
+pipeline: replaced
+from: {{table: {namespace}.orders}}
+steps:
+  - join: {{table: {namespace}.customers, on: [customer], take: [at]}}
+into: {{table: {namespace}.replaced, write: replace}}
+"""
+
+
 class Shop:
     """Customers and orders, each message a batch of its own."""
 
-    def __init__(self, lake: Path, spark: Any, missing: str = "keep", write: str = "upsert") -> None:
+    def __init__(self, lake: Path, spark: Any, missing: str = "keep", write: str = "upsert", more: str = "") -> None:
         self.spark = spark
-        text = SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}", missing=missing, write=write)
+        text = (SPEC + more).format(namespace=f"n{uuid.uuid4().hex[:10]}", missing=missing, write=write)
         self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
         self.sent: dict[str, list[Message]] = {"customers": [], "orders": []}
 
@@ -101,6 +111,26 @@ def test_as_it_was_when_the_batch_began(lake: Path, spark: Any) -> None:
     ]
     assert {shop.pipeline("customers").table.identifier: first.main["snapshot-id"]} in [json.loads(each) for each in recorded]
     assert len(recorded) == 4
+
+
+def test_a_replaced_table_follows_the_joined_one(lake: Path, spark: Any) -> None:
+    """Also what came while it was read."""
+    shop = Shop(lake, spark, more=REPLACED)
+    shop.customer(1, "DE")
+    shop.lands("orders", {"id": 1, "customer": 1})
+    replaced = shop.pipeline("replaced")
+
+    def days(at: Any = lambda _: None) -> list[int] | None:
+        if next_batch(Context(shop.plan, spark=lambda: spark, at=at), replaced) is None:
+            return None
+        table = table_state.table(replaced.table.catalog, replaced.table.identifier)
+        assert table is not None
+        return [row["at"].day for row in table.scan().to_arrow().to_pylist()]
+
+    assert (days(), days()) == ([1], None)
+    shop.customer(1, "FR", 2)
+    assert days(lambda point: shop.customer(1, "FR", 3) if point == "ranged" else None) == [2]
+    assert (days(), days()) == ([3], None)
 
 
 @pytest.mark.long

@@ -19,6 +19,7 @@ from framework import catalogs
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.query.one_select import ask
+from framework.engine.spark import session
 from framework.errors import CatalogAway, SetupError
 from framework.java import java
 from framework.model import Catalog
@@ -165,9 +166,8 @@ def test_spark_writes_with_keys_that_the_catalog_gives(
     monkeypatch.setenv("HOME", str(Path.cwd()))
     with server(**{"catalog_to_include-credentials": "true"}) as url:
         catalog = replace(planned(url, keys=""), name="vending")
-        for key, value in {**catalogs.of(catalog).settings(), "cache-enabled": "false"}.items():
-            spark.conf.set(f"spark.sql.catalog.vending.{key}", value)
-        spark.conf.set("spark.sql.catalog.vending", "sluice.SecretCatalog")
+        for key, value in session.catalog_settings(catalogs.of(catalog)).items():
+            spark.conf.set(key, value)
         Lake(spark, catalog)
         spark.sql("CREATE NAMESPACE vending.vended")
         spark.sql("CREATE TABLE vending.vended.two AS SELECT id FROM range(2)")

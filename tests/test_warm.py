@@ -228,7 +228,7 @@ tests:
     assert done.returncode == 0, done.stderr
     (first, before), (second, after) = (map(int, line.split()) for line in done.stdout.splitlines())
     assert first == second
-    assert after < before * 1.05
+    assert after < before * 1.05, after / before
 
 
 def test_nothing_of_a_command_reaches_the_next(project: Project, warm_home: Path) -> None:

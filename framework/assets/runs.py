@@ -25,7 +25,7 @@ from framework.engine.observe import same_failure
 from framework.engine.observe.status import status_of
 from framework.engine.publish.batch import Batch
 from framework.engine.rules import run_record
-from framework.engine.spark import session, warm
+from framework.engine.spark import session, start, warm
 from framework.errors import Paused, SluiceError, SparkEnded
 from framework.model import Pipeline, Plan
 
@@ -40,7 +40,7 @@ class SparkOfARun(LazyPySparkResource):
         if self._spark_session is not None and session.is_outgrown(self._spark_session, rows):
             self.forget()
         if self._spark_session is None:
-            self._spark_session = warm.start(plan, plan, rows) or session.start(plan, rows)
+            self._spark_session = start.start(plan, plan, rows)
         spark: SparkSession = self._spark_session
         session.activate(spark)  # another folder of this code location may have used this thread
         return spark

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -167,6 +168,12 @@ class Catalog(ABC):
     def secret_settings(self) -> Mapping[str, str]:
         """The same, for the JVM alone."""
         return {}
+
+    @property
+    def secrets_name(self) -> str:
+        """The name under which the JVM has them: another catalog with the same `name` does not get them."""
+        text = json.dumps([self.name, sorted(self.settings().items())])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def on_this_machine(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -31,7 +32,8 @@ class Bar:
         self._lock = threading.RLock()
         self._over = threading.Event()
         if not silent:
-            threading.Thread(target=self._show, args=(ready,), daemon=True).start()
+            with _no_interrupt():
+                threading.Thread(target=self._show, args=(ready,), daemon=True).start()
 
     def update(self, done: int, total: int | None = None, rate: float | None = None) -> None:
         """Set the progress. `rate` replaces the one computed from the bar's own time."""
@@ -60,6 +62,16 @@ class Bar:
         with self._lock:
             self._over.set()
             self._progress.stop()
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """A thread that begins inside gets no Ctrl-C, which is then for who waits for it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -36,21 +36,27 @@ def _cold(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         os.environ["SLUICE_COLD"] = "1"
 
 
-def set_up() -> None:
-    """Downloads Spark's jars, where no other folder of this user has them."""
+def set_up(plan: Plan | None = None) -> None:
+    """Downloads the jars of Spark, and those of the plan's catalogs, where no other folder of this user has them."""
     from framework.cli import setup
+    from framework.engine.spark import session
 
     _slim.needs("pyspark")
-    if not setup.is_done():
+    more = session.more_sets(plan) if plan else ()
+    if not setup.is_done(more):
         click.echo("Spark is not set up yet; this is done once for each user", err=True)
         with redirect_stdout(sys.stderr):
-            setup.get(())
+            setup.get(more)
+
+
+_NEEDS_SPARK = "sluice.needs_spark"
 
 
 def _with_jars(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
-        set_up()
+        _slim.needs("pyspark")
+        click.get_current_context().meta[_NEEDS_SPARK] = True
         return command(*arguments, **options)
 
     return run
@@ -84,10 +90,15 @@ def with_environment(command: Callable[..., Any]) -> Callable[..., Any]:
     return _ENV(command)
 
 
-def plan(specs: Path, environment: str) -> Plan:
+def plan(specs: Path, environment: str, tables: bool = True) -> Plan:
+    """The plan; for a command that may need a Spark, it has its jars, and with `tables` also those of the catalogs."""
     from framework.plan.passes import make
 
-    return make(specs, environment)
+    planned = make(specs, environment)
+    context = click.get_current_context(silent=True)
+    if context and context.meta.get(_NEEDS_SPARK):
+        set_up(planned if tables else None)
+    return planned
 
 
 @contextmanager

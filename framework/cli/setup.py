@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import click
 
@@ -25,12 +26,12 @@ def command(more: tuple[str, ...]) -> None:
     get(more)
 
 
-def is_done() -> bool:
-    """Whether Spark can start."""
+def is_done(more: Iterable[str] = ()) -> bool:
+    """Whether Spark can start, with these jars."""
     from framework import jars
     from framework.jvm import build
 
-    return jars.are_here("spark") and build.jar().exists()
+    return all(jars.are_here(name) for name in ("spark", *more)) and build.jar().exists()
 
 
 def get(more: tuple[str, ...]) -> None:

@@ -36,7 +36,7 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
     Example: sluice test flagged_stock_trades
     """
     began = time.monotonic()
-    plan = _specs.plan(specs, environment)
+    plan = _specs.plan(specs, environment, tables=False)
     pipelines = [pipeline for pipeline in _specs.chosen(plan, names) if pipeline.examples]
     count = sum(len(pipeline.examples) for pipeline in pipelines)
     if not count:

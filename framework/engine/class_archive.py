@@ -137,7 +137,8 @@ def _work() -> None:
                 if outcome.error:
                     raise outcome.error
             _consume(trials.spark._jvm)
-    _end()
+            java: Any = trials.spark.sparkContext._gateway
+    java.proc.wait()  # when Java has ended, it has written the file
 
 
 def _consume(jvm: Any) -> None:
@@ -150,16 +151,6 @@ def _consume(jvm: Any) -> None:
     consumer.assign(jvm.java.util.List.of(jvm.org.apache.kafka.common.TopicPartition("topic", 0)))
     consumer.poll(jvm.java.time.Duration.ofMillis(100))
     consumer.close()
-
-
-def _end() -> None:
-    """Waits until Java has ended, and so has written the file."""
-    from pyspark import SparkContext
-
-    gateway: Any = SparkContext._gateway
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait()
 
 
 if __name__ == "__main__":

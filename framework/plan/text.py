@@ -25,7 +25,7 @@ _WIDTH = 118  # of a line, without its indent
 
 
 _READS = {
-    "all": "the whole table, if {} or the spec has changed",
+    "all": "the whole table, if {}{} or the spec has changed",
     "added": "the rows that were added to {}",
     "changes": "what was added, changed and deleted in {}",
     "commits": "each commit of {} by itself",
@@ -80,7 +80,8 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     if isinstance(pipeline.source, SelectSource):
         how = _read_by(pipeline.source)
     elif pipeline.source:
-        how = _READS[pipeline.source.reads].format(pipeline.source.identifier)
+        joined = "".join(f", {join.source.identifier}" for join in pipeline.joins)
+        how = _READS[pipeline.source.reads].format(pipeline.source.identifier, joined)
     yield f"  runs  {_when(pipeline.run)}, {how}"
     yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}"
     if pipeline.fresh_within:

@@ -18,7 +18,7 @@ from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import forgotten
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.engine.rules.refusals import source_lost
-from framework.model import FROM_COLUMNS, OLD, Catalog, Pipeline, SelectSource, TableSource
+from framework.model import FROM_COLUMNS, OLD, Catalog, Join, Pipeline, SelectSource, TableSource
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class WholeTable:
     def topic_state(self) -> TopicState:
         table, main = self._now()
         ends = {self.source.partition: commits.number(main)}
+        if self.source.reads == "all":  # else only new rows are looked up
+            ends |= {join.source.partition: self._joined(join) for join in self.pipeline.joins}
         return TopicState(f"catalog {self.source.catalog.name}", {self.source.identifier: table.uuid}, {}, ends)
 
     def ids(self) -> Mapping[str, str]:
@@ -65,9 +67,17 @@ class WholeTable:
 
     def next(self, position: Position, state: TopicState) -> Range | None:
         same = (position.topics, position.spec) == (state.topics, self.pipeline.spec)
-        since = position.ends.get(self.source.partition)
-        is_read = same and since is not None and commits.news(self._now()[0], since) == 0
+        sources = (self.source, *(join.source for join in self.pipeline.joins))
+        is_read = same and position.ends.keys() == state.ends.keys() and not any(self._news(each, position) for each in sources)
         return None if is_read else Range({}, state.ends, 0)
+
+    def _news(self, source: TableSource, position: Position) -> bool:
+        return commits.news(commits.now(self.pipeline, source)[0], position.ends[source.partition]) != 0
+
+    def _joined(self, join: Join) -> int:
+        """The commit of a joined table that a batch reads."""
+        table, main = commits.now(self.pipeline, join.source)
+        return commits.number(main if join.snapshot is None else table.snapshots.get(join.snapshot, main))
 
     def lag(self, range_: Range | None) -> int:
         """How many rows wait."""

@@ -40,7 +40,7 @@ class Lake:
         self.apache = Package(spark._jvm, "org.apache")
         self.commit = commit
         for setting, secret in self.of.secret_settings().items():
-            spark._jvm.sluice.SecretCatalog.put(catalog.name, setting, secret)
+            spark._jvm.sluice.SecretCatalog.put(self.of.secrets_name, setting, secret)
         self.iceberg = self.apache.iceberg
         self._existing_names: set[str] = set()
         try:

@@ -49,7 +49,7 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
         "spark.driver.extraClassPath": os.pathsep.join([jars.class_path("spark"), str(build.built())]),
-        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -XX:MetaspaceSize=256m -Dlog4j2.configurationFile={LOGGING}",
+        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOGGING}",
         # In front of what `conf` says. A message of ten bytes can claim to hold a text of 2 GB.
         "spark.driver.defaultJavaOptions": " ".join(_java_options(rows)),
         # Hadoop's own starts a process for each file that it makes, and for its checksum another: `chmod`.
@@ -68,7 +68,7 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         "spark.sql.constraintPropagation.enabled": "false",
     }
     for catalog in plan.catalogs:
-        conf.update(_catalog(catalogs.of(catalog)))
+        conf.update(catalog_settings(catalogs.of(catalog)))
     conf |= dict(plan.engine.conf)
     conf |= {**SQL_SETTINGS, f"spark.sql.catalog.{FUNCTIONS}": decoder.CLASS}
     conf[f"spark.sql.catalog.{STAGED_FILES}"] = "sluice.StagedFiles"
@@ -92,23 +92,29 @@ def is_outgrown(spark: SparkSession, rows: int | None) -> bool:
 
 def more_jars(plan: Plan) -> list[Path]:
     """What the catalogs need besides Spark's own jars."""
-    needed = dict.fromkeys(name for catalog in plan.catalogs for name in catalogs.of(catalog).jars())
-    return [file for name in needed for file in jars.files(name)]
+    return [file for name in more_sets(plan) for file in jars.files(name)]
+
+
+def more_sets(plan: Plan) -> tuple[str, ...]:
+    """The names of their sets."""
+    return tuple(dict.fromkeys(name for catalog in plan.catalogs for name in catalogs.of(catalog).jars()))
 
 
 def _java_options(rows: int | None) -> Iterator[str]:
     """The cache of Spark's classes from `sluice setup`, which Java ignores where it does not fit. For few rows only the first of Java's
     two compilers: the other one, and all that is counted for it, take half of the processor's time of a run that lasts ten seconds."""
+    yield "-XX:MetaspaceSize=256m"  # the first time that classes fill less than that, Java looks at all objects, for a third of a second
     if starts_fast(rows):
         yield f"{_STARTS_FAST} -XX:ReservedCodeCacheSize=240m"  # as much as with both; without, Java takes a fifth for one
     for file in jars.place().glob(CLASSES):
         yield f'"-XX:SharedArchiveFile={file}" -Xlog:cds*=off -Xlog:class+path=off'
 
 
-def _catalog(catalog: Catalog) -> dict[str, str]:
+def catalog_settings(catalog: Catalog) -> dict[str, str]:
     key = f"spark.sql.catalog.{catalog.name}"
     return {
         key: "sluice.SecretCatalog",
+        f"{key}.sluice.secrets": catalog.secrets_name,
         **{f"{key}.{name}": value for name, value in catalog.settings().items()},
         # A cached table would hide another writer's commits.
         f"{key}.cache-enabled": "false",
@@ -133,32 +139,45 @@ def environment(plan: Plan) -> None:
 
 
 def start(plan: Plan, rows: int | None = None) -> SparkSession:
-    """A session in a JVM of its own; in that of this process where it has one, which belongs to somebody else."""
-    from py4j.java_gateway import JavaClass
+    """A session in a JVM of its own; in that of this process where Spark runs in one, which belongs to somebody else."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     prepare(plan)
     if SparkContext._active_spark_context is not None:
-        host = SparkSession.builder.getOrCreate()
-        spark = host.newSession()
-        if not isinstance(cast(Any, spark)._jvm.sluice.SecretCatalog, JavaClass):
-            what = "Spark did not start: this process has one without Sluice's jars"
-            raise SetupError("spark-not-started", what, "end it by `spark.stop()`, or run Sluice in a process of its own")
-        configure(spark, plan)
-        _hosts[spark] = host
-        activate(spark)
-        return ready(spark)
-    context: Any = SparkContext.getOrCreate(SparkConf().setAll(list(settings(plan, rows).items())))
-    context._jvm.sluice.FirstSession.of(context._jsc.sc())
-    return ready(SparkSession.builder.getOrCreate())
+        return _in_host(plan)
+    context: Any = SparkContext(conf=SparkConf().setAll(list(settings(plan, rows).items())))
+    return ready(SparkSession(context, context._jvm.sluice.FirstSession.of(context._jsc.sc())))
+
+
+def _in_host(plan: Plan) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    host = SparkSession.builder.getOrCreate()
+    missing = "Sluice's jars" if not has_jars(host._jvm) else f"`{EXTENSIONS}` in `spark.sql.extensions`"
+    if not has_jars(host._jvm) or EXTENSIONS not in (host.conf.get("spark.sql.extensions", "") or "").split(","):
+        what = f"Spark did not start: this process has one without {missing}"
+        raise SetupError("spark-not-started", what, "end it by `spark.stop()`, or run Sluice in a process of its own")
+    spark = host.newSession()
+    configure(spark, plan)
+    _hosts[spark] = host
+    activate(spark)
+    return ready(spark)
+
+
+def has_jars(jvm: Any) -> bool:
+    """Whether a JVM has Sluice's classes."""
+    from py4j.java_gateway import JavaClass
+
+    return isinstance(jvm.sluice.SecretCatalog, JavaClass)
 
 
 def configure(spark: SparkSession, plan: Plan) -> None:
     """Gives the settings of a plan to a session of a JVM that runs; those that are fixed for a JVM are the JVM's."""
     wanted = {key: value for key, value in settings(plan).items() if key.startswith("spark.sql.") and key != WAREHOUSE}
+    is_fixed = cast(Any, spark)._jvm.org.apache.spark.sql.internal.SQLConf.isStaticConfigKey
     for key, value in wanted.items():
-        if spark.conf.get(key, None) != value:
+        if spark.conf.get(key, None) != value and not is_fixed(key):
             spark.conf.set(key, value)
     for catalog in plan.catalogs:  # what another one of this name had
         for key in [
@@ -204,20 +223,28 @@ def is_gone(spark: SparkSession) -> bool:
 
 
 def stop(spark: SparkSession) -> None:
-    """Ends a session; in somebody else's JVM, gives the thread back to the session that was there. If its JVM has ended, resets
-    PySpark's globals, so that another session can start."""
+    """Ends a session and its JVM; in somebody else's JVM, gives the thread back to the session that was there."""
+    from py4j.protocol import Py4JError
+
+    host = _hosts.pop(spark, None)
+    with warnings.catch_warnings(), suppress(Py4JError, ConnectionError):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        spark.stop() if host is None else activate(host)
+    if host is None:
+        end_jvm()
+
+
+def end_jvm() -> None:
+    """Ends the JVM of this process, so that another session starts another one."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            host = _hosts.pop(spark, None)
-            spark.stop() if host is None else activate(host)
-    except (Py4JError, ConnectionError):
-        with suppress(Py4JError, OSError, AttributeError):  # it is None where the session was given back before
-            cast(Any, SparkContext)._gateway.shutdown()
-        forget()
+    gateway: Any = SparkContext._gateway
+    with suppress(Py4JError, OSError, AttributeError):  # it is None where the session was given back before
+        gateway.shutdown()
+    with suppress(OSError, AttributeError):
+        gateway.proc.stdin.close()
+    forget()
 
 
 def forget() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from framework import java
 from framework.engine.spark import session, warm
-from framework.errors import SetupError, SluiceError
+from framework.errors import NotInstalled, SetupError, SluiceError
 from framework.model import Plan
 from framework.processes import children
 
@@ -29,8 +29,12 @@ _OFTEN = 0.05  # seconds between two checks for a Ctrl-C
 def start(plan: Plan, warm_of: Plan | None, rows: int | None = None) -> SparkSession:
     """A session for the plan; in the warm JVM of the plan `warm_of` where it is free, else in a JVM of its own. One that is started for
     few `rows` starts fast and never becomes as fast as another."""
+    try:
+        from pyspark import SparkContext
+    except ModuleNotFoundError:
+        raise NotInstalled("pyspark") from None
     java.java()
-    before = children()
+    before, launches = children(), SparkContext._active_spark_context is None
 
     def kill() -> None:
         warm.give_up()
@@ -47,8 +51,11 @@ def start(plan: Plan, warm_of: Plan | None, rows: int | None = None) -> SparkSes
     except SluiceError:
         raise
     except Exception as error:
+        named = _named(error)  # Java is asked what it was
         kill()
-        raise _named(error) from error
+        if launches:
+            session.forget()
+        raise named from error
 
 
 def _launch(plan: Plan, rows: int | None) -> None:
@@ -57,7 +64,9 @@ def _launch(plan: Plan, rows: int | None) -> None:
     from pyspark.java_gateway import launch_gateway
 
     if SparkContext._gateway is not None:
-        return
+        if SparkContext._active_spark_context is not None or session.has_jars(SparkContext._jvm):
+            return
+        session.end_jvm()  # whose Spark has been stopped
     session.prepare(plan)
     conf = SparkConf().setAll(list(session.settings(plan, rows).items()))
     reads, writes = os.pipe()

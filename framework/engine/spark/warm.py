@@ -37,7 +37,9 @@ _OF_A_TERMINAL = (
     "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE",  # PySpark writes them
 )  # fmt: skip
 _OF_TERMINALS = (
-    "TERM", "TMUX", "SSH_", "XDG_", "DBUS_", "VSCODE_", "ITERM", "WEZTERM", "KITTY", "GPG_", "DAGSTER_", "PYTEST_",
+    "BASH", "CLICOLOR", "CONDA_", "DAGSTER_", "DBUS_", "DIRENV_", "DISPLAY", "EDITOR", "FORCE_COLOR", "GNOME_", "GPG_", "HIST",
+    "INVOCATION_ID", "ITERM", "JOURNAL_STREAM", "JPY_", "KDE_", "KITTY", "LESS", "LS_", "MAKE", "MFLAGS", "PAGER", "PYTEST_", "SSH_",
+    "STARSHIP_", "SYSTEMD_", "TERM", "TMUX", "VIRTUAL_ENV", "VISUAL", "VSCODE_", "WAYLAND_", "WEZTERM", "WT_", "XDG_", "ZSH",
     "_SLUICE", "SLUICE_",  # what they say of a JVM is in its settings
 )  # fmt: skip
 _SMALL = {  # of what has been, for pages that nobody sees
@@ -138,7 +140,7 @@ def _conf(of: Plan, rows: int | None) -> dict[str, str]:
     }
     options = f"{conf['spark.driver.extraJavaOptions']} -XX:+ExitOnOutOfMemoryError"
     places = {"spark.local.dir": str(scratch), session.WAREHOUSE: str(scratch / "warehouse")}
-    return {**conf, **_SMALL, **places, "spark.driver.extraJavaOptions": options}
+    return {**_SMALL, **conf, **places, "spark.driver.extraJavaOptions": options}
 
 
 def _key(conf: Mapping[str, str]) -> str:

@@ -17,23 +17,24 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * they are in no setting of Spark, which its pages and logs show.
  */
 public final class SecretCatalog extends SparkCatalog {
+  private static final String NAME = "sluice.secrets"; // a setting: the name under which its secrets are here
   private static final Map<String, Map<String, String>> SECRETS = new ConcurrentHashMap<>();
   private static final Set<String> PROPERTIES = ConcurrentHashMap.newKeySet();
   private static final Queue<Closeable> OPEN = new ConcurrentLinkedQueue<>();
 
-  public static void put(String catalog, String setting, String secret) {
+  public static void put(String name, String setting, String secret) {
     if (setting.startsWith("aws.")) { // AWS' library reads these two where Java keeps properties
       System.setProperty(setting, secret);
       PROPERTIES.add(setting);
     } else {
-      SECRETS.computeIfAbsent(catalog, name -> new ConcurrentHashMap<>()).put(setting, secret);
+      SECRETS.computeIfAbsent(name, each -> new ConcurrentHashMap<>()).put(setting, secret);
     }
   }
 
   @Override
   protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap options) {
     Map<String, String> all = new HashMap<>(options.asCaseSensitiveMap());
-    all.putAll(SECRETS.getOrDefault(name, Map.of()));
+    all.putAll(SECRETS.getOrDefault(all.getOrDefault(NAME, ""), Map.of()));
     Catalog catalog = super.buildIcebergCatalog(name, new CaseInsensitiveStringMap(all));
     if (Warm.serves() && catalog instanceof Closeable closeable) { // else they end with the JVM, or are closed by who loads them
       OPEN.add(closeable);

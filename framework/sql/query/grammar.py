@@ -26,11 +26,17 @@ _REFUSED = {
     "lateral": ("it is not in this version", "the step `explode` of a pipeline before this one makes a row from each item"),
     "natural": ("a new column would change what it joins", "write JOIN … USING (…)"),
 }  # fmt: skip
-# Names of columns, too.
+# Names of columns, too; the first are looked for only where a select could end.
+_BEHIND_A_SELECT = dict.fromkeys(
+    ("grouping", "rollup", "cube"), ("it is not in this version", "UNION ALL puts several groupings into one table")
+)
+_BEHIND_A_VALUE = {("within", "group"): ("the texts are in the order of their letters", "delete it")}
 _BEFORE_ROWS = {"values": ("it is not in this version", "read a table that has these rows"), "lateral": _REFUSED["lateral"]}
 _BEHIND_A_TABLE = {
     ("asof", "join"): ("Spark has no such join", "join the rows from before, and keep the newest by row_number() over (…)"),
-    **dict.fromkeys((("version", "as"), ("timestamp", "as")), ("tables are read as they are now", "delete it")),
+    **dict.fromkeys(
+        (("version", "as"), ("timestamp", "as"), ("for", "system_time")), ("tables are read as they are now", "delete it")
+    ),
 }
 _KINDS = {
     ("join",): "inner", ("inner", "join"): "inner", ("cross", "join"): "cross",
@@ -100,7 +106,8 @@ class _Parser(Parser):
         word = {"minus": "except"}.get(token.word, token.word)
         if self.skip("all"):
             if word != "union":
-                raise refused(token.offset, "sql-clause", f"{word.upper()} ALL is not in this version", f"write {word.upper()}")
+                hint = f"number equal rows by row_number() over (…) in both, and write {word.upper()}; without ALL each row comes once"
+                raise refused(token.offset, "sql-clause", f"{word.upper()} ALL is not in this version", hint)
             return "union all"
         self.skip("distinct")
         return word
@@ -113,6 +120,7 @@ class _Parser(Parser):
         if not self.skip("select"):
             raise refused(token.offset, "sql-not-a-select", f"a select is missing{but_found(token)}", _SHAPE)
         distinct = self.skip("distinct")
+        self.no_first_rows(distinct)
         items = [self.item()]
         while self.skip(","):
             items.append(self.item())
@@ -125,6 +133,14 @@ class _Parser(Parser):
         return Select(
             offset=token.offset, items=tuple(items), source=source, where=where, groups=groups, having=having, distinct=distinct
         )
+
+    def no_first_rows(self, distinct: bool) -> None:
+        token = self.next
+        if distinct and token.word == "on" and self.after.word == "(":
+            hint = "keep the first of each by row_number() over (partition by …) = 1 around it"
+            raise refused(token.offset, "sql-clause", "Spark has no DISTINCT ON", hint)
+        if token.word == "top" and self.after.kind == "number":
+            raise refused(token.offset, "sql-clause", "Spark has no TOP", _CUT[1])
 
     def item(self) -> Item:
         start, token = self.at, self.next
@@ -139,6 +155,7 @@ class _Parser(Parser):
             return Item(None, None, "*", offset=token.offset, of=of, left_out=self.left_out())
         value = self.expression()
         text = self.text(start)
+        self.refuse(_BEHIND_A_VALUE.get((self.next.word, self.after.word)))
         has_as = self.skip("as")
         named = self.next
         if named.kind == "quoted" or (named.kind == "name" and (has_as or named.word not in _NO_NAME)):
@@ -202,7 +219,9 @@ class _Parser(Parser):
                 raise refused(self.next.offset, "sql-syntax", f"a name is missing after the dot{but_found(self.next)}", _SHAPE)
             name += "." + self.take().value
         self.refuse(_BEHIND_A_TABLE.get((self.next.word, self.after.word)))
-        return Source(token.offset, name, self.alias() or name.rpartition(".")[2])
+        alias = self.alias()
+        self.refuse(_BEHIND_A_TABLE.get((self.next.word, self.after.word)))
+        return Source(token.offset, name, alias or name.rpartition(".")[2])
 
     def alias(self) -> str | None:
         has_as = self.skip("as")
@@ -333,5 +352,5 @@ class _Parser(Parser):
     def clause(self, missing: str) -> ExpressionError:
         """The error for what follows a whole select."""
         token = self.next
-        self.refuse(_REFUSED.get(token.word))
+        self.refuse(_REFUSED.get(token.word) or _BEHIND_A_SELECT.get(token.word))
         return refused(token.offset, "sql-syntax", f"{missing}{but_found(token)}", _SHAPE)

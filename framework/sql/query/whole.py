@@ -15,7 +15,10 @@ from framework.sql.query.relations import Field, Relation, Scope, one
 from framework.sql.quote import identifier
 from framework.types import Type, holds_map
 
-_JOIN_IT = "join it: `left semi join (select …) as s on …` for IN and EXISTS, `left anti join` for NOT, a join for its value"
+_JOIN_IT = (
+    "join it: `left semi join (select …) as s on …` for IN and EXISTS, `left anti join` for NOT EXISTS (NOT IN chooses no row "
+    "where a value of the select is null), a join for its value"
+)
 _HINTS = {
     "sql-subquery": _JOIN_IT,
     "sql-too-long": "make a table of a part of it, by a pipeline of its own, and read that",
