@@ -31,8 +31,8 @@ def start(plan: Plan, warm_of: Plan | None, rows: int | None = None) -> SparkSes
     few `rows` starts fast and never becomes as fast as another."""
     try:
         from pyspark import SparkContext
-    except ModuleNotFoundError:
-        raise NotInstalled("pyspark") from None
+    except ModuleNotFoundError as error:
+        raise NotInstalled(error.name or "") from None
     java.java()
     before, launches = children(), SparkContext._active_spark_context is None
 
