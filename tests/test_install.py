@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from framework.jvm import build
+from framework.services.ports import free_port
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,11 +54,13 @@ def test_a_wheel_does_it_in_an_empty_folder(wheels: Path, tmp_path: Path, name: 
     wheel = next(wheels.glob(f"{name}-*.whl"))
     subprocess.run([*PIP, "--python", environment, "install", "--quiet", "--no-deps", wheel], check=True)
     (tmp_path / "shop").mkdir()
+    variables = {each: value for each, value in os.environ.items() if not each.startswith(("SLUICE_HOME", "PYTHONPATH"))}
+    variables |= {"SLUICE_KAFKA_PORT": str(free_port(2))}
 
     def run(*command: str) -> str:
         ended = subprocess.run(
             [environment / "bin" / "sluice", *command], cwd=tmp_path / "shop", text=True, check=False,
-            env={each: value for each, value in os.environ.items() if not each.startswith(("SLUICE_HOME", "PYTHONPATH"))},
+            env=dict(variables),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         assert ended.returncode == 0, ended.stdout
@@ -65,3 +68,6 @@ def test_a_wheel_does_it_in_an_empty_folder(wheels: Path, tmp_path: Path, name: 
 
     assert "wrote .gitignore, specs/main.yaml, specs/orders.yaml" in run("init")
     assert {"check": "no problems", "test": "1 passed"}[does] in run(does)
+    if name == "sluice":
+        assert "Dagster materializes every table" in run("demo")
+        assert "true" in run("query", "select count(*) > 9000 as many from shop.orders")

@@ -98,6 +98,30 @@ into: {table: m.sums, write: replace, kafka_columns: false}
     assert plan(tmp_path, more.replace(", x_)", ", both)"))["sums"] == {"user": ["both", "user"], "both": ["both"]}
 
 
+def test_lineage_goes_through_a_topic_that_a_table_is_sent_to(tmp_path: Path) -> None:
+    more = """---
+topic: sent
+value: json
+columns: {user: string, total: double}
+---
+pipeline: totals
+from: {topic: trades}
+steps: [aggregate: {by: [user], measures: {total: sum(a), trades: count(*)}}]
+into: {table: m.totals, write: accumulate}
+also: [{topic: sent}]
+---
+pipeline: onward
+from: {topic: sent}
+into: {table: m.onward, kafka_columns: false}
+"""
+    plan(tmp_path, more)
+    flow = flows.of(make(tmp_path / "specs"))
+
+    assert flow.origins(("topic sent", "total")) == [("table m.totals", "total")]
+    assert flow.origins(("table m.onward", "total")) == [("topic sent", "total")]
+    assert flow.origins(("topic sent", "trades")) == []  # which the topic does not say that it has
+
+
 def test_lineage_of_a_whole_select_names_tables_and_columns(tmp_path: Path) -> None:
     more = """---
 pipeline: names

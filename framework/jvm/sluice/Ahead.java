@@ -21,18 +21,22 @@ import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.spark.sql.catalyst.ScalaReflection;
-import org.apache.spark.sql.catalyst.parser.SqlBaseLexer;
-import org.apache.spark.sql.catalyst.parser.SqlBaseParser;
-import org.codehaus.janino.ClassBodyEvaluator;
+import org.apache.spark.sql.catalyst.analysis.SimpleAnalyzer$;
+import org.apache.spark.sql.catalyst.expressions.codegen.GenerateUnsafeProjection;
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 
 /**
- * Libraries that a run needs, used once by a thread of its own while Spark starts on another core: Java has loaded them when their turn
- * comes. Spark's start uses none of them, and no session begins before they are done: two threads that initialize the same classes could
- * wait for each other for ever. Scala's reflection needs nobody else's classes, so nobody waits for it.
+ * What a run needs, used once by a thread of its own while Spark starts on another core: Java has loaded it when its turn comes.
+ *
+ * <p>Two threads that initialize the same classes could wait for each other for ever. So no session begins before all is done that
+ * sessions use, of which Spark's own start uses nothing; and the rest is what tasks use, several of which begin at once everywhere.
  */
 public final class Ahead {
-  private static final List<Callable<?>> LIBRARIES =
-      List.of(Ahead::antlr, Ahead::sqlite, Ahead::janino, Ahead::kafka, Ahead::parquet);
+  private static final List<Callable<?>> OF_SESSIONS = List.of(Ahead::query, Ahead::sqlite);
+  private static final List<Callable<?>> OF_TASKS = List.of(Ahead::kafka, Ahead::parquet, Ahead::reflection);
+  private static final String FIXED_SIZE = "spark.sql.codegen.cache.maxEntries"; // is read by who compiles first
   private static final int PATIENCE = 10; // seconds
   private static final CountDownLatch DONE = new CountDownLatch(1);
   private static volatile boolean begun;
@@ -46,7 +50,7 @@ public final class Ahead {
     thread.start();
   }
 
-  /** Waits until the libraries are used, where that was begun; whether they are. */
+  /** Waits until sessions can begin; whether all is done that they use. */
   public static boolean isDone() {
     try {
       return begun && DONE.await(PATIENCE, TimeUnit.SECONDS);
@@ -57,32 +61,34 @@ public final class Ahead {
   }
 
   private static void useAll() {
-    LIBRARIES.forEach(Ahead::use);
+    OF_SESSIONS.forEach(Ahead::use);
     DONE.countDown();
-    use(Ahead::reflection);
+    OF_TASKS.forEach(Ahead::use);
   }
 
-  private static void use(Callable<?> library) {
+  private static void use(Callable<?> each) {
     try {
-      library.call();
+      each.call();
     } catch (Exception | LinkageError ignored) { // who needs it says what is wrong
     }
   }
 
-  private static Object antlr() {
-    return List.of(SqlBaseLexer._ATN, SqlBaseParser._ATN);
+  /** Over constants: parsed, analyzed and compiled as all are, which needs no session. */
+  private static Object query() {
+    String text =
+        "SELECT CAST(a + 1 AS STRING) AS b, CASE WHEN c IN (1, 2) AND a IS NOT NULL THEN a END AS d "
+            + "FROM VALUES (1L, 2) AS t(a, c) WHERE a > 0 OR c = 1";
+    LogicalPlan plan = SimpleAnalyzer$.MODULE$.execute(CatalystSqlParser$.MODULE$.parsePlan(text));
+    if (System.getProperty(FIXED_SIZE) == null && plan instanceof Project project) {
+      return GenerateUnsafeProjection.generate(project.projectList(), project.child().output());
+    }
+    return plan;
   }
 
   private static Object sqlite() throws Exception {
     try (Connection connection = DriverManager.getConnection("jdbc:sqlite::memory:")) {
       return connection.createStatement().execute("select 1");
     }
-  }
-
-  private static Object janino() throws Exception {
-    ClassBodyEvaluator compiler = new ClassBodyEvaluator();
-    compiler.cook("public int sum(int[] of) { int all = 0; for (int i = 0; i < of.length; i++) { all += of[i]; } return all; }");
-    return compiler.getClazz();
   }
 
   /** Spark asks it for the name of each method that a query calls. */
