@@ -44,8 +44,8 @@ def _columns(to: Target, expected: SetExpectation) -> list[Column]:
 def _new(to: Target, expected: SetExpectation, since: int, tip: int) -> DataFrame:
     """The rows that the batch added or changed."""
     table = to.pipeline.table
-    if table.write == "replace" or table.format_version < 3:
-        return _all(to, expected, tip)  # ids do not tell which rows are new
+    if table.write == "replace":
+        return _all(to, expected, tip)
     return changes.between(to.lake, table.identifier, tuple(_columns(to, expected)), since, tip, beside=True).now()
 
 
