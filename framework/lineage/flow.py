@@ -61,11 +61,11 @@ def of(plan: Plan) -> Flow:
             parts[origin[0]] = _with(parts[origin[0]], origin[1], pipeline)
         between |= dict.fromkeys((source, _table(pipeline.table.identifier)) for source in _sources(pipeline))
         for follower in pipeline.also:
-            key, table = f"{follower.type} {follower.name}", parts[_table(pipeline.table.identifier)]
-            parts.setdefault(key, Part(key, follower.name, where=str(follower.where), columns=table.columns))
-            between[table.key, key] = None
+            key, sent = f"{follower.type} {follower.name}", parts[_table(pipeline.table.identifier)]
+            parts.setdefault(key, Part(key, follower.name, where=str(follower.where), columns=sent.columns))
+            between[sent.key, key] = None
             shown = {column.name for column in parts[key].columns}
-            columns += (((table.key, each.name), (key, each.name)) for each in table.columns if each.name in shown)
+            columns += [((sent.key, each.name), (key, each.name)) for each in sent.columns if each.name in shown]
     for document in plan.documents_of("export"):
         export: Export = document.value
         key = f"export {export.name}"
