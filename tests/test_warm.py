@@ -17,6 +17,7 @@ from framework.engine.rules import attempts
 from framework.engine.spark import session, warm, warm_jvm
 from framework.home import home
 from tests.project import Project
+from tests.test_accumulate import KILLED
 from tests.test_drop import SLUICE
 from tests.test_kill import PATIENCE, victim
 from tests.waiting import until
@@ -125,6 +126,26 @@ def test_the_command_dies_while_its_jvm_writes(project: Project, warm_home: Path
     project.assert_exactly_once()
     assert project.branches() == []
     assert len(project.unreferenced()) <= 3
+
+
+@pytest.mark.long
+def test_totals_of_a_command_that_dies_while_its_jvm_writes(project: Project, warm_home: Path) -> None:
+    project.template = KILLED
+    project.make_topic(3)
+    folder = specs(project)
+    project.send_good(3000, bad_every=10)
+    with victim(project, "writing", signal.SIGKILL) as process:
+        process.wait(PATIENCE)
+    (attempt,) = attempts.alive()
+    os.kill(jvm(), signal.SIGCONT)
+    until(lambda: attempts.is_dead(attempt), "the JVM goes on with what nobody waits for", 60)
+    project.send_good(31, bad_every=10)
+    sluice(folder, "run")
+
+    sent = [number for number in range(3031) if number % 10]
+    totals = {row["parity"]: (row["total"], row["trades"]) for row in project.rows()}
+    assert totals == {each: (sum(of), len(of)) for each in range(3) if (of := [n for n in sent if n % 3 == each])}
+    assert project.branches() == []
 
 
 def test_one_that_died_or_stopped_is_replaced(project: Project, warm_home: Path) -> None:

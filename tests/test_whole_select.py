@@ -45,6 +45,7 @@ LIKE_SPARK = [
     f"select id, row_number() {OVER} as n, lag(price) {OVER} as before, lead(quantity, 2, 0) {OVER} as later from shop.orders",
     "select id, avg(weight) over (partition by customer order by at range between interval 6 hours preceding and current row) as a, "
     "sum(quantity) over (partition by product order by at, id rows between 3 preceding and 1 following) as s from shop.orders",
+    "select id, sum(quantity) over (order by day range between interval 2 days preceding and current row) as s from shop.orders",
     "select id, last_value(price) ignore nulls over (partition by customer order by at, id "
     "rows between unbounded preceding and 1 preceding) as p, ntile(4) over (order by id) as t, "
     "rank() over (order by product desc nulls last) as r from shop.orders",
@@ -198,6 +199,8 @@ REFUSED = {
     "select count(*) as n from shop.orders group by window(at, '1 hour'), session_window(at, '1 hour')": ("sql-window", 69),
     "select limit from shop.orders": ("sql-syntax", 7),
     "select top 5 id from shop.orders": ("sql-clause", 7),
+    "select sum(id) over (order by day range between interval 3 hours preceding and current row) as s from shop.orders": ("sql-window", 48),
+    "select sum(id) over (order by small range between 99999 preceding and current row) as s from shop.orders": ("sql-window", 50),
     "select distinct on (id) id from shop.orders": ("sql-clause", 16),
     "select listagg(customer) within group (order by customer) as l from shop.orders": ("sql-clause", 25),
     "select id from shop.orders o asof join shop.customers c on true": ("sql-clause", 29),

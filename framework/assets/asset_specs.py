@@ -21,9 +21,9 @@ from dagster import (
 
 from framework.assets.keys import Keys
 from framework.errors import Where
-from framework.model import BAD_ROW_COLUMNS, Column, Follower, Pipeline, SelectSource, Topic
+from framework.model import BAD_ROW_COLUMNS, Column, Follower, Pipeline, SelectSource, TableSource, Topic
 from framework.model.export import Export
-from framework.plan.lineage import lineage
+from framework.plan.lineage import by_source, lineage
 
 OWN = Keys()
 _KINDS = {"csv": "csv", "parquet": "parquet", "jsonl": "json"}
@@ -79,7 +79,7 @@ def table(pipeline: Pipeline, keys: Keys) -> AssetSpec:
         metadata={
             **code(pipeline.where),
             "dagster/table_name": f"{into.catalog.name}.{into.identifier}",
-            "dagster/column_schema": _schema(into.columns, lineage(pipeline)),
+            "dagster/column_schema": _schema(into.shown, lineage(pipeline)),
             "dagster/column_lineage": lineage_of(pipeline, keys),
         },
         automation_condition=_automation(pipeline),
@@ -130,27 +130,27 @@ def _sources(pipeline: Pipeline, keys: Keys) -> list[AssetKey]:
 
 
 def _description(pipeline: Pipeline) -> str | None:
-    """The description from the spec, and the pipeline's steps."""
+    """The description from the spec, the select that is read, and the pipeline's steps."""
+    lines = pipeline.source.says if isinstance(pipeline.source, SelectSource) else ()
+    select = "\n".join(("```sql", *lines, "```")) if lines else ""
     steps = "\n".join(f"{at}. **{step.name}** {'; '.join(step.says)}" for at, step in enumerate(pipeline.steps, 1))
-    return "\n\n".join(part for part in (pipeline.doc, steps) if part) or None
+    return "\n\n".join(part for part in (pipeline.doc, select, steps) if part) or None
+
+
+def _key(source: Topic | TableSource, keys: Keys) -> AssetKey:
+    return keys.topic(source) if isinstance(source, Topic) else keys.source(source)
+
+
+def _has(source: Topic | TableSource, name: str) -> bool:
+    return isinstance(source, TableSource) or any(column.name == name for column in source.columns)
 
 
 def lineage_of(pipeline: Pipeline, keys: Keys) -> TableColumnLineage:
-    """The lineage for tools that read it. Dagster's own pages do not show it, so each column's description has it too."""
-    sources = _sources(pipeline, keys)
-    selected = pipeline.source.tables if isinstance(pipeline.source, SelectSource) else ()
-    there = set() if selected else {column.name for column in (pipeline.source or pipeline.topic).columns}
-    looked_up = {
-        f"{table.identifier}.{column.name}": (keys.source(table), column.name)
-        for table in (*selected, *(join.source for join in pipeline.joins))
-        for column in (*table.columns, *table.kafka)
-    }
+    """The lineage for tools that read it. Dagster's own pages do not show it, so each column's description has it too. Of a topic the asset
+    has the columns of its messages alone."""
     deps = {
-        name: [
-            *((key, origin) for key in sources for origin in sorted(origins & there)),
-            *(looked_up[each] for each in sorted(origins & set(looked_up))),
-        ]
-        for name, origins in lineage(pipeline).items()
+        name: [(_key(source, keys), origin) for source, origin in places if _has(source, origin)]
+        for name, places in by_source(pipeline).items()
     }
     return TableColumnLineage({
         name: [TableColumnDep(asset_key=key, column_name=origin) for key, origin in each] for name, each in deps.items()

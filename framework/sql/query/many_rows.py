@@ -11,9 +11,10 @@ from framework.sql.faults import refused
 from framework.sql.query.functions import AGGREGATES, RANKED, Function
 from framework.sql.query.nodes import Aggregate, Edge, Frame, Over, Ranked
 from framework.sql.tree import Literal, Node, Operation
-from framework.types import BIGINT, BOOLEAN, DATE, TIMES, VOID, Type, holds_map, is_numeric
+from framework.types import BIGINT, BOOLEAN, DATE, SMALLINT, TIME, TIMES, TINYINT, VOID, Type, holds_map, is_numeric
 
 _MOST = 2**31 - 1  # rows of a frame
+_MOST_OF = {TINYINT: 127, SMALLINT: 32_767}
 Typed = Callable[[Node], Checked]
 _DISTINCT = ("count", "sum", "avg", "mean", "collect_list", "array_agg", "string_agg", "listagg")
 
@@ -181,6 +182,14 @@ def _refuse_other(distance: Node, of: Type) -> None:
         what = "a number" if is_number else "an interval"
         hint = "numbers go with numbers, intervals with times: range between interval 1 hour preceding and current row"
         raise refused(distance.offset, "sql-window", f"{what} is no distance between values of {of}", hint)
+    assert isinstance(distance, Literal)
+    if of == DATE and not is_number and literals.literal(distance).type == TIME:
+        raise refused(
+            distance.offset, "sql-window", "dates are whole days apart", "write days, such as interval 2 days preceding"
+        )
+    if is_number and of in _MOST_OF and int(distance.value) > _MOST_OF[of]:
+        message = f"{distance.value} is no distance between values of {of}"
+        raise refused(distance.offset, "sql-window", message, f"write at most {_MOST_OF[of]}, or cast the column")
 
 
 def _is_distance(node: Node, unit: str) -> bool:
