@@ -429,6 +429,8 @@ def test_other_steps_before_totals_of_a_changing_table_ask_for_a_rebuild(lake: P
 
     before, after = words(CHANGING), words(CHANGING.replace("amount <> 13", "amount <> 14"))
     assert not set(before) & set(after)
+    assert words(CHANGING + "expect: [{{when: amount < 50}}]\n")[1] != before[1]
+    assert words(CHANGING + "expect: [{{when: amount < 50, else: warn}}]\n") == before  # by which no row is a bad one
     of_a_topic = SPEC.replace("  - aggregate:", "  - filter: quantity > {more}\n  - aggregate:")
     of_topic = [
         plan_for(

@@ -131,6 +131,13 @@ def test_a_replaced_table_follows_the_joined_one(lake: Path, spark: Any) -> None
     shop.customer(1, "FR", 2)
     assert days(lambda point: shop.customer(1, "FR", 3) if point == "ranged" else None) == [2]
     assert (days(), days()) == ([3], None)
+    customers = shop.pipeline("customers").table
+    commits = len(shop.sent["customers"])
+    spark.sql(f"DROP TABLE `{customers.catalog.name}`.{customers.identifier}")
+    shop.sent["customers"].clear()
+    for day in range(4, 4 + commits):  # so that the new table has as many
+        shop.customer(1, "IT", day)
+    assert (days(), days()) == ([3 + commits], None)
 
 
 @pytest.mark.long

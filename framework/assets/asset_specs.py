@@ -141,15 +141,15 @@ def _key(source: Topic | TableSource, keys: Keys) -> AssetKey:
     return keys.topic(source) if isinstance(source, Topic) else keys.source(source)
 
 
-def _has(source: Topic | TableSource, name: str) -> bool:
-    return isinstance(source, TableSource) or any(column.name == name for column in source.columns)
-
-
 def lineage_of(pipeline: Pipeline, keys: Keys) -> TableColumnLineage:
     """The lineage for tools that read it. Dagster's own pages do not show it, so each column's description has it too. Of a topic the asset
     has the columns of its messages alone."""
     deps = {
-        name: [(_key(source, keys), origin) for source, origin in places if _has(source, origin)]
+        name: [
+            (_key(source, keys), origin)
+            for source, origin in places
+            if isinstance(source, TableSource) or origin in [column.name for column in source.columns]
+        ]
         for name, places in by_source(pipeline).items()
     }
     return TableColumnLineage({

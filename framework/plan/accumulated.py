@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -62,7 +63,7 @@ def resolve(
     nth = bool(order) and any(step.each for step in steps)
     accumulated = Accumulated(
         groups.by, window, groups.measures, order=order, nth=nth, takes_off=takes_off,
-        hidden=_hidden(groups, _order_type(order, nth, rows), takes_off), before=_before(steps) if changes else "",
+        hidden=_hidden(groups, _order_type(order, nth, rows), takes_off), before=_before(spec) if changes else "",
         rows=(*(by_name[name] for name in groups.by if name in by_name), *(column for column in rows.columns if column.name in own)),
     )  # fmt: skip
     if window and window.late_after:
@@ -139,20 +140,13 @@ def _order_type(order: Iterable[str], nth: bool, rows: Rows) -> Struct:
     return Struct((*fields, Field(NTH_ITEM, Array(INT))) if nth else fields)
 
 
-def _before(steps: Iterable[Step]) -> str:
-    """What tells whether rows come to the totals as they did: by other steps the rows that are taken off are not those that were added."""
-    parts = (
-        (
-            step.attempts,
-            step.assign,
-            step.keep,
-            step.each,
-            [(fault.code, fault.when) for fault in step.faults],
-            step.join and step.join.source.identifier,
-        )
-        for step in steps
-    )
-    return hashlib.sha256(repr(list(parts)).encode()).hexdigest()[:8]
+def _before(spec: kinds.Pipeline) -> str:
+    """What tells whether rows come to the totals as they did: by other steps, or other expectations that make bad rows, the rows that are
+    taken off are not those that were added."""
+    quarantines = (each.node for each in spec.expect if not each.of_many and each.else_ in (None, "quarantine"))
+    written = (*(step.node for step in spec.steps if step.name != "aggregate"), *quarantines)
+    texts = [scalar.text for node in written for scalar in node.scalars()]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:8] if texts else ""
 
 
 def _with_late(step: Step, column: str, late_after: int) -> Step:

@@ -47,9 +47,15 @@ def by_source(pipeline: Pipeline) -> dict[str, list[tuple[Topic | TableSource, s
             place
             for origin in sorted(origins[column.name])
             for place in ([named[origin]] if origin in named else [(source, origin) for source in sources])
+            if _has(*place)
         ]
         for column in pipeline.table.shown
     }
+
+
+def _has(source: Topic | TableSource, name: str) -> bool:
+    """A table that is read has no columns that say which of its commits a row comes from."""
+    return isinstance(source, Topic) or any(column.name == name for column in (*source.columns, *source.kafka))
 
 
 def _of_totals(totals: Accumulated, origins: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:

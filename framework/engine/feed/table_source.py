@@ -41,6 +41,11 @@ def of(pipeline: Pipeline, lake: Callable[[Catalog], Lake] = _no_lake) -> WholeT
     return WholeTable(pipeline) if pipeline.source.reads == "all" else ChangesOfTable(pipeline, lake)
 
 
+def _key(table: Metadata) -> Partition:
+    """Of a joined table in a position: one that was created again is another."""
+    return f"joined {table.uuid}/0"
+
+
 @dataclass(frozen=True)
 class WholeTable:
     """A table as it is. All of it is one range."""
@@ -56,7 +61,7 @@ class WholeTable:
         table, main = self._now()
         ends = {self.source.partition: commits.number(main)}
         if self.source.reads == "all":  # else only new rows are looked up
-            ends |= {join.source.partition: self._joined(join) for join in self.pipeline.joins}
+            ends |= dict(map(self._joined, self.pipeline.joins))
         return TopicState(f"catalog {self.source.catalog.name}", {self.source.identifier: table.uuid}, {}, ends)
 
     def ids(self) -> Mapping[str, str]:
@@ -67,17 +72,21 @@ class WholeTable:
 
     def next(self, position: Position, state: TopicState) -> Range | None:
         same = (position.topics, position.spec) == (state.topics, self.pipeline.spec)
-        sources = (self.source, *(join.source for join in self.pipeline.joins))
-        is_read = same and position.ends.keys() == state.ends.keys() and not any(self._news(each, position) for each in sources)
+        is_read = same and position.ends.keys() == state.ends.keys() and not self._have_news(position)
         return None if is_read else Range({}, state.ends, 0)
 
-    def _news(self, source: TableSource, position: Position) -> bool:
-        return commits.news(commits.now(self.pipeline, source)[0], position.ends[source.partition]) != 0
+    def _have_news(self, position: Position) -> bool:
+        joined = [self._looked_up(join)[0] for join in self.pipeline.joins]
+        tables = {self.source.partition: self._now()[0], **{_key(each): each for each in joined}}
+        return any(commits.news(table, position.ends[key]) != 0 for key, table in tables.items())
 
-    def _joined(self, join: Join) -> int:
-        """The commit of a joined table that a batch reads."""
-        table, main = commits.now(self.pipeline, join.source)
-        return commits.number(main if join.snapshot is None else table.snapshots.get(join.snapshot, main))
+    def _joined(self, join: Join) -> tuple[Partition, int]:
+        """A joined table, and the commit that a batch reads."""
+        table, main = self._looked_up(join)
+        return _key(table), commits.number(main if join.snapshot is None else table.snapshots.get(join.snapshot, main))
+
+    def _looked_up(self, join: Join) -> tuple[Metadata, Snapshot]:
+        return commits.now(self.pipeline, join.source, "in which {} looks rows up")
 
     def lag(self, range_: Range | None) -> int:
         """How many rows wait."""

@@ -165,7 +165,8 @@ def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[Sluic
 def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mapping[str, NextRun]) -> Recompute:
     source = table_source.of(pipeline)
     whole = source.source.reads == "all"
-    runs_before = [earlier_runs[each.pipeline] for each in source.source.tables if each.pipeline in earlier_runs]
+    tables = (*source.source.tables, *(join.source for join in pipeline.joins if whole))
+    runs_before = [earlier_runs[each.pipeline] for each in tables if each.pipeline in earlier_runs]
     new = [each.pipeline.name for each in runs_before if each.would_run and _creates(each)]
     if new:
         return Recompute(f"once `{', '.join(new)}` has created it", None)

@@ -44,8 +44,8 @@ def told(pipeline: Pipeline) -> Iterator[Told]:
     """A run of a pipeline, from its first batch to its last."""
     run = Told()
     events = _Events(pipeline) if is_wanted() and time.monotonic() >= _Events.next_try else None
-    if events:
-        events.send("START")
+    if events and not events.send("START"):
+        events = None  # an end without a beginning would tell nobody anything
     try:
         yield run
     except Exception as error:
@@ -79,14 +79,15 @@ class _Events:
         self.pipeline = pipeline
         self.id = str(generate_new_uuid())
 
-    def send(self, state: str, run: Told | None = None, error: Exception | None = None) -> None:
-        if time.monotonic() < _Events.next_try:
-            return
+    def send(self, state: str, run: Told | None = None, error: Exception | None = None) -> bool:
+        """Whether the receiver got it."""
         try:
             _client().emit(self._event(state, run, error))
+            return True
         except Exception as trouble:  # of the receiver, whatever it is
             _Events.next_try = time.monotonic() + _PAUSE
             _LOG.warning("the lineage of %s was not sent, and none will be for a minute: %s", self.pipeline.name, trouble)
+            return False
 
     def _event(self, state: str, run: Told | None, error: Exception | None) -> Any:
         from openlineage.client.event_v2 import Job, Run, RunEvent, RunState

@@ -155,7 +155,8 @@ def _in_host(plan: Plan) -> SparkSession:
 
     host = SparkSession.builder.getOrCreate()
     missing = "Sluice's jars" if not has_jars(host._jvm) else f"`{EXTENSIONS}` in `spark.sql.extensions`"
-    if not has_jars(host._jvm) or EXTENSIONS not in (host.conf.get("spark.sql.extensions", "") or "").split(","):
+    there = [each.strip() for each in (host.conf.get("spark.sql.extensions", "") or "").split(",")]
+    if not has_jars(host._jvm) or EXTENSIONS not in there:
         what = f"Spark did not start: this process has one without {missing}"
         raise SetupError("spark-not-started", what, "end it by `spark.stop()`, or run Sluice in a process of its own")
     spark = host.newSession()

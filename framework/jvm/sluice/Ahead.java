@@ -37,7 +37,7 @@ public final class Ahead {
   private static final List<Callable<?>> OF_SESSIONS = List.of(Ahead::query, Ahead::sqlite);
   private static final List<Callable<?>> OF_TASKS = List.of(Ahead::kafka, Ahead::parquet, Ahead::reflection);
   private static final String FIXED_SIZE = "spark.sql.codegen.cache.maxEntries"; // is read by who compiles first
-  private static final int PATIENCE = 10; // seconds
+  private static final int PATIENCE = 60; // seconds
   private static final CountDownLatch DONE = new CountDownLatch(1);
   private static volatile boolean begun;
 
