@@ -47,30 +47,37 @@ def test_check_plan_and_run(project: Project, monkeypatch: pytest.MonkeyPatch) -
     assert "unknown-environment" not in [each.code for each in sluice.check(specs, env="local")]
 
 
+def three_messages(project: Project) -> str:
+    """The folder of the specs of a topic that has them."""
+    project.make_topic()
+    project.send_good(3)
+    return str(Path(project.pipeline.where.file).parent)
+
+
+def run_script(text: str, *arguments: str) -> str:
+    """What a program in a process of its own prints."""
+    return subprocess.run([sys.executable, "-c", text, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
 @pytest.mark.long
 def test_a_spark_of_ones_own_stays_as_it_is(project: Project) -> None:
     """One that cannot write into the tables is named, before anything is written."""
-    project.make_topic()
-    specs = Path(project.pipeline.where.file).parent
-    project.send_good(3)
     text = (
-        "from pyspark.sql import SparkSession\nimport sluice\n"
+        "from pyspark.sql import SparkSession\nimport sluice, sys\n"
         "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
-        f"try:\n    sluice.run('trades', specs={str(specs)!r})\nexcept sluice.SluiceError as error:\n    print(error)\n"
+        "try:\n    sluice.run('trades', specs=sys.argv[1])\nexcept sluice.SluiceError as error:\n    print(error)\n"
         "print(spark.range(3).count())\n"
-        f"spark.stop()\nprint(sluice.run('trades', specs={str(specs)!r}).rows)\n"  # as its hint says
+        "spark.stop()\nprint(sluice.run('trades', specs=sys.argv[1]).rows)\n"  # as its hint says
     )
-    ended = subprocess.run([sys.executable, "-c", text], check=True, stdout=subprocess.PIPE, text=True)
-    assert "spark-not-started: Spark did not start: this process has one without Sluice's jars" in ended.stdout
-    assert ended.stdout.endswith("\n3\n3\n")
+    printed = run_script(text, three_messages(project))
+    assert "spark-not-started: Spark did not start: this process has one without Sluice's jars" in printed
+    assert printed.endswith("\n3\n3\n")
 
 
 @pytest.mark.long
 def test_a_spark_of_ones_own_with_sluices_jars_is_used(project: Project) -> None:
     """Where it has the extension, among others; what else cannot be changed there stays."""
-    project.make_topic()
-    specs = Path(project.pipeline.where.file).parent
-    project.send_good(3)
+    specs = three_messages(project)
     text = (
         "import sys, sluice\nfrom pathlib import Path\nfrom pyspark.sql import SparkSession\n"
         "from framework.engine.spark import session\nfrom framework.plan.passes import make\n"
@@ -87,6 +94,4 @@ def test_a_spark_of_ones_own_with_sluices_jars_is_used(project: Project) -> None
         (iceberg, "Spark did not start: this process has one without `sluice.Extensions` in `spark.sql.extensions`"),
         (f"sluice.Extensions,{iceberg}", "3"),
     ):
-        command = [sys.executable, "-c", text, str(specs), extensions]
-        ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        assert ended.stdout.splitlines() == [says, "3 mine"]
+        assert run_script(text, specs, extensions).splitlines() == [says, "3 mine"]

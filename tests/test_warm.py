@@ -101,6 +101,20 @@ def test_a_busy_one_is_not_waited_for(project: Project, warm_home: Path) -> None
     assert project.branches() == []
 
 
+def killed_while_its_jvm_writes(project: Project) -> str:
+    """A run, whose JVM is stopped: its attempt, which the JVM could still write."""
+    with victim(project, "writing", signal.SIGKILL) as process:
+        process.wait(PATIENCE)
+    (attempt,) = attempts.alive()
+    return attempt
+
+
+def ends(attempt: str) -> None:
+    """The JVM runs again, and ends what its command began."""
+    os.kill(jvm(), signal.SIGCONT)
+    until(lambda: attempts.is_dead(attempt), "the JVM continues what nobody waits for", 60)
+
+
 @pytest.mark.parametrize(
     "into",
     ["", *(pytest.param(f", write: {mode}, keys: [id]", marks=pytest.mark.long, id=mode) for mode in ("upsert", "history"))],
@@ -110,14 +124,11 @@ def test_the_command_dies_while_its_jvm_writes(project: Project, warm_home: Path
     project.make_topic()
     folder = specs(project)
     project.send_good(3000, bad_every=10)
-    with victim(project, "writing", signal.SIGKILL) as process:
-        process.wait(PATIENCE)
-    (attempt,) = attempts.alive()  # the JVM can write
+    attempt = killed_while_its_jvm_writes(project)
     project.send_good(30, bad_every=10)
     project.run()
     assert project.branches() != [], "what a living attempt writes was swept"
-    os.kill(jvm(), signal.SIGCONT)
-    until(lambda: attempts.is_dead(attempt), "the JVM goes on with what nobody waits for", 60)
+    ends(attempt)
     project.send_good(6)
     pid = jvm()
     sluice(folder, "run")
@@ -134,11 +145,8 @@ def test_totals_of_a_command_that_dies_while_its_jvm_writes(project: Project, wa
     project.make_topic(3)
     folder = specs(project)
     project.send_good(3000, bad_every=10)
-    with victim(project, "writing", signal.SIGKILL) as process:
-        process.wait(PATIENCE)
-    (attempt,) = attempts.alive()
-    os.kill(jvm(), signal.SIGCONT)
-    until(lambda: attempts.is_dead(attempt), "the JVM goes on with what nobody waits for", 60)
+    attempt = killed_while_its_jvm_writes(project)
+    ends(attempt)
     project.send_good(31, bad_every=10)
     sluice(folder, "run")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from framework.engine.feed import changes
 from framework.engine.iceberg import metadata
+from framework.engine.rows import joining
 from framework.engine.rows.counts import Unmet, place
 from framework.engine.staging import Target
 from framework.model import IS_CURRENT, Column, SetExpectation
@@ -74,9 +75,7 @@ def _without(to: Target, expected: SetExpectation, since: int, tip: int) -> Data
     rows = _new(to, expected, since, tip).where(f"{identifier(own)} IS NOT NULL")
     if expected.snapshot is None:  # the other table is not there yet
         return rows
-    reader = to.spark.read.option("versionAsOf", expected.snapshot)
-    there = reader.table(identifier(expected.of.catalog.name, *expected.of.identifier.split(".")))
-    there = there.where(IS_CURRENT) if expected.of.versions else there
+    there = joining.current(to.spark, expected.of, expected.snapshot)
     values = there.selectExpr(f"{identifier(other)} AS _sluice_value").distinct()
     return rows.join(values, rows[own] == values["_sluice_value"], "left_anti")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from framework.model import IS_CURRENT, Join
+from framework.model import IS_CURRENT, Join, TableSource
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -18,17 +18,19 @@ def taken(name: str) -> str:
     return identifier(f"_sluice_taken_{name}")
 
 
+def current(spark: Any, source: TableSource, snapshot: int | None) -> DataFrame:
+    """The rows of another table in a snapshot, or now: of a history those that have not ended."""
+    reader = spark.read if snapshot is None else spark.read.option("versionAsOf", snapshot)
+    rows: DataFrame = reader.table(identifier(source.catalog.name, *source.identifier.split(".")))
+    return rows.where(IS_CURRENT) if source.versions else rows
+
+
 def joined(rows: DataFrame, join: Join) -> DataFrame:
     """The rows, each with what the other table has: `_sluice_there` is null where it has nothing, and then `_sluice_waits` says whether it
     may still come."""
     from pyspark.sql import functions
 
-    reader = rows.sparkSession.read
-    if join.snapshot is not None:
-        reader = reader.option("versionAsOf", join.snapshot)
-    other = reader.table(identifier(join.source.catalog.name, *join.source.identifier.split(".")))
-    if join.source.versions:
-        other = other.where(IS_CURRENT)
+    other = current(rows.sparkSession, join.source, join.snapshot)
     types = {column.name: column.type for column in join.source.columns}
     # A column that the spec has and the table does not have yet is null.
     values = {name: identifier(name) if name in other.columns else f"CAST(NULL AS {types[name].sql})" for name in types}

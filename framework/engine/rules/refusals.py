@@ -134,15 +134,10 @@ def going_back(pipeline: Pipeline, state: TableState, position: Position) -> Pos
     if last.batch < position.rebuilt:
         what = "bad rows from before its last rebuild or rewind are gone"
         return f"`sluice rebuild {pipeline.name}` rebuilds it; going back cannot: {what}"
-    to = replace(
-        position,
-        ends=last.ends,
-        cluster=last.cluster,
-        topics=last.topics,
-        forget=(last.batch, position.batch),
-        newest=last.newest,
-    )
-    return replace(to, snapshot=state.main, sequence=state.snapshots[state.main].sequence, rewound=False, replay=False)
+    return replace(
+        position, ends=last.ends, cluster=last.cluster, topics=last.topics, newest=last.newest, forget=(last.batch, position.batch),
+        snapshot=state.main, sequence=state.snapshots[state.main].sequence, rewound=False, replay=False,
+    )  # fmt: skip
 
 
 def last_position(state: TableState) -> Position | None:
