@@ -33,7 +33,7 @@ from framework.java import java
 LOCK = Path(__file__).with_name("jars.lock")
 MORE = ("aws",)  # sets that `sluice setup NAME` downloads; the others with a * come with the service of their name
 _SETTINGS = "SLUICE_IVY_SETTINGS"
-_LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64})")
+_LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64}) (\d+)")
 _PATIENCE = 30  # seconds without a word or a byte
 _LOOK = 0.3  # seconds between two looks
 _MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then try again"
@@ -49,6 +49,7 @@ class Jar:
     sha256: str
     classifier: str = field(default="", repr=False)  # not in the repr, which the stamp hashes: older stamps stay valid
     ext: str = field(default="jar", repr=False)
+    size: int = field(repr=False)  # bytes
 
     @property
     def file(self) -> str:
@@ -63,11 +64,19 @@ def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
             continue
         match = _LINE.fullmatch(line.strip())
         if match is None:
-            raise SetupError("jars-lock", f"{lock.name}:{number} is not `set group:artifact:version sha256`", "correct that line")
-        name, star, group, artifact, version, classifier, ext, sha256 = match.groups()
+            raise SetupError(
+                "jars-lock", f"{lock.name}:{number} is not `set group:artifact:version sha256 bytes`", "correct that line"
+            )
+        name, star, group, artifact, version, classifier, ext, sha256, size = match.groups()
         if later or not star:
             jar = Jar(
-                group=group, artifact=artifact, version=version, sha256=sha256, classifier=classifier or "", ext=ext or "jar"
+                group=group,
+                artifact=artifact,
+                version=version,
+                sha256=sha256,
+                classifier=classifier or "",
+                ext=ext or "jar",
+                size=int(size),
             )
             jar_sets[name] = (*jar_sets.get(name, ()), jar)
     return jar_sets
@@ -114,8 +123,11 @@ def bad_jars(name: str, lock: Path = LOCK) -> tuple[str, ...]:
     return tuple(jar.file for jar in _jars(name, lock) if digest(its / jar.file) != jar.sha256)
 
 
-def fetch(name: str, lock: Path = LOCK, arrived: Callable[[int], None] = lambda _: None) -> Path:
-    """Download the jars of a set that are missing; takes no time if none are. `arrived` is told now and then how many bytes have come."""
+Arrived = Callable[[int, int], None]  # how many bytes have come, of how many
+
+
+def fetch(name: str, lock: Path = LOCK, arrived: Arrived = lambda *_: None) -> Path:
+    """Download the jars of a set that are missing; takes no time if none are. `arrived` is called now and then."""
     jars = _jars(name, lock)
     root = link()
     its = root / name
@@ -197,7 +209,7 @@ def turn(root: Path, drafts: str) -> Iterator[int]:
         yield handle.fileno()
 
 
-def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int, arrived: Callable[[int], None]) -> None:
+def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int, arrived: Arrived) -> None:
     staging = Path(tempfile.mkdtemp(prefix="fetching-", dir=place.parent))
     try:
         absent = tuple(jar for jar in jars if not jar_cache.take(jar.sha256, staging / jar.file))
@@ -220,7 +232,7 @@ def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int, arrived:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Callable[[int], None]) -> None:
+def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Arrived) -> None:
     command = [
         str(java()),
         "-Xmx256m",
@@ -235,11 +247,11 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Ca
     # A cache of its own: otherwise a bad jar would come back from the user's Ivy cache for ever.
     command += ["-cache", str(staging / "cache"), "-ivy", str(_module(jars, staging)), "-types", "jar"]
     command += ["-retrieve", str(staging / "[artifact]-[revision](-[classifier]).[ext]")]
-    log = staging.parent / f"{name}.log"
+    log, total = staging.parent / f"{name}.log", sum(jar.size for jar in jars)
     with open(log, "wb") as out:
         ivy = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, pass_fds=(turn,))
         try:
-            silent = _silent(ivy, log, lambda: arrived(_downloaded(staging)))
+            silent = _silent(ivy, log, lambda: arrived(_downloaded(staging), total))
         finally:
             ivy.kill()
             ivy.wait()
@@ -249,7 +261,7 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Ca
         )
     if ivy.returncode != 0:
         raise _failure(name, jars, log)
-    arrived(_downloaded(staging))  # also where it took no time
+    arrived(_downloaded(staging), total)  # also where it took no time
     log.unlink()
 
 

@@ -74,10 +74,17 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
                 return
 
 
-def children() -> set[int]:
-    """The children of this process."""
+def children(word: bytes) -> set[int]:
+    """The children of this process that have this word in their command."""
     lists = Path("/proc/self/task").glob("*/children")
-    return {int(child) for each in lists for child in each.read_text(encoding="ascii").split()}
+    return {int(child) for each in lists for child in each.read_text(encoding="ascii").split() if word in _command(child)}
+
+
+def _command(pid: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended
+        return b""
 
 
 def listener(port: int) -> str:

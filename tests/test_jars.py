@@ -53,7 +53,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mirror:
     for artifact in ("one", "two"):
         content = artifact.encode() * 1000
         (tmp_path / f"{artifact}-1.0.jar").write_bytes(content)
-        lines.append(f"small org.example:{artifact}:1.0 {hashlib.sha256(content).hexdigest()}")
+        lines.append(f"small org.example:{artifact}:1.0 {hashlib.sha256(content).hexdigest()} {len(content)}")
     lock = tmp_path / "test.lock"
     lock.write_text("\n".join(lines) + "\n")
     settings = '<ivysettings><settings defaultResolver="m"/><resolvers><filesystem name="m">'
@@ -78,9 +78,9 @@ def test_jars_are_downloaded_once_and_then_reused(mirror: Mirror, monkeypatch: p
     with pytest.raises(SetupError, match="small jars are not on this machine") as error:
         jars.folder("small", mirror.lock)
     assert (error.value.code, error.value.hint) == ("jars-missing", "`sluice setup` downloads them")
-    told: list[int] = []
-    assert jars.fetch("small", mirror.lock, told.append) == mirror.place
-    assert told and sorted(told) == told and told[-1] <= len(b"one" * 1000 + b"two" * 1000)
+    told: list[tuple[int, int]] = []
+    assert jars.fetch("small", mirror.lock, lambda *count: told.append(count)) == mirror.place
+    assert told and sorted(told) == told and told[-1][0] <= len(b"one" * 1000 + b"two" * 1000) == told[-1][1]
     (mirror.place / "stray.jar").write_bytes(b"not locked")
     monkeypatch.setenv("JAVA_HOME", str(mirror.root / "nothing"))  # so that a second download would fail
     assert jars.fetch("small", mirror.lock) == mirror.place == jars.folder("small", mirror.lock)
@@ -178,17 +178,17 @@ def test_an_archive_is_downloaded_when_it_is_first_used(mirror: Mirror) -> None:
     (mirror.root / "three-1.0-all.tar.gz").write_bytes(b"three")
     jars.fetch("small", mirror.lock)
     right = hashlib.sha256(b"three").hexdigest()
-    lock = mirror.altered("# a comment", f"late* org.example:three:1.0:all@tar.gz {right}")
+    lock = mirror.altered("# a comment", f"late* org.example:three:1.0:all@tar.gz {right} 5")
     assert set(jars.sets(lock)) == {"small"} and jars.folder("small", lock) == mirror.place
     assert jars.fetch("late", lock) == mirror.place.with_name("late")
     (file,) = jars.files("late", lock)
     assert (file.name, file.read_bytes()) == ("three-1.0-all.tar.gz", b"three")
     (mirror.root / "three-1.1-all.tar.gz").write_bytes(b"threes")
     with pytest.raises(SetupError, match=r"three-1\.1-all\.tar\.gz is not the file") as error:
-        jars.fetch("late", mirror.altered("# a comment", f"late* org.example:three:1.1:all@tar.gz {'0' * 64}"))
+        jars.fetch("late", mirror.altered("# a comment", f"late* org.example:three:1.1:all@tar.gz {'0' * 64} 5"))
     assert error.value.code == "jar-checksum"
     with pytest.raises(SetupError, match=r"org\.example:three:1\.2:all@tar\.gz"):
-        jars.fetch("late", mirror.altered("# a comment", f"late* org.example:three:1.2:all@tar.gz {'0' * 64}"))
+        jars.fetch("late", mirror.altered("# a comment", f"late* org.example:three:1.2:all@tar.gz {'0' * 64} 5"))
 
 
 def test_a_bad_line_of_the_lock_has_its_number(mirror: Mirror) -> None:

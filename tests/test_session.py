@@ -117,6 +117,7 @@ def test_a_warm_jvm_ends_where_memory_is_low(
 ORDERS = "topic: orders\nvalue: json\ncolumns: {n: int}\n---\npipeline: orders\nfrom: {topic: orders}\ninto: {table: a.orders}\n"
 STARTS = """
 import sys
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from framework.engine.spark import session, start
@@ -126,10 +127,17 @@ from pyspark import SparkContext
 
 plan = make(Path(sys.argv[1]))
 wrong = replace(plan.engine, conf=(("spark.serializer", "nowhere.Serializer"),))
+prepare = session.prepare
+session.prepare = lambda of: (others.append(subprocess.Popen(["sleep", "60"])), prepare(of))  # which something else begins meanwhile
+others = []
 try:
     start.start(replace(plan, engine=wrong), None)
 except SluiceError as error:
-    print(error.code)
+    print(error.code, [other.poll() for other in others])
+session.prepare = prepare
+for other in others:
+    other.kill()
+    other.wait()
 for rows in (1, session.MANY + 1):
     spark = start.start(plan, None, rows)
     jvm = spark._jvm
@@ -145,7 +153,7 @@ for rows in (1, session.MANY + 1):
 @pytest.mark.spark
 @pytest.mark.slow
 def test_each_start_has_a_jvm_of_its_own_and_none_is_left(tmp_path: Path, sluice_home: Path) -> None:
-    """Also after one that failed; one for many rows does not get the JVM that was started for few."""
+    """Also after one that failed, which ends no other process; one for many rows does not get the JVM that was started for few."""
     plan = plan_for(tmp_path, "127.0.0.1:1", ORDERS)
     (tmp_path / "starts.py").write_text(STARTS)
     command = [sys.executable, str(tmp_path / "starts.py"), str(Path(plan.pipelines[0].where.file).parent)]
@@ -158,4 +166,4 @@ def test_each_start_has_a_jvm_of_its_own_and_none_is_left(tmp_path: Path, sluice
         timeout=PATIENCE,
         check=False,
     )
-    assert done.stdout.splitlines() == ["spark-not-started", "True False True", "True False False"], done.stdout + done.stderr
+    assert done.stdout.splitlines() == ["spark-not-started [None, None]", "True False True", "True False False"], done.stdout + done.stderr

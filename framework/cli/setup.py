@@ -65,7 +65,7 @@ def _fetch(name: str) -> None:
     from framework.cli._progress import bar
 
     with bar(f"{name} jars", "MB", None) as shown:
-        jars.fetch(name, arrived=lambda arrived: shown.update(arrived // 1_000_000))
+        jars.fetch(name, arrived=lambda *count: shown.update(*(each // 1_000_000 for each in count)))
 
 
 def _build_decoders() -> None:

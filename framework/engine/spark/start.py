@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _REMARKS = (b"WARNING: Using incubator modules", b"Setting default log level to ", b"To adjust logging level use ")
+_SPARK = b"spark"  # in the commands of `spark-submit`, of what it starts, and of Java
 _OFTEN = 0.05  # seconds between two checks for a Ctrl-C
 
 
@@ -34,11 +35,11 @@ def start(plan: Plan, warm_of: Plan | None, rows: int | None = None) -> SparkSes
     except ModuleNotFoundError as error:
         raise NotInstalled(error.name or "") from None
     java.java()
-    before, launches = children(), SparkContext._active_spark_context is None
+    before, launches = children(_SPARK), SparkContext._active_spark_context is None
 
     def kill() -> None:
         warm.give_up()
-        for each in children() - before:
+        for each in children(_SPARK) - before:
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
 
