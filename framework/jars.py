@@ -156,7 +156,8 @@ def link() -> Path:
     if not own.exists() and shared is not None and jar_cache.writable(shared):
         private()
         own.unlink(missing_ok=True)  # a link to a cache that was deleted
-        own.symlink_to(shared)
+        with suppress(FileExistsError):  # another process has just made it
+            own.symlink_to(shared)
     own.resolve().mkdir(parents=True, exist_ok=True)
     return own.resolve()
 

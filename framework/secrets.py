@@ -32,6 +32,15 @@ def variable(name: str) -> str:
     return f"{_PREFIX}{_plain(name).upper()}"
 
 
+def given() -> set[str]:
+    """The environment variables that are secrets of specs."""
+    return {name for name in os.environ if name.startswith(_PREFIX) or name in _listed()}
+
+
+def _listed() -> list[str]:
+    return [each.strip() for each in os.environ.get(_LIST, "").split(",")]
+
+
 def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]", "_", name)
 
@@ -39,7 +48,7 @@ def _plain(name: str) -> str:
 def _from_environment(name: str) -> str:
     """The value of an environment variable for secrets: `SLUICE_SECRET_NAME`, or one that `SLUICE_SECRETS` lists."""
     plain = _plain(name)
-    listed = [each.strip() for each in os.environ.get(_LIST, "").split(",")]
+    listed = _listed()
     own = [f"{_PREFIX}{plain}", variable(name)]
     for candidate in (*own, *(each for each in (name, name.upper()) if each in listed)):
         if candidate in os.environ:

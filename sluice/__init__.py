@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from framework import __version__ as __version__
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from framework.engine.observe.next_run import NextRun
     from framework.engine.publish.batch import Batch
     from framework.model import Pipeline
+
+_turn = RLock()
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,12 @@ def plan(specs: str | Path = "specs", env: str | None = None, look: bool = True)
 
 
 def run(name: str, specs: str | Path = "specs", env: str | None = None) -> Run:
-    """Loads all waiting messages of a pipeline, or of the table of this name. What stops it is raised; the batches before stay."""
+    """Loads all waiting messages of a pipeline, or of the table of this name. What stops it is raised; the batches before stay. Threads
+    take turns: a process has one Spark."""
     from framework.cli import _specs
     from framework.engine import loop
 
-    with _specs.opened(Path(specs), _environment_of(env), name) as (context, pipeline):
+    with _turn, _specs.opened(Path(specs), _environment_of(env), name) as (context, pipeline):
         batches: list[Batch] = []
         failures = loop.catch_up(context, [pipeline], batches.append, lambda: False)
         for failure in failures:

@@ -89,7 +89,7 @@ class SluiceComponent(Component, Model, Resolvable):
     )
     name: str | None = Field(
         default=None,
-        description="What names of steps, jobs and sensors begin with; without it this component's folder below `defs`.",
+        description="What names of steps, jobs and sensors begin with; without it this component's folder or file below `defs`.",
     )
 
     def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
@@ -97,7 +97,7 @@ class SluiceComponent(Component, Model, Resolvable):
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
         return build_sluice_definitions(
-            context.path / self.specs,
+            (context.path.parent if context.path.is_file() else context.path) / self.specs,
             env=self.env,
             select=self.select,
             translator=_OfComponent(self),
@@ -108,8 +108,9 @@ class SluiceComponent(Component, Model, Resolvable):
 
 
 def _name(context: ComponentLoadContext) -> str:
-    """The component's folder, from that of all definitions."""
-    return re.sub(r"\W", "_", "_".join(context.path.relative_to(context.defs_module_path).parts))
+    """The component's folder or file, from the folder of all definitions; one that is not the first there has its number or name."""
+    place, key = context.path.relative_to(context.defs_module_path).with_suffix(""), context.component_path.instance_key
+    return re.sub(r"[^A-Za-z0-9]", "_", "_".join([*place.parts, *([str(key)] if key else [])]))
 
 
 class _OfComponent(SluiceTranslator):

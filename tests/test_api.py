@@ -61,13 +61,15 @@ def run_script(text: str, *arguments: str) -> str:
 
 @pytest.mark.long
 def test_a_spark_of_ones_own_stays_as_it_is(project: Project) -> None:
-    """One that cannot write into the tables is named, before anything is written."""
+    """One that cannot write into the tables is named, before anything is written. Two threads take turns."""
     text = (
-        "from pyspark.sql import SparkSession\nimport sluice, sys\n"
+        "from concurrent.futures import ThreadPoolExecutor\nfrom pyspark.sql import SparkSession\nimport sluice, sys\n"
         "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
         "try:\n    sluice.run('trades', specs=sys.argv[1])\nexcept sluice.SluiceError as error:\n    print(error)\n"
         "print(spark.range(3).count())\n"
-        "spark.stop()\nprint(sluice.run('trades', specs=sys.argv[1]).rows)\n"  # as its hint says
+        "spark.stop()\n"  # as its hint says
+        "with ThreadPoolExecutor() as threads:\n"
+        "    print(sum(done.rows for done in threads.map(lambda _: sluice.run('trades', specs=sys.argv[1]), range(2))))\n"
     )
     printed = run_script(text, three_messages(project))
     assert "spark-not-started: Spark did not start: this process has one without Sluice's jars" in printed

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework.errors import SluiceError, SpecError
+from tests.conftest import ROOT
 from tests.project import Project
 from tests.spec_parts import LAKE
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from dagster import AssetSpec
@@ -104,6 +106,13 @@ def test_a_translator_chooses_keys_groups_and_tags_and_all_follows(specs: Path) 
     defs.get_repository_def()
 
 
+def test_a_pipeline_and_an_export_never_get_one_name(specs: Path) -> None:
+    from sluice.dagster import build_sluice_definitions
+
+    (specs / "main.yaml").write_text(SPECS.replace("pipeline: users", "pipeline: export_weekly"))
+    build_sluice_definitions(specs).get_repository_def()
+
+
 def test_the_definitions_force_nothing_on_others(specs: Path) -> None:
     import warnings
 
@@ -182,6 +191,37 @@ def test_what_a_translator_does_wrong_is_named(specs: Path) -> None:
         build_sluice_definitions(specs, translator=Odd(lambda _: None))
     with pytest.raises(SluiceError, match="the topic `trades` and the table `trades` get one key, trades"):
         build_sluice_definitions(specs, translator=Odd(lambda asset: asset.spec.replace_attributes(key=asset.name)))
+
+
+def test_a_run_lives_as_long_as_the_process_that_executes_it(specs: Path, tmp_path: Path) -> None:
+    """Dagster's own executor starts a process for each step, which ends before the run: here Kafka does not answer."""
+    from dagster import DagsterInstance
+
+    from framework.assets import dead_runs
+
+    (tmp_path / "mine.py").write_text(
+        "from sluice.dagster import build_sluice_definitions\n\ndefs = build_sluice_definitions('specs')\n"
+    )
+    (tmp_path / "dagster").mkdir()
+    command = [sys.executable, "-m", "dagster", "asset", "materialize", "--select", "lake/m/trades", "-f", "mine.py"]
+    environment = {**os.environ, "DAGSTER_HOME": str(tmp_path / "dagster"), "PYTHONPATH": str(ROOT)}
+    with (
+        (tmp_path / "log").open("wb") as log,
+        subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=log, stderr=log) as run,
+        DagsterInstance.from_config(str(tmp_path / "dagster")) as instance,
+    ):
+        try:
+            (tag,) = until(
+                lambda: [each.tags[dead_runs.TAG] for each in instance.get_runs() if dead_runs.TAG in each.tags],
+                "no run has a process",
+            )
+            assert tag == dead_runs.identity(run.pid)
+            until(lambda: "STEP_UP_FOR_RETRY" in (tmp_path / "log").read_text(), "no step has ended")
+            assert list(dead_runs.end_dead(instance)) == []
+        finally:
+            run.kill()
+        run.wait()
+        assert len(list(dead_runs.end_dead(instance))) == 1
 
 
 @pytest.mark.spark
@@ -284,6 +324,23 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project) -> No
         run_record.resume("copy")
 
 
+def test_components_of_one_file_and_of_a_python_file_have_names_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dagster import load_from_defs_folder
+
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    for name, text in {**PROJECT, **SEVERAL}.items():
+        file = tmp_path / name.replace("mine", "several")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace("mine", "several"))
+    monkeypatch.syspath_prepend(str(tmp_path / "src"))
+    defs = load_from_defs_folder(path_within_project=tmp_path / "src" / "several")
+    begins = ("two", "two_1", "eu_shop_all_of_it")
+    jobs = {each.name for each in defs.resolve_all_job_defs()}
+    assert {f"{each}_Preview" for each in begins} == {each for each in jobs if each.endswith("_Preview")}
+
+
 PROJECT = {
     "pyproject.toml": (
         '[project]\nname = "mine"\nversion = "0.1.0"\n[tool.dg]\ndirectory_type = "project"\n'
@@ -295,6 +352,17 @@ PROJECT = {
         "from pathlib import Path\nfrom dagster import definitions, load_from_defs_folder\n\n\n"
         "@definitions\ndef defs():\n    return load_from_defs_folder(path_within_project=Path(__file__).parent)\n"
     ),
+}
+COMPONENT = "type: sluice.dagster.SluiceComponent\nattributes: {specs: %s, translation: {key_prefix: %s}}\n"
+SEVERAL = {
+    "src/mine/defs/two/defs.yaml": "---\n".join(COMPONENT % (name, name) for name in ("first", "second")),
+    "src/mine/defs/two/first/main.yaml": SPECS,
+    "src/mine/defs/two/second/main.yaml": SPECS,
+    "src/mine/defs/eu/shop.py": (
+        "from dagster import component_instance\nfrom sluice.dagster import SluiceComponent\n\n\n"
+        "@component_instance\ndef all_of_it(_context):\n    return SluiceComponent()\n"
+    ),
+    "src/mine/defs/eu/specs/main.yaml": SPECS,
 }
 CHOSEN = """
   select: [orders]

@@ -12,7 +12,9 @@ import pytest
 
 from framework.engine import loop
 from framework.engine.context import Context
+from framework.engine.iceberg.lake import Lake
 from framework.engine.spark import session
+from framework.errors import SluiceError
 from tests.project import Project, plan_for
 from tests.test_kill import PATIENCE
 
@@ -114,6 +116,41 @@ def test_a_warm_jvm_ends_where_memory_is_low(
     assert spark._jvm.sluice.Memory.isLow(spark._jvm.java.io.File(str(tmp_path)).toPath()) is low
 
 
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_session_in_a_spark_of_ones_own_leaves_nothing_there(project: Project) -> None:
+    """Java has one login of AWS for all: each table's work begins without that of another folder."""
+    host: Any = project.spark
+    jvm = host._jvm
+    properties = jvm.java.lang.System
+    properties.setProperty("aws.profile", "mine")
+
+    def login() -> list[str | None]:
+        return [properties.getProperty(f"aws.{name}") for name in ("profile", "accessKeyId")]
+
+    try:
+        jvm.sluice.SecretCatalog.put("any", "aws.profile", "theirs")
+        jvm.sluice.SecretCatalog.put("any", "aws.accessKeyId", "key")
+        assert login() == ["theirs", "key"]
+        session.take(host)
+        assert login() == ["mine", None]
+
+        spark = session.start(project.plan)
+        (catalog,) = project.plan.catalogs
+        jvm.sluice.SecretCatalog.put("any", "aws.accessKeyId", "key")
+        jvm.sluice.Keys.put("of masks", "secret")
+        lake = Lake(spark, catalog)
+        assert lake.load("no.table") is None
+        session.stop(spark)
+        assert login() == ["mine", None]
+        with pytest.raises(SluiceError, match="closed"):
+            lake.load("no.table")
+        assert Lake(host, catalog).load("no.table") is None
+        assert jvm.SparkSession.active().equals(host._jsparkSession)
+    finally:
+        properties.clearProperty("aws.profile")
+
+
 ORDERS = "topic: orders\nvalue: json\ncolumns: {n: int}\n---\npipeline: orders\nfrom: {topic: orders}\ninto: {table: a.orders}\n"
 STARTS = """
 import sys
@@ -144,7 +181,7 @@ for rows in (1, session.MANY + 1):
     registry = getattr(jvm.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry$").__getattr__("MODULE$").internal()
     name = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier("vector_to_array")
     pid = jvm.java.lang.ProcessHandle.current().pid()
-    print(jvm.sluice.Ahead.isDone(), registry.functionExists(name), session.is_outgrown(spark, session.MANY + 1))
+    print(jvm.sluice.Ahead.waitForSessions(), registry.functionExists(name), session.is_outgrown(spark, session.MANY + 1))
     session.stop(spark)
     assert SparkContext._gateway is None
 """
@@ -166,4 +203,6 @@ def test_each_start_has_a_jvm_of_its_own_and_none_is_left(tmp_path: Path, sluice
         timeout=PATIENCE,
         check=False,
     )
-    assert done.stdout.splitlines() == ["spark-not-started [None, None]", "True False True", "True False False"], done.stdout + done.stderr
+    assert done.stdout.splitlines() == ["spark-not-started [None, None]", "True False True", "True False False"], (
+        done.stdout + done.stderr
+    )

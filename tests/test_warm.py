@@ -16,7 +16,7 @@ import pytest
 from framework.engine.rules import attempts
 from framework.engine.spark import session, warm, warm_jvm
 from framework.home import home
-from tests.project import Project
+from tests.project import Project, plan_for
 from tests.test_accumulate import KILLED
 from tests.test_drop import SLUICE
 from tests.test_kill import PATIENCE, victim
@@ -234,13 +234,63 @@ def test_it_ends_when_nobody_comes(project: Project, warm_home: Path, monkeypatc
     assert warm_jvm.there() is None
 
 
-def test_commands_and_dagster_want_the_same_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_and_dagster_want_the_same_jvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = warm._key({})
-    for name in ("SLUICE_SPECS", "SLUICE_ENV", "SLUICE_COLD", "DAGSTER_HOME", "COLUMNS", "TERM_PROGRAM"):
+    for name in (
+        "SLUICE_SPECS",
+        "SLUICE_ENV",
+        "SLUICE_COLD",
+        "DAGSTER_HOME",
+        "COLUMNS",
+        "TERM_PROGRAM",
+        "ZELLIJ_PANE_ID",
+        "MINE",
+    ):
         monkeypatch.setenv(name, "another")
     assert warm._key({}) == key
+    asked = {"spark.sql.catalog.lake.warehouse": "env:MINE"}
+    of_mine = warm._key(asked)
+    monkeypatch.setenv("MINE", "a third")
+    assert warm._key(asked) != of_mine and warm._key({}) == key
     monkeypatch.setenv("AWS_PROFILE", "another")
     assert warm._key({}) != key
+    monkeypatch.delenv("AWS_PROFILE")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    before = warm._key({})
+    (tmp_path / "core-site.xml").write_text("<configuration/>")
+    assert warm._key({}) != before
+
+
+def test_a_jvm_that_ends_at_once_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor what it was begun with; the lock of one that works in another container stays."""
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(warm_jvm, "began", lambda _: None)  # as where `ps` answers after its end
+    with warm_jvm.turn():
+        works, over = (warm_jvm.folder() / f"lease-{each}" for each in ("works", "over"))
+        over.touch()
+        locks = "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+        with subprocess.Popen([sys.executable, "-c", locks, str(works)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            assert other.stdout and other.stdout.readline()
+            assert not warm_jvm.launch(["true"], {}, "key", ())
+            other.kill()
+        assert warm_jvm.there() is None
+        assert [each.name for each in warm_jvm.folder().glob("lease-*")] == ["lease-works"]
+    warm_jvm.kill_started()
+
+
+def test_a_jvm_gets_no_secret_of_a_spec(tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the login of the machine, which Java looks for itself."""
+    monkeypatch.chdir(tmp_path)
+    own = {"SLUICE_SECRET_A": "1", "KAFKA_PASSWORD": "2", "AWS_SECRET_ACCESS_KEY": "3"}
+    for name, value in (own | {"SLUICE_SECRETS": "KAFKA_PASSWORD, AWS_SECRET_ACCESS_KEY"}).items():
+        monkeypatch.setenv(name, value)
+    key = warm._key({})
+    monkeypatch.setenv("KAFKA_PASSWORD", "another")
+    assert warm._key({}) == key
+    monkeypatch.setattr(warm_jvm, "launch", lambda *arguments: without.update(arguments[-1]))
+    without: set[str] = set()
+    assert warm._leased(plan_for(tmp_path, "127.0.0.1:1"), 1) is None
+    assert without & own.keys() == {"SLUICE_SECRET_A", "KAFKA_PASSWORD"}
 
 
 @pytest.mark.long

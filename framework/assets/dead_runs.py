@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import socket
 from collections.abc import Iterator
 
-from dagster import DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
+from dagster import DagsterEventType, DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
 
 from framework.processes import began
 
@@ -15,8 +16,21 @@ _WORKING = [DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
 
 
 def mark(instance: DagsterInstance, run_id: str) -> None:
-    """Tag the run with its process."""
-    instance.add_run_tags(run_id, {TAG: identity(os.getpid())})
+    """Tag the run with the process that executes it. That of a step ends before, where an executor has started one for each step."""
+    parent = multiprocessing.parent_process()
+    near = {os.getpid(), parent.pid if parent else None}
+    process = next((pid for pid in _told(instance, run_id) if pid in near), None)
+    if process and (its := identity(process)):
+        instance.add_run_tags(run_id, {TAG: its})
+
+
+def _told(instance: DagsterInstance, run_id: str) -> Iterator[int]:
+    """The processes that Dagster names in the events of a run: first the one that executes it, then those of steps."""
+    for record in instance.get_records_for_run(run_id, of_type=DagsterEventType.ENGINE_EVENT).records:
+        event = record.event_log_entry.dagster_event
+        pid = event.engine_event_data.metadata.get("pid") if event else None
+        if pid is not None:
+            yield int(str(pid.value))
 
 
 def end_dead(instance: DagsterInstance) -> Iterator[DagsterRun]:

@@ -34,7 +34,7 @@ def asset(export: Export, assets: Assets, secrets: SecretStore) -> AssetsDefinit
     which = Field(str, default_value="", description="A window, such as 2026-W46; empty: the last complete one.")
 
     @multi_asset(
-        name=assets.named(f"export_{export.name}"),
+        name=assets.named(f"Export_{export.name}"),  # a capital letter, which no pipeline's name has
         specs=[assets.export(export)],
         config_schema={"window": which} if export.window else None,
     )
@@ -70,7 +70,7 @@ def _result(key: AssetKey, done: Done) -> MaterializeResult[None]:
 
 def schedule_of(export: Export, assets: Assets) -> ScheduleDefinition:
     @schedule(
-        export.schedule or "", name=assets.named(f"export_{export.name}_schedule"),
+        export.schedule or "", name=assets.named(f"Export_{export.name}_schedule"),
         target=AssetSelection.assets(assets.keys.export(export)), execution_timezone="UTC",
         default_status=DefaultScheduleStatus.RUNNING, description=f"Writes {export.name} at {export.schedule} (UTC).",
     )  # fmt: skip

@@ -30,7 +30,7 @@ from framework.assets.translator import Assets
 from framework.engine.context import Context
 from framework.engine.maintain.maintain import Done, is_due, maintain
 from framework.engine.spark import defects
-from framework.errors import SluiceError, UnreachableError
+from framework.errors import SparkEnded, UnreachableError
 from framework.model import Pipeline, Plan
 
 _WHEN = "17 * * * *"  # not at a full hour, when other schedules begin
@@ -89,8 +89,11 @@ def _maintained(context: OpExecutionContext, plan: Plan, assets: Assets, pipelin
         try:
             done = list(maintain(engine, pipeline))
         except Exception as error:
-            named = error if isinstance(error, SluiceError) else defects.as_sluice_error(pipeline.name, error)
+            named = defects.as_sluice_error(pipeline.name, error)
             yield f"{pipeline.name}: {named}"
+            if isinstance(named, SparkEnded):
+                spark.forget()
+                engine.forget_spark_if_gone()
             continue
         for each in done:
             context.log.info(each.line)

@@ -37,12 +37,14 @@ class SparkOfARun(LazyPySparkResource):
     """A session in the warm JVM, or one of its own, which is stopped at the end of the run."""
 
     def session_of(self, plan: Plan, rows: int | None) -> SparkSession:
-        if self._spark_session is not None and session.is_outgrown(self._spark_session, rows):
+        if self._spark_session is not None and (
+            session.is_gone(self._spark_session) or session.is_outgrown(self._spark_session, rows)
+        ):
             self.forget()
         if self._spark_session is None:
             self._spark_session = start.start(plan, plan, rows)
         spark: SparkSession = self._spark_session
-        session.activate(spark)  # another folder of this code location may have used this thread
+        session.take(spark)  # another folder of this code location may have used this thread
         return spark
 
     def teardown_after_execution(self, context: InitResourceContext) -> None:

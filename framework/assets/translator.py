@@ -41,7 +41,7 @@ class Assets:
     """The asset specs of a plan, as its translator has them."""
 
     def __init__(self, plan: Plan, translator: SluiceTranslator | None = None, name: str = "") -> None:
-        if not re.fullmatch(r"\w*", name):
+        if not re.fullmatch(r"[A-Za-z0-9_]*", name):
             raise SluiceError("bad-name", f"`{name}` cannot stand before names in Dagster", "write letters, digits and _ only")
         self.exports: Sequence[Export] = [document.value for document in plan.documents_of("export")]
         self._plan, self._translator, self._name = plan, translator or SluiceTranslator(), name

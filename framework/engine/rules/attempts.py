@@ -59,14 +59,14 @@ def is_dead(name: str) -> bool:
         return _age(name) > OLDEST
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return not _writes(os.read(file, 4096).decode(), _age(name) <= OLDEST)
+        return not works(os.read(file, 4096).decode(), _age(name) <= OLDEST)
     except BlockingIOError:
         return False
     finally:
         os.close(file)
 
 
-def _writes(lock: str, unknown: bool) -> bool:
+def works(lock: str, unknown: bool) -> bool:
     """Whether a JVM still works for the process that had this lock's lease; `unknown` where another user's file cannot be asked. Java
     locks as `lockf` does, not as `flock`."""
     try:

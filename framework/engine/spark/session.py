@@ -193,6 +193,12 @@ def activate(spark: SparkSession) -> None:
     jvm.SparkSession.setActiveSession(spark._jsparkSession)
 
 
+def take(spark: SparkSession) -> None:
+    """The same, where another one may have been in use: its login is forgotten."""
+    activate(spark)
+    cast(Any, spark)._jvm.sluice.SecretCatalog.logOut()
+
+
 def ready(spark: SparkSession) -> SparkSession:
     logging.getLogger().addFilter(_is_no_remark_of_py4j)
     _cache_py4j_package(spark)
@@ -230,7 +236,11 @@ def stop(spark: SparkSession) -> None:
     host = _hosts.pop(spark, None)
     with warnings.catch_warnings(), suppress(Py4JError, ConnectionError):
         warnings.simplefilter("ignore", RuntimeWarning)
-        spark.stop() if host is None else activate(host)
+        if host is None:
+            spark.stop()
+        else:
+            cast(Any, spark)._jvm.sluice.SecretCatalog.forget(spark._jsparkSession)
+            activate(host)
     if host is None:
         end_jvm()
 

@@ -35,10 +35,11 @@ def start(plan: Plan, warm_of: Plan | None, rows: int | None = None) -> SparkSes
     except ModuleNotFoundError as error:
         raise NotInstalled(error.name or "") from None
     java.java()
-    before, launches = children(_SPARK), SparkContext._active_spark_context is None
+    before, launches, has = children(_SPARK), SparkContext._active_spark_context is None, warm.is_leased()
 
     def kill() -> None:
-        warm.give_up()
+        if not has:  # else it is that of a session that works
+            warm.give_up()
         for each in children(_SPARK) - before:
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)

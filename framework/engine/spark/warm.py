@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
-from framework import jars, java
+from framework import jars, java, secrets
 from framework.engine.rules import attempts
 from framework.engine.spark import session, warm_jvm
 from framework.engine.spark.warm_jvm import Lease
@@ -30,18 +30,13 @@ from framework.patience import CONNECTING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What differs from one terminal to the next and decides nothing in a JVM.
-_OF_A_TERMINAL = (
-    "_", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "PS1", "PROMPT_COMMAND", "STY", "TTY", "WINDOWID", "COLORTERM", "NO_COLOR",
-    "PYTHONDONTWRITEBYTECODE", "CI",
-    "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE",  # PySpark writes them
+# The beginnings of environment variables that decide something in a JVM; the others differ from one terminal to the next.
+_DECIDE = (
+    "ALL_PROXY", "AWS_", "AZURE_", "CLASSPATH", "GOOGLE_", "HADOOP_", "HOME", "HTTPS_PROXY", "HTTP_PROXY", "JAVA_", "JDK_", "KRB5", "LANG",
+    "LC_", "LD_", "MALLOC_", "NO_PROXY", "PYSPARK_", "SPARK_", "TMPDIR", "TZ", "USER", "YARN_", "_JAVA_",
 )  # fmt: skip
-_OF_TERMINALS = (
-    "BASH", "CLICOLOR", "CONDA_", "DAGSTER_", "DBUS_", "DIRENV_", "DISPLAY", "EDITOR", "FORCE_COLOR", "GNOME_", "GPG_", "HIST",
-    "INVOCATION_ID", "ITERM", "JOURNAL_STREAM", "JPY_", "KDE_", "KITTY", "LESS", "LS_", "MAKE", "MFLAGS", "PAGER", "PYTEST_", "SSH_",
-    "STARSHIP_", "SYSTEMD_", "TERM", "TMUX", "VIRTUAL_ENV", "VISUAL", "VSCODE_", "WAYLAND_", "WEZTERM", "WT_", "XDG_", "ZSH",
-    "_SLUICE", "SLUICE_",  # what they say of a JVM is in its settings
-)  # fmt: skip
+_OF_PYSPARK = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")  # which writes them
+_FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")  # of settings in files
 _SMALL = {  # of what has been, for pages that nobody sees
     "spark.ui.retainedJobs": "20", "spark.ui.retainedStages": "20", "spark.ui.retainedTasks": "100", "spark.sql.ui.retainedExecutions": "5",
 }  # fmt: skip
@@ -68,10 +63,12 @@ def start(plan: Plan, of: Plan, rows: int | None = None) -> SparkSession | None:
     try:
         session.environment(of)  # a test does without the jars of the catalogs
         session.prepare(plan)
-        _lease = _leased(of, rows)
-        if _lease is not None:
-            _spark = _attached(plan, _lease)
-            attempts.written_by(_lease.lock)
+        lease = _leased(of, rows)
+        if lease is None:
+            return None
+        _lease = lease
+        _spark = _attached(plan, lease)
+        attempts.written_by(lease.lock)
         return _spark
     except Exception as error:
         _LOGGER.debug("the warm Spark is not used: %s", error)
@@ -83,6 +80,7 @@ def start(plan: Plan, of: Plan, rows: int | None = None) -> SparkSession | None:
 
 
 def is_leased() -> bool:
+    """Whether this process has the JVM."""
     return _lease is not None
 
 
@@ -127,7 +125,9 @@ def _leased(of: Plan, rows: int | None) -> Lease | None:
         if jvm is None:
             spark = _find_spark_home()  # type: ignore[no-untyped-call]
             its = for_few if session.starts_fast(rows) else key
-            if not warm_jvm.launch([f"{spark}/bin/spark-submit"], _conf(of, rows), its):
+            # Each command's own, where the JVM stays; not the login of the machine.
+            own = {"SLUICE_HOME", *(name for name in secrets.given() if not _decides(name))}
+            if not warm_jvm.launch([f"{spark}/bin/spark-submit"], _conf(of, rows), its, own):
                 return None
         return warm_jvm.lease()
 
@@ -144,14 +144,20 @@ def _conf(of: Plan, rows: int | None) -> dict[str, str]:
 
 
 def _key(conf: Mapping[str, str]) -> str:
-    environment = {
-        name: value for name, value in os.environ.items() if name not in _OF_A_TERMINAL and not name.startswith(_OF_TERMINALS)
-    }
-    folder = Path(os.environ.get("SPARK_CONF_DIR") or Path(jars.of_pyspark()[0]).parent.parent / "conf")
-    files = sorted((str(file), file.stat().st_mtime) for file in (folder.iterdir() if folder.is_dir() else ()))
+    told = json.dumps(conf, sort_keys=True)
+    environment = {name: value for name, value in os.environ.items() if _decides(name) or f"env:{name}" in told}
+    folders = [
+        Path(jars.of_pyspark()[0]).parent.parent / "conf",
+        *(Path(os.environ[name]) for name in _FOLDERS if os.environ.get(name)),
+    ]
+    files = sorted((str(file), file.stat().st_mtime) for folder in folders if folder.is_dir() for file in folder.iterdir())
     program = [version("pyspark"), str(java.installed()), os.getcwd()]
-    text = json.dumps([conf, environment, files, program], sort_keys=True)
+    text = json.dumps([told, environment, files, program], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _decides(name: str) -> bool:
+    return name.upper().startswith(_DECIDE) and name not in _OF_PYSPARK
 
 
 def _attached(plan: Plan, lease: Lease) -> SparkSession:

@@ -12,12 +12,13 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from framework import processes
+from framework.engine.rules import attempts
 from framework.home import home, put
 from framework.patience import CONNECTING, KILLED, STARTING
 from framework.processes import began
@@ -25,7 +26,8 @@ from framework.processes import began
 IDLE = 15 * 60  # seconds
 _ADDRESS, _JVM, _LOG, _TURN = "address", "jvm", "log", "turn"  # files
 _OFTEN = 0.02  # seconds
-_started: subprocess.Popen[bytes] | None = None
+_started: subprocess.Popen[bytes] | None = None  # kept, for Python warns of one that is forgotten while it runs
+_is_starting = False
 
 
 @dataclass(frozen=True)
@@ -75,26 +77,37 @@ def there() -> Jvm | None:
     return None
 
 
-def launch(command: list[str], settings: Mapping[str, str], key: str) -> bool:
-    """Starts the JVM, which stays when this command ends, and waits until commands can attach; whether they can."""
-    global _started
+def launch(command: list[str], settings: Mapping[str, str], key: str, without: Collection[str]) -> bool:
+    """Starts the JVM, which stays when this command ends, without these environment variables; waits until commands can attach.
+    Whether they can."""
+    global _started, _is_starting
     place, name = folder(), uuid.uuid4().hex
-    for old in (place / _ADDRESS, *place.glob("lease-*")):
+    for old in (place / _ADDRESS, *(each for each in place.glob("lease-*") if not attempts.works(str(each), True))):
         old.unlink(missing_ok=True)
     options = [word for setting, value in settings.items() for word in ("--conf", f"{setting}={value}")]
     whole = [*command, *options, "--class", "sluice.Warm", "spark-internal", str(place), str(IDLE), name]
-    # Secrets are each command's own, and this process stays.
-    own = ("SLUICE_HOME", "SLUICE_SECRET_")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(own)} | {"SPARK_CONNECT_MODE": "0"}
-    with (place / _LOG).open("wb") as log:
-        process = _started = subprocess.Popen(
-            whole, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
-        )
-    put(place / _JVM, json.dumps({"pid": process.pid, "began": began(process.pid), "name": name, "key": key}))
+    environment = {name: value for name, value in os.environ.items() if name not in without} | {"SPARK_CONNECT_MODE": "0"}
+    try:
+        _is_starting = True
+        if _started is not None:
+            _started.poll()
+        with (place / _LOG).open("wb") as log:
+            process = _started = subprocess.Popen(
+                whole, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+            )
+        since = began(process.pid)
+        if since is None:
+            return False
+        put(place / _JVM, json.dumps({"pid": process.pid, "began": since, "name": name, "key": key}))
+        return _answers(process, name)
+    finally:
+        _is_starting = False
+
+
+def _answers(process: subprocess.Popen[bytes], name: str) -> bool:
     until = time.monotonic() + STARTING
     while process.poll() is None and time.monotonic() < until:
         if _address(name):
-            _started = None
             return True
         time.sleep(_OFTEN)
     return False
@@ -102,7 +115,7 @@ def launch(command: list[str], settings: Mapping[str, str], key: str) -> bool:
 
 def kill_started() -> None:
     """Kills a JVM that is being started, for a Ctrl-C."""
-    if _started is not None:
+    if _is_starting and _started is not None:
         _started.kill()
 
 

@@ -51,7 +51,7 @@ public final class Ahead {
   }
 
   /** Waits until sessions can begin; whether all is done that they use. */
-  public static boolean isDone() {
+  public static boolean waitForSessions() {
     try {
       return begun && DONE.await(PATIENCE, TimeUnit.SECONDS);
     } catch (InterruptedException stopped) {

@@ -19,7 +19,7 @@ public final class FirstSession {
   private FirstSession() {}
 
   public static SparkSession of(SparkContext context) {
-    Ahead.isDone();
+    Ahead.waitForSessions();
     Thread thread = Thread.currentThread();
     ClassLoader before = thread.getContextClassLoader();
     thread.setContextClassLoader(new Others(before));

@@ -4,12 +4,13 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Queue;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.spark.SparkCatalog;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
@@ -19,13 +20,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public final class SecretCatalog extends SparkCatalog {
   private static final String NAME = "sluice.secrets"; // a setting: the name under which its secrets are here
   private static final Map<String, Map<String, String>> SECRETS = new ConcurrentHashMap<>();
-  private static final Set<String> PROPERTIES = ConcurrentHashMap.newKeySet();
-  private static final Queue<Closeable> OPEN = new ConcurrentLinkedQueue<>();
+  private static final Map<String, Optional<String>> PROPERTIES = new ConcurrentHashMap<>(); // with what was there before
+  private static final Map<SparkSession, Queue<Closeable>> OPEN = new ConcurrentHashMap<>();
 
   public static void put(String name, String setting, String secret) {
     if (setting.startsWith("aws.")) { // AWS' library reads these two where Java keeps properties
+      PROPERTIES.computeIfAbsent(setting, each -> Optional.ofNullable(System.getProperty(each)));
       System.setProperty(setting, secret);
-      PROPERTIES.add(setting);
     } else {
       SECRETS.computeIfAbsent(name, each -> new ConcurrentHashMap<>()).put(setting, secret);
     }
@@ -36,23 +37,45 @@ public final class SecretCatalog extends SparkCatalog {
     Map<String, String> all = new HashMap<>(options.asCaseSensitiveMap());
     all.putAll(SECRETS.getOrDefault(all.getOrDefault(NAME, ""), Map.of()));
     Catalog catalog = super.buildIcebergCatalog(name, new CaseInsensitiveStringMap(all));
-    if (Warm.serves() && catalog instanceof Closeable closeable) { // else they end with the JVM, or are closed by who loads them
-      OPEN.add(closeable);
+    if (catalog instanceof Closeable closeable) {
+      OPEN.computeIfAbsent(SparkSession.active(), each -> new ConcurrentLinkedQueue<>()).add(closeable);
     }
     return catalog;
   }
 
-  /** Forgets the secrets of a command that has ended, and closes its catalogs' connections. */
-  static void clear() {
-    SECRETS.clear();
-    PROPERTIES.forEach(System::clearProperty);
+  /** Gives AWS' library the login that it had. Java has one for all, so each table's work begins with this. */
+  public static void logOut() {
+    PROPERTIES.forEach(
+        (setting, before) -> before.ifPresentOrElse(was -> System.setProperty(setting, was), () -> System.clearProperty(setting)));
     PROPERTIES.clear();
-    for (Closeable catalog = OPEN.poll(); catalog != null; catalog = OPEN.poll()) {
-      try {
-        catalog.close();
-      } catch (IOException | RuntimeException error) {
-        System.err.println("a catalog does not close: " + error);
-      }
+  }
+
+  /** Forgets all secrets, and closes the connections of the catalogs of a session that has ended. */
+  public static void forget(SparkSession session) {
+    forgetSecrets();
+    Queue<Closeable> open = OPEN.remove(session);
+    if (open != null) {
+      open.forEach(SecretCatalog::close);
+    }
+  }
+
+  /** The same for all sessions. */
+  static void forgetAll() {
+    forgetSecrets();
+    OPEN.keySet().forEach(SecretCatalog::forget);
+  }
+
+  private static void forgetSecrets() {
+    SECRETS.clear();
+    Keys.clear();
+    logOut();
+  }
+
+  private static void close(Closeable catalog) {
+    try {
+      catalog.close();
+    } catch (IOException | RuntimeException error) {
+      System.err.println("a catalog does not close: " + error);
     }
   }
 }

@@ -76,17 +76,26 @@ public final class Warm {
     return base.newSession();
   }
 
-  private void serve() throws IOException {
+  private void serve() throws IOException, InterruptedException {
     try (ServerSocket server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
       Path file = written(server.getLocalPort());
       Thread watching = new Thread(() -> watch(file), "sluice-warm-watch");
       watching.setDaemon(true);
       watching.start();
       while (true) {
-        Socket socket = server.accept();
-        socket.setSoTimeout(PATIENCE);
-        new Thread(() -> answer(socket), "sluice-warm").start();
+        accept(server);
       }
+    }
+  }
+
+  private void accept(ServerSocket server) throws InterruptedException {
+    try {
+      Socket socket = server.accept();
+      socket.setSoTimeout(PATIENCE);
+      new Thread(() -> answer(socket), "sluice-warm").start();
+    } catch (IOException error) { // such as too many open files, of the command that has the JVM
+      System.err.println("no command can attach: " + error);
+      Thread.sleep(LOOK.toMillis());
     }
   }
 
@@ -102,16 +111,18 @@ public final class Warm {
     try {
       while (true) {
         Thread.sleep(LOOK.toMillis());
-        boolean ours = isOurs(file);
-        synchronized (this) {
-          if (leased == null && (!ours || isLate() || Memory.isLow(ROOT) || isStopped())) {
-            end();
-          }
-        }
+        endIfUseless(file);
       }
     } catch (Throwable error) { // it would never end by itself
       error.printStackTrace();
       System.exit(1);
+    }
+  }
+
+  /** Asks for nothing while a command has the JVM, which may have opened all files that it can. */
+  private synchronized void endIfUseless(Path file) throws IOException {
+    if (leased == null && (!isOurs(file) || isLate() || Memory.isLow(ROOT) || isStopped())) {
+      end();
     }
   }
 
@@ -191,12 +202,12 @@ public final class Warm {
         forget();
       }
     } finally {
-      Files.deleteIfExists(lease);
       synchronized (this) {
         leased = null;
         ending = false;
         since = System.nanoTime();
       }
+      Files.deleteIfExists(lease);
     }
   }
 
@@ -247,8 +258,7 @@ public final class Warm {
   /** Nothing of a command reaches the next; where something does not go, the JVM goes. */
   private static void forget() {
     try {
-      Keys.clear();
-      SecretCatalog.clear();
+      SecretCatalog.forgetAll();
       Hashes.clear();
       StagedFiles.clear();
       SparkSession.setDefaultSession(base);
