@@ -94,7 +94,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.messages": (*ENGINE, "engine.kafka", "formats", "encoding", "schemas", "registry"),
     "engine.iceberg": (*ENGINE, "engine.spark", "engine.rules"),
     "engine.kafka": (*ENGINE, "engine.rules", "secrets", "services.process", "hosts"),
-    "engine.spark": (*ENGINE, "java", "jars", "jvm", "processes", "encoding", "engine.rules"),
+    "engine.spark": (*ENGINE, "java", "jars", "jvm", "processes", "encoding", "engine.rules", "secrets"),
     "engine.rows": ("model", "sql.masks", "sql.quote", "sql.standard"),
     "engine.rules": ("errors", "home", "model", "sql.quote"),
     "reference": ("access", "errors", "types", "model", "sql", "spec", "plan.rows"),

@@ -11,7 +11,7 @@ import pytest
 
 from framework.lineage import flow as flows
 from framework.lineage.page import html
-from framework.lineage.text import lines
+from framework.lineage.text import document, lines
 from framework.plan.lineage import lineage
 from framework.plan.passes import make
 
@@ -153,6 +153,25 @@ into: {table: m.behind, write: replace, kafka_columns: false}
     assert ("table m.names", "table m.sums") in flow.parts_of  # which rows are there
     text = "\n".join(lines(flow, next(each for each in make(tmp_path / "specs").pipelines if each.name == "sums")))
     assert "  total  table m.trades: number, x" in text
+
+
+def test_lineage_of_rows_that_are_left_out_is_none(tmp_path: Path) -> None:
+    more = """---
+pipeline: names
+from: {topic: trades}
+steps: [select: [user]]
+into: {table: m.names, kafka_columns: false}
+---
+pipeline: others
+from: {tables: [m.trades, m.names]}
+steps: [{sql: "select user from m.trades except select user from m.names"}]
+into: {table: m.others, write: replace}
+"""
+    assert plan(tmp_path, more)["others"] == {"user": ["m.trades.user"]}
+    (others,) = [each for each in make(tmp_path / "specs").pipelines if each.name == "others"]
+    columns = {"user": [{"table": "m.trades", "column": "user"}]}
+    told = document(flows.of(make(tmp_path / "specs")), others)
+    assert told == {"name": "others", "table": "m.others", "columns": columns}
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:

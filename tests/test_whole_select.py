@@ -54,6 +54,10 @@ LIKE_SPARK = [
     "select count(*) as n, count(distinct customer, product) as pairs, count(price) as prices from shop.orders where paid is not null",
     "select customer, session_window(at, '2 hours').start as since, session_window(at, '2 hours').end as until, count(*) as n "
     "from shop.orders group by customer, session_window(at, '2 hours')",
+    "select customer, window.start, window.end as till, count(*) as n from shop.orders "
+    "group by customer, window(at, '2 hours', '1 hour') having window.start > timestamp '2026-01-01 03:00:00'",
+    "select session_window.start as since, count(*) as n from shop.orders group by session_window(at, '2 hours')",
+    "select shop.orders.id, shop.orders.place.city from shop.orders join shop.customers on shop.orders.customer = shop.customers.customer",
     "select w.start as hour, w.end as till, n from "
     "(select window(at, '1 hour') as w, count(*) as n from shop.orders group by window(at, '1 hour'))",
     "select place.city as city, size(tags) as tags, transform(tags, t -> concat(t, customer)) as named, max(place.zip) as zip "

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from framework.cli import _complete, _specs
+
+if TYPE_CHECKING:
+    from framework.model import Pipeline, Plan
 
 SECTION, ORDER = "see", 10
 
@@ -16,8 +22,9 @@ SECTION, ORDER = "see", 10
 @click.option(
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a page to click through."
 )
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @_specs.with_specs
-def command(names: tuple[str, ...], page: Path | None, specs: Path, environment: str) -> None:
+def command(names: tuple[str, ...], page: Path | None, as_json: bool, specs: Path, environment: str) -> None:
     """Show where each column comes from.
 
     For each column of a table the columns of topics and tables that it is computed from, through all steps, joins, groups
@@ -30,16 +37,28 @@ def command(names: tuple[str, ...], page: Path | None, specs: Path, environment:
     """
     from framework.lineage import flow as flows
     from framework.lineage import page as pages
-    from framework.lineage import text
 
+    if page is not None and as_json:
+        raise click.UsageError("--html writes a page, and --json a document: choose one")
     if page is not None and names:
         raise click.UsageError("--html shows all pipelines: leave the names out, and find them on the page")
     plan = _specs.plan(specs, environment)
-    flow = flows.of(plan)
-    if page is not None:
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(pages.html(flow, environment), encoding="utf-8")
-        click.echo(f"wrote {page}: open it in a browser")
+    if page is None:
+        show(plan, _specs.chosen(plan, names), environment, as_json)
         return
-    for pipeline in _specs.chosen(plan, names):
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(pages.html(flows.of(plan), environment), encoding="utf-8")
+    click.echo(f"wrote {page}: open it in a browser")
+
+
+def show(plan: Plan, pipelines: Iterable[Pipeline], environment: str, as_json: bool) -> None:
+    from framework.lineage import flow as flows
+    from framework.lineage import text
+
+    flow = flows.of(plan)
+    if as_json:
+        documents = [text.document(flow, pipeline) for pipeline in pipelines]
+        click.echo(json.dumps({"environment": environment, "pipelines": documents}, indent=2))
+        return
+    for pipeline in pipelines:
         click.echo("\n".join((*text.lines(flow, pipeline), "")))

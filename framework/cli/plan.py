@@ -12,6 +12,7 @@ import click
 
 from framework.amounts import counted, size
 from framework.cli import _complete, _specs
+from framework.cli.lineage import show as show_lineage
 from framework.errors import NoTopic, RefusedError, SpecError
 
 if TYPE_CHECKING:
@@ -58,11 +59,10 @@ def command(
         sys.exit(1)
     pipelines = _specs.chosen(plan, names)
     if lineage:
-        from framework.lineage import flow, text
-
-        for pipeline in pipelines:
-            click.echo("\n".join((*text.lines(flow.of(plan), pipeline), "")))
+        show_lineage(plan, pipelines, environment, as_json)
         return
+    if submit and as_json:
+        raise click.UsageError("--spark-submit prints a command, which --json does not have")
     if submit:
         click.echo(" \\\n".join(_submitted(plan, [each.name for each in pipelines], specs, environment)))
         return

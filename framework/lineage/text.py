@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from framework.lineage.flow import Flow
 from framework.model import Pipeline
@@ -10,12 +11,27 @@ from framework.model import Pipeline
 
 def lines(flow: Flow, pipeline: Pipeline) -> Iterator[str]:
     """A line for each column of the pipeline's table, and its sources by the names of topics and tables."""
-    key = f"table {pipeline.table.identifier}"
     yield f"{pipeline.table.identifier}  (pipeline {pipeline.name}, {pipeline.where})"
     width = max(len(column.name) for column in pipeline.table.shown)
+    for column, by_part in _origins(flow, pipeline):
+        origins = "; ".join(f"{part}: {', '.join(names)}" for part, names in by_part.items())
+        yield f"  {column:<{width}}  {origins or 'no column'}"
+
+
+def document(flow: Flow, pipeline: Pipeline) -> dict[str, Any]:
+    """The same for programs."""
+    columns = {
+        column: [
+            {part.partition(" ")[0]: part.partition(" ")[2], "column": name} for part, names in by_part.items() for name in names
+        ]
+        for column, by_part in _origins(flow, pipeline)
+    }
+    return {"name": pipeline.name, "table": pipeline.table.identifier, "columns": columns}
+
+
+def _origins(flow: Flow, pipeline: Pipeline) -> Iterator[tuple[str, dict[str, list[str]]]]:
     for column in pipeline.table.shown:
         by_part: dict[str, list[str]] = {}
-        for part, name in flow.origins((key, column.name)):
+        for part, name in flow.origins((f"table {pipeline.table.identifier}", column.name)):
             by_part.setdefault(part, []).append(name)
-        origins = "; ".join(f"{part}: {', '.join(names)}" for part, names in by_part.items())
-        yield f"  {column.name:<{width}}  {origins or 'no column'}"
+        yield column.name, by_part

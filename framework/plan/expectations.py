@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from decimal import Decimal
+from collections.abc import Collection, Iterable
 
 from framework.errors import Problem, Where
-from framework.model import ColumnSql, Expectation, Fault, Keyed, Step
-from framework.plan import unsent
+from framework.model import Column, ColumnSql, Expectation, Fault, Keyed, Step
+from framework.plan import unsent, written_values
 from framework.plan.rows import Rows
 from framework.spec import kinds
 from framework.spec.kinds.expectation import TESTS
-from framework.spec.scalars import read_time
 from framework.sql.expressions import Checked, ExpressionError, guarded
 from framework.sql.patterns import groups
 from framework.sql.quote import identifier, literal
-from framework.types import BINARY, BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Type, is_numeric
-
-_NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
+from framework.types import BINARY, STRING, VOID, Array, Map, Type
 
 
 def resolve(
-    written: Iterable[kinds.Expectation], rows: Rows, keyed: Keyed | None = None
+    written: Iterable[kinds.Expectation], rows: Rows, keyed: Keyed | None = None, totals: Collection[str] = ()
 ) -> tuple[tuple[Step, ...], tuple[Expectation, ...]]:
-    """The step that checks single rows, and all expectations. Rows that only delete, and values that were not sent, are not checked."""
+    """The step that checks single rows, and all expectations. Rows that only delete, and values that were not sent, are not checked.
+    `totals` are columns that the table gets from many rows."""
     expected: list[Expectation] = []
     names: set[str] = set()
+    all_columns, rows = rows.columns, rows.without_own()
+    totals = [name for name in totals if name not in (column.name for column in all_columns)]
+    rows = rows.beside(Column(name, VOID) for name in totals)
     for each in written:
         if each.of_many:
             continue
         if not each.gaps <= {"name", "else"} or not (each.when or (each.column and _tests(each))):
             continue  # its problem was reported
         name, says, holds = _condition(each, rows)
+        for total in sorted(holds.reads.intersection(totals)):
+            message = f"`{total}` is computed of many rows, and this expectation is about each row before `aggregate`"
+            hint = "write it in a pipeline that reads this table: `from: {table: …}`"
+            rows.problems.append(Problem(each.place(), "expects-totals", message, hint))
         holds = _of_new_rows(holds, keyed) if keyed else holds
         if name in names:
             hint = "give each a `name`"
@@ -46,7 +49,7 @@ def resolve(
         Fault("expect", "expectation_failed", each.message, ColumnSql(f"NOT {each.holds}", each.holds.reads)) for each in single
     )
     messages = tuple(each.message for each in single)
-    return (Step(name="expect", where=single[0].where, says=messages, faults=faults, columns=rows.columns),), tuple(expected)
+    return (Step(name="expect", where=single[0].where, says=messages, faults=faults, columns=all_columns),), tuple(expected)
 
 
 def _of_new_rows(holds: ColumnSql, keyed: Keyed) -> ColumnSql:
@@ -64,7 +67,7 @@ def _condition(spec: kinds.Expectation, rows: Rows) -> tuple[str, str, ColumnSql
     type_ = column.type if column else VOID
     text, says = _test(spec, key, type_, rows)
     if type_ == VOID or text is None:
-        return spec.name or says, says, ColumnSql("true", ())
+        return spec.name or says, says, ColumnSql("true", (spec.column or "",))
     return spec.name or says, says, _never_null(rows.unguarded_condition(text, spec.place(key), as_written=False))
 
 
@@ -98,44 +101,20 @@ def _test(spec: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[s
             return None, f"{name} matches {spec.matches}"
         return f"{column} rlike {literal(f'^({spec.matches})$')}", f"{name} matches {spec.matches}"
     values = spec.between or spec.one_of or ()
-    literals = [_literal(text, type_, spec.place(key, at), rows) for at, text in enumerate(values)]
+    literals = [_literal(text, type_, key == "one_of", spec.place(key, at), rows) for at, text in enumerate(values)]
     if key == "between":
         says = f"{name} is between {values[0]} and {values[1]}"
-        if None not in literals and _reversed(values, type_):
+        if None not in literals and written_values.is_after(values[0], values[1], type_):
             message = f"`between` ends at {values[1]}, before its start {values[0]}"
             rows.problems.append(Problem(spec.place(key), "out-of-range", message, "write the smaller value first"))
         return None if None in literals else f"{column} between {literals[0]} and {literals[1]}", says
     return None if None in literals else f"{column} in ({', '.join(map(str, literals))})", f"{name} is one of {', '.join(values)}"
 
 
-def _literal(text: str, type_: Type, where: Where, rows: Rows) -> str | None:
-    """A value as an SQL literal of this type, or None and a problem."""
-    if type_ == STRING:
-        return literal(text)
-    fits = (
-        (is_numeric(type_) and _NUMBER.fullmatch(text))
-        or (type_ == BOOLEAN and text in ("true", "false"))
-        or (type_ in (TIMESTAMP, TIMESTAMP_NTZ, DATE) and _moment(text))
-    )
-    if fits:
-        return f"cast({literal(text)} as {type_.sql})"
-    if type_ != VOID:
+def _literal(text: str, type_: Type, equals: bool, where: Where, rows: Rows) -> str | None:
+    """A value as an SQL literal, or None and a problem."""
+    value = written_values.of(text, type_, equals)
+    if value is None and type_ != VOID:
         hint = "write values of the column's type, or a condition: `when: …`"
         rows.problems.append(Problem(where, "wrong-type", f"`{text}` is not of the column's type, {type_}", hint))
-    return None
-
-
-def _reversed(values: tuple[str, ...], type_: Type) -> bool:
-    if is_numeric(type_):
-        return Decimal(values[0]) > Decimal(values[1])
-    if type_ in (TIMESTAMP, TIMESTAMP_NTZ, DATE):
-        return read_time(values[0]) > read_time(values[1])
-    return type_ == STRING and values[0].encode() > values[1].encode()
-
-
-def _moment(text: str) -> bool:
-    try:
-        read_time(text)
-    except ValueError:
-        return False
-    return True
+    return value

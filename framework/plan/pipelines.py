@@ -22,7 +22,7 @@ from framework.model import (
     TableSource,
     Topic,
 )
-from framework.model.accumulated import Accumulated
+from framework.model.accumulated import WINDOW_END, WINDOW_START, Accumulated
 from framework.plan import (
     accumulated,
     examples,
@@ -99,7 +99,7 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
         return None  # the known part was checked
     typed = _with_short_names(spec, typed, table)
     names = {each.name for each in typed.expected}
-    sets = set_expectations.resolve(spec, table, names, lookup, draft.problems) if "expect" not in spec.gaps else ()
+    sets = set_expectations.resolve(spec, table, names, lookup, draft.problems)
     pipeline = _put_together(spec, typed, table, sets)
     draft.problems.extend(_landing_problems(spec, typed.judges, pipeline))
     pipeline = replace(pipeline, also=followers.resolve(draft, spec, pipeline))
@@ -130,7 +130,8 @@ def _typed(spec: kinds.Pipeline, inputs: _Inputs) -> _Typed:
     if write and write.groups and not last.more and not isinstance(source, SelectSource):
         totals, steps = accumulated.resolve(spec, groups, read, source, last, steps)
     read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
-    judged, expected = expectations.resolve(spec.expect, last, keys)
+    of_many = (WINDOW_START, WINDOW_END, *(each.name for each in groups.measures)) if groups else ()
+    judged, expected = expectations.resolve(spec.expect, last, keys, of_many)
     if isinstance(source, SelectSource):
         source = queries.settled(source, judged)
     elif source:

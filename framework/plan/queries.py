@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from framework.errors import Problem
 from framework.model import Column, SelectSource, Step, TableSource
-from framework.plan.rows import Rows, name_problems
+from framework.plan.rows import Rows, name_problems, selected_name_problems
 from framework.spec import kinds
 from framework.spec.options import WrittenStep
 from framework.sql.faults import ExpressionError
@@ -44,6 +44,7 @@ def resolve(spec: kinds.Pipeline, tables: Sequence[TableSource], rows: Rows) -> 
             )
     names = [each.name for each in select.fields]
     for name in names:
+        rows.problems.extend(selected_name_problems(name, step.place()))
         rows.problems.extend(name_problems(name, step.place(), [other for other in names if other != name]))
     source = _source(select, step.value, {each.identifier: each for each in tables}, step)
     partitions = spec.into.partition_by if "into" not in spec.gaps else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +24,7 @@ from framework.model import (
 )
 from framework.model.accumulated import Groups
 from framework.spec.node import NOWHERE, Node
+from framework.spec.scalars import is_column_name
 from framework.spelling import did_you_mean
 from framework.sql.expressions import Checked, ExpressionError, attempt, check
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type, folded
@@ -70,6 +71,14 @@ class Rows:
         types = {column.name: column.type for column in (*self.columns, *self.kafka)}
         return types | {EVENT_TIME: TIMESTAMP} if self.event_time else types
 
+    def without_own(self) -> Rows:
+        """Without the columns that Sluice adds for itself."""
+        return replace(self, columns=tuple(column for column in self.columns if not column.name.startswith("_sluice_")))
+
+    def beside(self, columns: Iterable[Column]) -> Rows:
+        """With more columns."""
+        return replace(self, columns=(*self.columns, *columns))
+
     def expression(self, text: str, where: Where, as_written: bool = True) -> Checked:
         """The checked expression, in a form that never throws. Unless the text is `as_written` by the user, its problems have the place
         of its beginning."""
@@ -101,7 +110,10 @@ class Rows:
 
     def column(self, name: str, where: Where, kafka: bool = False) -> Column | None:
         """The column of this name, or None and a problem."""
-        there = (*self.columns, *self.kafka) if kafka else self.columns
+        there = self.columns
+        if kafka:
+            own = [Column(EVENT_TIME, TIMESTAMP)] if self.event_time else []
+            there = (*there, *self.kafka, *own)
         column = next((column for column in there if column.name == name), None)
         if column is None and self.more:
             return Column(name, VOID, "", where)
@@ -173,6 +185,14 @@ _RESERVED = frozenset([EVENT_TIME, *(column.name for column in FROM_COLUMNS)])
 @lru_cache(maxsize=1)  # one document may have many problems
 def _texts(document: Node) -> dict[Where, Node]:
     return {node.where: node for node in document.scalars()}
+
+
+def selected_name_problems(name: str, where: Where) -> list[Problem]:
+    """Problems with names that SQL gives, where quotes allow any."""
+    if is_column_name(name):
+        return []
+    hint = "write a name without spaces, dots, commas, quotes and brackets"
+    return [Problem(where, "bad-column-name", f"`{name}` is not a column's name", hint)]
 
 
 def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Problem]:

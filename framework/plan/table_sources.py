@@ -28,7 +28,7 @@ def writer(draft: Draft, name: str, where: Where, open_: Sequence[str]) -> kinds
         return None
     if spec.name in open_:
         circle = " → ".join([*open_[open_.index(spec.name) :], spec.name])
-        hint = "one of them must read a topic"
+        hint = "one of them must do without the other's table; what needs both can be a pipeline of its own"
         draft.problems.append(Problem(where, "table-cycle", f"these pipelines read each other's tables: {circle}", hint))
         return None
     return spec

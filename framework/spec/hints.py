@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from framework.spec.failure import Failure, line_of
 from framework.spec.node import Node
@@ -49,6 +50,8 @@ def _takes(shape: Shape, node: Node) -> bool:
 
 def type_hint(failure: Failure) -> str:
     node, shape = failure.node, failure.shape
+    if isinstance(shape, ListShape) and node.kind == "scalar" and shape.length is not None:
+        return f"write {line_of(failure)}"
     if isinstance(shape, ListShape) and node.kind == "scalar" and len(node.text) <= LONGEST:
         item = quote(node.text) if re.search(r"[\[\]{}:#]|\([^)]*,|^[*&!%@`]", node.text) else node.text
         return f"write `{failure.key}: [{item}]`"
@@ -80,4 +83,15 @@ def _scalar_hint(failure: Failure, shape: ScalarShape) -> str:
         if re.fullmatch(r"-?(0|[1-9]\d{0,17})(\.\d+)?", plain) and (shape.json == "number" or "." not in plain):
             how = " without quotes" if failure.node.quoted else ""
             return f"write `{plain}`{how}"
+        whole = _whole(plain) if shape.json == "integer" else None
+        if whole is not None:
+            return f"write `{whole}`" if whole else f"write a whole number, such as {line_of(failure)}"
     return f"write {line_of(failure)}"
+
+
+def _whole(text: str) -> str | None:
+    """A number without its exponent; empty where it is not whole, or has very many digits. None where it is no number."""
+    if not re.fullmatch(r"-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?", text):
+        return None
+    value = Decimal(text)
+    return f"{value:.0f}" if value == value.to_integral_value() and abs(value) < 10**18 else ""

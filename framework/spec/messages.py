@@ -24,7 +24,7 @@ def _must_be(failure: Failure, with_quotes: bool = False) -> str:
 
 def missing_value(failure: Failure) -> Iterator[Problem]:
     if failure.path and isinstance(failure.path[-1], int):
-        yield failure.problem("missing-value", f"{failure.label} is empty", "write something after the `-`, or remove it")
+        yield failure.problem("missing-value", f"{failure.label} is empty", "write a value in its place, or remove it")
     else:
         yield failure.problem("missing-value", f"{failure.label} has no value", f"write {line_of(failure)}")
 
@@ -44,7 +44,7 @@ def bad_text(failure: Failure) -> Iterator[Problem]:
     fixed = scalar.suggest(failure.node.text) if scalar.suggest and len(failure.node.text) <= LONGEST else ""
     hint = f"write {scalar.rule or scalar.example}"
     if fixed and fixed != failure.node.text and re.search(scalar.pattern, fixed):
-        hint = f"write `{fixed}`: {scalar.rule}"
+        hint = f"write `{fixed}`: {scalar.rule}{scalar.also(failure.node.text) if scalar.also else ''}"
     message = f"{failure.label} is {failure.value_text()}, which is not {scalar.noun}"
     if not failure.node.text.strip():
         message = f"{failure.label} is empty"

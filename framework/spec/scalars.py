@@ -23,6 +23,7 @@ class Scalar:
     read: Callable[[str], Any] = str
     rule: str = ""  # replaces the example in the hint
     suggest: Callable[[str], str] | None = None  # guesses the meant text from one that does not fit
+    also: Callable[[str], str] | None = None  # what else can be meant, behind the guess
 
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -83,6 +84,16 @@ def meant_table(text: str) -> str:
     return ".".join(meant_name(part) for part in text.split("."))
 
 
+def is_column_name(text: str) -> bool:
+    return re.fullmatch(_COLUMN, text) is not None
+
+
+def of_field(text: str) -> str:
+    """How a field of a struct becomes a column."""
+    path = re.fullmatch(rf"{_COLUMN}(\.{_COLUMN})+", text)
+    return f"; a field of a struct becomes it by a step, `derive: {{{meant_name(text)}: {text}}}`" if path else ""
+
+
 TEXT = Scalar(noun="text", code="wrong-type", example="")
 WHOLE = Scalar(noun="a whole number", code="wrong-type", example="5", read=int)
 NUMBER = Scalar(noun="a number", code="wrong-type", example="0.5", read=float)
@@ -133,7 +144,7 @@ TableName = Annotated[
 ColumnName = Annotated[
     str,
     Scalar(noun="a column's name", code="bad-column-name", example="price", pattern=rf"^{_COLUMN}$(?!\n)",
-           rule="a name without spaces, dots, commas, quotes and brackets", suggest=meant_name),
+           rule="a name without spaces, dots, commas, quotes and brackets", suggest=meant_name, also=of_field),
 ]  # fmt: skip
 FieldPath = Annotated[
     str,

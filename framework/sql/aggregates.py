@@ -267,7 +267,8 @@ def read(text: str) -> Read:
         name = "count_distinct"
     argument = parser.expression()
     if parser.next.word == ",":
-        raise refused(parser.next.offset, "sql-measure", f"{start.text} takes one value", "put several into one: struct(a, b)")
+        hint = "put several into one: struct(a, b)" if name == "count_distinct" else "remove what is behind the comma"
+        raise refused(parser.next.offset, "sql-measure", f"{start.text} takes one value", hint)
     parser.expect(")")
     _end(parser)
     return Read(name, argument, start.offset)

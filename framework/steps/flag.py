@@ -171,7 +171,10 @@ def _condition(rule: Rule, rows: Rows, bounds: dict[Bounds, None]) -> Checked:
     column = rows.column(beyond.column, beyond.place("column"))
     if column is not None and column.type != VOID and not is_numeric(column.type):
         message = f"`{beyond.column}` is {column.type}, and bounds are those of a number"
-        rows.problems.append(Problem(beyond.place("column"), "wrong-type", message, "take a number, such as `price`"))
+        number = next((f"take a number, such as `{each.name}`" for each in rows.columns if is_numeric(each.type)), "")
+        rows.problems.append(
+            Problem(beyond.place("column"), "wrong-type", message, number or "make a number of it before: `cast`")
+        )
     for at, name in enumerate(beyond.per):
         per = rows.column(name, beyond.place("per", at))
         if per is not None and isinstance(per.type, Array | Map | Struct):
@@ -206,6 +209,16 @@ def _says(rule: Rule) -> str:
     return f"{beyond.column} is over {many} from the mean of {of}{per}, once there are {beyond.fewest}"
 
 
+def _changed(name: str, written: Written, to: Landing) -> tuple[str, str] | None:
+    """Why the table does not have a column as it was measured, and what to do."""
+    step = to.changing(name)
+    if name == written.into or (step is not None and step.name == "flag"):
+        return "a `flag` writes its label into it", "write the label into a column of its own"
+    if step is not None:
+        return f"`{step.name}` computes it after `flag`", f"move `flag` behind `{step.name}`"
+    return None if to.has(name) else ("the table does not have it", "keep it in the table")
+
+
 def _landing(written: Written, to: Landing, known: Collection[str]) -> Iterator[Problem]:
     """The problems of moving rules: the table must hold what they are measured on."""
     for beyond in (rule.beyond for rule in written.rules if rule.beyond is not None):
@@ -219,10 +232,9 @@ def _landing(written: Written, to: Landing, known: Collection[str]) -> Iterator[
             return
         places = {beyond.column: beyond.place("column")} | {name: beyond.place("per", at) for at, name in enumerate(beyond.per)}
         for name, where in places.items():
-            step = to.changing(name)
-            if name in known and (step is not None or not to.has(name)):
-                why = f"`{step.name}` computes it after `flag`" if step else "the table does not have it"
-                hint = f"move `flag` behind `{step.name}`" if step else "keep it in the table"
+            changed = _changed(name, written, to) if name in known else None
+            if changed:
+                why, hint = changed
                 yield Problem(where, "beyond-changed", f"`{name}` is compared with that of the table, and {why}", hint)
         if to.event_time is None:
             message = (

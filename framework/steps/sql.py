@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from framework.model import Column, ColumnSql
-from framework.plan.rows import Resolved, Rows
+from framework.plan.rows import Resolved, Rows, selected_name_problems
 from framework.spec.options import WrittenStep
 from framework.spec.scalars import Expression
 from framework.sql.expressions import ExpressionError
@@ -63,4 +63,5 @@ def _as_it_is(item: Item, before: dict[str, Column]) -> bool:
 def _column(item: Item, before: dict[str, Column], names: list[str], rows: Rows, step: WrittenStep) -> Column:
     if _as_it_is(item, before):
         return before[item.name]
+    rows.problems.extend(selected_name_problems(item.name, step.place()))
     return rows.new_column(item.name, item.value.type, step.place(), others=names)

@@ -84,7 +84,7 @@ class Expectation(Bound):
     else_: Literal["quarantine", "warn", "stop"] | None = option(
         "What happens if a row fails: `quarantine` makes it a bad row, `warn` publishes the batch with a warning, `stop` publishes "
         "nothing. Default: `quarantine`; `warn` for `unique`, `references` and `rows`, which no single row fails.",
-        default=None, aka=["otherwise", "on_fail", "severity"],
+        default=None, example="warn", aka=["otherwise", "on_fail", "severity"],
     )  # fmt: skip
 
     @property

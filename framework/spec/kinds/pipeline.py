@@ -152,7 +152,7 @@ class Pipeline(Kind):
         aka=["freshness", "sla"],
     )
     expect: tuple[Expectation, ...] = option(
-        "Tests and conditions for the rows.",
+        "Tests and conditions for the rows. Those of single rows are about the rows after all steps but `aggregate`.",
         default=(),
         example="[{column: price, not_null: true}]",
         aka=["expectations", "checks"],

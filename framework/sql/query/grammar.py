@@ -75,6 +75,9 @@ class _Parser(Parser):
         token = self.identifier("a name is missing after WITH", "write with daily as (select …)")
         if "." in token.value:
             raise refused(token.offset, "sql-table", "a name behind WITH has no dot", "write one word")
+        if self.next.word == "(":
+            hint = f"name them in its select: with {token.text} as (select a as first, …)"
+            raise refused(self.next.offset, "sql-clause", "a list of columns is not in this version", hint)
         self.expect("as")
         return token.value, token.offset, self.inner(depth)
 
@@ -144,7 +147,7 @@ class _Parser(Parser):
 
     def item(self) -> Item:
         start, token = self.at, self.next
-        if (token.word in _STOPS and self.after.word != "(") or token.word in (",", ")") or token.kind == "end":
+        if (token.word in _STOPS and self.after.word not in ("(", ".")) or token.word in (",", ")") or token.kind == "end":
             hint = f"{_SHAPE}; a column of that name needs backquotes: `{token.text}`" if token.kind == "name" else _SHAPE
             raise refused(token.offset, "sql-syntax", f"a column is missing{but_found(token)}", hint)
         of = None
@@ -237,14 +240,19 @@ class _Parser(Parser):
         return None
 
     def groups(self) -> tuple[Node, ...]:
-        for word in ("rollup", "cube", "grouping", "all"):
-            if self.next.word == word:
-                hint = "name the columns; UNION ALL puts several groupings into one table"
-                raise refused(self.next.offset, "sql-clause", f"GROUP BY {word.upper()} is not in this version", hint)
+        self.no_groupings(self.next, ("rollup", "cube", "grouping", "all"))
         groups = [self.expression()]
         while self.skip(","):
             groups.append(self.expression())
+        if self.next.word == "with":
+            self.no_groupings(self.after, ("rollup", "cube"))
         return tuple(groups)
+
+    @staticmethod
+    def no_groupings(token: Token, words_: tuple[str, ...]) -> None:
+        if token.word in words_:
+            hint = "name the columns; UNION ALL puts several groupings into one table"
+            raise refused(token.offset, "sql-clause", f"GROUP BY {token.word.upper()} is not in this version", hint)
 
     def of_rows(self, name: Token, depth: int) -> Node | None:
         """A function over many rows, whose name was taken."""

@@ -23,7 +23,8 @@ def joined(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> Scope 
             faults.append(Fault(join.offset, "sql-table", message, "give it a name of its own: … as other"))
             return None
     before = len(faults)
-    both = Scope("", (*left.names, *right.names), apart=None, tables=(*left.tables, *right.tables), second=left.second)
+    names, tables = (*left.names, *right.names), (*left.tables, *right.tables)
+    both = Scope("", names, apart=None, tables=tables, whole={**left.whole, **right.whole}, second=left.second)
     pairs = list(_pairs(join, left, right, faults))
     conditions: list[Node] = [_equal(join, *pair) for pair in pairs]
     if join.on is not None:
@@ -56,7 +57,7 @@ def _columns(join: Join, left: Scope, both: Scope, pairs: list[tuple[Named, Name
         first.append(chosen)
         second |= {one.flat, other.flat} - {chosen.flat}
     names = (*first, *(each for each in names if each not in first))
-    return Scope(", ".join(columns), names, apart=None, tables=both.tables, second=frozenset(second))
+    return replace(both, sql=", ".join(columns), names=names, second=frozenset(second))
 
 
 def _pairs(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> list[tuple[Named, Named]]:

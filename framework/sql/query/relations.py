@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 from framework.spelling import did_you_mean, listed
 from framework.sql.expressions import units, unknown
@@ -58,13 +58,15 @@ class Named:
 
 @dataclass(frozen=True)
 class Scope:
-    """A FROM clause. Of columns that are joined by name the `second` are not found by name alone."""
+    """A FROM clause. Of columns that are joined by name the `second` are not found by name alone. `whole` has tables by their whole
+    names."""
 
     sql: str
     names: tuple[Named, ...]
     _: KW_ONLY
     apart: frozenset[str] | None
     tables: tuple[str, ...]
+    whole: Mapping[str, str]
     second: frozenset[str] = frozenset()
 
     @property
@@ -104,21 +106,23 @@ class Scope:
         return Fault(offset, "unknown-table", f"there is no table `{name}` in this FROM", hint)
 
 
-def one(relation: Relation, name: str) -> Scope:
+def one(relation: Relation, name: str, whole: str) -> Scope:
     """A FROM clause of one table."""
     names = tuple(Named(name, field, field.name) for field in relation.fields)
-    return Scope(relation.sql, names, apart=relation.apart, tables=(name,))
+    known = {whole.lower(): name} if whole.rpartition(".")[2] == name else {}  # else it is called otherwise here
+    return Scope(relation.sql, names, apart=relation.apart, tables=(name,), whole=known)
 
 
 def side(scope: Scope) -> Scope:
     """A FROM clause of one table as a side of a join, where each column has its table's name in front."""
     names = tuple(Named(each.of, each.field, f"{each.of}.{each.field.name}") for each in scope.names)
     columns = ", ".join(f"{identifier(old.flat)} AS {identifier(new.flat)}" for old, new in zip(scope.names, names, strict=True))
-    return Scope(f"SELECT {columns} FROM ({scope.sql})", names, apart=None, tables=scope.tables)
+    return replace(scope, sql=f"SELECT {columns} FROM ({scope.sql})", names=names, apart=None, second=frozenset())
 
 
 def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str] = frozenset()) -> Node:
     """The expression, with each column by its name in SQL over the FROM clause. What is no column stays as it is."""
+    node = _by_table(node, scope)
     if isinstance(node, Member) and isinstance(node.of, Column) and node.of.name.lower() not in names and scope.has(node.of.name):
         there = [each for each in scope.of(node.of.name) if each.field.name.lower() == node.name.lower()]
         if there:
@@ -142,6 +146,15 @@ def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str
         return Column(node.offset, found[0].flat) if found else node
     inner, words = bound(node, names), {id(each) for each in units(node)}
     return mapped(node, lambda part: part if id(part) in words else resolved(part, scope, faults, inner))
+
+
+def _by_table(node: Node, scope: Scope) -> Node:
+    """`shop.orders.id` as `orders.id`."""
+    match node:
+        case Member(of=Member(of=Column(name=space) as first, name=table)):
+            name = scope.whole.get(f"{space}.{table}".lower())
+            return replace(node, of=Column(first.offset, name)) if name else node
+    return node
 
 
 def apart_by(apart: frozenset[str] | None, nodes: Iterable[Node], columns: Mapping[str, Field]) -> frozenset[str] | None:

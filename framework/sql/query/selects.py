@@ -11,13 +11,16 @@ from dataclasses import dataclass, replace
 
 from framework.sql.faults import Fault
 from framework.sql.query import many_rows
+from framework.sql.query.functions import WINDOWS
 from framework.sql.query.grouped import grouped
 from framework.sql.query.nodes import Aggregate, Item, Over, Select, mapped, shape
 from framework.sql.query.relations import Field, Relation, Scope, apart_by, resolved, windows_of
 from framework.sql.query.rows import Rows
 from framework.sql.quote import identifier
-from framework.sql.tree import Column, Literal, Member, Node, children
+from framework.sql.tree import Call, Column, Literal, Member, Node, children, walk
 from framework.types import holds_map
+
+_BESIDE = "repeat its expression, or put the select that makes it in parentheses into FROM"
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Out:
 def relation(select: Select, scope: Scope, faults: list[Fault], by_place: bool = False) -> Relation | None:
     """What a select gives; None and faults where it is wrong. With `by_place` its columns need no names, since another select has them."""
     before = len(faults)
+    select = _with_windows_of_time(select, scope)
     items = list(_items(select, scope, faults))
     groups = [_group(node, select, scope, items, faults) for node in select.groups]
     where = select.where and resolved(select.where, scope, faults)
@@ -80,7 +84,25 @@ def _alone(node: Node) -> Iterator[Node]:
         yield from _alone(part)
 
 
+def _with_windows_of_time(select: Select, scope: Scope) -> Select:
+    """The select, in which `window` is what it groups by, as Spark calls this column."""
+    called = {
+        each.name: each
+        for each in select.groups
+        if isinstance(each, Call) and each.name in WINDOWS and not scope.named(each.name)
+    }
+
+    def put(node: Node) -> Node:
+        return called.get(node.name.lower(), node) if isinstance(node, Column) else mapped(node, put)
+
+    if not called:
+        return select
+    items = tuple(item if item.value is None else replace(item, value=put(item.value)) for item in select.items)
+    return replace(select, items=items, having=select.having and put(select.having))
+
+
 def _items(select: Select, scope: Scope, faults: list[Fault]) -> Iterator[Out]:
+    own = {item.name.lower() for item in select.items if item.name}
     for item in select.items:
         if item.value is None:
             for named in scope.starred(item, faults):
@@ -89,7 +111,13 @@ def _items(select: Select, scope: Scope, faults: list[Fault]) -> Iterator[Out]:
         if item.name and item.name.lower().startswith("_sluice"):
             message = f"`{item.name}` is a name that Sluice uses itself"
             faults.append(Fault(item.offset, "reserved-name", message, f"choose another name, such as `{item.name.lstrip('_')}`"))
-        yield Out(item.name or _own_name(item, scope), resolved(item.value, scope, faults), item.text, item.offset)
+        others = frozenset(own - {(item.name or "").lower()} - {each.field.name.lower() for each in scope.names})
+        faults += [
+            Fault(part.offset, "unknown-column", f"`{part.name}` is made by this select", _BESIDE)
+            for part, _ in walk(item.value)
+            if isinstance(part, Column) and part.name.lower() in others
+        ]
+        yield Out(item.name or _own_name(item, scope), resolved(item.value, scope, faults, others), item.text, item.offset)
 
 
 def _own_name(item: Item, scope: Scope) -> str | None:

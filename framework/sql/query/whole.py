@@ -21,6 +21,7 @@ _JOIN_IT = (
 )
 _HINTS = {
     "sql-subquery": _JOIN_IT,
+    "sql-not-deterministic": "take what the row has, such as _kafka_timestamp or _kafka_offset",
     "sql-too-long": "make a table of a part of it, by a pipeline of its own, and read that",
     "sql-too-deep": "name a part of it in a select behind WITH, or in FROM",
 }
@@ -117,7 +118,8 @@ class _Reading:
                 self.faults.append(Fault(both.offset, "sql-type", message, "cast one of them"))
                 continue
             same = one_.same if one_.same == other.same else None
-            fields.append(Field(one_.name, type_, one_.origins | other.origins, same=same))
+            origins = one_.origins if both.word == "except" else one_.origins | other.origins
+            fields.append(Field(one_.name, type_, origins, same=same))
         sides = (f"SELECT {_cast(each, fields)} FROM ({each.sql})" for each in (left, right) if len(fields) == len(left.fields))
         apart = None if left.apart is None or right.apart is None else left.apart & right.apart
         return Relation(f" {word} ".join(f"({each})" for each in sides), tuple(fields), apart)
@@ -125,7 +127,7 @@ class _Reading:
     def scope(self, source: Source | Join, names: Mapping[str, Relation | None]) -> Scope | None:
         if isinstance(source, Source):
             relation = self.source(source, names)
-            return one(relation, source.alias) if relation else None
+            return one(relation, source.alias, "" if isinstance(source.of, Query) else source.of) if relation else None
         left, right = self.scope(source.left, names), self.scope(source.right, names)
         return joined(source, left, right, self.faults) if left and right else None
 
