@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 from framework.errors import Where
+from framework.spec.places import Piece
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})\Z")
@@ -31,7 +32,7 @@ class Node:
     expanded: bool = False  # the text came from ${var:…}
     unknown: bool = False  # a reference in it could not be expanded and was reported
     text_at: int | None = 0  # columns from its place to its text; None: the file's text differs, by escapes or references
-    lines_at: int | None = None  # columns before each line of a block of lines, which begin on the line behind its place
+    pieces: tuple[Piece, ...] = ()  # of a text of several lines
 
     def get(self, key: str) -> Node | None:
         return next((value for name, value in self.entries if name.text == key), None)
@@ -46,10 +47,11 @@ class Node:
 
     def inside(self, text: str, offset: int) -> Where:
         """The place of an offset of a text of this scalar, if the file has the text unchanged; else the place of the scalar."""
-        where, before = self.where, self.text.partition(text)[0] + text[:offset]
-        if self.lines_at is not None and text in self.text:
-            line, column = before.count("\n"), len(before) - (before.rfind("\n") + 1)
-            return Where(where.file, where.line + 1 + line, 1 + self.lines_at + column)
+        where = self.where
+        if self.pieces and text in self.text:
+            at = self.text.index(text) + offset
+            begins, below, column = next((piece for piece in reversed(self.pieces) if piece[0] <= at), self.pieces[0])
+            return Where(where.file, where.line + below, column + max(0, at - begins))
         if self.text_at is None or "\n" in text:
             return where
         return Where(where.file, where.line, where.column + self.text_at + offset)

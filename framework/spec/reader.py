@@ -11,6 +11,7 @@ import yaml
 
 from framework.errors import Problem, Where
 from framework.spec.node import Node
+from framework.spec.places import Piece, pieces
 from framework.spec.syntax import SECRET_NAME, Flow, explain, quote, short, span_from, unbalanced
 
 MAX_DEPTH = 64
@@ -189,15 +190,14 @@ class _Tree:
         quotes = 0 if plain else 1
         as_it_is = event.end_mark.index - start == len(event.value) + 2 * quotes
         text_at = quotes if as_it_is else None
-        return Node("scalar", where, event.value, quoted=not plain, text_at=text_at, lines_at=self.indent(event))
+        return Node("scalar", where, event.value, quoted=not plain, text_at=text_at, pieces=self.pieces(event))
 
-    def indent(self, event: Any) -> int | None:
-        """How far the lines of a block with `|` are indented; None for another text."""
-        if event.style != "|":
-            return None
-        lines = self.text[event.start_mark.index : event.end_mark.index].split("\n")[1:]
-        written = zip(lines, event.value.split("\n"), strict=False)
-        return next((len(line.rstrip("\r")) - len(value) for line, value in written if value), None)
+    def pieces(self, event: Any) -> tuple[Piece, ...]:
+        """Where the lines of a text stand; none where it has one line."""
+        if event.start_mark.line == event.end_mark.line:
+            return ()
+        written = self.text[event.start_mark.index : event.end_mark.index]
+        return pieces(written, event.value, event.style, event.start_mark.column + 1)
 
     def collection(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
         bracket = event.end_mark.index - 1

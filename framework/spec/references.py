@@ -63,7 +63,7 @@ class References:
             if value is None or not self._fits(value, node):
                 return dataclasses.replace(node, unknown=True)
             parts.append(value)
-        return dataclasses.replace(node, text="".join([*parts, node.text[end:]]), expanded=True, text_at=None, lines_at=None)
+        return dataclasses.replace(node, text="".join([*parts, node.text[end:]]), expanded=True, text_at=None, pieces=())
 
     def _fits(self, value: str, node: Node) -> bool:
         """Whether the total length is within the limit: variables in variables can double a text with each step."""
