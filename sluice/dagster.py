@@ -109,7 +109,8 @@ class SluiceComponent(Component, Model, Resolvable):
 
 def _name(context: ComponentLoadContext) -> str:
     """The component's folder or file, from the folder of all definitions; one that is not the first there has its number or name."""
-    place, key = context.path.relative_to(context.defs_module_path).with_suffix(""), context.component_path.instance_key
+    place, key = context.path.relative_to(context.defs_module_path), context.component_path.instance_key
+    place = place.with_suffix("") if context.path.is_file() else place
     return re.sub(r"[^A-Za-z0-9]", "_", "_".join([*place.parts, *([str(key)] if key else [])]))
 
 

@@ -336,7 +336,7 @@ def test_components_of_one_file_and_of_a_python_file_have_names_of_their_own(
         file.write_text(text.replace("mine", "several"))
     monkeypatch.syspath_prepend(str(tmp_path / "src"))
     defs = load_from_defs_folder(path_within_project=tmp_path / "src" / "several")
-    begins = ("two", "two_1", "eu_shop_all_of_it")
+    begins = ("two", "two_1", "eu_shop_all_of_it", "shop_us")
     jobs = {each.name for each in defs.resolve_all_job_defs()}
     assert {f"{each}_Preview" for each in begins} == {each for each in jobs if each.endswith("_Preview")}
 
@@ -363,6 +363,8 @@ SEVERAL = {
         "@component_instance\ndef all_of_it(_context):\n    return SluiceComponent()\n"
     ),
     "src/mine/defs/eu/specs/main.yaml": SPECS,
+    "src/mine/defs/shop.us/defs.yaml": COMPONENT % ("specs", "us"),
+    "src/mine/defs/shop.us/specs/main.yaml": SPECS,
 }
 CHOSEN = """
   select: [orders]

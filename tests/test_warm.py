@@ -244,14 +244,12 @@ def test_commands_and_dagster_want_the_same_jvm(tmp_path: Path, monkeypatch: pyt
         "COLUMNS",
         "TERM_PROGRAM",
         "ZELLIJ_PANE_ID",
-        "MINE",
+        "LC_TERMINAL",
+        "HOMEBREW_PREFIX",
+        "USER_ZDOTDIR",
     ):
         monkeypatch.setenv(name, "another")
     assert warm._key({}) == key
-    asked = {"spark.sql.catalog.lake.warehouse": "env:MINE"}
-    of_mine = warm._key(asked)
-    monkeypatch.setenv("MINE", "a third")
-    assert warm._key(asked) != of_mine and warm._key({}) == key
     monkeypatch.setenv("AWS_PROFILE", "another")
     assert warm._key({}) != key
     monkeypatch.delenv("AWS_PROFILE")
@@ -281,16 +279,16 @@ def test_a_jvm_that_ends_at_once_leaves_nothing(tmp_path: Path, monkeypatch: pyt
 def test_a_jvm_gets_no_secret_of_a_spec(tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the login of the machine, which Java looks for itself."""
     monkeypatch.chdir(tmp_path)
-    own = {"SLUICE_SECRET_A": "1", "KAFKA_PASSWORD": "2", "AWS_SECRET_ACCESS_KEY": "3"}
-    for name, value in (own | {"SLUICE_SECRETS": "KAFKA_PASSWORD, AWS_SECRET_ACCESS_KEY"}).items():
+    own = {"SLUICE_SECRET_A": "1", "AWS_KAFKA_PASSWORD": "2", "AWS_SECRET_ACCESS_KEY": "3"}
+    for name, value in (own | {"SLUICE_SECRETS": "AWS_KAFKA_PASSWORD, AWS_SECRET_ACCESS_KEY"}).items():
         monkeypatch.setenv(name, value)
     key = warm._key({})
-    monkeypatch.setenv("KAFKA_PASSWORD", "another")
+    monkeypatch.setenv("AWS_KAFKA_PASSWORD", "another")
     assert warm._key({}) == key
     monkeypatch.setattr(warm_jvm, "launch", lambda *arguments: without.update(arguments[-1]))
     without: set[str] = set()
     assert warm._leased(plan_for(tmp_path, "127.0.0.1:1"), 1) is None
-    assert without & own.keys() == {"SLUICE_SECRET_A", "KAFKA_PASSWORD"}
+    assert without & own.keys() == {"SLUICE_SECRET_A", "AWS_KAFKA_PASSWORD"}
 
 
 @pytest.mark.long

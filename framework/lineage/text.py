@@ -19,7 +19,7 @@ def lines(flow: Flow, pipeline: Pipeline) -> Iterator[str]:
 
 
 def document(flow: Flow, pipeline: Pipeline) -> dict[str, Any]:
-    """The same for programs."""
+    """The sources of each column, for programs."""
     columns = {
         column: [
             {part.partition(" ")[0]: part.partition(" ")[2], "column": name} for part, names in by_part.items() for name in names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from framework.errors import Problem, Where
 from framework.model import Column, ColumnSql, Expectation, Fault, Keyed, Step
@@ -13,7 +14,7 @@ from framework.spec.kinds.expectation import TESTS
 from framework.sql.expressions import Checked, ExpressionError, guarded
 from framework.sql.patterns import groups
 from framework.sql.quote import identifier, literal
-from framework.types import BINARY, STRING, VOID, Array, Map, Type
+from framework.types import BINARY, STRING, VOID, Array, Map, Type, folded
 
 
 def resolve(
@@ -24,18 +25,21 @@ def resolve(
     expected: list[Expectation] = []
     names: set[str] = set()
     all_columns, rows = rows.columns, rows.without_own()
-    totals = [name for name in totals if name not in (column.name for column in all_columns)]
-    rows = rows.beside(Column(name, VOID) for name in totals)
+    there = {folded(column.name) for column in all_columns}
+    many = replace(
+        rows, columns=(*rows.columns, *(Column(name, VOID) for name in totals if folded(name) not in there)), problems=[]
+    )
     for each in written:
         if each.of_many:
             continue
         if not each.gaps <= {"name", "else"} or not (each.when or (each.column and _tests(each))):
             continue  # its problem was reported
-        name, says, holds = _condition(each, rows)
-        for total in sorted(holds.reads.intersection(totals)):
-            message = f"`{total}` is computed of many rows, and this expectation is about each row before `aggregate`"
+        if of_many := sorted(_condition(each, many)[2].reads.intersection(totals)) if totals else ():
+            message = f"`{of_many[0]}` is computed of many rows, and this expectation is about each row before `aggregate`"
             hint = "write it in a pipeline that reads this table: `from: {table: …}`"
-            rows.problems.append(Problem(each.place(), "expects-totals", message, hint))
+            rows.problems.append(Problem(each.place("when" if each.when else "column"), "expects-totals", message, hint))
+            continue
+        name, says, holds = _condition(each, rows)
         holds = _of_new_rows(holds, keyed) if keyed else holds
         if name in names:
             hint = "give each a `name`"

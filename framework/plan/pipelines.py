@@ -130,7 +130,8 @@ def _typed(spec: kinds.Pipeline, inputs: _Inputs) -> _Typed:
     if write and write.groups and not last.more and not isinstance(source, SelectSource):
         totals, steps = accumulated.resolve(spec, groups, read, source, last, steps)
     read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
-    of_many = (WINDOW_START, WINDOW_END, *(each.name for each in groups.measures)) if groups else ()
+    windows = (WINDOW_START, WINDOW_END) if groups and groups.window else ()
+    of_many = (*windows, *(each.name for each in groups.measures)) if groups else ()
     judged, expected = expectations.resolve(spec.expect, last, keys, of_many)
     if isinstance(source, SelectSource):
         source = queries.settled(source, judged)

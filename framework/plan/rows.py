@@ -75,10 +75,6 @@ class Rows:
         """Without the columns that Sluice adds for itself."""
         return replace(self, columns=tuple(column for column in self.columns if not column.name.startswith("_sluice_")))
 
-    def beside(self, columns: Iterable[Column]) -> Rows:
-        """With more columns."""
-        return replace(self, columns=(*self.columns, *columns))
-
     def expression(self, text: str, where: Where, as_written: bool = True) -> Checked:
         """The checked expression, in a form that never throws. Unless the text is `as_written` by the user, its problems have the place
         of its beginning."""

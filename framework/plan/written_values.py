@@ -1,19 +1,22 @@
-"""Values that a spec writes beside a column, as SQL literals with which the column compares as they are written: never rounded, nor of a
-type that does not hold them."""
+"""Values that a spec writes for a column, as SQL literals with which the column compares as they are written: whole numbers and decimals
+are never rounded, and times are those of their zone."""
 
 from __future__ import annotations
 
 import re
+from datetime import time, timezone
 from decimal import Decimal
 
 from framework import types
 from framework.spec.scalars import read_time
 from framework.sql.quote import literal
-from framework.types import BOOLEAN, DATE, STRING, TIMES, TIMESTAMP_NTZ, Type, is_fractional, is_integral, is_numeric
+from framework.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMES, TIMESTAMP, Type, is_fractional, is_numeric
 
 _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
-_ZONED = re.compile(r"T.*(Z|[+-][0-9]{2}:[0-9]{2})$")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
 _BITS = dict(zip(types.INTEGRALS, (8, 16, 32, 64), strict=True))
+_OF_INTEGRALS = {type_: (digits, 0) for type_, digits in zip(types.INTEGRALS, (3, 5, 10, 20), strict=True)}  # as a decimal
+_LARGEST: dict[Type, float] = {FLOAT: 3.4028234663852886e38, DOUBLE: 1.7976931348623157e308}
 _LONGEST = 38  # digits of a decimal
 
 
@@ -39,37 +42,46 @@ def is_after(one: str, other: str, type_: Type) -> bool:
 
 def _number(text: str, type_: Type, equals: bool) -> str | None:
     if is_fractional(type_):
-        return f"cast({literal(text)} as {type_.sql})"
-    _, digits, exponent = Decimal(text).as_tuple()
+        return f"cast({literal(text)} as {type_.sql})" if abs(float(text)) <= _LARGEST[type_] else None
+    value = Decimal(text)
+    whole, scale = _digits(value)
+    of_type, its_scale = _OF_INTEGRALS.get(type_) or _parts(type_)
+    plain = f"{value:.{scale}f}"
+    if scale <= its_scale and whole <= of_type and (its_scale or _is_in_range(value, type_)):
+        return f"cast({literal(plain)} as {type_.sql})"
+    if equals or max(whole, of_type) + max(scale, its_scale) > _LONGEST:  # else both are rounded for the comparison
+        return None
+    return f"cast({literal(plain)} as decimal({max(1, whole + scale)},{scale}))"
+
+
+def _digits(value: Decimal) -> tuple[int, int]:
+    """How many digits a number needs before and behind the point."""
+    _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "neither infinite nor NaN"
     plain = "".join(map(str, digits)).lstrip("0")
     short = plain.rstrip("0")
-    scale = max(0, -(exponent + len(plain) - len(short))) if short else 0
-    whole = max(0, len(plain) + exponent) if short else 0
-    value = f"{Decimal(text):.{scale}f}"
-    if _has(type_, Decimal(text), whole, scale):
-        return f"cast({literal(value)} as {type_.sql})"
-    if equals or whole + scale > _LONGEST:
-        return None
-    return f"cast({literal(value)} as decimal({whole + scale},{scale}))"
+    if not short:
+        return 0, 0
+    return max(0, len(plain) + exponent), max(0, len(short) - len(plain) - exponent)
 
 
-def _has(type_: Type, value: Decimal, whole: int, scale: int) -> bool:
-    """Whether a column of this type can have the value."""
-    if is_integral(type_):
-        return scale == 0 and -(2 ** (_BITS[type_] - 1)) <= value < 2 ** (_BITS[type_] - 1)
+def _parts(type_: Type) -> tuple[int, int]:
     assert isinstance(type_, types.Decimal), type_
-    return scale <= type_.scale and whole <= type_.precision - type_.scale
+    return type_.precision - type_.scale, type_.scale
+
+
+def _is_in_range(value: Decimal, type_: Type) -> bool:
+    return type_ not in _BITS or -(2 ** (_BITS[type_] - 1)) <= value < 2 ** (_BITS[type_] - 1)
 
 
 def _moment(text: str, type_: Type, equals: bool) -> str | None:
-    try:
-        read_time(text)
-    except ValueError:
+    if not _TIME.fullmatch(text):
         return None
-    at = f"cast({literal(text)} as timestamp)"
-    if type_ == TIMESTAMP_NTZ:
-        return f"cast({at} as timestamp_ntz)" if _ZONED.search(text) else f"cast({literal(text)} as timestamp_ntz)"
-    if type_ == DATE and len(text) == len("2026-01-05"):
-        return f"cast({literal(text)} as date)"
-    return None if type_ == DATE and equals else at
+    try:
+        at = read_time(text).astimezone(timezone.utc).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
+    if type_ == DATE and at.time() == time():
+        return f"cast({literal(at.date().isoformat())} as date)"
+    as_type = TIMESTAMP if type_ == DATE else type_
+    return None if type_ == DATE and equals else f"cast({literal(at.isoformat(' '))} as {as_type.sql})"

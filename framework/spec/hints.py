@@ -94,4 +94,4 @@ def _whole(text: str) -> str | None:
     if not re.fullmatch(r"-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?", text):
         return None
     value = Decimal(text)
-    return f"{value:.0f}" if value == value.to_integral_value() and abs(value) < 10**18 else ""
+    return str(int(value)) if value == value.to_integral_value() and abs(value) < 10**18 else ""

@@ -44,7 +44,9 @@ def bad_text(failure: Failure) -> Iterator[Problem]:
     fixed = scalar.suggest(failure.node.text) if scalar.suggest and len(failure.node.text) <= LONGEST else ""
     hint = f"write {scalar.rule or scalar.example}"
     if fixed and fixed != failure.node.text and re.search(scalar.pattern, fixed):
-        hint = f"write `{fixed}`: {scalar.rule}{scalar.also(failure.node.text) if scalar.also else ''}"
+        is_read = failure.key == "column" or (failure.path and isinstance(failure.path[-1], int))
+        also = scalar.also(failure.node.text) if scalar.also and is_read and not failure.is_key else ""
+        hint = f"write `{fixed}`: {scalar.rule}{also}"
     message = f"{failure.label} is {failure.value_text()}, which is not {scalar.noun}"
     if not failure.node.text.strip():
         message = f"{failure.label} is empty"

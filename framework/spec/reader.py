@@ -188,13 +188,13 @@ class _Tree:
                     raise _Unquoted(start, end)
                 self.open_ended += end is None
         quotes = 0 if plain else 1
-        as_it_is = event.end_mark.index - start == len(event.value) + 2 * quotes
+        as_it_is = event.start_mark.line == event.end_mark.line and event.end_mark.index - start == len(event.value) + 2 * quotes
         text_at = quotes if as_it_is else None
-        return Node("scalar", where, event.value, quoted=not plain, text_at=text_at, pieces=self.pieces(event))
+        return Node("scalar", where, event.value, quoted=not plain, text_at=text_at, pieces=self.pieces(event, as_it_is))
 
-    def pieces(self, event: Any) -> tuple[Piece, ...]:
-        """Where the lines of a text stand; none where it has one line."""
-        if event.start_mark.line == event.end_mark.line:
+    def pieces(self, event: Any, as_it_is: bool) -> tuple[Piece, ...]:
+        """Where the parts of a text stand; none where it is all in one line and as it is."""
+        if as_it_is:
             return ()
         written = self.text[event.start_mark.index : event.end_mark.index]
         return pieces(written, event.value, event.style, event.start_mark.column + 1)

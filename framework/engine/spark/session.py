@@ -194,7 +194,7 @@ def activate(spark: SparkSession) -> None:
 
 
 def take(spark: SparkSession) -> None:
-    """The same, where another one may have been in use: its login is forgotten."""
+    """Makes it the session of this thread, where another one may have been: its login of AWS is forgotten."""
     activate(spark)
     cast(Any, spark)._jvm.sluice.SecretCatalog.logOut()
 

@@ -30,12 +30,37 @@ from framework.patience import CONNECTING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# The beginnings of environment variables that decide something in a JVM; the others differ from one terminal to the next.
+# Environment variables that decide something in a JVM, and beginnings of others; the rest differs from one terminal to the next.
 _DECIDE = (
-    "ALL_PROXY", "AWS_", "AZURE_", "CLASSPATH", "GOOGLE_", "HADOOP_", "HOME", "HTTPS_PROXY", "HTTP_PROXY", "JAVA_", "JDK_", "KRB5", "LANG",
-    "LC_", "LD_", "MALLOC_", "NO_PROXY", "PYSPARK_", "SPARK_", "TMPDIR", "TZ", "USER", "YARN_", "_JAVA_",
-)  # fmt: skip
+    "ALL_PROXY",
+    "CLASSPATH",
+    "HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "NO_PROXY",
+    "TMPDIR",
+    "TZ",
+)
+_BEGIN = (
+    "AWS_",
+    "AZURE_",
+    "GOOGLE_",
+    "HADOOP_",
+    "JAVA_",
+    "JDK_",
+    "KRB5",
+    "LD_",
+    "MALLOC_",
+    "PYSPARK_",
+    "SPARK_",
+    "YARN_",
+    "_JAVA_",
+)
 _OF_PYSPARK = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")  # which writes them
+_LOGINS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS")  # of the machine
 _FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")  # of settings in files
 _SMALL = {  # of what has been, for pages that nobody sees
     "spark.ui.retainedJobs": "20", "spark.ui.retainedStages": "20", "spark.ui.retainedTasks": "100", "spark.sql.ui.retainedExecutions": "5",
@@ -125,9 +150,7 @@ def _leased(of: Plan, rows: int | None) -> Lease | None:
         if jvm is None:
             spark = _find_spark_home()  # type: ignore[no-untyped-call]
             its = for_few if session.starts_fast(rows) else key
-            # Each command's own, where the JVM stays; not the login of the machine.
-            own = {"SLUICE_HOME", *(name for name in secrets.given() if not _decides(name))}
-            if not warm_jvm.launch([f"{spark}/bin/spark-submit"], _conf(of, rows), its, own):
+            if not warm_jvm.launch([f"{spark}/bin/spark-submit"], _conf(of, rows), its, {"SLUICE_HOME", *_secrets()}):
                 return None
         return warm_jvm.lease()
 
@@ -144,20 +167,25 @@ def _conf(of: Plan, rows: int | None) -> dict[str, str]:
 
 
 def _key(conf: Mapping[str, str]) -> str:
-    told = json.dumps(conf, sort_keys=True)
-    environment = {name: value for name, value in os.environ.items() if _decides(name) or f"env:{name}" in told}
+    own = _secrets()
+    environment = {name: value for name, value in os.environ.items() if _decides(name) and name not in own}
     folders = [
         Path(jars.of_pyspark()[0]).parent.parent / "conf",
         *(Path(os.environ[name]) for name in _FOLDERS if os.environ.get(name)),
     ]
     files = sorted((str(file), file.stat().st_mtime) for folder in folders if folder.is_dir() for file in folder.iterdir())
     program = [version("pyspark"), str(java.installed()), os.getcwd()]
-    text = json.dumps([told, environment, files, program], sort_keys=True)
+    text = json.dumps([conf, environment, files, program], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _decides(name: str) -> bool:
-    return name.upper().startswith(_DECIDE) and name not in _OF_PYSPARK
+    return (name.upper() in _DECIDE or name.startswith(_BEGIN)) and name not in _OF_PYSPARK
+
+
+def _secrets() -> set[str]:
+    """The variables that are each command's own, where the JVM stays; not the login of the machine."""
+    return secrets.given() - set(_LOGINS)
 
 
 def _attached(plan: Plan, lease: Lease) -> SparkSession:

@@ -151,7 +151,11 @@ class _Parser(Parser):
             hint = f"{_SHAPE}; a column of that name needs backquotes: `{token.text}`" if token.kind == "name" else _SHAPE
             raise refused(token.offset, "sql-syntax", f"a column is missing{but_found(token)}", hint)
         of = None
-        if token.kind in ("name", "quoted") and [each.word for each in self.tokens[self.at + 1 : self.at + 3]] == [".", "*"]:
+        behind = [each.word for each in self.tokens[self.at + 1 : self.at + 5]]
+        if token.kind in ("name", "quoted") and behind[-4:-3] + behind[-2:] == [".", ".", "*"]:
+            of = f"{self.take().value}.{self.tokens[self.at + 1].value}"
+            self.at += 3
+        elif token.kind in ("name", "quoted") and behind[:2] == [".", "*"]:
             of = self.take().value
             self.take()
         if self.skip("*"):

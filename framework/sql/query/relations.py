@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from framework.spelling import did_you_mean, listed
 from framework.sql.expressions import units, unknown
@@ -58,8 +58,9 @@ class Named:
 
 @dataclass(frozen=True)
 class Scope:
-    """A FROM clause. Of columns that are joined by name the `second` are not found by name alone. `whole` has tables by their whole
-    names."""
+    """A FROM clause. Of columns that are joined by name the `second` do not count by name alone. `whole` has tables by their whole
+    names. Where there is no such column, `window` is one of the `windows` of time by which rows are grouped, as Spark calls it; what the
+    select has `made` itself is none."""
 
     sql: str
     names: tuple[Named, ...]
@@ -68,6 +69,8 @@ class Scope:
     tables: tuple[str, ...]
     whole: Mapping[str, str]
     second: frozenset[str] = frozenset()
+    windows: Mapping[str, Node] = field(default_factory=dict)
+    made: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> dict[str, Field]:
@@ -84,10 +87,11 @@ class Scope:
 
     def starred(self, item: Item, faults: list[Fault]) -> list[Named]:
         """The columns of `*` or `o.*`."""
-        if item.of is not None and not self.has(item.of):
-            faults.append(self.no_table(item.of, item.offset))
+        of = self.whole.get(item.of.lower(), item.of) if item.of else None
+        if of is not None and not self.has(of):
+            faults.append(self.no_table(of, item.offset))
             return []
-        names = [each for each in (self.of(item.of) if item.of else self.names) if not each.field.hidden]
+        names = [each for each in (self.of(of) if of else self.names) if not each.field.hidden]
         if item.of is None:
             names = [each for each in names if each.flat not in self.second]
         gone = {name.lower() for name in item.left_out}
@@ -109,8 +113,8 @@ class Scope:
 def one(relation: Relation, name: str, whole: str) -> Scope:
     """A FROM clause of one table."""
     names = tuple(Named(name, field, field.name) for field in relation.fields)
-    known = {whole.lower(): name} if whole.rpartition(".")[2] == name else {}  # else it is called otherwise here
-    return Scope(relation.sql, names, apart=relation.apart, tables=(name,), whole=known)
+    by_whole_name = {whole.lower(): name} if whole.rpartition(".")[2] == name else {}  # else it is called otherwise here
+    return Scope(relation.sql, names, apart=relation.apart, tables=(name,), whole=by_whole_name)
 
 
 def side(scope: Scope) -> Scope:
@@ -122,7 +126,7 @@ def side(scope: Scope) -> Scope:
 
 def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str] = frozenset()) -> Node:
     """The expression, with each column by its name in SQL over the FROM clause. What is no column stays as it is."""
-    node = _by_table(node, scope)
+    node = by_table(node, scope)
     if isinstance(node, Member) and isinstance(node.of, Column) and node.of.name.lower() not in names and scope.has(node.of.name):
         there = [each for each in scope.of(node.of.name) if each.field.name.lower() == node.name.lower()]
         if there:
@@ -137,7 +141,12 @@ def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str
         return Column(node.offset, scope.of(node.of.name)[0].flat)
     if isinstance(node, Column) and node.name.lower() not in names:
         found = scope.named(node.name)
-        if not found:
+        if not found and node.name.lower() in scope.windows:
+            return resolved(scope.windows[node.name.lower()], replace(scope, windows={}), faults)
+        if not found and node.name.lower() in scope.made:
+            hint = "repeat its expression, or put the select that makes it in parentheses into FROM"
+            faults.append(Fault(node.offset, "unknown-column", f"`{node.name}` is made by this select", hint))
+        elif not found:
             faults += unknown(node, {each.flat.lower(): each.flat for each in scope.names if not each.field.hidden})
         if len(found) > 1:
             tables = " and ".join(f"`{each.of}`" for each in found)
@@ -148,7 +157,7 @@ def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str
     return mapped(node, lambda part: part if id(part) in words else resolved(part, scope, faults, inner))
 
 
-def _by_table(node: Node, scope: Scope) -> Node:
+def by_table(node: Node, scope: Scope) -> Node:
     """`shop.orders.id` as `orders.id`."""
     match node:
         case Member(of=Member(of=Column(name=space) as first, name=table)):

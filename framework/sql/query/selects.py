@@ -14,13 +14,11 @@ from framework.sql.query import many_rows
 from framework.sql.query.functions import WINDOWS
 from framework.sql.query.grouped import grouped
 from framework.sql.query.nodes import Aggregate, Item, Over, Select, mapped, shape
-from framework.sql.query.relations import Field, Relation, Scope, apart_by, resolved, windows_of
+from framework.sql.query.relations import Field, Relation, Scope, apart_by, by_table, resolved, windows_of
 from framework.sql.query.rows import Rows
 from framework.sql.quote import identifier
-from framework.sql.tree import Call, Column, Literal, Member, Node, children, walk
+from framework.sql.tree import Call, Column, Literal, Member, Node, children
 from framework.types import holds_map
-
-_BESIDE = "repeat its expression, or put the select that makes it in parentheses into FROM"
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Out:
 def relation(select: Select, scope: Scope, faults: list[Fault], by_place: bool = False) -> Relation | None:
     """What a select gives; None and faults where it is wrong. With `by_place` its columns need no names, since another select has them."""
     before = len(faults)
-    select = _with_windows_of_time(select, scope)
+    scope = replace(scope, windows={each.name: each for each in select.groups if isinstance(each, Call) and each.name in WINDOWS})
     items = list(_items(select, scope, faults))
     groups = [_group(node, select, scope, items, faults) for node in select.groups]
     where = select.where and resolved(select.where, scope, faults)
@@ -84,23 +82,6 @@ def _alone(node: Node) -> Iterator[Node]:
         yield from _alone(part)
 
 
-def _with_windows_of_time(select: Select, scope: Scope) -> Select:
-    """The select, in which `window` is what it groups by, as Spark calls this column."""
-    called = {
-        each.name: each
-        for each in select.groups
-        if isinstance(each, Call) and each.name in WINDOWS and not scope.named(each.name)
-    }
-
-    def put(node: Node) -> Node:
-        return called.get(node.name.lower(), node) if isinstance(node, Column) else mapped(node, put)
-
-    if not called:
-        return select
-    items = tuple(item if item.value is None else replace(item, value=put(item.value)) for item in select.items)
-    return replace(select, items=items, having=select.having and put(select.having))
-
-
 def _items(select: Select, scope: Scope, faults: list[Fault]) -> Iterator[Out]:
     own = {item.name.lower() for item in select.items if item.name}
     for item in select.items:
@@ -111,23 +92,19 @@ def _items(select: Select, scope: Scope, faults: list[Fault]) -> Iterator[Out]:
         if item.name and item.name.lower().startswith("_sluice"):
             message = f"`{item.name}` is a name that Sluice uses itself"
             faults.append(Fault(item.offset, "reserved-name", message, f"choose another name, such as `{item.name.lstrip('_')}`"))
-        others = frozenset(own - {(item.name or "").lower()} - {each.field.name.lower() for each in scope.names})
-        faults += [
-            Fault(part.offset, "unknown-column", f"`{part.name}` is made by this select", _BESIDE)
-            for part, _ in walk(item.value)
-            if isinstance(part, Column) and part.name.lower() in others
-        ]
-        yield Out(item.name or _own_name(item, scope), resolved(item.value, scope, faults, others), item.text, item.offset)
+        inside = replace(scope, made=frozenset(own - {(item.name or "").lower()}))
+        yield Out(item.name or _own_name(item, scope), resolved(item.value, inside, faults), item.text, item.offset)
 
 
 def _own_name(item: Item, scope: Scope) -> str | None:
     """The name of a column or a field, as it is declared."""
-    if isinstance(item.value, Column):
-        return next((each.field.name for each in scope.named(item.value.name)), item.value.name)
-    if isinstance(item.value, Member):
-        of = item.value.of
+    value = by_table(item.value, scope) if item.value else None
+    if isinstance(value, Column):
+        return next((each.field.name for each in scope.named(value.name)), value.name)
+    if isinstance(value, Member):
+        of = value.of
         there = scope.of(of.name) if isinstance(of, Column) else []
-        name = item.value.name
+        name = value.name
         return next((each.field.name for each in there if each.field.name.lower() == name.lower()), name)
     return None
 
