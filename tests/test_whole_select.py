@@ -59,7 +59,7 @@ LIKE_SPARK = [
     "select session_window.start as since, count(*) as n from shop.orders group by session_window(at, '2 hours')",
     "select shop.orders.id, shop.orders.place.city from shop.orders join shop.customers on shop.orders.customer = shop.customers.customer",
     "select shop.orders.customer, count(*) as orders, max(shop.orders.quantity) as m from shop.orders group by orders.customer",
-    "select window.start, transform(array_sort(collect_list(id)), window -> window + 1) as s from shop.orders group by window(at, '1 hour')",
+    "select window.start, transform(array_sort(collect_list(id)), window -> window) as s from shop.orders group by window(at, '1 hour')",
     "select w.start as hour, w.end as till, n from "
     "(select window(at, '1 hour') as w, count(*) as n from shop.orders group by window(at, '1 hour'))",
     "select place.city as city, size(tags) as tags, transform(tags, t -> concat(t, customer)) as named, max(place.zip) as zip "

@@ -33,8 +33,9 @@ into: {table: shop.by_country, write: replace}
 - Windows: `over (partition by … order by … rows between … and …)`, also `range` by a number or an interval. `group by
   session_window(at, interval 30 minutes)` and `window(at, interval 1 hour)` make groups by time, with the fields `start` and `end`:
   `session_window.start`, `window.end`.
-- A column has its own name, with its table's in front where two have it: `orders.id`, `shop.orders.id`, or `o.id` behind `from shop.orders o`.
-  What the select makes itself has its name only behind it: in `having`, `group by`, or around the select in parentheses.
+- A column has its own name, with its table's in front where two have it: `orders.id`, `shop.orders.id`, or `o.id` behind
+  `from shop.orders o`. What the select makes itself has its name only behind it: in `having`, `group by`, or around the select in
+  parentheses.
 - `*`, `o.*` and `* except (a)` leave out Kafka's columns, which can be named.
 - Where an expression has no value for some row, such as a division by zero, nothing is published: write `try_divide` or `case`.
 
