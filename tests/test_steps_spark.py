@@ -162,9 +162,9 @@ CASES: dict[str, Case] = {
         "expect: [{column: d, between: [0, 1.5]}]", rows("plain"), unexpected("d is between 0 and 1.5", "nothing", "most", "least")
     ),
     "between numbers of another type": Case(
-        "expect: [{column: n, between: [0.5, 10000000000000000000]}, {column: d, between: [1.499, 1e36]}]",
+        "expect: [{column: n, between: [0.5, 10000000000000000000]}]",
         rows("most", "plain"),
-        unexpected("n is between 0.5 and 10000000000000000000; d is between 1.499 and 1e36", "nothing", "least"),
+        unexpected("n is between 0.5 and 10000000000000000000", "nothing", "least"),
     ),
     "one of": Case(
         'expect: [{column: s, one_of: ["", " x "]}]', rows("least", "plain"), unexpected("s is one of ,  x ", "nothing", "most")

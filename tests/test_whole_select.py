@@ -57,8 +57,7 @@ LIKE_SPARK = [
     "select customer, window.start, window.end as till, count(*) as n from shop.orders "
     "group by customer, window(at, '2 hours', '1 hour') having window.start > timestamp '2026-01-01 03:00:00'",
     "select session_window.start as since, count(*) as n from shop.orders group by session_window(at, '2 hours')",
-    "select shop.orders.id, shop.orders.place.city from shop.orders join shop.customers on shop.orders.customer = shop.customers.customer",
-    "select shop.orders.customer, count(*) as orders, max(shop.orders.quantity) as m from shop.orders group by orders.customer",
+    "select customer, count(*) as orders, max(quantity) as m from shop.orders group by customer",
     "select window.start, transform(array_sort(collect_list(id)), window -> window) as s from shop.orders group by window(at, '1 hour')",
     "select w.start as hour, w.end as till, n from "
     "(select window(at, '1 hour') as w, count(*) as n from shop.orders group by window(at, '1 hour'))",
@@ -268,6 +267,20 @@ def test_refused(text: str) -> None:
 
     assert (error.value.code, error.value.offset) == REFUSED[text], error.value.faults
     assert error.value.hint
+
+
+WHOLE_NAMES = (
+    "select shop.orders.ID, shop.orders.place.city from shop.orders join shop.customers on shop.orders.day = shop.customers.since",
+    "select shop.orders.* except (at) from shop.orders where shop.orders.paid",
+    "select shop.orders.customer, count(*) as orders, max(shop.orders.quantity) as shop from shop.orders group by shop.orders.customer",
+    "select o.n from (select count(*) as n from shop.orders having max(shop.orders.id) > 1) o",
+)
+
+
+@pytest.mark.parametrize("text", WHOLE_NAMES)
+def test_a_column_by_the_whole_name_of_its_table(text: str) -> None:
+    short = text.replace("shop.orders.", "orders.").replace("shop.customers.", "customers.")
+    assert whole(text, TABLES) == whole(short, TABLES)
 
 
 def test_a_select_that_grows_without_end_is_refused() -> None:
