@@ -179,6 +179,13 @@ def test_a_value_without_end_is_not_measured(lake: Path, spark: Any) -> None:
     assert [tables.flags[at] for at in range(18, 22)] == ["NORMAL", "UNUSUAL"] * 2
 
 
+def test_a_table_of_more_columns_than_iceberg_keeps_bounds_of(lake: Path, spark: Any) -> None:
+    trades = Trades(lake, spark, type_=", ".join(["double", *(f"c{at}: int" for at in range(120))]))
+    trades.lands([("A", price, 0) for price in (1, 2, 1, 2)])
+    trades.lands([("A", 50, 10)])
+    assert trades.flags[4] == "UNUSUAL"
+
+
 def test_rows_that_came_since_are_counted_alone(lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = Trades(lake, spark)
     read: list[tuple[str, int]] = []

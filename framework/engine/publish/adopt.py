@@ -49,7 +49,7 @@ def _adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     )
     properties = {
         **LAYOUT,
-        **write_properties(pipeline.table),
+        **write_properties(pipeline),
         protocol.OWNER: refusals.owner(pipeline),
         protocol.ADOPTED: "true",
     }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from framework import types
 from framework.engine.context import Context
 from framework.engine.iceberg import moves
 from framework.engine.iceberg.jvm_state import state
@@ -34,6 +35,7 @@ _ROWS_CHANGE = {
     # Each batch reads all manifests, and rewrites those whose deletion vectors it replaces.
     "commit.manifest.min-count-to-merge": "10",
 }
+_WITH_STATISTICS = 100  # columns
 _TRIES = 5  # how often columns are added again because another commit came between
 
 
@@ -73,14 +75,21 @@ def create_table(context: Context, lake: Lake, pipeline: Pipeline, also: Mapping
         return {protocol.POSITION: position.text(), protocol.OWNER: refusals.owner(pipeline)}
 
     properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}
-    properties |= {**write_properties(table), **(also or {})}
+    properties |= {**write_properties(pipeline), **(also or {})}
     empty = bool(table.states)
     lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first, empty)
 
 
-def write_properties(table: Table) -> dict[str, str]:
+def write_properties(pipeline: Pipeline) -> dict[str, str]:
     """The table's properties about how it is written."""
-    return {**(_ROWS_CHANGE if table.rows_change else {}), protocol.WRITE: table.words, **_of_masked(table)}
+    table = pipeline.table
+    return {**(_ROWS_CHANGE if table.rows_change else {}), protocol.WRITE: table.words, **_of_time(pipeline), **_of_masked(table)}
+
+
+def _of_time(pipeline: Pipeline) -> dict[str, str]:
+    """Statistics of the rows' time, which tell the newest one, also behind the columns of which Iceberg keeps some by itself."""
+    many = sum(1 for column in pipeline.table.columns for _ in types.parts(column.type)) > _WITH_STATISTICS
+    return {f"write.metadata.metrics.column.{pipeline.event_time}": "full"} if many and pipeline.event_time else {}
 
 
 def _of_masked(table: Table) -> dict[str, str]:

@@ -121,7 +121,7 @@ class Publishing:
                     break
                 self.context.at("rebuild_checked")
                 properties = {
-                    **write_properties(self.pipeline.table),
+                    **write_properties(self.pipeline),
                     protocol.REBUILT: built.uuid,
                     protocol.OWNER: refusals.owner(self.pipeline),
                     **second_table.forgotten_keys(transaction.table(), changes),

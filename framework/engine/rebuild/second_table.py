@@ -49,7 +49,7 @@ def create_second(
     position = Position(protocol.BORN, 0, topic.cluster, topic.topics, starts, 0, 0, pipeline.spec, accepted=accepted)
     properties = {
         **LAYOUT,
-        **write_properties(pipeline.table),
+        **write_properties(pipeline),
         protocol.OWNER: refusals.owner(pipeline),
         protocol.OF: str(own.uuid()),
     }
