@@ -203,12 +203,13 @@ def test_a_run_lives_as_long_as_the_process_that_executes_it(specs: Path, tmp_pa
         "from sluice.dagster import build_sluice_definitions\n\ndefs = build_sluice_definitions('specs')\n"
     )
     (tmp_path / "dagster").mkdir()
+    (tmp_path / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
     command = [sys.executable, "-m", "dagster", "asset", "materialize", "--select", "lake/m/trades", "-f", "mine.py"]
     environment = {**os.environ, "DAGSTER_HOME": str(tmp_path / "dagster"), "PYTHONPATH": str(ROOT)}
     with (
+        DagsterInstance.from_config(str(tmp_path / "dagster")) as instance,  # makes the databases, which two at once cannot
         (tmp_path / "log").open("wb") as log,
         subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=log, stderr=log) as run,
-        DagsterInstance.from_config(str(tmp_path / "dagster")) as instance,
     ):
         try:
             (tag,) = until(
