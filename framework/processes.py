@@ -74,15 +74,20 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
                 return
 
 
-def children(word: bytes) -> set[int]:
-    """The children of this process that have this word in their command."""
+def children(variable: str) -> set[int]:
+    """The children of this process that have this environment variable."""
     lists = Path("/proc/self/task").glob("*/children")
-    return {int(child) for each in lists for child in each.read_text(encoding="ascii").split() if word in _command(child)}
+    return {
+        int(pid)
+        for each in lists
+        for pid in each.read_text(encoding="ascii").split()
+        if f"{variable}=".encode() in _environment(pid)
+    }
 
 
-def _command(pid: str) -> bytes:
+def _environment(pid: str) -> bytes:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:  # it has ended
         return b""
 

@@ -236,15 +236,15 @@ def test_an_export_is_an_asset_with_a_schedule(shop: Path) -> None:
     plan = make(Path("specs"))
     assets = Assets(plan)
     planned = {each.name: each for each in assets.exports}
-    config = {"ops": {"export_weekly": {"config": {"window": "2026-W46"}}}}
+    config = {"ops": {"Export_weekly": {"config": {"window": "2026-W46"}}}}
     result = materialize([exports.asset(planned["weekly"], assets, plan.secrets)], run_config=config)
-    (event,) = result.asset_materializations_for_node("export_weekly")
+    (event,) = result.asset_materializations_for_node("Export_weekly")
     assert event.asset_key == AssetKey(["exports", "weekly"])
     assert event.metadata["dagster/row_count"].value == 1
     assert Path("exports/weekly_2026-11-09.csv").exists()
     failed = materialize(
         [exports.asset(planned["weekly"], assets, plan.secrets)],
-        run_config={"ops": {"export_weekly": {"config": {"window": "x"}}}},
+        run_config={"ops": {"Export_weekly": {"config": {"window": "x"}}}},
         raise_on_error=False,
     )
     assert not failed.success

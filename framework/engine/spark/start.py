@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _REMARKS = (b"WARNING: Using incubator modules", b"Setting default log level to ", b"To adjust logging level use ")
-_SPARK = b"spark"  # in the commands of `spark-submit`, of what it starts, and of Java
+_OF_PYSPARK = "_PYSPARK_DRIVER_CONN_INFO_PATH"  # a variable that it gives to the Java that it starts
 _OFTEN = 0.05  # seconds between two checks for a Ctrl-C
 
 
@@ -35,12 +35,12 @@ def start(plan: Plan, warm_of: Plan | None, rows: int | None = None) -> SparkSes
     except ModuleNotFoundError as error:
         raise NotInstalled(error.name or "") from None
     java.java()
-    before, launches, has = children(_SPARK), SparkContext._active_spark_context is None, warm.is_leased()
+    before, launches, has = children(_OF_PYSPARK), SparkContext._active_spark_context is None, warm.is_leased()
 
     def kill() -> None:
         if not has:  # else it is that of a session that works
             warm.give_up()
-        for each in children(_SPARK) - before:
+        for each in children(_OF_PYSPARK) - before:
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
 
