@@ -176,6 +176,7 @@ def test_as_the_model_says(version: int, partitions: str, examples: int, lake: P
     same()
 
 
+@pytest.mark.long
 def test_rows_that_came_and_were_compacted_again(lake: Path, spark: Any) -> None:
     """What hypothesis found: no group differs, though there are new commits."""
     batches: list[tuple[list[Order], str, str]] = [

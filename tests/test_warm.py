@@ -156,6 +156,7 @@ def test_totals_of_a_command_that_dies_while_its_jvm_writes(project: Project, wa
     assert project.branches() == []
 
 
+@pytest.mark.long
 def test_one_that_died_or_stopped_is_replaced(project: Project, warm_home: Path) -> None:
     project.make_topic()
     folder = specs(project)

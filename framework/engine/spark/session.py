@@ -28,6 +28,7 @@ FEW, MANY = 1_000_000, 4_000_000
 _STARTS_FAST = "-XX:TieredStopAtLevel=1"
 CLASSES = "classes-*.jsa"
 WAREHOUSE = "spark.sql.warehouse.dir"  # Spark's own tables, of which there are none
+_OF_EXPRESSIONS = ("PythonUtils", "functions", "org.apache.spark.sql.functions", "org.apache.spark.sql.classic.SparkSession")
 _CLASS_PATH = "SPARK_DIST_CLASSPATH"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 
@@ -201,7 +202,7 @@ def take(spark: SparkSession) -> None:
 
 def ready(spark: SparkSession) -> SparkSession:
     logging.getLogger().addFilter(_is_no_remark_of_py4j)
-    _cache_py4j_package(spark)
+    _cache_lookups(spark)
     return spark
 
 
@@ -269,8 +270,9 @@ def forget() -> None:
         setattr(SparkSession, name, None)
 
 
-def _cache_py4j_package(spark: SparkSession) -> None:
-    """Caches the lookup of the package `py4j`. For each Java error, such as a missing table, PySpark makes this lookup 13 times and
-    searches all jars each time, which takes as long as a commit."""
+def _cache_lookups(spark: SparkSession) -> None:
+    """Caches lookups of names that PySpark makes again and again, for each of which Java searches all jars: that of the package `py4j` 13
+    times for each Java error, such as a missing table, which takes as long as a commit, and the others for each expression."""
     jvm: Any = spark._jvm
     jvm.__dict__["py4j"] = Package(jvm, "py4j")
+    jvm.__dict__ |= {name: getattr(jvm, name) for name in _OF_EXPRESSIONS}
