@@ -149,7 +149,7 @@ def _keys(written: Options, pipeline: Pipeline, rows: Rows) -> tuple[Column, ...
     keys = pipeline.table.keys
     by_name = {column.name: column for column in pipeline.table.columns}
     if written.key is None:
-        return tuple(by_name[name] for name in keys)
+        return tuple(by_name[name] for name in keys if name in by_name)  # of one that is not there its own place says it
     if keys and keys != (written.key,):
         message = f"the table has one row per {', '.join(keys)}, and messages by `{written.key}` could not be told apart"
         rows.problems.append(Problem(written.place("key"), "other-key", message, "remove `key`: the table's keys are the key"))
