@@ -30,6 +30,7 @@ from framework.home import home, private
 from framework.jar_cache import digest
 from framework.java import java
 
+Arrived = Callable[[int, int], None]  # how many bytes have come, of how many
 LOCK = Path(__file__).with_name("jars.lock")
 MORE = ("aws",)  # sets that `sluice setup NAME` downloads; the others with a * come with the service of their name
 _SETTINGS = "SLUICE_IVY_SETTINGS"
@@ -121,9 +122,6 @@ def bad_jars(name: str, lock: Path = LOCK) -> tuple[str, ...]:
     """The jars of a set that are missing or differ from jars.lock; reads every byte."""
     its = place() / name
     return tuple(jar.file for jar in _jars(name, lock) if digest(its / jar.file) != jar.sha256)
-
-
-Arrived = Callable[[int, int], None]  # how many bytes have come, of how many
 
 
 def fetch(name: str, lock: Path = LOCK, arrived: Arrived = lambda *_: None) -> Path:

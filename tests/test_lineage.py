@@ -43,6 +43,13 @@ steps:
 into: {table: m.trades}
 """
 
+NAMES = """---
+pipeline: names
+from: {topic: trades}
+steps: [select: [user]]
+into: {table: m.names, kafka_columns: false}
+"""
+
 
 def plan(folder: Path, more: str = "") -> dict[str, dict[str, list[str]]]:
     (folder / "specs").mkdir()
@@ -123,12 +130,9 @@ into: {table: m.onward, kafka_columns: false}
 
 
 def test_lineage_of_a_whole_select_names_tables_and_columns(tmp_path: Path) -> None:
-    more = """---
-pipeline: names
-from: {topic: trades}
-steps: [select: [user]]
-into: {table: m.names, kafka_columns: false}
----
+    more = (
+        NAMES
+        + """---
 pipeline: sums
 from: {tables: [m.trades, m.names]}
 steps:
@@ -142,6 +146,7 @@ from: {table: m.sums}
 steps: [derive: {half: total / 2}]
 into: {table: m.behind, write: replace, kafka_columns: false}
 """
+    )
     lineages = plan(tmp_path, more.replace("x + number", "x + length(number)"))
 
     assert lineages["sums"] == {
@@ -156,17 +161,15 @@ into: {table: m.behind, write: replace, kafka_columns: false}
 
 
 def test_lineage_of_rows_that_are_left_out_is_none(tmp_path: Path) -> None:
-    more = """---
-pipeline: names
-from: {topic: trades}
-steps: [select: [user]]
-into: {table: m.names, kafka_columns: false}
----
+    more = (
+        NAMES
+        + """---
 pipeline: others
 from: {tables: [m.trades, m.names]}
 steps: [{sql: "select user from m.trades except select user from m.names"}]
 into: {table: m.others, write: replace}
 """
+    )
     assert plan(tmp_path, more)["others"] == {"user": ["m.trades.user"]}
     (others,) = [each for each in make(tmp_path / "specs").pipelines if each.name == "others"]
     columns = {"user": [{"table": "m.trades", "column": "user"}]}

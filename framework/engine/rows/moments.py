@@ -69,8 +69,8 @@ def bounds_of(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | Non
     groups = _together({"counts": _counts(spark, bounds, pipeline)}, "SELECT * FROM counts", _per(bounds), bounds)
     if not len(groups):
         return None
-    known = f"n >= {bounds.at_least} AND isfinite(mean) AND isfinite(squares)"
-    chosen = ", ".join((*_per(bounds), f"CASE WHEN {known} THEN {both} END AS {bounds.name}"))
+    is_enough = f"n >= {bounds.at_least} AND isfinite(mean) AND isfinite(squares)"
+    chosen = ", ".join((*_per(bounds), f"CASE WHEN {is_enough} THEN {both} END AS {bounds.name}"))
     result: DataFrame = spark.createDataFrame(_queried({"groups": groups}, f"SELECT {chosen} FROM groups"))
     return result
 
