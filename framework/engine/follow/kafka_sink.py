@@ -47,7 +47,7 @@ def send(
     try:
         count = messages.count()  # a job of its own, which reads few columns: Spark observes no rows on their way into this sink
         writer = ordered.select("key", "value", "headers").write.format("kafka").options(**settings)
-        writer.option("topic", topic).option("includeHeaders", "true").save()
+        writer.option("topic", topic).option("includeHeaders", "true").mode("append").save()
     except (Py4JError, PySparkException, OSError) as error:
         if is_spark_gone(error):
             raise spark_ended() from None

@@ -65,6 +65,14 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         "spark.sql.subexpressionElimination.enabled": "true",
         # A batch is kept for seconds: to compress it takes longer than to read it again.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
+        # Spark's older way to read and write Kafka makes Java objects of each message, and columns of these, for a sixth of a batch.
+        "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
+        # Messages that were fetched behind a batch serve one that follows at once; a partition has up to 20,000.
+        "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
+        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "10s",
+        # A joined table is copied into whole pages. Spark's own size, up to 64 MB by the memory, fills the space of old objects with
+        # what is empty, and Java looks at all objects more often.
+        "spark.buffer.pageSize": "8m",
         # What holds of each row is written down once for each name that a column has had: 2^30 times for a table of 30 columns.
         "spark.sql.constraintPropagation.enabled": "false",
     }
