@@ -36,7 +36,7 @@ MORE = ("aws",)  # sets that `sluice setup NAME` downloads; the others with a * 
 _SETTINGS = "SLUICE_IVY_SETTINGS"
 _LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64}) (\d+)")
 _PATIENCE = 30  # seconds without a word or a byte
-_LOOK = 0.3  # seconds between two looks
+_INTERVAL = 0.3  # seconds between two looks
 _MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then try again"
 
 
@@ -264,14 +264,14 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Ar
     log.unlink()
 
 
-def _silent(ivy: subprocess.Popen[bytes], log: Path, look: Callable[[], None]) -> bool:
+def _silent(ivy: subprocess.Popen[bytes], log: Path, progress: Callable[[], None]) -> bool:
     """Wait for Ivy's end; True if it wrote nothing for too long: behind a firewall that drops packets it waits for ever."""
     log_size, since = -1, time.monotonic()
     while time.monotonic() - since < _PATIENCE:
         with suppress(subprocess.TimeoutExpired):
-            ivy.wait(_LOOK)
+            ivy.wait(_INTERVAL)
             return False
-        look()
+        progress()
         before, log_size = log_size, log.stat().st_size
         if log_size != before:
             since = time.monotonic()

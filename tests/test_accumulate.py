@@ -143,7 +143,7 @@ def totals(rows: list[Trade]) -> dict[str, Any]:
 def read(pipeline: Pipeline) -> Mapping[Any, Mapping[str, Any]]:
     table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
-    rows = table.scan(selected_fields=tuple(each.name for each in pipeline.table.shown)).to_arrow().to_pylist()
+    rows = table.scan(selected_fields=tuple(each.name for each in pipeline.table.readable)).to_arrow().to_pylist()
     by_key = {}
     for row in rows:
         start = int(row.pop("window_start").timestamp())

@@ -13,7 +13,7 @@ import pytest
 from framework import formats, types
 from framework.formats import avro
 from framework.formats.avro import shapes
-from framework.formats.avro.shown import decoder
+from framework.formats.avro.as_json import decoder
 from framework.formats.avro.writer import encoder, schema_text
 from framework.model.schemas import Schema
 from framework.schemas.versions import Unsupported

@@ -16,7 +16,7 @@ import pytest
 from framework import types
 from framework.encoding import decoder, json_values
 from framework.formats import avro
-from framework.formats.avro import shapes, shown, writer
+from framework.formats.avro import as_json, shapes, writer
 from framework.model.schemas import Schema, Version
 from framework.schemas.versions import merge
 from framework.types import Type
@@ -239,7 +239,7 @@ def test_bytes_changed_at_random(decoders: Decoders) -> None:
     chance = random.Random(5)
     bodies = [_broken(good, chance) for _ in range(60_000)]
     rows = decoded(decoders, [schema(json_)], *map(frame, bodies))
-    read = shown.decoder(schema(json_))
+    read = as_json.decoder(schema(json_))
     differ: list[tuple[Any, ...]] = []
     for body, row in zip(bodies, rows, strict=True):
         try:
@@ -263,7 +263,7 @@ def _shown(values: dict[str, Any]) -> str:
         **values, "more": dict(values["more"]), "in": {"x": base64.b64encode(values["in"]["x"]).decode()},
         "any": any_ and next((each for each in any_.values() if each is not None), None),
         "at": values["at"].replace(tzinfo=None).isoformat() + "Z",
-        "f": shown._fraction("float", struct.pack("<f", values["f"])),
+        "f": as_json._fraction("float", struct.pack("<f", values["f"])),
     }  # fmt: skip
     return json_values.text({name: _finite(each) for name, each in row.items()})
 

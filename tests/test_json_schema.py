@@ -226,7 +226,7 @@ REFUSED: list[tuple[str, Json, str]] = [
     ("case", of(a={"type": "string"}, A={"type": "string"}), "`a` and `A` differ only in case"),
     ("case of another letter", of(**dict.fromkeys(("ſ", "s"), ADDRESS)), "`ſ` and `s` differ only in case"),
     ("no name", of(x=ADDRESS, **{"": ADDRESS}), "a property has no name"),
-    ("number", 5, "the text is no JSON Schema: it is no object"),
+    ("number", 5, "the text is not a JSON Schema: it is neither an object nor a boolean"),
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from framework.formats.json_schema import encoder
-from framework.formats.json_schema.patterns import found
+from framework.formats.json_schema.patterns import is_matched
 from framework.model.schemas import Schema
 
 
@@ -47,14 +47,14 @@ TEXTS = [
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_pattern_is_found_where_python_finds_it(pattern: str) -> None:
-    assert [found(pattern, text) for text in TEXTS] == [re.search(pattern, text) is not None for text in TEXTS]
+    assert [is_matched(pattern, text) for text in TEXTS] == [re.search(pattern, text) is not None for text in TEXTS]
 
 
 @pytest.mark.parametrize(
     "pattern", ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(.*)*x$", "(a?){30}a{30}$", "^(([a-z])+.)+[A-Z]([a-z])+$"]
 )
 def test_a_pattern_that_takes_python_for_ever_is_judged_at_once(pattern: str) -> None:
-    assert found(pattern, "a" * 1000 + "!") is False
+    assert is_matched(pattern, "a" * 1000 + "!") is False
     encode = encoder(schema({"properties": {"a": {"pattern": pattern}}}))
     with pytest.raises(ValueError, match="does not match"):
         encode({"a": "a" * 100 + "!"})
@@ -65,12 +65,12 @@ def test_a_pattern_that_takes_python_for_ever_is_judged_at_once(pattern: str) ->
     ["(?=a)b", "(?<!a)b", r"(a)\1", "(?i)a", "(", "*", "[", "a{9999}", "((a{99}){99}){99}", "(" * 9999, "a" * 99_999, r"\p{L}"],
 )
 def test_a_pattern_that_cannot_be_judged_so_fits(pattern: str) -> None:
-    assert found(pattern, "c") is None
+    assert is_matched(pattern, "c") is None
     assert encoder(schema({"properties": {"a": {"pattern": pattern}}}))({"a": "c"}) == b'{"a": "c"}'
 
 
 def test_a_text_that_is_too_long_is_not_judged() -> None:
-    assert found("^(a+)+$", "a" * 10_000_000) is None
+    assert is_matched("^(a+)+$", "a" * 10_000_000) is None
 
 
 def test_names_of_properties_are_judged_in_the_same_way() -> None:

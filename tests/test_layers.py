@@ -238,7 +238,7 @@ def files() -> Iterator[tuple[str, Path]]:
 BY_POSITION = {
     *("engine.publish.batch.Batch", "engine.staging.Target", "engine.rules.protocol.Position"),
     *("engine.rebuild.estimate.Estimate", "engine.rebuild.estimate.ForeignCommit", "engine.rebuild.estimate.LostRows"),
-    *("formats.avro.schema.Node", "formats.json_schema.keyword_types.Said"),
+    *("formats.avro.schema.Node", "formats.json_schema.keyword_types.Allowed"),
     *("schemas.versions.Difference", "schemas.versions.Shape", "schemas.versions._Slot"),
     *("model.example.Message", "model.topic.Column", "model.topic.Fault", "model.topic.Registered"),
     *("plan.messages.Messages", "plan.registered.Asked"),

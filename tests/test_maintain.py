@@ -211,7 +211,7 @@ def test_what_is_due_is_said_without_spark(aged: Project) -> None:
     specs = str(pipeline.where.file).rpartition("/")[0]
     done = CliRunner().invoke(main, ["maintain", "--dry-run", "--specs", specs])
     assert done.exit_code == 0, done.output
-    assert f"{pipeline.table.identifier}: is compacted: " in done.output
+    assert f"{pipeline.table.identifier}: to compact: " in done.output
 
 
 def test_a_plan_says_what_is_maintained_behind_the_next_run(aged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def test_a_plan_says_what_is_maintained_behind_the_next_run(aged: Project, monke
     monkeypatch.setattr("framework.engine.observe.next_run.due", lambda *_: later)
     aged.send_good(3)
     (run,) = next_runs(aged.plan, [pipeline])
-    assert any(line.startswith(f"then maintains {pipeline.table.identifier}: is compacted: ") for line in next_run_lines(run))
+    assert any(line.startswith(f"then maintains {pipeline.table.identifier}: to compact: ") for line in next_run_lines(run))
     aged.run()
     (idle,) = next_runs(aged.plan, [pipeline])
     assert not any(line.startswith("then maintains") for line in next_run_lines(idle))

@@ -237,7 +237,7 @@ def test_a_store_that_does_not_answer_any_more_leaves_it_to_spark(tmp_path: Path
     plan = plan_for(tmp_path, "127.0.0.1:1", SPEC.format(namespace="n", type="double", write="append", steps=""))
     (pipeline,) = plan.pipelines
     bounds = next(each for each in pipeline.bounds if each.over)
-    bounds = replace(bounds, snapshot=2, newest=1_000_000)
+    bounds = replace(bounds, snapshot=2, newest_time=1_000_000)
     kept = moments._Kept(1, pa.table({"_sluice_per0": ["A"], "part": [0], "n": [1], "mean": [1.0], "squares": [0.0]}))
     moments._KEPT[moments._key(bounds, pipeline)] = kept
 

@@ -242,7 +242,7 @@ def test_a_webhook(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outputs.append(export("weekly", "--window", "2026-W46"))
     monkeypatch.setenv("SLUICE_SECRET_HOOK", "http://127.0.0.1:1/s3cret-path")
     outputs.append(export("weekly", "--window", "2026-W46"))
-    assert "the webhook is no address" in outputs[2].stderr
+    assert "the webhook is not a valid address" in outputs[2].stderr
     assert "the webhook does not answer" in outputs[3].stderr
     assert not any("s3cret" in each.output for each in (done, *outputs))
     assert got[0]["rows"] == 1

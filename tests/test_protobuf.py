@@ -576,14 +576,14 @@ WIDE = "".join(f"message M{n} {{ M{n + 1} a = 1; M{n + 1} b = 2; }} " for n in r
         ),
         (one("Q q = 1;"), "protoc cannot compile it: schema.proto:1:"),
         (Schema("PROTOBUF", "CgF4IgMKAU0="), "the schema is a compiled descriptor in base64, not the text of a .proto file"),
-        (proto("message M {}", other=Schema("AVRO", "{}")), "it refers to `other.proto`, which is no Protobuf but AVRO"),
+        (proto("message M {}", other=Schema("AVRO", "{}")), "it refers to `other.proto`, which is AVRO, not Protobuf"),
         (
             Schema("PROTOBUF", "", (("../../x.proto", Schema("PROTOBUF", "")),)),
-            "it refers to `../../x.proto`, which is no name that a file can have",
+            "it refers to `../../x.proto`, which cannot be the name of a file",
         ),
         (
             Schema("PROTOBUF", "", (("/x.proto", Schema("PROTOBUF", "")),)),
-            "it refers to `/x.proto`, which is no name that a file can have",
+            "it refers to `/x.proto`, which cannot be the name of a file",
         ),
         (
             Schema("PROTOBUF", "", (("a", Schema("PROTOBUF", "")), ("a/b", Schema("PROTOBUF", "")))),

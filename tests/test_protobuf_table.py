@@ -70,7 +70,7 @@ def test_what_is_wrong_with_a_schema_is_text_in_sql(trades: Registered) -> None:
     trades.run()
     (bad,) = trades.rows(bad=True)
     assert (bad["code"], bad["schema_id"]) == ("wrong_schema", broken)
-    assert f"it refers to `{name}`, which is no name that a file can have" in bad["message"]
+    assert f"it refers to `{name}`, which cannot be the name of a file" in bad["message"]
     trades.assert_exactly_once()
 
 

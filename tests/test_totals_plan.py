@@ -67,7 +67,7 @@ def test_what_measures_are_computed_from_is_for_nobody(plan: Plan) -> None:
     totals, largest = named(plan, "totals"), named(plan, "largest")
     assert "_measures" in [column.name for column in totals.table.columns]
     shown = ["symbol", "window_start", "window_end", "total", "trades", "mean", "users"]
-    assert [column.name for column in totals.table.shown] == shown
+    assert [column.name for column in totals.table.readable] == shown
     assert isinstance(largest.source, TableSource)
     assert [column.name for column in largest.source.columns] == shown
     assert largest.source.rows_change

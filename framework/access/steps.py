@@ -82,9 +82,9 @@ def query(in_: System, why: str, run: str) -> Step:
 def complete(steps: Iterable[Step]) -> Iterator[Step]:
     """The steps, and behind them what takes back all that they made, the last first; each part with what its system begins with."""
     every = list(steps)
-    shown = (step.commented if step.kept == "optional" else step for step in every)
+    printed_steps = (step.commented if step.kept == "optional" else step for step in every)
     under_way: set[tuple[Part, System]] = set()
-    for step in (*shown, *(each.taken_back for each in reversed(every) if each.undo)):
+    for step in (*printed_steps, *(each.taken_back for each in reversed(every) if each.undo)):
         if step.in_.begins and step.part != "query" and (step.part, step.in_) not in under_way:
             under_way.add((step.part, step.in_))
             yield Step(part=step.part, in_=step.in_, why="As the administrator.", run=step.in_.begins)

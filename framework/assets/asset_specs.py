@@ -79,7 +79,7 @@ def table(pipeline: Pipeline, keys: Keys) -> AssetSpec:
         metadata={
             **code(pipeline.where),
             "dagster/table_name": f"{into.catalog.name}.{into.identifier}",
-            "dagster/column_schema": _schema(into.shown, lineage(pipeline)),
+            "dagster/column_schema": _schema(into.readable, lineage(pipeline)),
             "dagster/column_lineage": lineage_of(pipeline, keys),
         },
         automation_condition=_automation(pipeline),

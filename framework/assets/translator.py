@@ -64,8 +64,8 @@ class Assets:
 
     def topics(self, of: Collection[Pipeline] | None = None) -> list[AssetSpec]:
         """The topics and what else shows tables: all, or those of these pipelines."""
-        shown = None if of is None else {key for each in of for key in asset_specs.around(each)}
-        return [self.of(each) for each in self._topics() if shown is None or each.spec.key in shown]
+        selected_keys = None if of is None else {key for each in of for key in asset_specs.around(each)}
+        return [self.of(each) for each in self._topics() if selected_keys is None or each.spec.key in selected_keys]
 
     def tables(self, pipeline: Pipeline) -> list[AssetSpec]:
         """The table, and its bad rows where they are kept."""

@@ -37,7 +37,7 @@ from framework.errors import SluiceError, UnreachableError
 from framework.model import Pipeline, Plan
 
 TAG = "sluice/pipeline"
-_LOOK = 30  # seconds between two looks at what waits
+_INTERVAL = 30  # seconds between two looks at what waits
 
 
 class Triggers:
@@ -75,7 +75,7 @@ class Triggers:
         """Starts a run before its time."""
 
         @sensor(
-            name=self.assets.named(f"{pipeline.name}_fills"), target=self._target(pipeline), minimum_interval_seconds=_LOOK,
+            name=self.assets.named(f"{pipeline.name}_fills"), target=self._target(pipeline), minimum_interval_seconds=_INTERVAL,
             default_status=DefaultSensorStatus.RUNNING,
             description=f"Starts {pipeline.name} where {amounts.size(pipeline.run.after or 0)} wait.",
         )  # fmt: skip

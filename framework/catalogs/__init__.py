@@ -218,7 +218,7 @@ class Catalog(ABC):
     def drop(self, identifier: str) -> None:
         """Forgets a table. Its files stay."""
 
-    def show(self, identifier: str, instead_of: Current | None, shown: Current) -> None:
+    def show(self, identifier: str, instead_of: Current | None, listed: Current) -> None:
         """Lists a table of another catalog, as this metadata has it. Raises `Moved` if the name has other metadata than `instead_of` by
         now. A catalog that writes metadata itself gets a file for a new name only."""
         raise Refused("it cannot list the tables of another catalog", "name another catalog under `publish`")

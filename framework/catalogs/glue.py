@@ -153,21 +153,21 @@ class Glue(Catalog):
         namespace, _, name = identifier.rpartition(".")
         self._asked("delete_table", DatabaseName=namespace, Name=name)
 
-    def show(self, identifier: str, instead_of: Current | None, shown: Current) -> None:
+    def show(self, identifier: str, instead_of: Current | None, listed: Current) -> None:
         from pyiceberg.catalog import glue
         from pyiceberg.table.metadata import TableMetadataUtil
 
         namespace, _, name = identifier.rpartition(".")
-        metadata = TableMetadataUtil.parse_obj(dict(shown.document))
+        metadata = TableMetadataUtil.parse_obj(dict(listed.document))
         if instead_of is None:
             self._create_database(namespace)
-            table = glue._construct_table_input(name, shown.location, {}, metadata)
+            table = glue._construct_table_input(name, listed.location, {}, metadata)
             self._asked("create_table", DatabaseName=namespace, TableInput=_short(table))
             return
         there = self._table(identifier)
         if there is None or there["Parameters"]["metadata_location"] != instead_of.location:
             raise Moved
-        table = glue._construct_table_input(name, shown.location, {}, metadata, there, instead_of.location)
+        table = glue._construct_table_input(name, listed.location, {}, metadata, there, instead_of.location)
         kept = {key: there[key] for key in ("Description", "Owner", "Retention") if there.get(key)}
         # Glue compares the version, so that nobody's commit in between is lost.
         whole, version = {**_short(table), **kept}, there.get("VersionId")

@@ -84,7 +84,7 @@ class Options(Bound):
         if self.gaps & {"uri", "oauth", "token"}:
             return
         if self.oauth is not None and self.token is not None:
-            yield Problem(self.key_place("token"), "unused-key", "`token` has no effect beside `oauth`", "remove one of them")
+            yield Problem(self.key_place("token"), "unused-key", "`token` has no effect with `oauth`", "remove one of them")
         secret = self.oauth or self.token or any(isinstance(value, SecretRef) for value in self.headers.values())
         for key, uri in (("uri", self.uri), ("token_uri", self.oauth.token_uri if self.oauth else None)):
             if secret and is_open(uri):
@@ -182,13 +182,13 @@ class Rest(Catalog):
         namespace, _, name = identifier.rpartition(".")
         self._client.probe(namespace, name)
 
-    def show(self, identifier: str, instead_of: Current | None, shown: Current) -> None:
+    def show(self, identifier: str, instead_of: Current | None, listed: Current) -> None:
         namespace, _, name = identifier.rpartition(".")
         if instead_of is None:
-            self._client.register(namespace, name, shown.location)
+            self._client.register(namespace, name, listed.location)
             return
         there = instead_of.document
-        changes = _rest_changes.between(there, shown.document)
+        changes = _rest_changes.between(there, listed.document)
         self._client.commit(namespace, name, _rest_changes.requirements(there), changes)
 
     @property

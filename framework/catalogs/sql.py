@@ -164,16 +164,16 @@ class Sql(Catalog):
     def drop(self, identifier: str) -> None:
         self._by_pyiceberg().drop_table(identifier)
 
-    def show(self, identifier: str, instead_of: Current | None, shown: Current) -> None:
+    def show(self, identifier: str, instead_of: Current | None, listed: Current) -> None:
         if instead_of is None:
-            self._register(identifier, shown.location)
+            self._register(identifier, listed.location)
             return
         namespace, _, name = identifier.rpartition(".")
         statement = (
             "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ? "
             "WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND metadata_location = ?"
         )
-        values = (shown.location, instead_of.location, self.name, namespace, name, instead_of.location)
+        values = (listed.location, instead_of.location, self.name, namespace, name, instead_of.location)
         with self._opened(_PATIENCE) as file, file:
             if file.execute(statement, values).rowcount != 1:
                 raise Moved

@@ -67,7 +67,7 @@ _COLD = click.option(
     is_flag=True,
     expose_value=False,
     callback=_cold,
-    help="Start a Spark that ends with this command, in place of the one that waits 15 minutes for the next.",
+    help="Start a Spark for this command alone, and do not use or leave behind one that waits for the next command.",
 )
 
 

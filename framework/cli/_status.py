@@ -77,11 +77,11 @@ def _details(status: Status, shared: Container[Reason]) -> Iterator[Text]:
         yield Text(f"  {_pending(status)}")
     if status.fresh is False:
         yield Text(f"  {_late(status)}", style="red")
-    for shown in status.followers:
-        yield Text(f"  also {shown.follower.title}: {shown.words}", style="red" if shown.failed else "")
-        if shown.failed:
-            yield Text(f"    {shown.failed.code}: {shown.failed.message}", style="red")
-            yield Text(f"    hint: {shown.failed.hint}")
+    for follower in status.followers:
+        yield Text(f"  also {follower.follower.title}: {follower.words}", style="red" if follower.failed else "")
+        if follower.failed:
+            yield Text(f"    {follower.failed.code}: {follower.failed.message}", style="red")
+            yield Text(f"    hint: {follower.failed.hint}")
     for each in status.maintenance:
         yield Text(f"  the next run maintains {each.identifier}: {each.words}")
     if watched.bad_waiting:

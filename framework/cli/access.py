@@ -34,9 +34,9 @@ def command(
     order, with a line that explains each step. For snowflake-streaming NAME is a topic. Names are those of the specs. In place of
     a secret there is its name. Nothing is run, and nothing is asked of the other system.
 
-    --part cleanup takes back what the script creates, the last first; what other tables may use stands there as a comment, as
-    does in the script what only some want. --describe is for aws-trust, and fills in names that only the other system knows: it is
-    what `sluice access snowflake` says how to save.
+    --part cleanup removes what the script creates, the last first. Optional parts, and objects that other tables may use, are
+    comments. --describe is for aws-trust: it takes a file with names that only the other system knows, and the script of
+    `sluice access snowflake` says how to save it.
 
     Example: sluice access duckdb flagged_stock_trades
     """

@@ -188,11 +188,11 @@ def _print_end(console: Console, plan: Plan, sent: int, seconds: float, kafka: S
 
     exports = {document.name: records.of(document.name) for document in plan.documents_of("export")}
     sluice = ".venv/bin/sluice" if Path(".venv/bin/sluice").exists() else "sluice"
-    shown = plan.pipeline("flagged_stock_trades") or plan.pipelines[0]
-    looks = [
+    first = plan.pipeline("flagged_stock_trades") or plan.pipelines[0]
+    commands = [
         (f"{sluice} plan", "what ran: columns, types, tables"),
-        (f"{sluice} bad-rows {shown.name}", "the bad rows, and why"),
-        (f'{sluice} query "select * from {shown.table.identifier} limit 10"', "a table, queried with SQL"),
+        (f"{sluice} bad-rows {first.name}", "the bad rows, and why"),
+        (f'{sluice} query "select * from {first.table.identifier} limit 10"', "a table, queried with SQL"),
         *(
             (f"cat {[*written.values()][-1].file}", f"the file of the export {name}")
             for name, written in exports.items()
@@ -206,11 +206,11 @@ def _print_end(console: Console, plan: Plan, sent: int, seconds: float, kafka: S
         last = f"Kafka is stopped, its data stays: another `{again}` continues from here, `KEEP=1 {again}` leaves it running."
     else:
         topic = next(each.name for each in plan.topics if each.generator)
-        looks.append((f"{sluice} generate {topic} --for 1m", f"more messages; `{sluice} run` loads them"))
+        commands.append((f"{sluice} generate {topic} --for 1m", f"more messages; `{sluice} run` loads them"))
         last = f"Kafka still runs at {kafka.address}: `{sluice} services down` stops it."
-    width = max(len(command) for command, _ in looks)
+    width = max(len(command) for command, _ in commands)
     lines = [f"{sent:,} messages sent and landed in {seconds:.0f} s. Next:"]
-    lines += [f"  {command:<{width}}  {what}" for command, what in looks]
+    lines += [f"  {command:<{width}}  {what}" for command, what in commands]
     console.print("\n".join([*lines, last]), markup=False, highlight=False, soft_wrap=True)
 
 

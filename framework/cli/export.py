@@ -26,7 +26,7 @@ SECTION, ORDER = "run", 11
 )
 @_specs.with_specs
 def command(names: tuple[str, ...], window: str | None, specs: Path, environment: str) -> None:
-    """Write the files of exports, or of all.
+    """Write the files of the named exports, or of all exports.
 
     The file of a window has the same name each time, and appears whole or not at all. If it is there already, it is replaced, and the
     command says what changed. Starts no JVM.

@@ -34,7 +34,7 @@ def command(name: str, where: str, dry_run: bool, discard: bool, specs: Path, en
     """Try bad rows again, by the spec as it is now.
 
     What passes lands in the table exactly once, with its topic, partition, offset and order, and its bad row becomes `replayed`.
-    What does not stays `open` with the reason of now. Where a list is taken apart, only the items that were bad land.
+    What does not pass stays `open`, with its current reason. Of messages that `explode` makes several rows of, only bad items are tried.
 
     --where is an expression over the columns of the bad rows' table, such as stage, code, message, topic, offset and timestamp.
     Replayed rows are never tried again. Discarded ones are if --where names `state`: --where "state = 'discarded'".

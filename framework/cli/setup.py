@@ -64,8 +64,8 @@ def _fetch(name: str) -> None:
     from framework import jars
     from framework.cli._progress import bar
 
-    with bar(f"{name} jars", "MB", None) as shown:
-        jars.fetch(name, arrived=lambda *count: shown.update(*(each // 1_000_000 for each in count)))
+    with bar(f"{name} jars", "MB", None) as progress:
+        jars.fetch(name, arrived=lambda *count: progress.update(*(each // 1_000_000 for each in count)))
 
 
 def _build_decoders() -> None:

@@ -15,7 +15,7 @@ import click
 from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
-    from framework.engine.observe.followers import Shown
+    from framework.engine.observe.followers import FollowerState
     from framework.engine.observe.status import Reason, Status
     from framework.model import Pipeline, Plan
 
@@ -161,10 +161,10 @@ def _table(status: Status) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _follower(shown: Shown) -> dict[str, Any]:
-    failed = shown.failed
+def _follower(follower: FollowerState) -> dict[str, Any]:
+    failed = follower.failed
     return {
-        "to": shown.follower.title, "state": shown.state, "rows_waiting": shown.rows, "code": failed and failed.code,
+        "to": follower.follower.title, "state": follower.state, "rows_waiting": follower.rows, "code": failed and failed.code,
         "message": failed and failed.message, "hint": failed and failed.hint,
     }  # fmt: skip
 

@@ -25,7 +25,7 @@ from framework.model import Pipeline, in_order
 
 _FOLLOW = 60.0  # seconds of batches after which followers catch up
 _LIST = 2.0  # the same, of those that list the table in another catalog
-_LOOK = 10.0  # seconds between two looks at what waits
+_INTERVAL = 10.0  # seconds between two looks at what waits
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def keep_up(
         for failure in catch_up(context, chosen, on_batch, stop.is_set, around, on_maintained, on_followed) if chosen else ():
             on_failure(failure)
         left = next_turn - time.monotonic()
-        if stop.wait(max(0.0, min(left, _LOOK if can_fill else left))):
+        if stop.wait(max(0.0, min(left, _INTERVAL if can_fill else left))):
             return
         if time.monotonic() < next_turn:
             chosen = [pipeline for pipeline in can_fill if _is_full(pipeline, is_full)]

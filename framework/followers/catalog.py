@@ -48,7 +48,7 @@ def _follower(listing: Listing, identifier: str, pipeline: Pipeline, draft: Draf
         return None
     return Follower(
         type="catalog", name=f"{target.name}.{identifier}", where=listing.where, says=("the same table",),
-        options=ListedTable(target, identifier), newest=True,
+        options=ListedTable(target, identifier), latest_only=True,
     )  # fmt: skip
 
 
@@ -77,31 +77,31 @@ def _place(on_this_machine: bool) -> str:
 def follow(to: Committed) -> int:
     listed: ListedTable = to.follower.options
     there = metadata.read(listed.catalog, listed.identifier)
-    shown = published.document(to.table, to.step.until)
+    listed_document = published.document(to.table, to.step.until)
     if there is not None:
-        _refuse_changed(to, there, shown)
+        _refuse_changed(to, there, listed_document)
     elif not to.first:
         raise _changed(to, "it is not there any more")
     # Listed before: what another machine writes from here on may be what is listed then.
     older = published.files(to.table, to.follower)
     kept = {there.file} if there else set()  # readers may just have begun
-    if there is None or not _shows(there, shown):  # else a run died behind this
-        kept.add(_show(to, there, shown))
+    if there is None or not _shows(there, listed_document):  # else a run died behind this
+        kept.add(_show(to, there, listed_document))
     for old in older:
         if old not in {to.table.files.path(each) for each in kept}:
             published.delete(to.table, old)
     return 0
 
 
-def _show(to: Committed, there: Metadata | None, shown: Mapping[str, Any]) -> str:
+def _show(to: Committed, there: Metadata | None, listed_document: Mapping[str, Any]) -> str:
     """Lists it; the location of its metadata, where that is a file of ours."""
     listed: ListedTable = to.follower.options
     target = catalogs.of(listed.catalog)
     current = Current(there.file, there.document, there.files) if there else None
     if current is not None and target.writes_metadata:
-        new = Current(current.location, shown, current.files)
+        new = Current(current.location, listed_document, current.files)
     else:
-        new = _written(to, target, shown)
+        new = _written(to, target, listed_document)
     try:
         target.show(listed.identifier, current, new)
     except Moved:
@@ -114,10 +114,10 @@ def _show(to: Committed, there: Metadata | None, shown: Mapping[str, Any]) -> st
     return new.location
 
 
-def _written(to: Committed, target: catalogs.Catalog, shown: Mapping[str, Any]) -> Current:
+def _written(to: Committed, target: catalogs.Catalog, listed_document: Mapping[str, Any]) -> Current:
     listed: ListedTable = to.follower.options
     try:
-        new = published.write(to.table, shown, to.follower)
+        new = published.write(to.table, listed_document, to.follower)
     except OSError as error:
         raise metadata.unreachable(to.pipeline.table.catalog, error, "cannot be written to") from None
     if target.writes_metadata:
@@ -131,21 +131,21 @@ def _written(to: Committed, target: catalogs.Catalog, shown: Mapping[str, Any]) 
     return new
 
 
-def _shows(there: Metadata, shown: Mapping[str, Any]) -> bool:
+def _shows(there: Metadata, listed_document: Mapping[str, Any]) -> bool:
     parts = ("current-snapshot-id", "current-schema-id", "default-spec-id", "default-sort-order-id")
-    return all(there.document.get(part) == shown[part] for part in parts)
+    return all(there.document.get(part) == listed_document[part] for part in parts)
 
 
-def _refuse_changed(to: Committed, there: Metadata, shown: Mapping[str, Any]) -> None:
+def _refuse_changed(to: Committed, there: Metadata, listed_document: Mapping[str, Any]) -> None:
     """Refuses if the name shows another table, or what another program has made of this one."""
     if there.uuid != to.table.uuid:
         raise _taken(to, f"another table, {there.document['location']}")
-    reason = next(_changes(to, there, shown), None)
+    reason = next(_changes(to, there, listed_document), None)
     if reason:
         raise _changed(to, reason)
 
 
-def _changes(to: Committed, there: Metadata, shown: Mapping[str, Any]) -> Iterator[str]:
+def _changes(to: Committed, there: Metadata, listed_document: Mapping[str, Any]) -> Iterator[str]:
     if published.is_table_itself(there):
         yield "it is the table's own catalog, by another name"
     elif not catalogs.of(to.follower.options.catalog).writes_metadata:
@@ -156,7 +156,7 @@ def _changes(to: Committed, there: Metadata, shown: Mapping[str, Any]) -> Iterat
     elif others := sorted(set(there.refs) - {"main"}):
         yield f"it has {', '.join(f'`{name}`' for name in others)} beside main"
     for forms, number in _FORMS:
-        own = {each[number]: _text(each) for each in shown[forms]}
+        own = {each[number]: _text(each) for each in listed_document[forms]}
         if any(own.get(each[number]) != _text(each) for each in there.document[forms]):
             yield f"its {forms} are others"
 

@@ -66,14 +66,14 @@ def follow(to: Committed) -> int:
     of_table = _schema(to)
     log, schema = _log(root), Schema.from_arrow(_of_delta(of_table))
     new = None if log is None or log.metadata().name != _name(to) else _new_columns(log, schema)
-    shown = set() if log is None or new is None else _listed(log)
-    adding = {path: file for path, file in files.items() if path not in shown}
+    listed = set() if log is None or new is None else _listed(log)
+    adding = {path: file for path, file in files.items() if path not in listed}
     _refuse_other_columns(to, root, adding, of_table)
     adds = [_add(path, file) for path, file in adding.items()]
     if log is None or new is None:
         _write_whole(to, root, schema, adds)
     else:
-        _write_changes(to, log, new, schema, [*adds, *map(_remove, sorted(shown - files.keys()))])
+        _write_changes(to, log, new, schema, [*adds, *map(_remove, sorted(listed - files.keys()))])
     return sum(file.rows for file in adding.values())
 
 

@@ -136,7 +136,7 @@ def _schema(written: Options, pipeline: Pipeline, name: str, cluster: Cluster, d
         return None
     format_ = formats.find("value", written.value)
     assert isinstance(format_, formats.BySchema)
-    fields = [Field(column.name, column.type) for column in pipeline.table.shown]
+    fields = [Field(column.name, column.type) for column in pipeline.table.readable]
     try:
         return formats.schema_of(format_, f"row_{re.sub('[^A-Za-z0-9]', '_', name)}", fields)
     except Unsupported as error:

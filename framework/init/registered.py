@@ -13,7 +13,7 @@ from framework.formats import of_kind
 from framework.init.lines import Line, comment_name, key, scalar
 from framework.model import Cluster, Column, Of, Registered, SecretStore
 from framework.patience import REGISTRY_NEEDED
-from framework.plan.registered import Asked, Found, Schemas, resolve
+from framework.plan.registered import Asked, ResolvedSchema, Schemas, resolve
 from framework.plan.rows import name_problems
 from framework.registry.client import Registry
 from framework.types import TIMESTAMP, folded
@@ -37,7 +37,7 @@ class Schemaed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class Subjects:
     """What the registry knows; `why` says for which reason it does not know the values."""
 
     value: Schemaed | None
@@ -53,21 +53,21 @@ def looks_so(messages: Iterable[bytes | None]) -> bool:
     return bool(there) and sum(id_of(each) is not None for each in there) >= _MOSTLY * len(there)
 
 
-def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore) -> Known:
+def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore) -> Subjects:
     """Asks for what the messages name; of a topic without values for the subject of its name."""
     values = [message.value for message in sample.messages if message.value is not None]
     if cluster.registry is None or (values and not looks_so(values)):
-        return Known(value=None)
+        return Subjects(value=None)
     value = _schemaed("value", kafka_name, values, cluster, secrets, set())
     if isinstance(value, str):
-        return Known(value=None, why=value)
+        return Subjects(value=None, why=value)
     keys = [message.key for message in sample.messages if message.key is not None]
     if not looks_so(keys):
-        return Known(value=value)
+        return Subjects(value=value)
     if value.changes:
-        return Known(value=value, row_keys=_row_keys(value, _schemaed("key", kafka_name, keys, cluster, secrets, set())))
+        return Subjects(value=value, row_keys=_row_keys(value, _schemaed("key", kafka_name, keys, cluster, secrets, set())))
     key = _schemaed("key", kafka_name, keys, cluster, secrets, {folded(column.name) for column in value.columns})
-    return Known(value=value, key_why=key) if isinstance(key, str) else Known(value=value, key=key)
+    return Subjects(value=value, key_why=key) if isinstance(key, str) else Subjects(value=value, key=key)
 
 
 def _schemaed(
@@ -78,8 +78,8 @@ def _schemaed(
     registry = Registry(cluster, secrets, REGISTRY_NEEDED)
     counted = Counter(id_ for each in messages if (id_ := id_of(each)) is not None)
     ids = [id_ for id_, _ in counted.most_common(_MOST)]
-    known = {id_: schema for id_ in ids if (schema := registry.schema(id_))}
-    if ids and sum(counted[id_] for id_ in known) < _MOSTLY * sum(counted[id_] for id_ in ids):
+    schemas = {id_: schema for id_ in ids if (schema := registry.schema(id_))}
+    if ids and sum(counted[id_] for id_ in schemas) < _MOSTLY * sum(counted[id_] for id_ in ids):
         return "the registry does not have the schemas that they name"
     subject = _subject(registry, own, ids)
     if subject is None:
@@ -109,10 +109,10 @@ def _schemaed(
     )
 
 
-def _resolved(asked: Asked, cluster: Cluster, secrets: SecretStore, taken: set[str]) -> tuple[Found, list[Problem]]:
+def _resolved(asked: Asked, cluster: Cluster, secrets: SecretStore, taken: set[str]) -> tuple[ResolvedSchema, list[Problem]]:
     problems: list[Problem] = []
-    found = resolve(asked, cluster, Schemas(secrets), problems)
-    return found, [*problems, *_unnamed(found, taken)]
+    resolved = resolve(asked, cluster, Schemas(secrets), problems)
+    return resolved, [*problems, *_unnamed(resolved, taken)]
 
 
 def _row_keys(rows: Schemaed, keys: Schemaed | str) -> tuple[str, ...]:
@@ -135,10 +135,10 @@ def _subject(registry: Registry, own: str, ids: Sequence[int]) -> str | None:
     return min(subjects, key=lambda name: (own.rpartition("-")[0] not in name, name), default=None)
 
 
-def _unnamed(found: Found, taken: set[str]) -> Iterator[Problem]:
+def _unnamed(resolved: ResolvedSchema, taken: set[str]) -> Iterator[Problem]:
     """Columns that no topic can have."""
     names: list[str] = []
-    for column in found.columns:
+    for column in resolved.columns:
         yield from name_problems(column.name, _NOWHERE, names)
         if folded(column.name) in taken:
             yield Problem(_NOWHERE, "duplicate-column", f"its field `{column.name}` is a column of the value already")

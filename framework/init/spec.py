@@ -22,7 +22,7 @@ from framework.init import guess, infer, project, registered
 from framework.init.guess import Guessed
 from framework.init.infer import Column
 from framework.init.lines import Line, comment_name, in_braces, key, of_column, scalar, text
-from framework.init.registered import Known, Schemaed
+from framework.init.registered import Schemaed, Subjects
 from framework.plan.passes import draft
 from framework.spec import scalars
 from framework.types import TIMESTAMP, folded
@@ -30,7 +30,7 @@ from framework.types import TIMESTAMP, folded
 NAMESPACE = "raw"
 _MOST_COLUMNS = 500
 _LONGEST_ID = 100  # characters
-_UNKNOWN = Known(value=None)
+_UNKNOWN = Subjects(value=None)
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 _NAME, _COLUMN = (re.compile(typing.get_args(each)[1].pattern) for each in (scalars.Name, scalars.ColumnName))
 
@@ -51,7 +51,7 @@ def name_of(kafka_name: str) -> str:
     return (meant if meant[0].isalpha() else f"topic_{meant}")[:63].rstrip("_")
 
 
-def write(kafka_name: str, sample: Sample, catalog: str | None = None, registry_schemas: Known = _UNKNOWN) -> Spec:
+def write(kafka_name: str, sample: Sample, catalog: str | None = None, registry_schemas: Subjects = _UNKNOWN) -> Spec:
     """The spec. Columns that the language refuses are left out, with its reason. Columns from the registry are not repeated."""
     if registry_schemas.value:
         row_keys = registry_schemas.row_keys if registry_schemas.value.changes else None
@@ -133,7 +133,7 @@ def _given(guessed: Guessed, columns: Sequence[Column], out: dict[str, str], sam
     yield from _headers(sample)
 
 
-def _registered(value: Schemaed, registry_schemas: Known, sample: Sample) -> Iterator[Line]:
+def _registered(value: Schemaed, registry_schemas: Subjects, sample: Sample) -> Iterator[Line]:
     empty = _without_value(sample)
     changes = value.changes
     if registry_schemas.key:
@@ -150,7 +150,7 @@ def _registered(value: Schemaed, registry_schemas: Known, sample: Sample) -> Ite
     yield from _headers(sample)
 
 
-def _other(sample: Sample, values: Sequence[bytes], registry_schemas: Known) -> Iterator[Line]:
+def _other(sample: Sample, values: Sequence[bytes], registry_schemas: Subjects) -> Iterator[Line]:
     of = len(sample.messages)
     texts = sum(utf8(value) is not None for value in values)
     partly = {each.are: sum(each.rows(value) is not None for value in values) for _, each in guess.guesses("value").values()}
@@ -169,7 +169,7 @@ def _other_format(values: Sequence[bytes]) -> str:
     return guess.of_no_columns(values, _of_a_registry(values))
 
 
-def _of_which_registry(registry_schemas: Known) -> str:
+def _of_which_registry(registry_schemas: Subjects) -> str:
     looks = "they begin as those of a schema registry do"
     if registry_schemas.why:
         return f"{looks}, but {registry_schemas.why}"

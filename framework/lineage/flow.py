@@ -51,7 +51,7 @@ def of(plan: Plan) -> Flow:
             steps = ("\n".join(pipeline.source.says), *steps)
         parts[_table(table.identifier)] = Part(
             _table(table.identifier), table.identifier, doc=pipeline.doc, where=str(pipeline.where), pipeline=pipeline.name,
-            steps=steps, columns=table.shown,
+            steps=steps, columns=table.readable,
         )  # fmt: skip
     columns, between = [], dict[tuple[str, str], None]()
     for pipeline in plan.pipelines:
@@ -64,8 +64,8 @@ def of(plan: Plan) -> Flow:
             key, sent = f"{follower.type} {follower.name}", parts[_table(pipeline.table.identifier)]
             parts.setdefault(key, Part(key, follower.name, where=str(follower.where), columns=sent.columns))
             between[sent.key, key] = None
-            shown = {column.name for column in parts[key].columns}
-            columns += [((sent.key, each.name), (key, each.name)) for each in sent.columns if each.name in shown]
+            sent_names = {column.name for column in parts[key].columns}
+            columns += [((sent.key, each.name), (key, each.name)) for each in sent.columns if each.name in sent_names]
     for document in plan.documents_of("export"):
         export: Export = document.value
         key = f"export {export.name}"

@@ -12,7 +12,7 @@ from framework.model import Pipeline
 def lines(flow: Flow, pipeline: Pipeline) -> Iterator[str]:
     """A line for each column of the pipeline's table, and its sources by the names of topics and tables."""
     yield f"{pipeline.table.identifier}  (pipeline {pipeline.name}, {pipeline.where})"
-    width = max(len(column.name) for column in pipeline.table.shown)
+    width = max(len(column.name) for column in pipeline.table.readable)
     for column, by_part in _origins(flow, pipeline):
         origins = "; ".join(f"{part}: {', '.join(names)}" for part, names in by_part.items())
         yield f"  {column:<{width}}  {origins or 'no column'}"
@@ -30,7 +30,7 @@ def document(flow: Flow, pipeline: Pipeline) -> dict[str, Any]:
 
 
 def _origins(flow: Flow, pipeline: Pipeline) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    for column in pipeline.table.shown:
+    for column in pipeline.table.readable:
         by_part: dict[str, list[str]] = {}
         for part, name in flow.origins((f"table {pipeline.table.identifier}", column.name)):
             by_part.setdefault(part, []).append(name)

@@ -22,5 +22,5 @@ class Bounds:
     snapshot: int | None = field(
         default=None, compare=False, repr=False
     )  # of the table when a batch begins; None: it has no rows
-    newest: int | None = field(default=None, compare=False, repr=False)  # its newest time then, in microseconds
+    newest_time: int | None = field(default=None, compare=False, repr=False)  # its newest time then, in microseconds
     since: frozenset[int] = field(default=frozenset(), compare=False, repr=False)  # snapshots since which rows were only added

@@ -35,11 +35,11 @@ class Follower:
     identity: str = ""  # what of the options decides which rows are shown, and where
     sends_to: tuple[Cluster, str] | None = None  # a topic, by its name in Kafka
     by_files: bool = False  # whether it shows whole snapshots by their files, not rows that changed
-    newest: bool = False  # whether it shows the newest snapshot as it is, whatever came before
+    latest_only: bool = False  # whether it shows the newest snapshot as it is, whatever came before
 
     @property
     def by_rows(self) -> bool:
-        return not (self.by_files or self.newest)
+        return not (self.by_files or self.latest_only)
 
     @property
     def title(self) -> str:
@@ -48,7 +48,7 @@ class Follower:
     @property
     def tag(self) -> str:
         """The table's tag on the last snapshot that is shown; maintenance keeps the snapshot. Another `identity` begins again."""
-        if self.newest:  # readable, so that it can be ended without the spec
+        if self.latest_only:  # readable, so that it can be ended without the spec
             return f"{PUBLISHED}{self.name}"
         digest = hashlib.sha256(f"{self.name} {self.identity}".encode()).hexdigest()[:12]
         return f"{FOLLOWED}{self.type}-{digest}"

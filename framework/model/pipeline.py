@@ -142,7 +142,7 @@ class Pipeline:
     @property
     def published(self) -> tuple[Follower, ...]:
         """Those that list the table in another catalog."""
-        return tuple(each for each in self.also if each.newest)
+        return tuple(each for each in self.also if each.latest_only)
 
     @property
     def topic(self) -> Topic:

@@ -149,7 +149,7 @@ class Table:
         return self.keyed is not None or self.accumulated is not None
 
     @property
-    def shown(self) -> tuple[Column, ...]:
+    def readable(self) -> tuple[Column, ...]:
         """The columns that are for readers."""
         return tuple(column for column in self.columns if column.name != MEASURES)
 

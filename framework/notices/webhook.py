@@ -60,7 +60,7 @@ def send(notice: Notice, about: About, secrets: SecretStore) -> str:
     try:
         answer = requests.post(reveal(url, secrets), data=body, headers=headers, timeout=WEBHOOK, allow_redirects=False)
     except ValueError as error:  # also those that `requests` has for addresses
-        raise SluiceError("webhook-failed", f"the webhook is no address ({type(error).__name__})", _HINT) from None
+        raise SluiceError("webhook-failed", f"the webhook is not a valid address ({type(error).__name__})", _HINT) from None
     except requests.RequestException as error:
         raise NotSentYet("webhook-failed", f"the webhook does not answer ({type(error).__name__})", _HINT) from None
     if answer.status_code >= 300:

@@ -34,12 +34,12 @@ def circles(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
 
 
 def _resolved(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Follower]:
-    seen: set[tuple[str, tuple[str, ...]]] = set()
+    taken: set[tuple[str, tuple[str, ...]]] = set()
     for follower in _each(draft, spec, pipeline):
-        if (follower.title, follower.asset) in seen:
+        if (follower.title, follower.asset) in taken:
             message = f"the rows are shown in the {follower.title} already"
             draft.problems.append(Problem(follower.where, "duplicate-follower", message, "remove one of the two"))
-        seen.add((follower.title, follower.asset))
+        taken.add((follower.title, follower.asset))
         yield follower
 
 

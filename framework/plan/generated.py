@@ -33,7 +33,7 @@ from framework.types import (
 
 LONGEST = 1000  # characters of a generated text
 LONGEST_PATTERN = 5000
-SHOWN = 100  # characters of a pattern in a message
+PRINTED = 100  # characters of a pattern in a message
 _ATOM = re.compile(r"\[(?P<set>(?:\\.|[^\]\\])*)\]|\\(?P<escaped>.)|(?P<plain>[^\[\](){}*+?.|^$\\])", re.DOTALL)
 _TIMES = re.compile(r"(?P<maybe>\?)|\{(?P<least>\d{1,4})(?:,(?P<most>\d{1,4}))?\}")
 _ADVICE = {
@@ -187,5 +187,5 @@ def _cannot(name: str, type_: Type, way: str, hint: str) -> Unsuited:
 
 
 def _bad_pattern(pattern: str, what: str, hint: str) -> Unsuited:
-    text = pattern if len(pattern) <= SHOWN else pattern[: SHOWN - 1] + "…"
+    text = pattern if len(pattern) <= PRINTED else pattern[: PRINTED - 1] + "…"
     return Unsuited("bad-pattern", f"the pattern `{text}` {what}, which is not supported", hint)

@@ -63,7 +63,7 @@ def resolve(
     if tombstones:
         rows.problems.extend(_tombstones(into, keys, read, steps))
     order, *tie = _order_of_table(spec, source, rows) if source else _order(spec, read, rows)
-    if tombstones and into.order_by and not _known(into.order_by, read, steps):
+    if tombstones and into.order_by and not _has_value(into.order_by, read, steps):
         rows.problems.extend(_without_order(into, rows))
     write = mode(into.write)
     rows.problems.extend(write.problems(into, order, read, rows))
@@ -81,7 +81,7 @@ def resolve(
         keys=keys, order=tuple(dict.fromkeys([order, *tie])), versions=write.versions, deletes=deletes, ends=ends,
         truncates=is_one_of(read[0], changes.truncates) if changes and len(read) == 1 else None,
         remember=into.remember_deletes_for, says=_says(into, ends, changes, source if gone == OLD else None),
-        stands_in=tombstones and not _known(order, read, steps),
+        stands_in=tombstones and not _has_value(order, read, steps),
         unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if changes_of(read) else (),
     )  # fmt: skip
     faults = (*_of_order(keyed, rows), *_of_keys(keyed), *faults)
@@ -170,7 +170,7 @@ def _tombstones(into: kinds.Into, keys: Iterable[str], read: tuple[Topic, ...], 
         yield Problem(where, "bad-deletes", "Debezium's tombstones say nothing that its envelopes have not said", hint)
         return
     for name in keys:
-        if read and not _known(name, read, steps, headers=False):
+        if read and not _has_value(name, read, steps, headers=False):
             in_key = any(name in topic.key_columns for topic in read)
             why = "a step computes it again" if in_key else "it comes from the message's value"
             hint = (
@@ -181,15 +181,15 @@ def _tombstones(into: kinds.Into, keys: Iterable[str], read: tuple[Topic, ...], 
             yield Problem(where, "tombstones-need-key", f"a tombstone has no value, and so no `{name}`: {why}", hint)
 
 
-def _known(name: str, read: tuple[Topic, ...], steps: tuple[Step, ...], headers: bool = True) -> bool:
+def _has_value(name: str, read: tuple[Topic, ...], steps: tuple[Step, ...], headers: bool = True) -> bool:
     """Whether a column is known of a message without a value."""
-    if _made_anew(name, steps):
+    if _is_assigned(name, steps):
         return False
     kafka = name in (column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
     return kafka or all(name in (*topic.key_columns, *(topic.headers if headers else ())) for topic in read)
 
 
-def _made_anew(name: str, steps: Iterable[Step]) -> bool:
+def _is_assigned(name: str, steps: Iterable[Step]) -> bool:
     return any(name in dict(each.assign) or (each.each is not None and each.each.into == name) for each in steps)
 
 

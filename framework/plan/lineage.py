@@ -49,7 +49,7 @@ def by_source(pipeline: Pipeline) -> dict[str, list[tuple[Topic | TableSource, s
             for place in ([named[origin]] if origin in named else [(source, origin) for source in sources])
             if _has(*place)
         ]
-        for column in pipeline.table.shown
+        for column in pipeline.table.readable
     }
 
 

@@ -98,10 +98,10 @@ class Messages:
         fields: dict[str, Node] = {}
         parts: dict[str, Node] = {}  # of the key
         topic = self.pipeline.topic
-        known = {**{column.name: column.type for column in topic.columns}, **self.beside()}
+        column_types = {**{column.name: column.type for column in topic.columns}, **self.other_fields()}
         for name, node in given.items():
-            if name not in known and not topic.changes:
-                hint = did_you_mean(name, known, f"the topic has {', '.join(f'`{each}`' for each in known)}")
+            if name not in column_types and not topic.changes:
+                hint = did_you_mean(name, column_types, f"the topic has {', '.join(f'`{each}`' for each in column_types)}")
                 self.refuse(places[name], "unknown-column", f"the topic `{self.topic.name}` has no column `{name}`", hint)
             elif name in topic.key_columns and isinstance(self.format("key"), Single):
                 key = self.single("key", node, f"`{name}`")
@@ -112,10 +112,10 @@ class Messages:
             else:
                 fields[name] = node
         if parts:
-            key = self.fields("key", parts, known, places)
-        return _Value(key, self.fields("value", fields, known, places), tuple(headers))
+            key = self.fields("key", parts, column_types, places)
+        return _Value(key, self.fields("value", fields, column_types, places), tuple(headers))
 
-    def beside(self) -> Mapping[str, Type]:
+    def other_fields(self) -> Mapping[str, Type]:
         """Fields of the newest schemas that the spec leaves out of its columns: messages cannot be without some of them."""
         types: dict[str, Type] = {}
         for of, contract in (("value", self.topic.columns), ("key", self.topic.key.columns)):
@@ -138,14 +138,16 @@ class Messages:
     def format(self, of: Of) -> Format | None:
         return find(of, self.topic.value if of == "value" else self.topic.key.format)
 
-    def fields(self, of: Of, given: Mapping[str, Node], known: Mapping[str, Type], places: Mapping[str, Where]) -> bytes | None:
+    def fields(
+        self, of: Of, given: Mapping[str, Node], column_types: Mapping[str, Type], places: Mapping[str, Where]
+    ) -> bytes | None:
         format_, topic = self.format(of), self.pipeline.topic
         if isinstance(format_, Single):
             texts = [self.single(of, node, f"`{name}`") for name, node in given.items()]
             return texts[-1] if texts else None
         before = len(self.problems)
         whole = of == "value" and topic.changes is not None
-        values = self.plain(given) if whole else self.typed(of, given, known)
+        values = self.plain(given) if whole else self.typed(of, given, column_types)
         if isinstance(format_, Given):
             try:
                 return format_.encode(topic.columns_of(of), values)
@@ -153,7 +155,7 @@ class Messages:
                 where = next(iter(places.values()), self.test.place())
                 self.refuse(where, "wrong-type", f"the {of} does not fit `{topic.name}`: {error}", _RAW)
                 return None
-        if not whole and (len(self.problems) > before or not known):
+        if not whole and (len(self.problems) > before or not column_types):
             return None
         return self.by_schema(of, lambda writer: writer.whole(values) if whole else writer.columns(values), places)
 
@@ -167,11 +169,12 @@ class Messages:
                 self.refuse(node.where, "wrong-type", f"`{name}` has a number that is too long", _RAW)
         return values
 
-    def typed(self, of: Of, given: Mapping[str, Node], known: Mapping[str, Type]) -> dict[str, Any]:
+    def typed(self, of: Of, given: Mapping[str, Node], column_types: Mapping[str, Type]) -> dict[str, Any]:
         options = self.topic.columns if of == "value" else self.topic.key.columns
         ways = {name: option.format for name, option in options.items()} if isinstance(self.format(of), Given) else {}
         return {
-            name: json_values.loads(self.json(node, Column(name, known[name]), ways.get(name))) for name, node in given.items()
+            name: json_values.loads(self.json(node, Column(name, column_types[name]), ways.get(name)))
+            for name, node in given.items()
         }
 
     def by_schema(self, of: Of, write: Callable[[Writer], bytes], places: Mapping[str, Where]) -> bytes | None:

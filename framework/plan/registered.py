@@ -68,7 +68,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Found:
+class ResolvedSchema:
     """`columns` are unknown where `registered.columns_known` is not."""
 
     columns: tuple[Column, ...]
@@ -76,7 +76,7 @@ class Found:
     registered: Registered
 
 
-def resolve(asked: Asked, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> Found:
+def resolve(asked: Asked, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> ResolvedSchema:
     try:
         subject = schemas.subject(cluster, asked.subject)
     except SluiceError as error:
@@ -90,7 +90,7 @@ def resolve(asked: Asked, cluster: Cluster, schemas: Schemas, problems: list[Pro
     return _resolved(asked, subject, schemas.also.get(asked.topic, {}), problems)
 
 
-def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None], problems: list[Problem]) -> Found:
+def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None], problems: list[Problem]) -> ResolvedSchema:
     readings = [(version, _shapes(asked, version)) for version in subject.versions]
     if isinstance(readings[-1][1], str):
         message = f"{readings[-1][0]} of `{asked.subject}` {readings[-1][1]}"
@@ -112,10 +112,10 @@ def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None],
     decoding = confluent_frame.decoding(asked.of, merged, read, sql, required, absent)
     refused = tuple((each.version.id, each.kind, str(each)) for each in merged.differences)
     numbers = tuple(version.number for version in subject.versions if version.number)
-    newest = subject.versions[-1]
-    names = next((tuple(fit.names.items()) for fit in merged.fits if fit.version == newest), ())
-    registered = Registered(asked.of, asked.subject, numbers, refused, True, subject.trouble, newest, names)
-    return Found(tuple(column for column, _ in columns), decoding, registered)
+    newest_version = subject.versions[-1]
+    names = next((tuple(fit.names.items()) for fit in merged.fits if fit.version == newest_version), ())
+    registered = Registered(asked.of, asked.subject, numbers, refused, True, subject.trouble, newest_version, names)
+    return ResolvedSchema(tuple(column for column, _ in columns), decoding, registered)
 
 
 def _refuse_alike(shapes: Iterable[Shape], path: tuple[str, ...] = ()) -> None:
@@ -129,17 +129,17 @@ def _refuse_alike(shapes: Iterable[Shape], path: tuple[str, ...] = ()) -> None:
         _refuse_alike(shape.inside, (*path, shape.name))
 
 
-def _unread(asked: Asked, error: SluiceError) -> Found:
+def _unread(asked: Asked, error: SluiceError) -> ResolvedSchema:
     """What is known without the registry. Only tests run by it."""
     resolved = _of_columns(asked, error)
     if resolved:
         return resolved
     columns = tuple(Column(each.name, each.type, "", asked.contract_places.get(each.name)) for each in asked.contract)
     decoding = Decoding(tuple((each.name, f"CAST(NULL AS {each.type.sql})") for each in columns), ())
-    return Found(columns, decoding, Registered(asked.of, asked.subject, (), (), bool(asked.contract), error))
+    return ResolvedSchema(columns, decoding, Registered(asked.of, asked.subject, (), (), bool(asked.contract), error))
 
 
-def _of_columns(asked: Asked, error: SluiceError) -> Found | None:
+def _of_columns(asked: Asked, error: SluiceError) -> ResolvedSchema | None:
     """By a schema that is made of the columns, where these can be had of one."""
     if not asked.contract:
         return None

@@ -18,7 +18,7 @@ def resolve(
     spec: kinds.Pipeline, table: Table, names: Collection[str], tables: Tables, problems: list[Problem]
 ) -> tuple[SetExpectation, ...]:
     """Those without problems. `names` are those of other expectations; `tables` finds another table."""
-    columns = {column.name: column for column in table.shown}
+    columns = {column.name: column for column in table.readable}
     expected: dict[str, SetExpectation] = {}
     for each in spec.expect:
         if each.of_many is None or not each.gaps <= {"name", "else"}:

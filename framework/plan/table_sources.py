@@ -38,7 +38,7 @@ def resolve(into: kinds.Into, pipeline: Pipeline) -> TableSource:
     """The table of this pipeline as another one reads it."""
     table = pipeline.table
     kafka = tuple(column for column in table.columns if column in pipeline.kafka_columns and column.name.startswith("_kafka_"))
-    columns = tuple(column for column in table.shown if column not in kafka and column.name not in _OWN)
+    columns = tuple(column for column in table.readable if column not in kafka and column.name not in _OWN)
     written = mode(table.write)
     return TableSource(
         pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=kafka,
@@ -53,7 +53,7 @@ def looked_up(pipeline: Pipeline) -> TableSource:
     """The table of this pipeline as a step of another one looks rows up in it."""
     table = pipeline.table
     current = VERSION if mode(table.write).versions else ()
-    columns = tuple(column for column in table.shown if column.name not in (*_OWN, *current))
+    columns = tuple(column for column in table.readable if column.name not in (*_OWN, *current))
     return TableSource(
         pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=(),
         rows_change=rows_change(pipeline), keys=table.keys, versions=bool(current),

@@ -200,15 +200,15 @@ def _joined(spec: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
 
 def _column_problems(spec: kinds.Topic, columns: tuple[Column, ...]) -> Iterator[Problem]:
     spelt: dict[str, str] = {}
-    seen: set[str] = set()
+    taken: set[str] = set()
     there = list(_places(spec))
     named = {name for name, _ in there}
     there += [(column.name, column.where) for column in columns if column.name not in named and column.where]
     for name, where in there:
         yield from name_problems(name, where, [spelt.setdefault(types.folded(name), name)])
-        if name in seen:
+        if name in taken:
             yield Problem(where, "duplicate-column", f"there are two columns `{name}`", "name one of them otherwise")
-        seen.add(name)
+        taken.add(name)
 
 
 def _places(spec: kinds.Topic) -> Iterator[tuple[str, Where]]:

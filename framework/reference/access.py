@@ -25,9 +25,9 @@ def page(target: str, file: ModuleType, plans: Mapping[str, Plan]) -> str:
         except SluiceError as error:
             refused.append(f"- `--env {environment}`: {error.message}; {error.hint}")
             continue
-        notes = [f"- {each.says}" for each in warned]
+        warnings = [f"- {each.says}" for each in warned]
         command = typed(target, name, _flags(environment))
-        return "\n".join(_lines(target, script.says(file), command, notes, refused, steps)) + "\n"
+        return "\n".join(_lines(target, script.says(file), command, warnings, refused, steps)) + "\n"
     raise ValueError(f"{target} finds {name} nowhere")
 
 
@@ -44,12 +44,12 @@ def _flags(environment: str) -> tuple[str, ...]:
 
 
 def _lines(
-    target: str, says: str, command: str, notes: Sequence[str], refused: Sequence[str], steps: Sequence[Step]
+    target: str, says: str, command: str, warnings: Sequence[str], refused: Sequence[str], steps: Sequence[Step]
 ) -> Iterator[str]:
     yield from (f"# {target}", "", says, "", "```console", f"$ {command}", "```")
     yield "prints what follows, for the shipped specs. Text in `<…>` is yours to fill in; Sluice runs none of it."
-    if notes:
-        yield from ("", "## First", *notes)
+    if warnings:
+        yield from ("", "## First", *warnings)
     for part in PARTS:
         chosen = [each for each in steps if each.part == part]
         if not chosen:

@@ -22,7 +22,7 @@ from framework.spec.node import NOWHERE, Node
 from framework.spec.reader import read_text
 from framework.spec.shapes import NO_OPTION, shape_of
 
-_BESIDE = "---\n"
+_NEXT_DOCUMENT = "---\n"
 ROWS = {"given": "Rows before:", "expect": "Rows after:", "expect_bad": "Bad rows:"}
 
 
@@ -35,8 +35,8 @@ def spec(example: str, name: str) -> str:
         parts["tests"] = f"tests:\n  - name: {name}\n{textwrap.indent(test, '    ')}"
     into = parts.pop("into", "into: {}").strip().removeprefix("into: {").removesuffix("}")
     head = f"topic: {name}\nvalue: json\n{columns}---\npipeline: {name}\nfrom: {{topic: {name}}}\n"
-    beside = f"---\n{example.partition(_BESIDE)[2]}" if _BESIDE in example else ""
-    return f"{head}{''.join(parts.values())}into: {{table: examples.{name}{into and f', {into}'}}}\n{beside}"
+    next_documents = f"---\n{example.partition(_NEXT_DOCUMENT)[2]}" if _NEXT_DOCUMENT in example else ""
+    return f"{head}{''.join(parts.values())}into: {{table: examples.{name}{into and f', {into}'}}}\n{next_documents}"
 
 
 def rendered(example: str, key: str) -> str:
@@ -66,7 +66,7 @@ def _read(example: str) -> Node:
 
 def _parts(example: str) -> dict[str, str]:
     """Each top key's lines."""
-    parts = re.split(r"^(?=\w+:)", example.partition(_BESIDE)[0].lstrip("\n"), flags=re.MULTILINE)
+    parts = re.split(r"^(?=\w+:)", example.partition(_NEXT_DOCUMENT)[0].lstrip("\n"), flags=re.MULTILINE)
     return {part.partition(":")[0]: part.rstrip("\n") + "\n" for part in parts if part}
 
 

@@ -37,7 +37,7 @@ class Tables:
         location = str(table.document["location"])
         return {
             "metadata-location": table.file,
-            "metadata": _shown(table),
+            "metadata": _document(table),
             "config": {**catalogs.of(self.catalog).for_readers(), **access},
             **({"storage-credentials": [{"prefix": location, "config": access}]} if access else {}),
         }
@@ -46,7 +46,7 @@ class Tables:
         return catalogs.of(self.catalog).keys_for(str(table.document["location"]))
 
 
-def _shown(table: Metadata) -> Mapping[str, Any]:
+def _document(table: Metadata) -> Mapping[str, Any]:
     if table.main is not None:
         return published.document(table, table.main["snapshot-id"])
     nothing: Mapping[str, Any] = {"refs": {}, "snapshots": [], "snapshot-log": [], "metadata-log": []}

@@ -36,7 +36,7 @@ class Bound:
     exactly_one: ClassVar[bool] = False  # exactly one of the options must be given
     short: ClassVar[str | None] = None  # the option that a scalar in place of the map gives
     only_key: ClassVar[str | None] = None  # a map with this one key, whose value is a map, is read as this class
-    shown: ClassVar[tuple[str, ...]] = ()  # options that its example has although they are not required
+    in_example: ClassVar[tuple[str, ...]] = ()  # options that its example has although they are not required
     partly: ClassVar[bool] = False  # the good options are still checked if others are bad
     known_by: ClassVar[str | None] = None  # of several such classes, the one whose option of this name a map has is meant
 
@@ -130,8 +130,8 @@ class OptionsOf:
     by: str
 
     def declared(self, named: Named) -> dict[str, type[Bound]]:
-        known = named.values()
-        return {name: module.Options for name, module in components.load_all(named.package).items() if name in known}
+        files = named.values()
+        return {name: module.Options for name, module in components.load_all(named.package).items() if name in files}
 
 
 def option(

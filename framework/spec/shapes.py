@@ -160,9 +160,9 @@ class UnionShape(Shape):
         """The alternatives of the node's form."""
         of_form = [each for each in self.alternatives if each.form == node.kind]
         with_only_key = [each for each in of_form if isinstance(each, RecordShape) and each.cls.only_key]
-        known: list[Shape] = [each for each in of_form if isinstance(each, RecordShape) and each.cls.known_by]
-        if known:
-            return [each for each in known if _is_known(each, node)] or known
+        told_apart: list[Shape] = [each for each in of_form if isinstance(each, RecordShape) and each.cls.known_by]
+        if told_apart:
+            return [each for each in told_apart if _is_known(each, node)] or told_apart
         return [each for each in with_only_key if _tells(each, node)] or [each for each in of_form if each not in with_only_key]
 
 

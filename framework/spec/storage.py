@@ -59,7 +59,7 @@ class Storage(Bound):
             yield Problem(self.place(), "missing-key", f"a login needs a key and its secret, and there is no `{missing}`", hint)
         elif self.access_key is not None and self.profile is not None:
             hint = "remove one of them"
-            yield Problem(self.key_place("profile"), "unused-key", "`profile` has no effect beside `access_key`", hint)
+            yield Problem(self.key_place("profile"), "unused-key", "`profile` has no effect with `access_key`", hint)
         if is_open(self.endpoint):
             message = f"rows would be sent to {self.endpoint} without encryption"
             yield Problem(self.place("endpoint"), "unencrypted-storage", message, "write `https://…`")

@@ -60,8 +60,8 @@ def example(shape: shapes.Shape) -> str:
     if isinstance(shape, shapes.RecordShape) and shape.cls.short:
         return example(shape.slots[shape.cls.short].shape)
     if isinstance(shape, shapes.RecordShape):
-        shown = {name: slot for name, slot in shape.slots.items() if slot.required or name in shape.cls.shown}
-        needed = shown or dict(list(shape.slots.items())[:1])
+        chosen = {name: slot for name, slot in shape.slots.items() if slot.required or name in shape.cls.in_example}
+        needed = chosen or dict(list(shape.slots.items())[:1])
         return "{" + ", ".join(f"{name}: {slot.option.example or example(slot.shape)}" for name, slot in needed.items()) + "}"
     if isinstance(shape, shapes.MapShape):
         return f"{{name: {example(shape.value)}}}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from framework.sql.faults import refused
-from framework.sql.pieces import Piece, guard, made
+from framework.sql.pieces import Piece, composed, guard
 from framework.types import (
     BINARY,
     BOOLEAN,
@@ -35,7 +35,7 @@ def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
         raise refused(offset, "sql-type", f"{source} cannot be cast to {type}", _way(source, type))
     sql = _bounded(piece, tries) if _runs_away(piece, type) else piece.sql
     fails = not (tries or source == VOID or _always(source, type)) or (tries and source in TIMES)
-    return made(offset, f"{'try_cast' if tries else 'cast'}({sql} AS {type.sql})", type, (piece,), fails)
+    return composed(offset, f"{'try_cast' if tries else 'cast'}({sql} AS {type.sql})", type, (piece,), fails)
 
 
 ENDLESS = r"r'[eE][-+]?[0-9]{5}|[eE][-+]?[0-9]*[^\x00-\x7f]|^[^eE]{1000}'"

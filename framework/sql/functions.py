@@ -9,7 +9,7 @@ from framework.spelling import did_you_mean
 from framework.sql import bounded_functions, dialects, operators, special
 from framework.sql.arguments import Use
 from framework.sql.faults import ExpressionError, refused
-from framework.sql.pieces import Piece, made
+from framework.sql.pieces import Piece, composed
 from framework.sql.reserved import words
 from framework.sql.signatures import Match, Term, is_variable, table
 from framework.sql.tree import Call
@@ -84,7 +84,7 @@ def called(call: Call, arguments: Sequence[Piece | None], lambdas: Callable[[int
             sql = bounded_functions.TABLE.get(name, Use.sql)(use)
             is_sure = name in NEVER_FAILS and sql == use.sql()  # with a guard it can fail
             fails = not is_sure or any(_is_cast(name, signature.at(at), piece) for at, piece in enumerate(pieces))
-            return made(call.offset, sql, type, pieces, fails)
+            return composed(call.offset, sql, type, pieces, fails)
     raise _misfit(call, name, arguments)
 
 

@@ -29,7 +29,7 @@ def primary(parser: Parser, depth: int) -> Node:
             raise reserved.subquery(parser.next)
         node = parser.either(depth)
         if parser.next.text == ",":
-            raise refused(token.offset, "sql-syntax", "several values in parentheses are none", "compare each: s = 'a' and i = 1")
+            raise refused(token.offset, "sql-syntax", "a list in parentheses is not a value", "compare each: s = 'a' and i = 1")
         parser.expect(")")
         return node
     if token.kind == "quoted":

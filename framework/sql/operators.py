@@ -14,7 +14,7 @@ from decimal import InvalidOperation
 from framework.sql import coercion, patterns
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.literals import exact, moment
-from framework.sql.pieces import Piece, made
+from framework.sql.pieces import Piece, composed
 from framework.sql.quote import identifier
 from framework.types import (
     BIGINT,
@@ -125,7 +125,7 @@ def comparison(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
         raise mismatch(offset, operator, left, right)
     type = together(operator, (left, right))
     _comparable(type, offset)
-    return made(offset, f"({left.sql} {operator} {right.sql})", BOOLEAN, (left, right), mixed((left, right), type))
+    return composed(offset, f"({left.sql} {operator} {right.sql})", BOOLEAN, (left, right), mixed((left, right), type))
 
 
 def _comparable(type: Type, offset: int) -> None:
@@ -145,18 +145,18 @@ def truth(piece: Piece, what: str) -> Piece:
 def logic(operator: str, operands: Sequence[Piece], offset: int) -> Piece:
     for operand in operands:
         truth(operand, operator.upper())
-    return made(offset, f"({f' {operator.upper()} '.join(operand.sql for operand in operands)})", BOOLEAN, operands, False)
+    return composed(offset, f"({f' {operator.upper()} '.join(operand.sql for operand in operands)})", BOOLEAN, operands, False)
 
 
 def negation(piece: Piece, offset: int) -> Piece:
-    return made(offset, f"(NOT {truth(piece, 'NOT').sql})", BOOLEAN, (piece,), False)
+    return composed(offset, f"(NOT {truth(piece, 'NOT').sql})", BOOLEAN, (piece,), False)
 
 
 def test(piece: Piece, what: str, offset: int) -> Piece:
     """`IS NULL`, `IS TRUE`, `IS FALSE`."""
     if what != "null":
         truth(piece, f"IS {what.upper()}")
-    return made(offset, f"({piece.sql} IS {what.upper()})", BOOLEAN, (piece,), False)
+    return composed(offset, f"({piece.sql} IS {what.upper()})", BOOLEAN, (piece,), False)
 
 
 def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
@@ -168,7 +168,7 @@ def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
     type = together("IN", all_pieces)
     _comparable(type, offset)
     sql = f"({piece.sql} IN ({', '.join(option.sql for option in options)}))"
-    return made(offset, sql, BOOLEAN, all_pieces, mixed(all_pieces, type))
+    return composed(offset, sql, BOOLEAN, all_pieces, mixed(all_pieces, type))
 
 
 def matching(operator: str, piece: Piece, pattern: Piece, escape: Piece | None, offset: int) -> Piece:
@@ -183,7 +183,7 @@ def matching(operator: str, piece: Piece, pattern: Piece, escape: Piece | None, 
     else:
         patterns.like(pattern)
     behind = f" ESCAPE {escape.sql}" if escape else ""
-    return made(offset, f"({piece.sql} {operator.upper()} {pattern.sql}{behind})", BOOLEAN, (piece,), bool(escape))
+    return composed(offset, f"({piece.sql} {operator.upper()} {pattern.sql}{behind})", BOOLEAN, (piece,), bool(escape))
 
 
 def chosen(branches: Sequence[tuple[Piece, Piece]], otherwise: Piece | None, offset: int) -> Piece:
@@ -195,7 +195,7 @@ def chosen(branches: Sequence[tuple[Piece, Piece]], otherwise: Piece | None, off
     whens = " ".join(f"WHEN {condition.sql} THEN {value.sql}" for condition, value in branches)
     last = f" ELSE {otherwise.sql}" if otherwise else ""
     parts = [*values, *(condition for condition, _ in branches)]
-    return made(offset, f"(CASE {whens}{last} END)", type, parts, mixed(values, type))
+    return composed(offset, f"(CASE {whens}{last} END)", type, parts, mixed(values, type))
 
 
 def arithmetic(operator: str, left: Piece, right: Piece, offset: int, function: str = "") -> Piece:
@@ -203,7 +203,7 @@ def arithmetic(operator: str, left: Piece, right: Piece, offset: int, function: 
     type = _of_times(operator, left, right) or _of_numbers(operator, left, right)
     sql = f"{function}({left.sql}, {right.sql})" if function else f"({left.sql} {operator} {right.sql})"
     safe = is_fractional(type) and operator in ("+", "-", "*")
-    return made(offset, sql, type, (left, right), not safe)
+    return composed(offset, sql, type, (left, right), not safe)
 
 
 def _of_numbers(operator: str, left: Piece, right: Piece) -> Type:
@@ -259,7 +259,7 @@ def signed(operator: str, piece: Piece, offset: int) -> Piece:
     if operator == "+":
         # A literal keeps its sign: in an operation with a decimal Spark counts the digits of 998, but not those of +998.
         return piece if piece.constant is None else replace(piece, sql=f"(+ {piece.sql})", constant=None)
-    return made(offset, f"(- {piece.sql})", piece.type, (piece,))
+    return composed(offset, f"(- {piece.sql})", piece.type, (piece,))
 
 
 def bits(operator: str, pieces: Sequence[Piece], offset: int) -> Piece:
@@ -271,7 +271,7 @@ def bits(operator: str, pieces: Sequence[Piece], offset: int) -> Piece:
             raise refused(piece.offset, "sql-type", needs, "write pow(n, 2) for a power" if power else "conditions: AND, OR, NOT")
     type = together(operator, pieces)
     sql = f"(~ {pieces[0].sql})" if operator == "~" else f"({pieces[0].sql} {operator} {pieces[1].sql})"
-    return made(offset, sql, type, pieces, False)
+    return composed(offset, sql, type, pieces, False)
 
 
 def shifted(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
@@ -279,18 +279,18 @@ def shifted(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
     for side in (left, right):
         if not is_integral(side.type):
             raise refused(side.offset, "sql-type", f"{operator} needs whole numbers, not {name(side.type)}", "cast(x as bigint)")
-    return made(offset, f"({left.sql} {operator} {right.sql})", BIGINT if left.type == BIGINT else INT, (left, right))
+    return composed(offset, f"({left.sql} {operator} {right.sql})", BIGINT if left.type == BIGINT else INT, (left, right))
 
 
 def joined(pieces: Sequence[Piece], offset: int, sql: str) -> Piece:
     """`a || b`, `concat(a, b)`: texts, binaries or lists."""
     if any(isinstance(piece.type, Array) for piece in pieces):
-        return made(offset, sql, together("||", pieces), pieces)
+        return composed(offset, sql, together("||", pieces), pieces)
     for piece in pieces:
         if not isinstance(piece.type, Atom | Decimal):
             raise refused(piece.offset, "sql-type", f"|| joins texts and lists, not {piece.type}", "to_json(x) is a text")
     binary = all(str(piece.type) in ("binary", "void") for piece in pieces)
-    return made(
+    return composed(
         offset, sql, next((piece.type for piece in pieces if piece.type != VOID), STRING) if binary else STRING, pieces, False
     )
 
@@ -304,7 +304,7 @@ def member(piece: Piece, name: str, offset: int) -> Piece:
     field = type.field(name)
     assert field is not None, "names are checked before types"
     of_each = Array(field.type) if isinstance(piece.type, Array) else field.type
-    return made(offset, f"{piece.sql}.{identifier(field.name)}", of_each, (piece,), False)
+    return composed(offset, f"{piece.sql}.{identifier(field.name)}", of_each, (piece,), False)
 
 
 def item(piece: Piece, at: Piece, offset: int) -> Piece:
@@ -313,11 +313,11 @@ def item(piece: Piece, at: Piece, offset: int) -> Piece:
         if coercion.wider(piece.type.key, at.type) is None:
             hint = f"cast it: cast(x as {piece.type.key})"
             raise refused(at.offset, "sql-type", f"the map's keys are {piece.type.key}, not {name(at.type)}", hint)
-        return made(offset, f"{piece.sql}[{at.sql}]", piece.type.value, (piece, at), at.type != piece.type.key)
+        return composed(offset, f"{piece.sql}[{at.sql}]", piece.type.value, (piece, at), at.type != piece.type.key)
     if not isinstance(piece.type, Array):
         raise refused(offset, "sql-type", f"a {piece.type} has no items", "only arrays and maps have")
     if at.type not in INTEGRALS[:3]:
         # Spark cuts a bigint to its lower half, and returns another item.
         hint = "cast it: cast(x as int)" if is_integral(at.type) else "the first one is x[0]"
         raise refused(at.offset, "sql-type", f"an array's item is named by an int, not {name(at.type)}", hint)
-    return made(offset, f"{piece.sql}[{at.sql}]", piece.type.element, (piece, at))
+    return composed(offset, f"{piece.sql}[{at.sql}]", piece.type.element, (piece, at))

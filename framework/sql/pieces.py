@@ -23,7 +23,7 @@ class Piece:
     arrow: str = ""
 
 
-def made(offset: int, sql: str, type: Type, parts: Iterable[Piece], fails: bool = True) -> Piece:
+def composed(offset: int, sql: str, type: Type, parts: Iterable[Piece], fails: bool = True) -> Piece:
     """A piece made of others; it can fail if they can."""
     return Piece(sql, type, fails or any(part.fails for part in parts), offset=offset)
 

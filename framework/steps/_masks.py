@@ -138,13 +138,13 @@ def _partial(of: Partial, value: str, type_: Type) -> Masked:
     if type_ != STRING:
         return Masked(wrong=f"is {type_}, and `partial` keeps characters of a text")
     count = of.keep_last or of.keep_first
-    shown = (
+    kept_part = (
         f"concat({literal(HIDDEN)}, right({value}, {count}))"
         if of.keep_last
         else f"concat(left({value}, {count}), {literal(HIDDEN)})"
     )
     return Masked(
-        f"CASE WHEN {value} IS NULL THEN NULL WHEN char_length({value}) <= {count} THEN {literal(HIDDEN)} ELSE {shown} END"
+        f"CASE WHEN {value} IS NULL THEN NULL WHEN char_length({value}) <= {count} THEN {literal(HIDDEN)} ELSE {kept_part} END"
     )
 
 

@@ -187,7 +187,7 @@ def _close_repeats(doubted: Any, landed: Any, keys: list[str], order: list[str],
     if landed is None:
         rows = rows.withColumn("landed", functions.expr("CAST(array() AS array<bigint>)"))
     else:
-        known = landed.groupBy(*keys).agg(functions.expr(f"collect_list(struct({_TIME})).{_TIME} AS landed"))
-        rows = rows.join(known, keys, "left").withColumn("landed", functions.expr("coalesce(landed, array())"))
+        landed_times = landed.groupBy(*keys).agg(functions.expr(f"collect_list(struct({_TIME})).{_TIME} AS landed"))
+        rows = rows.join(landed_times, keys, "left").withColumn("landed", functions.expr("coalesce(landed, array())"))
     judged = f"arrays_zip(rows.{_ROW}, {_REPEATS}(rows.{_TIME}, landed, {within * 1_000_000}L))"
     return rows.selectExpr(f"inline({judged}) AS ({_ROW}, repeat)").where("repeat").select(_ROW)

@@ -2,7 +2,7 @@
 
 A rule can be moving: it compares a value with those that the pipeline's table held when the batch began, such as the prices of a symbol
 in the day before. So the first rows of a table are never beyond, and how batches are cut decides what was before; a batch that is
-repeated labels alike, and records the snapshot on which it measured. A rebuild measures anew.
+repeated labels alike, and records the snapshot on which it measured. A rebuild measures again.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Beyond(Bound):
 class Rule(Bound):
     """A condition and the label of the rows for which it is true."""
 
-    shown: ClassVar[tuple[str, ...]] = ("when",)
+    in_example: ClassVar[tuple[str, ...]] = ("when",)
 
     label: str = option("The label.", example="NEGATIVE_PRICE", aka=["then", "value", "flag"])
     when: Expression | None = option(
@@ -157,7 +157,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         says=(
             *(f"{rule.label} when {_says(rule)}" for rule in written.rules),
             f"{'null' if written.otherwise is None else written.otherwise} otherwise",
-            *(("bounds are those of the table when a batch begins; a rebuild measures anew",) if bounds else ()),
+            *(("bounds are those of the table when a batch begins; a rebuild measures again",) if bounds else ()),
         ),
     )
 
@@ -219,7 +219,7 @@ def _changed(name: str, written: Written, to: Landing) -> tuple[str, str] | None
     return None if to.has(name) else ("the table does not have it", "keep it in the table")
 
 
-def _landing(written: Written, to: Landing, known: Collection[str]) -> Iterator[Problem]:
+def _landing(written: Written, to: Landing, before: Collection[str]) -> Iterator[Problem]:
     """The problems of moving rules: the table must hold what they are measured on."""
     for beyond in (rule.beyond for rule in written.rules if rule.beyond is not None):
         if to.mode.whole or to.mode.groups:
@@ -232,7 +232,7 @@ def _landing(written: Written, to: Landing, known: Collection[str]) -> Iterator[
             return
         places = {beyond.column: beyond.place("column")} | {name: beyond.place("per", at) for at, name in enumerate(beyond.per)}
         for name, where in places.items():
-            changed = _changed(name, written, to) if name in known else None
+            changed = _changed(name, written, to) if name in before else None
             if changed:
                 why, hint = changed
                 yield Problem(where, "beyond-changed", f"`{name}` is compared with that of the table, and {why}", hint)

@@ -91,7 +91,7 @@ def _copy(named: str) -> str:
 
 
 def _queries(about: About, named: str) -> Iterator[Step]:
-    columns = about.pipeline.table.shown
+    columns = about.pipeline.table.readable
     yield snowflake.asking(READER, WAREHOUSE)
     yield query(SNOWFLAKE, "Rows.", f"SELECT * FROM {named} LIMIT 10;")
     texts = [each.name for each in columns if each.type == STRING][:5]

@@ -63,7 +63,7 @@ def _clustered(about: About) -> list[str]:
 def _chosen(about: About) -> list[str]:
     table = about.pipeline.table
     keys = list(table.keys)
-    times = [each.name for each in table.shown if each.type in (TIMESTAMP, DATE) and not each.name.startswith("_")][:1]
+    times = [each.name for each in table.readable if each.type in (TIMESTAMP, DATE) and not each.name.startswith("_")][:1]
     chosen = [*(table.sort_by or keys), *times] or [each.name for each in table.columns][:1]
     return list(dict.fromkeys(each.split()[0] for each in chosen))
 

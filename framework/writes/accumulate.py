@@ -44,8 +44,8 @@ def stage(to: Target, frame: Frame) -> Counted:
             return counted
         near = ranges.near(to, totals, about.without_nulls)
         new = _with_groups_again(to, totals) if about.some_lost else totals
-        merge(to.with_newest(about.newest), new, Near(near, False), lambda view: _statement(to, view, near))
-    return replace(counted, newest=about.newest)
+        merge(to.with_newest(about.newest_time), new, Near(near, False), lambda view: _statement(to, view, near))
+    return replace(counted, newest_time=about.newest_time)
 
 
 @contextmanager
@@ -118,7 +118,7 @@ def _in_windows(rows: DataFrame, every: int, size: int) -> DataFrame:
 
 @dataclass(frozen=True)
 class _About:
-    newest: int  # the greatest time in microseconds
+    newest_time: int  # the greatest time in microseconds
     some_lost: bool  # whether a group lost rows
     without_nulls: list[str]  # the keys of which none is null
 
@@ -126,9 +126,9 @@ class _About:
 def _about(to: Target, totals: DataFrame) -> _About:
     """Runs the pass over the messages."""
     keys = to.accumulated.keys
-    newest = f"coalesce(max(unix_micros({TIME})), 0L)" if to.accumulated.window else "0L"
+    newest_time = f"coalesce(max(unix_micros({TIME})), 0L)" if to.accumulated.window else "0L"
     nulls = (f"count_if({identifier(name)} IS NULL)" for name in keys)
-    (row,) = totals.selectExpr(newest, f"coalesce(bool_or({LOST}), false)", *nulls).collect()
+    (row,) = totals.selectExpr(newest_time, f"coalesce(bool_or({LOST}), false)", *nulls).collect()
     return _About(int(row[0]), bool(row[1]), [name for name, count in zip(keys, row[2:], strict=True) if not count])
 
 

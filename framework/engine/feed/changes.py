@@ -194,13 +194,13 @@ def between(
     since: int,
     until: int,
     by_value: bool = False,
-    beside: bool = False,
+    keeps_others: bool = False,
 ) -> Changes:
     """The changes from one snapshot to another; since NOTHING all rows are added. Earlier changes of the same table can be read no more,
     unless these are wanted `beside` them."""
     table = lake.load(identifier_)
     files = lake.spark._jvm.sluice.ChangedFiles(table, since, until)
-    if not beside:
+    if not keeps_others:
         files.forgetOthers()
     return Changes(lake, table, columns, files=files, by_value=by_value or not lake.iceberg.TableUtil.supportsRowLineage(table))
 

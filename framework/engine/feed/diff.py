@@ -53,8 +53,8 @@ def diff(lake: Lake, pipeline: Pipeline, since: int, until: int, limit: int) -> 
         counts = {row[CHANGE]: row["count"] for row in rows.groupBy(CHANGE).count().collect()}
         at = " ".join(f"WHEN '{what}' THEN {nth}" for nth, what in enumerate(_FOLLOWS))
         first = rows.selectExpr("*", f"CASE {CHANGE} {at} END AS _sluice_nth").orderBy(ROW, COMMIT, "_sluice_nth").limit(limit)
-        shown = first.selectExpr(CHANGE, *(f"{_plain(column)} AS {identifier(column.name)}" for column in columns))
-        differing = tuple(tuple(row) for row in shown.collect())
+        printable = first.selectExpr(CHANGE, *(f"{_plain(column)} AS {identifier(column.name)}" for column in columns))
+        differing = tuple(tuple(row) for row in printable.collect())
     finally:
         rows.unpersist()
     counted = {"added": counts.get(ADDED, 0), "changed": counts.get(AFTER, 0), "deleted": counts.get(DELETED, 0)}

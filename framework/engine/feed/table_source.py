@@ -141,16 +141,16 @@ class ChangesOfTable(WholeTable):
 
     def whole(self, ends: Mapping[Partition, int], batch: int) -> DataFrame:
         """All rows as they were at these ends, beside what was read for a batch."""
-        return self._read(Range({}, ends, 0), batch, beside=True)
+        return self._read(Range({}, ends, 0), batch, keeps_others=True)
 
-    def _read(self, range_: Range, batch: int, beside: bool = False) -> DataFrame:
+    def _read(self, range_: Range, batch: int, keeps_others: bool = False) -> DataFrame:
         table, _ = self._now()
         here, source = self.source.partition, self.source
         since = self._snapshot_of(table, range_.starts[here])["snapshot-id"] if here in range_.starts else NOTHING
         until = self._snapshot_of(table, range_.ends[here])
         columns = (*source.columns, *source.kafka)
         differing = changes.between(
-            self.lake(source.catalog), source.identifier, columns, since, until["snapshot-id"], source.by_value, beside
+            self.lake(source.catalog), source.identifier, columns, since, until["snapshot-id"], source.by_value, keeps_others
         )
         if not source.rows_change and since != NOTHING and not differing.only_adds(self._forgotten(table)):
             raise source_lost(self.pipeline, "source-undone", "rows that were read are not there any more, or are others")

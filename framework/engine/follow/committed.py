@@ -32,7 +32,7 @@ class Committed:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return self.pipeline.table.shown
+        return self.pipeline.table.readable
 
     @property
     def until(self) -> int:

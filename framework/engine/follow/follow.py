@@ -98,13 +98,13 @@ def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped:
                 run_record.record_follower(pipeline.name, follower.tag, None)
                 return
             was = None if step.since == NOTHING else step.since
-            if follower.showing not in table.refs and not follower.newest:
+            if follower.showing not in table.refs and not follower.latest_only:
                 _tag(context, pipeline, {follower.showing: step.until}, {follower.tag: was, follower.showing: None})
                 context.at("begun")
             yield _show(context, pipeline, follower, table, step)
             context.at("shown")
             done = {follower.tag: step.until, **({follower.before: step.since} if was and not follower.by_rows else {})}
-            showing = None if follower.newest else step.until
+            showing = None if follower.latest_only else step.until
             _tag(context, pipeline, done, {follower.tag: was, follower.showing: showing}, (follower.showing,))
             context.at("tagged")
 
@@ -113,8 +113,8 @@ def _show(context: Context, pipeline: Pipeline, follower: Follower, table: Metad
     committed = Committed(
         pipeline, follower, table=table, step=step, lake=lambda: context.lake(pipeline), secrets=context.plan.secrets
     )
-    shown: int = components.load(PACKAGE, follower.type).follow(committed)
-    return shown
+    followed: int = components.load(PACKAGE, follower.type).follow(committed)
+    return followed
 
 
 def _tag(

@@ -27,23 +27,23 @@ class Step:
 
 def rows(table: Metadata, follower: Follower) -> int:
     """About how many rows wait; of a follower of the newest snapshot, how many commits."""
-    if follower.newest:
-        return _commits(table, _shown(table, follower))
-    return sum(map(changed, _news(table, _shown(table, follower))))
+    if follower.latest_only:
+        return _commits(table, _last_followed(table, follower))
+    return sum(map(changed, _news(table, _last_followed(table, follower))))
 
 
 def step(table: Metadata, follower: Follower) -> Step | None:
     """What the follower shows next; None where it has shown all. A step that was begun is repeated as it was."""
-    since = _shown(table, follower)
+    since = _last_followed(table, follower)
     begun = table.snapshots.get(table.refs.get(follower.showing, NOTHING))
     if begun is not None:
         return _step(since, begun)
-    if follower.newest:
-        return _newest(table, since)
+    if follower.latest_only:
+        return _newest_step(table, since)
     return _by_files(table, since) if follower.by_files else by_rows(table, since)
 
 
-def _newest(table: Metadata, since: int) -> Step | None:
+def _newest_step(table: Metadata, since: int) -> Step | None:
     return None if table.main is None or table.main["snapshot-id"] == since else _step(since, table.main)
 
 
@@ -91,7 +91,7 @@ def _step(since: int, until: Mapping[str, Any]) -> Step:
     return Step(since, until["snapshot-id"], until.get("sequence-number") or 0)
 
 
-def _shown(table: Metadata, follower: Follower) -> int:
+def _last_followed(table: Metadata, follower: Follower) -> int:
     return table.refs.get(follower.tag, NOTHING)
 
 

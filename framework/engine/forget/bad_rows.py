@@ -81,7 +81,7 @@ def _mentions_one(context: Context, pipeline: Pipeline, at: int, key: Key) -> st
 def _written(value: str) -> Iterator[str]:
     """As JSON may have it."""
     escaped = json.dumps(value)[1:-1]
-    yield from (value, escaped, re.sub(r"\\u[0-9a-f]{4}", lambda found: found[0].upper().replace("U", "u"), escaped))
+    yield from (value, escaped, re.sub(r"\\u[0-9a-f]{4}", lambda match: match[0].upper().replace("U", "u"), escaped))
 
 
 def _fields(pipeline: Pipeline, column: str) -> list[str]:

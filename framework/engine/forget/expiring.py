@@ -47,8 +47,8 @@ class Expiring:
             return Deleted(0, 0)
         expired = files - self._named()
         there = table.files.existing(expired)
-        beside = others.beside(table) if there else []
-        by_others = others.named(table, beside)
+        other_files = others.in_folder(table) if there else []
+        by_others = others.named(table, other_files)
         its_files, folders = removal.own_files(self.lake, loaded)
         deletable_files.delete(its_files, there - by_others if by_others is not None else (), folders)
         left = table.files.existing(there)
@@ -56,7 +56,7 @@ class Expiring:
             put(self.note, json.dumps(sorted(left)))
         else:
             self.note.unlink(missing_ok=True)
-        return Deleted(len(expired) - len(left), len(left), tuple(others.naming(table, beside, left)) if left else ())
+        return Deleted(len(expired) - len(left), len(left), tuple(others.naming(table, other_files, left)) if left else ())
 
     def _named(self) -> set[str]:
         table = metadata.read(self.pipeline.table.catalog, self.name)

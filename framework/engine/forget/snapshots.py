@@ -76,18 +76,18 @@ def catch_up(context: Context, lake: Lake, pipeline: Pipeline, ended: int) -> It
         yield followed.line
     table = _read(pipeline)
     for follower in pipeline.also:
-        shown, main = table.refs.get(follower.tag), table.refs["main"]
-        behind = shown is not None and ended not in (each["snapshot-id"] for each in table.ancestors(shown))
+        tagged, main = table.refs.get(follower.tag), table.refs["main"]
+        behind = tagged is not None and ended not in (each["snapshot-id"] for each in table.ancestors(tagged))
         if waiting.step(table, follower) is not None or (behind and follower.by_files):
             message = f"the {follower.title} of {pipeline.table.identifier} has not shown all commits yet"
             raise SluiceError("follower-behind", message, "give the same command again when no run of the pipeline is under way")
         if behind:
-            again(pipeline.table.identifier, partial(_move_tag, lake, pipeline, follower.tag, shown, main))
+            again(pipeline.table.identifier, partial(_move_tag, lake, pipeline, follower.tag, tagged, main))
 
 
-def _move_tag(lake: Lake, pipeline: Pipeline, tag: str, shown: int | None, main: int) -> None:
+def _move_tag(lake: Lake, pipeline: Pipeline, tag: str, tagged: int | None, main: int) -> None:
     """From a snapshot that was shown to the newest one, which has the same rows."""
-    lake.tag(lake.load(pipeline.table.identifier), {tag: main}, {tag: shown})
+    lake.tag(lake.load(pipeline.table.identifier), {tag: main}, {tag: tagged})
 
 
 @dataclass(frozen=True)

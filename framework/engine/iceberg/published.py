@@ -18,7 +18,7 @@ from framework.model import PUBLISHED, Follower, Pipeline
 
 _OURS = "sluice."  # how the names of properties begin that only the table itself has
 _FILE = "published-"
-_SHOWN = "published-by"  # in the summary of a snapshot that others see
+_PUBLISHED_BY = "published-by"  # in the summary of a snapshot that others see
 _LEFT_OUT = ("metadata-log", "statistics", "partition-statistics")
 _ADDED = {
     "gc.enabled": "false",  # no engine expires snapshots or deletes files of it
@@ -59,12 +59,12 @@ def is_table_itself(there: Metadata) -> bool:
     return len(properties(there)) < len(there.properties)
 
 
-def write(table: Metadata, shown: Mapping[str, Any], follower: Follower) -> Current:
+def write(table: Metadata, listed: Mapping[str, Any], follower: Follower) -> Current:
     """A new metadata file beside those of the table itself."""
-    number = shown["last-sequence-number"]
+    number = listed["last-sequence-number"]
     location = f"{_folder(table)}/{_prefix(follower)}{number:08}-{uuid.uuid4().hex[:12]}.metadata.json"
-    table.files.write(location, json.dumps(shown).encode())
-    return Current(location, shown, table.files)
+    table.files.write(location, json.dumps(listed).encode())
+    return Current(location, listed, table.files)
 
 
 def is_own(table: Metadata, follower: Follower, location: str) -> bool:
@@ -91,7 +91,7 @@ def _shows_only(table: Metadata, location: str) -> bool:
 
 def is_shown(snapshot: Mapping[str, Any]) -> bool:
     """Whether a snapshot in metadata of others is one that they were given."""
-    return _SHOWN in metadata.summary(snapshot)
+    return _PUBLISHED_BY in metadata.summary(snapshot)
 
 
 def delete(table: Metadata, file: str) -> None:
@@ -104,7 +104,9 @@ def left(pipeline: Pipeline, refs: Iterable[str]) -> Iterator[Follower]:
     for tag in refs:
         if tag.startswith(PUBLISHED) and tag not in there and not tag.endswith("-before"):
             name = tag.removeprefix(PUBLISHED)
-            yield Follower(type="catalog", name=name, where=pipeline.table.places["table"], says=(), options=None, newest=True)
+            yield Follower(
+                type="catalog", name=name, where=pipeline.table.places["table"], says=(), options=None, latest_only=True
+            )
 
 
 def _folder(table: Metadata) -> str:
@@ -117,4 +119,4 @@ def _prefix(follower: Follower) -> str:
 
 def _without_ours(snapshot: Mapping[str, Any]) -> Mapping[str, Any]:
     summary = {name: value for name, value in metadata.summary(snapshot).items() if not name.startswith(_OURS)}
-    return {**snapshot, "summary": {**summary, _SHOWN: "sluice"}}
+    return {**snapshot, "summary": {**summary, _PUBLISHED_BY: "sluice"}}

@@ -30,7 +30,7 @@ class Due:
 
     identifier: str
     compact: bool
-    why: str  # it is compacted, or not
+    why: str  # of a compaction, or of none
     average: int = 0  # bytes of a file
     expirable: tuple[int, ...] = ()
 
@@ -41,8 +41,8 @@ class Due:
 
     @property
     def words(self) -> str:
-        says = f"{'is compacted' if self.compact else 'not compacted'}: {self.why}"
-        return f"{says}; {amounts.counted(len(self.expirable), 'snapshot')} can go" if self.expirable else says
+        says = f"{'to compact' if self.compact else 'no compaction'}: {self.why}"
+        return f"{says}; {amounts.counted(len(self.expirable), 'snapshot')} to expire" if self.expirable else says
 
 
 def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ...]:

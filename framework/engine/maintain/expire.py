@@ -28,7 +28,7 @@ def expire(lake: Lake, catalog: Catalog, identifier: str, snapshots: Collection[
     locations = collected.lines().split("\n") if collected.lines() else []
     files, folders = removal.own_files(lake, table)
     now = metadata.read(catalog, identifier)
-    by_others = others.named(now, others.beside(now)) if now and locations else None
+    by_others = others.named(now, others.in_folder(now)) if now and locations else None
     if by_others is None:
         return len(going), 0
     return len(going), deletable_files.delete(files, [each for each in locations if files.path(each) not in by_others], folders)

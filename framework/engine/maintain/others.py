@@ -52,7 +52,7 @@ def shows_delta(table: Metadata) -> bool:
     return any(name.startswith(f"{FOLLOWED}delta") for name in table.refs)
 
 
-def beside(table: Metadata) -> list[str]:
+def in_folder(table: Metadata) -> list[str]:
     """The metadata files of a table's own folder, and the files of a Delta log."""
     location = str(table.document["location"])
     return [each for name in ("metadata", DELTA) for each in table.files.older(f"{location}/{name}")]

@@ -58,17 +58,17 @@ def _line(table: Metadata) -> Iterator[Mapping[str, Any]]:
     own = {each["snapshot-id"] for each in table.ancestors()}
     elsewhere = {each["snapshot-id"] for way in ways for each in way} - own
     left = {id_: each for id_, each in table.snapshots.items() if id_ not in elsewhere}
-    newest = table.main
-    while newest is not None:
-        oldest = newest
-        for each in table.ancestors(newest["snapshot-id"]):
+    last = table.main
+    while last is not None:
+        oldest = last
+        for each in table.ancestors(last["snapshot-id"]):
             yield each
             left.pop(each["snapshot-id"], None)
             oldest = each
         if not oldest.get("parent-snapshot-id"):
             return
         older = [each for each in left.values() if _sequence(each) < _sequence(oldest)]
-        newest = max(older, key=_sequence, default=None)
+        last = max(older, key=_sequence, default=None)
 
 
 def _sequence(snapshot: Mapping[str, Any]) -> int:

@@ -26,7 +26,7 @@ _GIVEN = (  # what differs between bad rows of one kind, and what is left of it
     (rf"(?s)({_STEP}.*) \([^()=]+ = .*\)$", r"\1"),  # the columns' values
     (rf"(?s)({_STEP})(?:'.*?'|-?[0-9][^ ]*) ", r"\1"),  # the value that does not fit
 )
-_SHOWN = (*_PLACE, "stage", "timestamp", "key", "value")
+_COLUMNS = (*_PLACE, "stage", "timestamp", "key", "value")
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _samples(table: IcebergTable, places: list[dict[str, Any]]) -> Iterator[BadR
     offsets = {str(each["offset"]) for each in places if each["offset"] is not None}
     conditions = [f"offset in ({', '.join(offsets)})"] if offsets else []
     conditions += ["offset is null"] if any(each["offset"] is None for each in places) else []
-    scan = table.scan(f"batch in ({batches}) and ({' or '.join(conditions)})", selected_fields=_SHOWN)
+    scan = table.scan(f"batch in ({batches}) and ({' or '.join(conditions)})", selected_fields=_COLUMNS)
     rows_by_place = defaultdict(list)
     for row in scan.to_arrow().to_pylist():
         rows_by_place[tuple(row[name] for name in _PLACE)].append(row)

@@ -17,7 +17,7 @@ State = Literal["pending", "connected", "lagging", "failing", "left"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class FollowerState:
     """A follower at one moment: about how many rows, or commits, it has not shown, and its last failure. One that is `left` is no
     longer in the spec."""
 
@@ -30,20 +30,20 @@ class Shown:
     def words(self) -> str:
         if self.state == "left":
             return "is still there, and the spec no longer names it"
-        thing = "commit" if self.follower.newest else "row"
+        thing = "commit" if self.follower.latest_only else "row"
         waits = f"{counted(self.rows, thing)} wait" if self.rows else f"has all {thing}s"
         return "nothing was shown yet" if self.state == "pending" else f"{self.state}, {waits}"
 
 
-def shown(pipeline: Pipeline, table: Metadata | None, record: RunRecord) -> Iterator[Shown]:
+def follower_states(pipeline: Pipeline, table: Metadata | None, record: RunRecord) -> Iterator[FollowerState]:
     for left in published.left(pipeline, table.refs) if table else ():
-        yield Shown(follower=left, state="left", rows=0, failed=None)
+        yield FollowerState(follower=left, state="left", rows=0, failed=None)
     for follower in pipeline.also:
         rows = waiting.rows(table, follower) if table else 0
         waits = table is not None and waiting.step(table, follower) is not None
         failed = record.followers.get(follower.tag) if waits else None
         tagged = table is not None and follower.tag in table.refs
-        yield Shown(follower=follower, state=_state(tagged, rows, failed), rows=rows, failed=failed)
+        yield FollowerState(follower=follower, state=_state(tagged, rows, failed), rows=rows, failed=failed)
 
 
 def _state(tagged: bool, rows: int, failed: FailedRun | None) -> State:

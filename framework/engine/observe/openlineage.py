@@ -131,7 +131,7 @@ class _Events:
         }
         symlink = symlinks_dataset.Identifier(table.catalog.name, table.identifier, "TABLE")
         facets = {
-            "schema": _schema(table.shown),
+            "schema": _schema(table.readable),
             "columnLineage": column_lineage_dataset.ColumnLineageDatasetFacet(fields),
             "symlinks": symlinks_dataset.SymlinksDatasetFacet([symlink]),
         }

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Literal
 
 from framework.engine.maintain.due import Due, due
-from framework.engine.observe.followers import Shown, shown
+from framework.engine.observe.followers import FollowerState, follower_states
 from framework.engine.observe.progress import Progress, newest_event, read_progress
 from framework.engine.rules import attempts, run_record
 from framework.engine.rules.protocol import BORN, Position
@@ -57,7 +57,7 @@ class Status:
     newest_event: datetime | None
     fresh: bool | None
     maintenance: tuple[Due, ...] = ()  # that the next run does
-    followers: tuple[Shown, ...] = ()
+    followers: tuple[FollowerState, ...] = ()
 
     @property
     def bad(self) -> bool:
@@ -106,7 +106,7 @@ def _status(plan: Plan, pipeline: Pipeline, read: Mapping[str, Progress], now: d
     progress, record = read[pipeline.name], run_record.read(pipeline.name)
     waits_before = any(read[each.name].lag != 0 for each in _before(plan, pipeline))
     latest = None if progress.catalog_away else newest_event(pipeline)
-    followers = () if progress.catalog_away else tuple(shown(pipeline, progress.now, record))
+    followers = () if progress.catalog_away else tuple(follower_states(pipeline, progress.now, record))
     return replace(status_from(pipeline, progress, record, latest, now, waits_before), followers=followers)
 
 

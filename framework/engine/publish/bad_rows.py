@@ -37,7 +37,7 @@ def stage(
         append(table_rows(pipeline, number, counted.carried), pipeline, side, attempt)
         return
     messages = context.source(pipeline).read(context.spark, range_, number)
-    bad = frame_of(messages, pipeline, range_.size, carry=False, newest=_newest(opened)).bad
+    bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened)).bad
     append(table_rows(pipeline, number, bad), pipeline, side, attempt)
     table.refresh()
     written = table.snapshot(protocol.BRANCH + attempt)
@@ -63,7 +63,7 @@ def stage_outcomes(
     bad = counted.carried
     if bad is None or counted.too_large:
         messages = source.read(lake.spark, range_, number)
-        bad = frame_of(messages, pipeline, range_.size, carry=False, newest=_newest(opened)).bad
+        bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened)).bad
     lake.branch(table, attempt, table.currentSnapshot().snapshotId())
     append(source.outcomes(range_, number, table_rows(pipeline, number, bad)), pipeline, side, attempt)
 
@@ -72,7 +72,7 @@ def _number(opened: TableState) -> int:
     return opened.position.batch + 1 if opened.position else 1
 
 
-def _newest(opened: TableState) -> int:
+def _newest_time(opened: TableState) -> int:
     return opened.position.newest if opened.position else 0
 
 

@@ -245,7 +245,7 @@ class _Attempt:
             self.attempt, position.batch + 1, topic.cluster, topic.topics, range_.ends, tip.id, tip.sequence,
             self.pipeline.spec, bad, position.accepted,
             (0, position.batch) if mode(self.pipeline.table.write).whole else None, position.rebuilt,
-            replay=self.replayed is not None, newest=max(position.newest, counted.newest),
+            replay=self.replayed is not None, newest=max(position.newest, counted.newest_time),
         )  # fmt: skip
         counted = replace(counted, changed=_changed(now, self.attempt, mode(self.pipeline.table.write)))
         return _StagedBatch(tip, to, counted, states.expired(table, self.pipeline.table.states))
@@ -276,7 +276,7 @@ class _Attempt:
         )  # fmt: skip
         to = self._target(table, range_, ends)
         messages = self.source.read(self.context.spark, range_, number)
-        frame = frame_of(messages, self.pipeline, range_.size, newest=before.newest)
+        frame = frame_of(messages, self.pipeline, range_.size, newest_time=before.newest)
         with named_errors(self.pipeline):
             return admission.staged(to, frame, mode(self.pipeline.table.write).stage)
 

@@ -77,12 +77,12 @@ def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> 
     if table is None or table.main is None or not {bounds.column, *bounds.per, column} <= table.columns_of(table.main):
         return bounds
     try:
-        newest = metadata.newest_time(table, column) if column else None
+        newest_time = metadata.newest_time(table, column) if column else None
     except (OSError, ValueError) as error:
         of = pipeline.table.identifier
         raise commit_failed("table-unreadable", f"the newest time in {of} cannot be read", str(error), "") from None
-    micros = None if newest is None else (newest - _EPOCH) // timedelta(microseconds=1)
-    now_ = replace(bounds, snapshot=table.main["snapshot-id"], newest=micros, since=frozenset(_only_added(table)))
+    micros = None if newest_time is None else (newest_time - _EPOCH) // timedelta(microseconds=1)
+    now_ = replace(bounds, snapshot=table.main["snapshot-id"], newest_time=micros, since=frozenset(_only_added(table)))
     _add_rows(now_, pipeline)
     return now_
 

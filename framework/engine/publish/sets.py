@@ -14,6 +14,7 @@ from framework.engine.rows import joining
 from framework.engine.rows.counts import Unmet, place
 from framework.engine.staging import Target
 from framework.model import IS_CURRENT, Column, SetExpectation
+from framework.plan.modes import mode
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ def _columns(to: Target, expected: SetExpectation) -> list[Column]:
 def _new(to: Target, expected: SetExpectation, since: int, tip: int) -> DataFrame:
     """The rows that the batch added or changed."""
     table = to.pipeline.table
-    if table.write == "replace":
+    if mode(table.write).whole:
         return _all(to, expected, tip)
-    return changes.between(to.lake, table.identifier, tuple(_columns(to, expected)), since, tip, beside=True).now()
+    return changes.between(to.lake, table.identifier, tuple(_columns(to, expected)), since, tip, keeps_others=True).now()
 
 
 def _all(to: Target, expected: SetExpectation, tip: int) -> DataFrame:

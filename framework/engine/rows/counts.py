@@ -64,7 +64,7 @@ class Counted:
     too_large: int
     unknown_schemas: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
     changed: Changed | None = None
-    newest: int = 0  # the greatest time of rows that were added to windows of time, in microseconds
+    newest_time: int = 0  # the greatest time of rows that were added to windows of time, in microseconds
 
 
 def observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[Any]:

@@ -42,16 +42,16 @@ class Frame:
         return self.all_rows.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*")
 
 
-def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True, newest: int = 0) -> Frame:
+def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True, newest_time: int = 0) -> Frame:
     """The rows of so many messages. With `carry`, bad rows that are too large for one pass travel without their bytes and are
-    counted as such. `newest` is the greatest time of earlier batches, by which a row can be too late."""
+    counted as such. `newest_time` is the greatest time of earlier batches, by which a row can be too late."""
     from pyspark.sql import Observation
 
     # Steps that can neither drop nor fail a row come after the observation: what is observed is copied once.
     settled = max((at for at, step in enumerate(pipeline.steps, 1) if step.faults or step.keep or step.each), default=0)
     if pipeline.expectations:
         settled = len(pipeline.steps)
-    bad, messages = travelling(pipeline, size, carry), with_open_since(messages, pipeline, newest)
+    bad, messages = travelling(pipeline, size, carry), with_open_since(messages, pipeline, newest_time)
     rows = of_table(messages, pipeline) if pipeline.source else decode(messages, pipeline, bad, carry_raw=settled > 0)
     for step in pipeline.steps[:settled]:
         rows = apply(rows, step, pipeline, bad)

@@ -31,7 +31,7 @@ def _measured(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | Non
     """The bounds of each group; None before the table has such rows."""
     from pyspark.sql import functions
 
-    if bounds.snapshot is None or (bounds.over is not None and bounds.newest is None):
+    if bounds.snapshot is None or (bounds.over is not None and bounds.newest_time is None):
         return None
     per = [f"_sluice_per{at}" for at in range(len(bounds.per))]
     if bounds.deviations is not None and bounds.over is not None:

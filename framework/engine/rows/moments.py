@@ -57,8 +57,8 @@ def _length(bounds: Bounds) -> int:
 
 def since(bounds: Bounds) -> int:
     """When the time begins, in microseconds: with the part that holds its beginning."""
-    assert bounds.newest is not None and bounds.over is not None, "there are rows, and a time"
-    return (bounds.newest - bounds.over * 1_000_000) // _length(bounds) * _length(bounds)
+    assert bounds.newest_time is not None and bounds.over is not None, "there are rows, and a time"
+    return (bounds.newest_time - bounds.over * 1_000_000) // _length(bounds) * _length(bounds)
 
 
 def bounds_of(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | None:

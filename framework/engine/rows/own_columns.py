@@ -36,12 +36,12 @@ def own_columns(pipeline: Pipeline) -> dict[str, str]:
     return columns
 
 
-def with_open_since(rows: DataFrame, pipeline: Pipeline, newest: int) -> DataFrame:
+def with_open_since(rows: DataFrame, pipeline: Pipeline, newest_time: int) -> DataFrame:
     """Messages or rows, with the time before which windows are closed, from the newest time of earlier batches in microseconds."""
     totals = pipeline.table.accumulated
     if not (totals and totals.late_after):
         return rows
-    since = f"timestamp_micros({newest - totals.late_after * 1_000_000}L)" if newest else "CAST(NULL AS TIMESTAMP)"
+    since = f"timestamp_micros({newest_time - totals.late_after * 1_000_000}L)" if newest_time else "CAST(NULL AS TIMESTAMP)"
     return rows.selectExpr("*", f"{since} AS {OPEN_SINCE}")
 
 

@@ -85,10 +85,10 @@ class Target:
             **({protocol.JOINED: json.dumps(joined)} if joined else {}),
         }
 
-    def with_newest(self, newest: int) -> Target:
+    def with_newest(self, newest_time: int) -> Target:
         """The target, whose position also has the greatest time of rows so far."""
         reached = self.reached
-        return self if reached is None else replace(self, reached=replace(reached, newest=max(newest, reached.newest)))
+        return self if reached is None else replace(self, reached=replace(reached, newest=max(newest_time, reached.newest)))
 
     @cached_property
     def there(self) -> Mapping[str, Type]:

@@ -130,7 +130,7 @@ def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position:
     if range_ is None:
         return Trial(messages=0, waiting=0, rows=0, filtered=0, bad=())
     messages = source.read(context.spark, range_, position.batch + 1)
-    frame = frame_of(messages, measured(pipeline), range_.size, newest=position.newest)
+    frame = frame_of(messages, measured(pipeline), range_.size, newest_time=position.newest)
     lake = context.lake(pipeline)
     target = Target(context, lake, pipeline, "", lake.load(pipeline.table.identifier), None, source, range_)
     with named_errors(pipeline):

@@ -55,9 +55,9 @@ def schema_text(name: str, columns: Sequence[types.Field]) -> str:
 
 
 def decoder(schema: Schema) -> Callable[[bytes], str]:
-    from framework.formats.avro import shown
+    from framework.formats.avro import as_json
 
-    values = shown.decoder(schema)
+    values = as_json.decoder(schema)
     return lambda data: json_values.text(values(data))
 
 

@@ -128,7 +128,7 @@ def member_names(union: Node) -> list[str]:
     names: list[str] = []
     for each in union.items:
         name = each.name or each.kind
-        names.append(name if name.lower() not in (known.lower() for known in names) else f"{name}_{len(names)}")
+        names.append(name if name.lower() not in (other.lower() for other in names) else f"{name}_{len(names)}")
     return names
 
 
@@ -157,7 +157,7 @@ def parse(schema: Schema) -> Node:
 
 @dataclass
 class _Reader:
-    known: dict[str, Node] = field(default_factory=dict)
+    types_by_name: dict[str, Node] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
 
     def text(self, text: str) -> Node:
@@ -199,8 +199,8 @@ class _Reader:
             if each in self.open:
                 hint = "a table's columns end somewhere: write `value: bytes`, or let the producer flatten it"
                 raise Unsupported(f"the record `{name}` contains itself", hint)
-            if each in self.known:
-                return self.known[each]
+            if each in self.types_by_name:
+                return self.types_by_name[each]
         raise Unsupported(f"the schema names `{name}`, which it does not define", "register it with a reference to where that is")
 
     def define(self, schema: Mapping[str, Any], space: str, depth: int) -> Node:
@@ -217,7 +217,7 @@ class _Reader:
             node = Node("record", name=short, members=tuple(self.members(schema["fields"], space, depth)))
             self.open.discard(full)
         _ = node.size_of_all, node.takes_bytes  # kept, so that a chain of a thousand names is not walked at once
-        self.known[full] = node
+        self.types_by_name[full] = node
         return node
 
     def members(self, fields: Any, space: str, depth: int) -> Iterator[Member]:

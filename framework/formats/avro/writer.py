@@ -41,7 +41,7 @@ _NATURAL: dict[type, tuple[str, ...]] = {
     str: ("string",), dict: ("record", "error", "map"), list: ("array",),
 }  # fmt: skip
 _MICROS = {"millis": 1000, "micros": 1}  # microseconds of one
-_SHOWN = 60  # characters of a value in a message
+_LONGEST = 60  # characters of a value in a message
 
 
 class Misfit(ValueError):
@@ -220,9 +220,9 @@ def _noun(kind: str, schema: Mapping[str, Any]) -> str:
 
 
 def _misfit(path: Path, noun: str, value: Any) -> Misfit:
-    shown = str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False, default=str)
-    shown = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"
-    return Misfit(f"{'`' + '.'.join(path) + '`' if path else 'the value'} must be {noun}, and is {shown}")
+    printed = str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False, default=str)
+    printed = printed if len(printed) <= _LONGEST else printed[: _LONGEST - 1] + "…"
+    return Misfit(f"{'`' + '.'.join(path) + '`' if path else 'the value'} must be {noun}, and is {printed}")
 
 
 def _whole(kind: str, logical: str, value: Any) -> int:

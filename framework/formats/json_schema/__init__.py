@@ -20,15 +20,15 @@ from framework.encoding.confluent_frame import Read, renamed
 from framework.encoding.fields import Written
 from framework.encoding.schema_writer import Way
 from framework.formats import OBJECT, BySchema
-from framework.formats.json_schema.keyword_types import Said
-from framework.formats.json_schema.text import said_of
+from framework.formats.json_schema.keyword_types import Allowed
+from framework.formats.json_schema.text import allowed_of
 from framework.model import Of
 from framework.model.schemas import Schema
 from framework.schemas.versions import Merged, Path, Shape
 from framework.types import Array, Decimal, Map, Struct, Type
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
-_SHOWN = 200  # characters of what a validator says
+_LONGEST = 200  # characters of what a validator says
 _WAYS = {
     "text": "text",
     "epoch_millis": "a number of milliseconds",
@@ -40,19 +40,19 @@ _WAYS = {
 
 def shapes(schema: Schema) -> tuple[Shape, ...]:
     """The columns of one version."""
-    return tuple(_shape(name, said) for name, said in _said(schema).fields)
+    return tuple(_shape(name, values) for name, values in _allowed(schema).fields)
 
 
 @lru_cache(maxsize=256)
-def _said(schema: Schema) -> Said:
-    return said_of(schema)
+def _allowed(schema: Schema) -> Allowed:
+    return allowed_of(schema)
 
 
-def _shape(name: str, said: Said) -> Shape:
-    inside = said
+def _shape(name: str, values: Allowed) -> Shape:
+    inside = values
     while inside.inner:
         inside = inside.inner
-    return Shape(name, _plain(said.type), said.doc, inside=tuple(_shape(*each) for each in inside.fields))
+    return Shape(name, _plain(values.type), values.doc, inside=tuple(_shape(*each) for each in inside.fields))
 
 
 def _plain(type_: Type) -> Type:
@@ -75,7 +75,7 @@ def read(_of: Of, merged: Merged) -> Read:
     ways, others = _ways(merged)
     columns = tuple(decoder_.column(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes)
     writers: dict[int, Mapping[str, Any]] = {
-        fit.version.id: {"single": True} if _said(fit.version.schema).single else renamed(fit.names) for fit in merged.fits
+        fit.version.id: {"single": True} if _allowed(fit.version.schema).single else renamed(fit.names) for fit in merged.fits
     }
     writers |= {id_: {"refused": why, "code": "undecodable"} for id_, why in others.items()}
     return Read(format="json", columns=columns, writers=writers, more={"largest": decoder_.LARGEST})
@@ -87,7 +87,7 @@ def _ways(merged: Merged) -> tuple[dict[Path, str], dict[int, str]]:
     ways: dict[Path, str] = {}
     others: dict[int, str] = {}
     for fit in merged.fits:
-        for path, way in _written(_said(fit.version.schema).fields, ()):
+        for path, way in _written(_allowed(fit.version.schema).fields, ()):
             place = tuple(fit.names.get(path[: at + 1], name) for at, name in enumerate(path))
             if ways.setdefault(place, way) != way:
                 difference = f"{fit.version} writes `{'.'.join(place)}` as {_WAYS[way]}, and before it was {_WAYS[ways[place]]}"
@@ -95,10 +95,10 @@ def _ways(merged: Merged) -> tuple[dict[Path, str], dict[int, str]]:
     return ways, others
 
 
-def _written(fields: Iterable[tuple[str, Said]], path: Path) -> Iterator[tuple[Path, str]]:
-    for name, said in fields:
+def _written(fields: Iterable[tuple[str, Allowed]], path: Path) -> Iterator[tuple[Path, str]]:
+    for name, values in fields:
         here = (*path, name)
-        inside = said
+        inside = values
         while inside.inner:
             inside = inside.inner
         if isinstance(inside.type, Written):
@@ -192,12 +192,12 @@ def decoder(_schema: Schema) -> Callable[[bytes], str]:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 2] + " …"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 2] + " …"
 
 
 def _way(schema: Schema) -> Way:
-    said = _said(schema)
-    return Way(single=said.single, types={name: each.type for name, each in said.fields})
+    values = _allowed(schema)
+    return Way(single=values.single, types={name: each.type for name, each in values.fields})
 
 
 CONNECT = {"value.converter": "io.confluent.connect.json.JsonSchemaConverter"}

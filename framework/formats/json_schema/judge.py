@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from framework.formats.json_schema.patterns import found
+from framework.formats.json_schema.patterns import is_matched
 from framework.formats.json_schema.wellformed import document
 from framework.model.schemas import Schema
 
@@ -43,14 +43,14 @@ def judge(schema: Schema) -> Callable[[Any], str | None]:
     from framework.formats.json_schema.text import MALFORMED, registry_of
 
     schema_ = document(schema.text)
-    known: Any = validator_for(schema_, default=Draft7Validator)
+    standard: Any = validator_for(schema_, default=Draft7Validator)
     followed = _Followed()
     own: dict[str, Keyword] = {"pattern": _pattern, "patternProperties": _pattern_properties}
-    own["additionalProperties"] = _others(known.VALIDATORS["additionalProperties"])
-    own |= {name: _counted(known.VALIDATORS[name], followed) for name in _REFERENCES if name in known.VALIDATORS}
+    own["additionalProperties"] = _others(standard.VALIDATORS["additionalProperties"])
+    own |= {name: _counted(standard.VALIDATORS[name], followed) for name in _REFERENCES if name in standard.VALIDATORS}
     if any('"patternProperties"' in each.text for each in (schema, *(inner for _, inner in schema.behind))):
         own["unevaluatedProperties"] = _nothing  # it would look for patterns by itself
-    extended: Any = extend(known, own)  # type: ignore[no-untyped-call]
+    extended: Any = extend(standard, own)  # type: ignore[no-untyped-call]
     checker = extended(schema_, registry=registry_of(schema), format_checker=FormatChecker())
 
     def wrong(value: Any) -> str | None:
@@ -72,38 +72,40 @@ def judge(schema: Schema) -> Callable[[Any], str | None]:
 def _pattern(_: Any, pattern: Any, value: Any, __: Any) -> Iterator[Any]:
     from jsonschema.exceptions import ValidationError
 
-    if isinstance(value, str) and isinstance(pattern, str) and found(pattern, value) is False:
+    if isinstance(value, str) and isinstance(pattern, str) and is_matched(pattern, value) is False:
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
 def _pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> Iterator[Any]:
     for pattern, inner in patterns.items() if isinstance(value, dict) else ():
         for name in value:
-            if found(pattern, name):
+            if is_matched(pattern, name):
                 yield from validator.descend(value[name], inner, path=name, schema_path=pattern)
 
 
-def _others(known: Keyword) -> Keyword:
+def _others(standard: Keyword) -> Keyword:
     """Of properties that no pattern has the name of. One that is not judged may have it."""
 
-    def keyword(validator: Any, said: Any, value: Any, schema: Any) -> Iterator[Any]:
+    def keyword(validator: Any, properties: Any, value: Any, schema: Any) -> Iterator[Any]:
         patterns = schema.get("patternProperties") or ()
         rest = {name: each for name, each in schema.items() if name != "patternProperties"}
         if isinstance(value, dict):
-            value = {name: each for name, each in value.items() if all(found(pattern, name) is False for pattern in patterns)}
-        yield from known(validator, said, value, rest) or ()
+            value = {
+                name: each for name, each in value.items() if all(is_matched(pattern, name) is False for pattern in patterns)
+            }
+        yield from standard(validator, properties, value, rest) or ()
 
     return keyword
 
 
-def _counted(known: Keyword, followed: _Followed) -> Keyword:
-    def keyword(validator: Any, said: Any, value: Any, schema: Any) -> Iterator[Any]:
+def _counted(standard: Keyword, followed: _Followed) -> Keyword:
+    def keyword(validator: Any, properties: Any, value: Any, schema: Any) -> Iterator[Any]:
         followed.all += 1
         followed.open += 1
         if followed.all > _MOST or followed.open > _DEEPEST:
             raise _Endless
         try:
-            yield from known(validator, said, value, schema) or ()
+            yield from standard(validator, properties, value, schema) or ()
         finally:  # who has heard enough closes it
             followed.open -= 1
 

@@ -27,13 +27,13 @@ _FORMATS: Mapping[str, Type] = {"date": types.DATE, "date-time": types.TIMESTAMP
 
 
 @dataclass(frozen=True)
-class Said:
+class Allowed:
     """What is said of a value: nothing (`anything`, and its text is the column), or one of the others."""
 
     is_: Literal["anything", "null", "atom", "object", "array", "map"] = "anything"
     atom: Type = types.STRING
-    fields: tuple[tuple[str, Said], ...] = ()
-    inner: Said | None = None
+    fields: tuple[tuple[str, Allowed], ...] = ()
+    inner: Allowed | None = None
     doc: str = ""
     at: int | None = None  # Connect's order of fields
     single: bool = False  # of messages that are no objects: the one field stands for the whole
@@ -43,12 +43,12 @@ class Said:
         if self.inner:
             return Array(self.inner.type) if self.is_ == "array" else Map(types.STRING, self.inner.type)
         if self.fields:
-            return Struct(tuple(types.Field(name, said.type) for name, said in self.fields))
+            return Struct(tuple(types.Field(name, allowed.type) for name, allowed in self.fields))
         return self.atom
 
 
-ANYTHING = Said()
-_TEXT = Said("atom")  # of a value that has several types
+ANYTHING = Allowed()
+_TEXT = Allowed("atom")  # of a value that has several types
 
 
 def keyword(schema: Any, name: str, kind: type) -> Any:
@@ -94,7 +94,7 @@ def _kind(value: Any) -> str:
     return kinds[type(value)]
 
 
-def atom(kinds: Sequence[str], schema: dict[str, Any]) -> Said:
+def atom(kinds: Sequence[str], schema: dict[str, Any]) -> Allowed:
     if not kinds:
         return ANYTHING
     if len(kinds) > 1:
@@ -103,20 +103,20 @@ def atom(kinds: Sequence[str], schema: dict[str, Any]) -> Said:
     as_bytes = connect == "bytes" or schema.get("contentEncoding") == "base64"
     match kinds[0]:
         case "null":
-            return Said("null")
+            return Allowed("null")
         case "boolean":
-            return Said("atom", types.BOOLEAN)
+            return Allowed("atom", types.BOOLEAN)
         case "integer":
             narrow = format_ in _INTS or connect in _INTS
-            return Said("atom", _TITLES.get(title) or (types.INT if narrow else types.BIGINT))
+            return Allowed("atom", _TITLES.get(title) or (types.INT if narrow else types.BIGINT))
         case "number" | "string" if as_bytes:
-            return Said("atom", _decimal(schema) if title == _DECIMAL else types.BINARY)
+            return Allowed("atom", _decimal(schema) if title == _DECIMAL else types.BINARY)
         case "number":
-            return Said("atom", types.FLOAT if connect == "float32" else types.DOUBLE)
+            return Allowed("atom", types.FLOAT if connect == "float32" else types.DOUBLE)
         case "string" if title == "io.debezium.time.ZonedTimestamp":
-            return Said("atom", types.TIMESTAMP)
+            return Allowed("atom", types.TIMESTAMP)
         case "string":
-            return Said("atom", _FORMATS.get(format_, types.STRING))
+            return Allowed("atom", _FORMATS.get(format_, types.STRING))
     return _TEXT
 
 
@@ -129,7 +129,7 @@ def _decimal(schema: dict[str, Any]) -> Type:
     return Written(Decimal(min(38, max(whole, int(scale), 1)), int(scale)), "base64")
 
 
-def both(one: Said, other: Said) -> Said:
+def both(one: Allowed, other: Allowed) -> Allowed:
     """What holds of a value of which both are said."""
     kept = replace(one, doc=one.doc or other.doc, at=other.at if one.at is None else one.at)
     taken = replace(other, doc=kept.doc, at=kept.at)
@@ -148,7 +148,7 @@ def both(one: Said, other: Said) -> Said:
     return kept
 
 
-def either(one: Said, other: Said) -> Said:
+def either(one: Allowed, other: Allowed) -> Allowed:
     """What holds of a value of which one or the other is said."""
     if one.is_ == "null" or other.is_ == "null":
         return other if one.is_ == "null" else one
@@ -157,26 +157,26 @@ def either(one: Said, other: Said) -> Said:
     if one.is_ == other.is_ and one.type == other.type:
         return replace(one, doc="")
     if one.is_ == other.is_ and one.inner and other.inner:
-        return Said(one.is_, inner=either(one.inner, other.inner))
+        return Allowed(one.is_, inner=either(one.inner, other.inner))
     if one.is_ == other.is_ == "atom" and one.atom in _NUMBERS and other.atom in _NUMBERS:
         widest = max(one.atom, other.atom, key=_NUMBERS.index)
-        return Said("atom", types.DOUBLE if widest == types.FLOAT else widest)
+        return Allowed("atom", types.DOUBLE if widest == types.FLOAT else widest)
     return _TEXT
 
 
-def any_of(parts: Sequence[Said], of_object: bool) -> Said:
+def any_of(parts: Sequence[Allowed], of_object: bool) -> Allowed:
     """Of several alternatives. Those of an object that is told of elsewhere are its fields, too."""
     others = [part for part in parts if part.is_ != "null"]
     if len(others) < 2:
-        return others[0] if others else Said("null")
+        return others[0] if others else Allowed("null")
     if of_object and all(part.is_ in ("object", "anything") for part in others):
-        return reduce(lambda one, other: Said("object", fields=_joined(one, other, either)), others, Said("object"))
+        return reduce(lambda one, other: Allowed("object", fields=_joined(one, other, either)), others, Allowed("object"))
     return reduce(either, others)
 
 
-def _joined(one: Said, other: Said, how: Any) -> tuple[tuple[str, Said], ...]:
+def _joined(one: Allowed, other: Allowed, how: Any) -> tuple[tuple[str, Allowed], ...]:
     fields = dict(one.fields)
-    for name, said in other.fields:
-        fields[name] = how(fields[name], said) if name in fields else said
+    for name, allowed in other.fields:
+        fields[name] = how(fields[name], allowed) if name in fields else allowed
     check_names(fields)
     return tuple(fields.items())

@@ -51,7 +51,7 @@ class _Place:
     at: Any = None
 
 
-def found(pattern: str, text: str) -> bool | None:
+def is_matched(pattern: str, text: str) -> bool | None:
     """Whether the pattern is somewhere in the text, as in JSON Schema; None: it is not judged."""
     places = _places(pattern)
     if places is None or len(places) * len(text) > _MOST_STEPS:
@@ -68,14 +68,14 @@ def found(pattern: str, text: str) -> bool | None:
 
 def _spread(places: list[_Place], begins: Iterable[int], text: str, index: int) -> set[int]:
     """All that can be reached from there without a character."""
-    seen = set(begins)
-    waiting = list(seen)
+    reached = set(begins)
+    waiting = list(reached)
     while waiting:
         place = places[waiting.pop()]
         if place.test is None and (place.at is None or _holds(place.at, text, index)):
-            waiting += [each for each in place.next if each not in seen]
-            seen.update(place.next)
-    return seen
+            waiting += [each for each in place.next if each not in reached]
+            reached.update(place.next)
+    return reached
 
 
 def _holds(at: Any, text: str, index: int) -> bool:

@@ -7,7 +7,17 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from framework.formats.json_schema.keyword_types import ANYTHING, Said, any_of, atom, both, check_names, either, keyword, kinds_of
+from framework.formats.json_schema.keyword_types import (
+    ANYTHING,
+    Allowed,
+    any_of,
+    atom,
+    both,
+    check_names,
+    either,
+    keyword,
+    kinds_of,
+)
 from framework.formats.json_schema.wellformed import document
 from framework.model.schemas import Schema
 from framework.schemas.versions import Unsupported
@@ -26,7 +36,7 @@ MALFORMED = (
     TypeError,
     ValueError,
 )  # what is raised about texts that a registry let pass
-_LOOK = "see what the registry has"
+_CHECK_REGISTRY = "see what the registry has"
 _IGNORES_BESIDE_REF = ("draft-03", "draft-04", "draft-06", "draft-07")
 
 
@@ -43,8 +53,8 @@ def registry_of(schema: Schema) -> Registry[Any]:
             raise NoSuchResource(uri)
         return there[match]
 
-    known: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
-    return known.with_resources(there.items()).crawl()
+    registry: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
+    return registry.with_resources(there.items()).crawl()
 
 
 def _resource(text: str) -> Resource[Any]:
@@ -59,32 +69,32 @@ def _old_id(schema: Any) -> bool:
     return keyword(schema, "id", str) is not None and keyword(schema, "$id", str) is None
 
 
-def said_of(schema: Schema) -> Said:
+def allowed_of(schema: Schema) -> Allowed:
     """Of whole messages: objects, or a single value, which is then called `value`."""
     from referencing.exceptions import Unresolvable
 
     root = _resource(schema.text)
-    known = registry_of(schema)
+    registry = registry_of(schema)
     name = keyword(root.contents, "$id", str) or keyword(root.contents, "id", str)
     if name:
-        known = known.with_resource(name.rstrip("#"), root)
+        registry = registry.with_resource(name.rstrip("#"), root)
     draft = keyword(root.contents, "$schema", str) or "draft-07"
     reader = _Reader(modern=not any(old in draft for old in _IGNORES_BESIDE_REF), old_ids=_old_id(root.contents))
     try:
-        said = reader.schema(root.contents, known.resolver_with_root(root), top=True)
+        allowed = reader.schema(root.contents, registry.resolver_with_root(root), top=True)
     except Unresolvable as error:
         hint = "register what it refers to in the same registry, and name it in the schema's references"
         raise Unsupported(f"the schema refers to `{error.ref}`, which is not there", hint) from None
     except MALFORMED:
-        raise Unsupported("the schema refers to something in it that is no schema", _LOOK) from None
-    if said.is_ == "atom":
-        return Said("object", fields=(("value", said),), single=True)
-    if said.is_ != "object":
-        what = "has fields of any name" if said.is_ == "map" else "is no object"
+        raise Unsupported("the schema refers to something in it that is no schema", _CHECK_REGISTRY) from None
+    if allowed.is_ == "atom":
+        return Allowed("object", fields=(("value", allowed),), single=True)
+    if allowed.is_ != "object":
+        what = "has fields of any name" if allowed.is_ == "map" else "is no object"
         raise Unsupported(f"a message {what}, by its schema", "a table needs columns: put it into a property of an object")
-    if not said.fields:
+    if not allowed.fields:
         raise Unsupported("the schema names no fields", "a table needs columns: say `properties`")
-    return said
+    return allowed
 
 
 class _Reader:
@@ -94,12 +104,12 @@ class _Reader:
         self.modern = modern  # keywords beside a `$ref` count
         self.old_ids = old_ids  # `id` is what `$id` is in later drafts
         self.open: list[int] = []
-        self.seen = 0
+        self.parts = 0
 
-    def schema(self, schema: Any, resolver: Resolver[Any], top: bool = False) -> Said:
-        self.seen += 1
-        if self.seen > _MOST or len(self.open) > _DEEPEST:
-            what = f"more than {_MOST:,} parts" if self.seen > _MOST else f"more than {_DEEPEST} levels"
+    def schema(self, schema: Any, resolver: Resolver[Any], top: bool = False) -> Allowed:
+        self.parts += 1
+        if self.parts > _MOST or len(self.open) > _DEEPEST:
+            what = f"more than {_MOST:,} parts" if self.parts > _MOST else f"more than {_DEEPEST} levels"
             raise Unsupported(f"the schema has {what}", "make it smaller: a part that is `{}` becomes its JSON text")
         if not isinstance(schema, dict):
             return ANYTHING
@@ -107,12 +117,12 @@ class _Reader:
             hint = "a table has no such column: where it begins anew, say `{}` in the schema, and the column is its JSON text"
             raise Unsupported("the schema contains itself", hint)
         self.open.append(id(schema))
-        said = self._all(schema, self._base(schema, resolver), top)
+        allowed = self._all(schema, self._base(schema, resolver), top)
         self.open.pop()
         title = keyword(schema, "title", str) or ""
-        doc = keyword(schema, "description", str) or ("" if _CLASS.fullmatch(title) else title) or said.doc
+        doc = keyword(schema, "description", str) or ("" if _CLASS.fullmatch(title) else title) or allowed.doc
         at = keyword(schema, "connect.index", int)
-        return replace(said, doc=" ".join(doc.split()), at=said.at if at is None else at)
+        return replace(allowed, doc=" ".join(doc.split()), at=allowed.at if at is None else at)
 
     def _base(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Resolver[Any]:
         from referencing.jsonschema import DRAFT4, DRAFT202012
@@ -123,7 +133,7 @@ class _Reader:
             return resolver  # beside which an id does not count either
         return resolver.in_subresource((DRAFT4 if _old_id(schema) else DRAFT202012).create_resource(schema))
 
-    def _all(self, schema: dict[str, Any], resolver: Resolver[Any], top: bool) -> Said:
+    def _all(self, schema: dict[str, Any], resolver: Resolver[Any], top: bool) -> Allowed:
         """All that is said at one place, which holds together."""
         ref = next((schema[name] for name in ("$ref", "$dynamicRef") if isinstance(schema.get(name), str)), None)
         whole = ANYTHING
@@ -141,26 +151,26 @@ class _Reader:
                 whole = both(whole, any_of(parts, top or whole.is_ == "object"))
         return whole
 
-    def _own(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Said:
+    def _own(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Allowed:
         kinds = kinds_of(schema)
         if kinds == ["object"]:
             return self._object(schema, resolver)
         if kinds == ["array"]:
-            return Said("array", inner=self._items(schema, resolver))
+            return Allowed("array", inner=self._items(schema, resolver))
         return atom(kinds, schema)
 
-    def _object(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Said:
+    def _object(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Allowed:
         properties = (keyword(schema, "properties", dict) or {}).items()
         fields = [(name, self.schema(each, resolver)) for name, each in properties if each is not False]
         if fields:
             check_names([name for name, _ in fields])
             fields.sort(key=lambda each: (each[1].at is None, each[1].at or 0))
-            return Said("object", fields=tuple(fields))
+            return Allowed("object", fields=tuple(fields))
         others = [schema.get("additionalProperties"), *(keyword(schema, "patternProperties", dict) or {}).values()]
         values = [self.schema(each, resolver) for each in others if isinstance(each, dict) and each]
-        return Said("map", inner=reduce(either, values)) if values else Said("object")
+        return Allowed("map", inner=reduce(either, values)) if values else Allowed("object")
 
-    def _items(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Said:
+    def _items(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Allowed:
         each = schema.get("items")
         first = each if isinstance(each, list) else keyword(schema, "prefixItems", list) or []
         rest = schema.get("additionalItems") if isinstance(each, list) else each

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from framework.schemas.versions import Unsupported
 
-_LOOK = "see what the registry has"
+_CHECK_REGISTRY = "see what the registry has"
 _ONE = frozenset((
     "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
     "unevaluatedItems", "unevaluatedProperties",
@@ -30,16 +30,16 @@ def document(text: str) -> Any:
     try:
         schema = json.loads(text)
     except ValueError as error:
-        raise Unsupported(f"the text is no JSON: {error}", _LOOK) from None
+        raise Unsupported(f"the text is not JSON: {error}", _CHECK_REGISTRY) from None
     except RecursionError:
-        raise Unsupported("the text is nested too deep", _LOOK) from None
+        raise Unsupported("the text is nested too deep", _CHECK_REGISTRY) from None
     if not isinstance(schema, (dict, bool)):
-        raise Unsupported("the text is no JSON Schema: it is no object", _LOOK)
+        raise Unsupported("the text is not a JSON Schema: it is neither an object nor a boolean", _CHECK_REGISTRY)
     draft = schema.get("$schema") if isinstance(schema, dict) else None
     try:
         return _schema(schema, isinstance(draft, str) and _LISTS_ARE_PREFIXES in draft)
     except RecursionError:
-        raise Unsupported("the text is nested too deep", _LOOK) from None
+        raise Unsupported("the text is nested too deep", _CHECK_REGISTRY) from None
 
 
 def _schema(schema: Any, modern: bool) -> Any:
@@ -91,7 +91,7 @@ def _text(name: str, value: Any) -> str | None:
             urlsplit(value)
         except ValueError:
             if name in ("$ref", "$dynamicRef"):
-                raise Unsupported(f"`{name}` is `{value[:80]}`, which is no address", _LOOK) from None
+                raise Unsupported(f"`{name}` is `{value[:80]}`, which is no address", _CHECK_REGISTRY) from None
             return None
     return value
 

@@ -23,9 +23,9 @@ __all__ = ["KEY", "VALUE", "decoder", "encoder", "read", "schema_text", "shapes"
 
 
 def decoder(schema: Schema) -> Callable[[bytes], str]:
-    from framework.formats.protobuf import shown
+    from framework.formats.protobuf import as_json
 
-    return shown.decoder(schema)
+    return as_json.decoder(schema)
 
 
 def read(_of: Of, merged: Merged) -> Read:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from framework.formats.protobuf.compiler import Descriptor, Messages, messages, meta
-from framework.formats.protobuf.well_known_types import DECIMAL, KNOWN, UNSIGNED, decimal_type
+from framework.formats.protobuf.well_known_types import DECIMAL, UNSIGNED, WELL_KNOWN, decimal_type
 from framework.model.schemas import Schema
 from framework.schemas.versions import Shape, Unsupported
 from framework.types import BIGINT, BINARY, BOOLEAN, DEEPEST, DOUBLE, FLOAT, INT, STRING, Array, Field, Map, Struct, Type
@@ -35,21 +35,21 @@ def shapes(schema: Schema) -> tuple[Shape, ...]:
 
 @dataclass
 class _Walk:
-    found: Messages
-    seen: list[str] = field(default_factory=list)
+    declared: Messages
+    path: list[str] = field(default_factory=list)
 
     def fields(self, message: Descriptor, above: tuple[str, ...], depth: int) -> tuple[Shape, ...]:
         self.may(message, above, depth)
         within = (*above, message.full_name)
         shapes = [shape for each in message.fields if (shape := self.shape(each, within, depth))]
-        known: dict[str, str] = {}
+        spelled: dict[str, str] = {}
         for name in (shape.name for shape in shapes):
-            if name.lower() in known:
-                also = known[name.lower()]
+            if name.lower() in spelled:
+                also = spelled[name.lower()]
                 raise Unsupported(
                     f"`{also}` and `{name}` of `{message.full_name}` differ only in case", "columns need other names"
                 )
-            known[name.lower()] = name
+            spelled[name.lower()] = name
         return tuple(shapes)
 
     def may(self, message: Descriptor, above: tuple[str, ...], depth: int) -> None:
@@ -63,11 +63,11 @@ class _Walk:
 
     def shape(self, each: Descriptor, above: tuple[str, ...], depth: int) -> Shape | None:
         """None for what holds no value: a message without fields."""
-        self.seen.append(each.full_name)
-        if len(self.seen) > MOST:
+        self.path.append(each.full_name)
+        if len(self.path) > MOST:
             raise Unsupported(f"it has more than {MOST:,} fields", "keep the topic as `value: bytes`")
         leaf, wrap = each, ""
-        if each.message_type and each.message_type.full_name in self.found.maps:
+        if each.message_type and each.message_type.full_name in self.declared.maps:
             leaf, wrap = each.message_type.fields_by_name["value"], "map"
         elif each.is_repeated:
             wrap = "array"
@@ -76,7 +76,7 @@ class _Walk:
             return None
         if wrap:
             type_ = Array(type_) if wrap == "array" else Map(STRING, type_)
-        doc = self.found.docs.get(each.full_name) or meta(each)[0]
+        doc = self.declared.docs.get(each.full_name) or meta(each)[0]
         return Shape(each.name, type_, doc, number=each.number, inside=inside)
 
     def leaf(
@@ -93,7 +93,7 @@ class _Walk:
                 return decimal_type(meta(outer)[1]), ()
             except ValueError as error:
                 raise Unsupported(f"`{outer.full_name}`: {error}", "see `params` of its `(confluent.field_meta)`") from None
-        if name in KNOWN:
-            return KNOWN[name].type, ()
+        if name in WELL_KNOWN:
+            return WELL_KNOWN[name].type, ()
         inside = self.fields(leaf.message_type, above, depth + 1)
         return (Struct(tuple(Field(each.name, each.type) for each in inside)) if inside else None), inside

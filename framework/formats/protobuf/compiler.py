@@ -25,7 +25,7 @@ from framework.schemas.versions import Unsupported
 Descriptor = Any  # protobuf has no types for mypy
 _ONE_AT_A_TIME = Lock()
 _NO_ERROR = re.compile(r": warning:|^WARNING: |^[IW]\d{4} ")
-_SAID = 3  # of the compiler's errors
+_MOST_ERRORS = 3  # of the compiler's errors
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _compiled(schema: Schema) -> bytes:
         if code == 0:
             return out.read_bytes()
     lines = [line.replace(f"{folder / 'files'}/", "").rstrip(".") for line in output.splitlines() if not _NO_ERROR.search(line)]
-    message = "; ".join(lines[:_SAID]) or f"protoc ends with {code}"
+    message = "; ".join(lines[:_MOST_ERRORS]) or f"protoc ends with {code}"
     missing = "what it imports must be among the references that it is registered with, by the same name"
     raise Unsupported(f"protoc cannot compile it: {message}", missing if "File not found" in message else "")
 
@@ -151,9 +151,9 @@ def _lay_out(schema: Schema, folder: Path) -> str:
     for name, behind in schema.behind:
         path = PurePosixPath(name)
         if behind.kind != "PROTOBUF":
-            raise Unsupported(f"it refers to `{name}`, which is no Protobuf but {behind.kind}")
+            raise Unsupported(f"it refers to `{name}`, which is {behind.kind}, not Protobuf")
         if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
-            raise Unsupported(f"it refers to `{name}`, which is no name that a file can have")
+            raise Unsupported(f"it refers to `{name}`, which cannot be the name of a file")
         if not name.startswith("google/protobuf/"):  # the compiler's own ones fit the library that reads messages
             files[name] = behind.text
     main = "schema.proto"

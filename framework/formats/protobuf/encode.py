@@ -57,8 +57,8 @@ def encoder(schema: Schema) -> Callable[[Mapping[str, Any]], bytes]:
 
 def _message(descriptor: Descriptor, values: Mapping[str, Any]) -> dict[str, Any]:
     """The values as protobuf's own JSON has them."""
-    known = {name: field for field in descriptor.fields for name in (field.name, field.json_name)}
-    return {name: _field(known[name], value) if name in known else value for name, value in values.items()}
+    by_name = {name: field for field in descriptor.fields for name in (field.name, field.json_name)}
+    return {name: _field(by_name[name], value) if name in by_name else value for name, value in values.items()}
 
 
 def _field(field: Descriptor, value: Any) -> Any:

@@ -23,7 +23,7 @@ _EXACT = 1 << 53  # up to here a double is one whole number
 
 
 @dataclass(frozen=True)
-class Known:
+class WellKnownType:
     """`value` takes the message and the column's type."""
 
     type: Type
@@ -125,14 +125,14 @@ _WRAPPED = {
     "Double": DOUBLE, "Float": FLOAT, "Int64": BIGINT, "UInt64": UNSIGNED, "Int32": INT, "UInt32": BIGINT, "Bool": BOOLEAN,
     "String": STRING, "Bytes": BINARY,
 }  # fmt: skip
-KNOWN = {
-    "google.protobuf.Timestamp": Known(TIMESTAMP, _timestamp),
-    "google.protobuf.Duration": Known(BIGINT, _duration),
-    "google.protobuf.Struct": Known(STRING, _json),
-    "google.protobuf.Value": Known(STRING, _json),
-    "google.protobuf.ListValue": Known(STRING, _json),
-    "google.type.Date": Known(DATE, _date),
-    "google.type.TimeOfDay": Known(STRING, _time_of_day),
-    DECIMAL: Known(_ANY_DECIMAL, _decimal),
-    **{f"google.protobuf.{name}Value": Known(type_, _inner) for name, type_ in _WRAPPED.items()},
+WELL_KNOWN = {
+    "google.protobuf.Timestamp": WellKnownType(TIMESTAMP, _timestamp),
+    "google.protobuf.Duration": WellKnownType(BIGINT, _duration),
+    "google.protobuf.Struct": WellKnownType(STRING, _json),
+    "google.protobuf.Value": WellKnownType(STRING, _json),
+    "google.protobuf.ListValue": WellKnownType(STRING, _json),
+    "google.type.Date": WellKnownType(DATE, _date),
+    "google.type.TimeOfDay": WellKnownType(STRING, _time_of_day),
+    DECIMAL: WellKnownType(_ANY_DECIMAL, _decimal),
+    **{f"google.protobuf.{name}Value": WellKnownType(type_, _inner) for name, type_ in _WRAPPED.items()},
 }

@@ -68,7 +68,7 @@ class Test(Bound):
     """Messages, and the rows and bad rows that they must become."""
 
     partly: ClassVar[bool] = True
-    shown: ClassVar[tuple[str, ...]] = ("given",)
+    in_example: ClassVar[tuple[str, ...]] = ("given",)
 
     name: str = option("What the test shows.", example="a negative price is flagged", aka=["title", "test", "doc"])
     given: tuple[Literal["new_batch"] | GivenMessage | dict[ColumnName, Node], ...] = option(

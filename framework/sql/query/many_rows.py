@@ -181,14 +181,14 @@ def _refuse_other(distance: Node, of: Type) -> None:
     if of != VOID and not fits:
         what = "a number" if is_number else "an interval"
         hint = "numbers go with numbers, intervals with times: range between interval 1 hour preceding and current row"
-        raise refused(distance.offset, "sql-window", f"{what} is no distance between values of {of}", hint)
+        raise refused(distance.offset, "sql-window", f"{what} cannot be the distance between values of {of}", hint)
     assert isinstance(distance, Literal)
     if of == DATE and not is_number and literals.literal(distance).type == TIME:
         raise refused(
             distance.offset, "sql-window", "dates are whole days apart", "write days, such as interval 2 days preceding"
         )
     if is_number and of in _MOST_OF and int(distance.value) > _MOST_OF[of]:
-        message = f"{distance.value} is no distance between values of {of}"
+        message = f"{distance.value} cannot be the distance between values of {of}"
         raise refused(distance.offset, "sql-window", message, f"write at most {_MOST_OF[of]}, or cast the column")
 
 

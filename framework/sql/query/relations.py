@@ -60,7 +60,7 @@ class Named:
 class Scope:
     """A FROM clause. Of columns that are joined by name the `second` do not count by name alone. `whole` has tables by their whole
     names. Where there is no such column, `window` is one of the `windows` of time by which rows are grouped, as Spark calls it; what the
-    select has `made` itself is none."""
+    select has itself (`own_names`) is none."""
 
     sql: str
     names: tuple[Named, ...]
@@ -70,7 +70,7 @@ class Scope:
     whole: Mapping[str, str]
     second: frozenset[str] = frozenset()
     windows: Mapping[str, Node] = field(default_factory=dict)
-    made: frozenset[str] = frozenset()
+    own_names: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> dict[str, Field]:
@@ -140,19 +140,19 @@ def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str
         faults.append(Fault(node.offset, "unknown-column", f"`{node.of.name}` has no column `{node.name}`", hint))
         return Column(node.offset, scope.of(node.of.name)[0].flat)
     if isinstance(node, Column) and node.name.lower() not in names:
-        found = scope.named(node.name)
-        if not found and node.name.lower() in scope.windows:
+        candidates = scope.named(node.name)
+        if not candidates and node.name.lower() in scope.windows:
             return resolved(scope.windows[node.name.lower()], replace(scope, windows={}), faults)
-        if not found and node.name.lower() in scope.made:
+        if not candidates and node.name.lower() in scope.own_names:
             hint = "repeat its expression, or put the select that makes it in parentheses into FROM"
             faults.append(Fault(node.offset, "unknown-column", f"`{node.name}` is made by this select", hint))
-        elif not found:
+        elif not candidates:
             faults += unknown(node, {each.flat.lower(): each.flat for each in scope.names if not each.field.hidden})
-        if len(found) > 1:
-            tables = " and ".join(f"`{each.of}`" for each in found)
+        if len(candidates) > 1:
+            tables = " and ".join(f"`{each.of}`" for each in candidates)
             message = f"`{node.name}` is a column of {tables}"
-            faults.append(Fault(node.offset, "sql-ambiguous", message, f"write {found[0].of}.{found[0].field.name}"))
-        return Column(node.offset, found[0].flat) if found else node
+            faults.append(Fault(node.offset, "sql-ambiguous", message, f"write {candidates[0].of}.{candidates[0].field.name}"))
+        return Column(node.offset, candidates[0].flat) if candidates else node
     inner, words = bound(node, names), {id(each) for each in units(node)}
     return mapped(node, lambda part: part if id(part) in words else resolved(part, scope, faults, inner))
 

@@ -15,7 +15,7 @@ from framework.sql.quote import identifier
 from framework.sql.tree import Call, Column, Node, walk
 from framework.types import BOOLEAN, VOID
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Rows:
     apart: frozenset[str] | None  # as in a Relation
     faults: list[Fault]
 
-    def tried(self, make: Callable[..., Made], *given: Any) -> Made | None:
+    def tried(self, make: Callable[..., Result], *given: Any) -> Result | None:
         """What is made of it; None where it has faults, which are kept."""
         try:
             return make(*given)

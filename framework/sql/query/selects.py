@@ -92,7 +92,7 @@ def _items(select: Select, scope: Scope, faults: list[Fault]) -> Iterator[Out]:
         if item.name and item.name.lower().startswith("_sluice"):
             message = f"`{item.name}` is a name that Sluice uses itself"
             faults.append(Fault(item.offset, "reserved-name", message, f"choose another name, such as `{item.name.lstrip('_')}`"))
-        inside = replace(scope, made=frozenset(own - {(item.name or "").lower()}))
+        inside = replace(scope, own_names=frozenset(own - {(item.name or "").lower()}))
         yield Out(item.name or _own_name(item, scope), resolved(item.value, inside, faults), item.text, item.offset)
 
 
@@ -141,9 +141,9 @@ def _windows(rows: Rows, values: Sequence[Node]) -> list[Node]:
         if shape(over) in there:
             continue
         name = there[shape(over)] = f"_sluice_w{len(there)}"
-        made = rows.tried(many_rows.over, over, rows.checked)
-        if made:
-            added[name] = (made[0], Field(name, made[1], rows.origins(rows.read(over))))
+        windowed = rows.tried(many_rows.over, over, rows.checked)
+        if windowed:
+            added[name] = (windowed[0], Field(name, windowed[1], rows.origins(rows.read(over))))
             apart = apart_by(apart, over.partition, rows.columns)
     if rows.faults:
         return list(values)

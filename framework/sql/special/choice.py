@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 
 from framework.sql import operators, patterns
 from framework.sql.arguments import Use
-from framework.sql.pieces import Piece, made
+from framework.sql.pieces import Piece, composed
 from framework.types import BOOLEAN, STRING, VOID, holds_map
 
 
 def coalesce(use: Use) -> Piece:
     pieces = use.some(1) if use.name == "coalesce" else use.some(2, 2)
     type = operators.together(use.name, pieces)
-    return made(use.offset, use.sql(), type, pieces, operators.mixed(pieces, type))
+    return composed(use.offset, use.sql(), type, pieces, operators.mixed(pieces, type))
 
 
 def extreme(use: Use) -> Piece:
@@ -21,25 +21,25 @@ def extreme(use: Use) -> Piece:
     type = operators.together(use.name, pieces, texts=False)
     if holds_map(type) or type == VOID:
         raise use.fault(f"cannot order {operators.name(type)}", "name numbers, strings, dates or timestamps")
-    return made(use.offset, use.sql(), type, pieces, operators.mixed(pieces, type))
+    return composed(use.offset, use.sql(), type, pieces, operators.mixed(pieces, type))
 
 
 def nullif(use: Use) -> Piece:
     left, right = use.some(2, 2)
     compared = operators.comparison("=", left, right, use.offset)
-    return made(use.offset, use.sql(), left.type, (left, right), compared.fails)
+    return composed(use.offset, use.sql(), left.type, (left, right), compared.fails)
 
 
 def condition(use: Use) -> Piece:
     test, yes, no = use.some(3, 3)
     chosen = operators.chosen([(test, yes)], no, use.offset)
-    return made(use.offset, use.sql(), chosen.type, (chosen,), False)
+    return composed(use.offset, use.sql(), chosen.type, (chosen,), False)
 
 
 def nvl2(use: Use) -> Piece:
     test, yes, no = use.some(3, 3)
     type = operators.together(use.name, (yes, no))
-    return made(use.offset, use.sql(), type, (test, yes, no), operators.mixed((yes, no), type))
+    return composed(use.offset, use.sql(), type, (test, yes, no), operators.mixed((yes, no), type))
 
 
 def decode(use: Use) -> Piece:
@@ -49,23 +49,23 @@ def decode(use: Use) -> Piece:
         for piece in pieces:
             if str(piece.type) not in ("binary", "string", "void"):
                 raise use.fault(f"takes bytes and the name of a charset, not {piece.type}", "decode(x, 'utf-8')", piece)
-        return made(use.offset, use.sql(), STRING, pieces)
+        return composed(use.offset, use.sql(), STRING, pieces)
     searched, values = pieces[1::2], pieces[2::2]
     otherwise = [searched[-1]] if len(searched) > len(values) else []
     operators.together("IN", [pieces[0], *searched[: len(values)]])
-    return made(use.offset, use.sql(), operators.together(use.name, [*values, *otherwise]), pieces)
+    return composed(use.offset, use.sql(), operators.together(use.name, [*values, *otherwise]), pieces)
 
 
 def same(use: Use) -> Piece:
     left, right = use.some(2, 2)
-    return made(use.offset, use.sql(), BOOLEAN, (operators.comparison("<=>", left, right, use.offset),), False)
+    return composed(use.offset, use.sql(), BOOLEAN, (operators.comparison("<=>", left, right, use.offset),), False)
 
 
 def raised(use: Use) -> Piece:
     """`raise_error('no price')`: a bad row with these words. It stands where a value would, and has no type of its own."""
     (piece,) = use.some(1, 1)
     patterns.text(piece, "the words of an error")
-    return made(use.offset, use.sql(), VOID, (piece,))
+    return composed(use.offset, use.sql(), VOID, (piece,))
 
 
 TABLE: Mapping[str, Callable[[Use], Piece]] = {

@@ -9,7 +9,7 @@ from framework import types
 from framework.sql import operators, patterns
 from framework.sql.arguments import Use
 from framework.sql.bounded_functions import plain_xml
-from framework.sql.pieces import Piece, made
+from framework.sql.pieces import Piece, composed
 from framework.sql.quote import literal
 from framework.types import STRING, VARIANT, Struct, Type
 
@@ -23,7 +23,7 @@ def parsed(use: Use) -> Piece:
     if use.name != "from_json" and not isinstance(type, Struct):
         raise use.fault("gives a struct", "write 'a int, b string'", schema)
     text = plain_xml(piece.sql) if use.name == "from_xml" else piece.sql
-    return made(use.offset, f"{use.name}({text}, {literal(type.sql)})", type, (piece,))
+    return composed(use.offset, f"{use.name}({text}, {literal(type.sql)})", type, (piece,))
 
 
 def _schema(use: Use, piece: Piece) -> Type:
@@ -48,7 +48,7 @@ def variant(use: Use) -> Piece:
         type = types.parse(patterns.text(type_name, "a type"))
     except types.TypeTextError as error:
         raise use.fault(f"takes a type here: {error.message}", error.hint or "write 'int'", type_name) from None
-    return made(use.offset, use.sql(piece.sql, path.sql, literal(type.sql)), type, (piece,))
+    return composed(use.offset, use.sql(piece.sql, path.sql, literal(type.sql)), type, (piece,))
 
 
 TABLE: Mapping[str, Callable[[Use], Piece]] = {

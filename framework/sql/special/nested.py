@@ -8,7 +8,7 @@ from framework import types
 from framework.sql import operators, patterns
 from framework.sql.arguments import Use
 from framework.sql.bounded_functions import NO_KEY
-from framework.sql.pieces import Piece, guard, made
+from framework.sql.pieces import Piece, composed, guard
 from framework.sql.quote import identifier
 from framework.types import STRING, VOID, Array, Decimal, Field, Map, Struct, holds_map
 
@@ -22,7 +22,7 @@ def array(use: Use) -> Piece:
     type = operators.together(use.name, pieces)
     if type == VOID:
         raise use.fault("of NULL has no type", "cast(null as string)")
-    return made(use.offset, use.sql(), Array(type), pieces, operators.mixed(pieces, type))
+    return composed(use.offset, use.sql(), Array(type), pieces, operators.mixed(pieces, type))
 
 
 def map_of(use: Use) -> Piece:
@@ -33,7 +33,7 @@ def map_of(use: Use) -> Piece:
     if VOID in (key, value) or holds_map(key):
         raise use.fault("needs keys and values of some type", "map('a', cast(null as string))")
     keys = (f"coalesce({piece.sql}, raise_error('{NO_KEY}'))" if at % 2 == 0 else piece.sql for at, piece in enumerate(pieces))
-    return made(use.offset, use.sql(*keys), Map(key, value), pieces)
+    return composed(use.offset, use.sql(*keys), Map(key, value), pieces)
 
 
 def named_struct(use: Use) -> Piece:
@@ -49,7 +49,7 @@ def named_struct(use: Use) -> Piece:
         if value.type == VOID:
             raise use.fault("cannot give NULL a type", "cast(null as string)", value)
         fields.append(Field(text, value.type))
-    return made(use.offset, use.sql(), Struct(tuple(fields)), pieces, False)
+    return composed(use.offset, use.sql(), Struct(tuple(fields)), pieces, False)
 
 
 def arrays_zip(use: Use) -> Piece:
@@ -64,7 +64,7 @@ def arrays_zip(use: Use) -> Piece:
         fields.append(Field(field.name, field.type.element))
     type = Array(Struct(tuple(fields)))
     zipped = f"arrays_zip({', '.join(piece.sql for piece in lists)})"
-    return made(use.offset, f"CAST({zipped} AS {type.sql})", type, lists, False)
+    return composed(use.offset, f"CAST({zipped} AS {type.sql})", type, lists, False)
 
 
 def map_from_entries(use: Use) -> Piece:
@@ -76,7 +76,9 @@ def map_from_entries(use: Use) -> Piece:
         )
     name = identifier(entry.fields[0].name)
     fits = f"NOT exists({piece.sql}, e -> e.{name} IS NULL AND e IS NOT NULL)"
-    return made(use.offset, use.sql(guard(fits, piece.sql, NO_KEY)), Map(entry.fields[0].type, entry.fields[1].type), (piece,))
+    return composed(
+        use.offset, use.sql(guard(fits, piece.sql, NO_KEY)), Map(entry.fields[0].type, entry.fields[1].type), (piece,)
+    )
 
 
 def trimmed(use: Use) -> Piece:
@@ -85,7 +87,7 @@ def trimmed(use: Use) -> Piece:
     for each in use.arguments:
         if not isinstance(each.type, types.Atom | Decimal):
             raise use.fault(f"takes texts, not {each.type}", "cast(x as string)", each)
-    return made(use.offset, f"trim({use.name.split()[0].upper()} {characters.sql} FROM {piece.sql})", STRING, use.arguments)
+    return composed(use.offset, f"trim({use.name.split()[0].upper()} {characters.sql} FROM {piece.sql})", STRING, use.arguments)
 
 
 TABLE: Mapping[str, Callable[[Use], Piece]] = {

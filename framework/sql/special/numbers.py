@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from framework import types
 from framework.sql import operators, patterns
 from framework.sql.arguments import Use
-from framework.sql.pieces import Piece, made
+from framework.sql.pieces import Piece, composed
 from framework.types import BIGINT, DOUBLE, INT, STRING, Decimal, Type, is_numeric
 
 
@@ -19,7 +19,7 @@ def zero(use: Use) -> Piece:
     type = operators.together(use.name, (piece, nought)) if use.name == "zeroifnull" else piece.type
     if not is_numeric(piece.type):
         raise use.fault(f"takes a number here, not {operators.name(piece.type)}", "cast(x as double)", piece)
-    return made(use.offset, use.sql(), type, (piece,))
+    return composed(use.offset, use.sql(), type, (piece,))
 
 
 def rounded(use: Use) -> Piece:
@@ -31,7 +31,7 @@ def rounded(use: Use) -> Piece:
         digits = type.precision - type.scale + 1
         scale = min(type.scale, max(places, 0))
         type = Decimal(min(max(digits, 1 - places) if places < 0 else digits + scale, 38), scale)
-    return made(use.offset, use.sql(), type, (piece,))
+    return composed(use.offset, use.sql(), type, (piece,))
 
 
 def whole(use: Use) -> Piece:
@@ -40,7 +40,7 @@ def whole(use: Use) -> Piece:
     type = _number(use, piece)
     if len(use.arguments) == 1:
         result: Type = Decimal(min(type.precision - type.scale + 1, 38), 0) if isinstance(type, Decimal) else BIGINT
-        return made(use.offset, use.sql(), result, (piece,))
+        return composed(use.offset, use.sql(), result, (piece,))
     places = use.integer(use.arguments[1], -37, 37)
     digits = _DIGITS.get(type) or (type if isinstance(type, Decimal) else Decimal(30, 15))
     scale = min(digits.scale, max(places, 0))
@@ -49,7 +49,7 @@ def whole(use: Use) -> Piece:
         if places < 0
         else digits.precision - digits.scale + 1 + scale
     )
-    return made(use.offset, use.sql(), Decimal(min(precision, 38), scale), (piece,))
+    return composed(use.offset, use.sql(), Decimal(min(precision, 38), scale), (piece,))
 
 
 _DIGITS: Mapping[Type, Decimal] = {
@@ -86,7 +86,7 @@ def number_of(use: Use) -> Piece:
     precision = len(whole_digits) + len(fraction)
     if not re.fullmatch(r"(MI|S)?\$?[09GDPRMIS,.]*\$?(MI|S|PR)?", text) or not 0 < precision <= 38 or "." in fraction:
         raise use.fault(f"does not know the format '{text}'", "write for example '9,999.99'", form)
-    return made(use.offset, use.sql(), Decimal(precision, len(fraction)), (piece,))
+    return composed(use.offset, use.sql(), Decimal(precision, len(fraction)), (piece,))
 
 
 TABLE: Mapping[str, Callable[[Use], Piece]] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from framework import types
 from framework.sql import operators
 from framework.sql.arguments import Use
-from framework.sql.pieces import Piece, made
+from framework.sql.pieces import Piece, composed
 from framework.sql.reserved import words
 from framework.sql.special_syntax import UNITS
 from framework.types import BIGINT, INT, MONTHS, STRING, TIME, TIMESTAMP, TIMESTAMP_NTZ, TINYINT, Decimal, Type, is_integral
@@ -18,7 +18,7 @@ def part(use: Use) -> Piece:
     field, piece = use.some(2, 2)
     if piece.type in types.INTERVALS.values():
         fields = _OF_INTERVALS[MONTHS if piece.type == MONTHS else TIME]
-        return made(use.offset, use.sql(), fields[use.word(field, tuple(fields))], (piece,))
+        return composed(use.offset, use.sql(), fields[use.word(field, tuple(fields))], (piece,))
     if piece.type not in _MOMENTS:
         raise use.fault(
             f"takes a part of a time or of an interval, not of {operators.name(piece.type)}", "cast(x as timestamp)", piece
@@ -26,7 +26,7 @@ def part(use: Use) -> Piece:
     if (field.constant or "").lower() == "epoch":
         raise use.fault("does not know 'epoch'", f"write unix_timestamp({piece.sql}), or unix_millis({piece.sql})", field)
     word = use.word(field, (*sorted(_FIELDS), *_SECONDS))
-    return made(use.offset, use.sql(), Decimal(8, 6) if word in _SECONDS else INT, (piece,))
+    return composed(use.offset, use.sql(), Decimal(8, 6) if word in _SECONDS else INT, (piece,))
 
 
 _SECONDS = ("second", "s", "sec", "seconds", "secs")
@@ -56,7 +56,7 @@ def moved(use: Use) -> Piece:
         raise use.fault(f"takes a time here, not {operators.name(second.type)}", "cast(x as timestamp)", second)
     added = second.type if second.type == TIMESTAMP_NTZ else TIMESTAMP
     sql = f"{use.name}({word.upper()}, {first.sql}, {second.sql})"
-    return made(use.offset, sql, added if use.name == "timestampadd" else BIGINT, (first, second))
+    return composed(use.offset, sql, added if use.name == "timestampadd" else BIGINT, (first, second))
 
 
 _MOMENTS = (*types.TIMES, STRING)

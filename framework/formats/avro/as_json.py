@@ -90,8 +90,8 @@ class _Reader:
     def text(self) -> str:
         return self.take(self.number()).decode("utf-8")
 
-    def among(self, value: Any, known: Any) -> Any:
-        if value not in known:
+    def among(self, value: Any, symbols: Any) -> Any:
+        if value not in symbols:
             raise ValueError("it names a type, a symbol or a truth that there is not")
         return value
 

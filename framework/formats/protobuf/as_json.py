@@ -11,7 +11,7 @@ from typing import Any
 from framework.encoding import json_values
 from framework.formats.protobuf.columns import ENUM, MESSAGE, STRING_FIELD, shapes
 from framework.formats.protobuf.compiler import Descriptor, messages
-from framework.formats.protobuf.well_known_types import KNOWN
+from framework.formats.protobuf.well_known_types import WELL_KNOWN
 from framework.model.schemas import Schema
 from framework.types import TIMESTAMP, Array, Field, Map, Struct, Type
 
@@ -86,7 +86,7 @@ def _value(value: Any, field: Descriptor, type_: Type) -> Any:
     if field.type == ENUM:
         return next((each.name for each in field.enum_type.values if each.number == value), str(value))
     if field.type == MESSAGE:
-        value = KNOWN[field.message_type.full_name].value(value, type_)
+        value = WELL_KNOWN[field.message_type.full_name].value(value, type_)
     if type_ == TIMESTAMP:
         return json_values.iso(json_values.EPOCH + timedelta(microseconds=value), TIMESTAMP)
     if isinstance(value, float) and not math.isfinite(value):
