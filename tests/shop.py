@@ -83,7 +83,16 @@ def made_by_hand(owner: str | None, name: str = "trades", spec: str = "", of: st
         read_at = read.current_snapshot()
         assert read_at is not None
         topics, ends = {of: str(read.metadata.table_uuid)}, {f"{of}/0": read_at.sequence_number or 0}
-    position = Position("a", 1, "c", topics, ends, main.snapshot_id, main.sequence_number or 0, spec)
+    position = Position(
+        attempt="a",
+        batch=1,
+        cluster="c",
+        topics=topics,
+        ends=ends,
+        snapshot=main.snapshot_id,
+        sequence=main.sequence_number or 0,
+        spec=spec,
+    )
     with table.transaction() as transaction:
         transaction.set_properties({protocol.POSITION: position.text()} if owner else {"x": "y"})
 

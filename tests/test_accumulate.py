@@ -93,7 +93,16 @@ def as_messages(given_: Given) -> tuple[Message, ...]:
             price = None if each.price is None else f"<{each.price}>"
             value = {"symbol": each.symbol, "quantity": each.quantity, "price": price, "user": each.user, "at": at}
             text = json.dumps(value).replace('"<', "").replace('>"', "")
-            messages.append(Message(number, "trades", each.partition, offsets[each.partition], moment, None, text.encode(), ()))
+            messages.append(
+                Message(
+                    batch=number,
+                    topic="trades",
+                    partition=each.partition,
+                    offset=offsets[each.partition],
+                    timestamp=moment,
+                    value=text.encode(),
+                )
+            )
             offsets[each.partition] += 1
     return tuple(messages)
 
@@ -245,7 +254,14 @@ def test_a_sum_that_does_not_fit_is_refused(column: str, value: str, together: b
     (pipeline,) = plan.pipelines
     moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
     messages = [
-        Message(1 if together else at + 1, "trades", 0, at, moment, None, f'{{"{column}": {value}}}'.encode(), ())
+        Message(
+            batch=1 if together else at + 1,
+            topic="trades",
+            partition=0,
+            offset=at,
+            timestamp=moment,
+            value=f'{{"{column}": {value}}}'.encode(),
+        )
         for at in range(4)
     ]
     with pytest.raises(BatchError, match="total-too-large") as refused:
@@ -319,7 +335,17 @@ def follows(batches: Sequence[tuple[list[Order], bool]], version: int, lake: Pat
                 if amount is None
                 else json.dumps({"country": country, "amount": amount, "at": "2026-01-05T10:00:00Z"}).encode()
             )
-            sent.append(Message(number, "orders", 0, len(sent), moment, id_.to_bytes(8, "big"), text, ()))
+            sent.append(
+                Message(
+                    batch=number,
+                    topic="orders",
+                    partition=0,
+                    offset=len(sent),
+                    timestamp=moment,
+                    key=id_.to_bytes(8, "big"),
+                    value=text,
+                )
+            )
             rows.pop(id_, None)
             if amount is not None:
                 rows[id_] = (country, amount)
@@ -393,7 +419,9 @@ def test_no_digit_is_lost(lake: Path, spark: Any) -> None:
     for number, amount in enumerate(amounts, 1):
         value = {"kind": "a", "amount": "#", "fine": "#", "text": texts[number - 1], "parts": parts[number - 1], "n": number}
         text = json.dumps({**value, "at": "2026-01-05T10:00:00Z"}).replace('"#"', f"{amount:f}")
-        sent.append(Message(1 + number // 3, "numbers", 0, len(sent), moment, None, text.encode(), ()))
+        sent.append(
+            Message(batch=1 + number // 3, topic="numbers", partition=0, offset=len(sent), timestamp=moment, value=text.encode())
+        )
     for number in (1, 2):
         for name in ("sums", "newest", "of_newest", "items"):
             pipeline = plan.pipeline(name)

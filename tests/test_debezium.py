@@ -48,7 +48,7 @@ columns:
 
 
 def message(offset: int, value: bytes | None, key: bytes | None = None) -> Message:
-    return Message(1, "orders", 0, offset, AT, key, value, ())
+    return Message(batch=1, topic="orders", partition=0, offset=offset, timestamp=AT, key=key, value=value)
 
 
 def run(spark: SparkSession, lake: Path, specs: str, values: list[bytes | None]) -> Outcome:

@@ -118,7 +118,16 @@ class Table:
         self.batches += 1
         for value in values:
             at = len(self.messages)
-            self.messages.append(Message(self.batches, "orders", 0, at, BEGIN + timedelta(seconds=at // 3), None, value, ()))
+            self.messages.append(
+                Message(
+                    batch=self.batches,
+                    topic="orders",
+                    partition=0,
+                    offset=at,
+                    timestamp=BEGIN + timedelta(seconds=at // 3),
+                    value=value,
+                )
+            )
         return next_batch(
             Context(self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(self.messages), self.batches, 1)),
             self.pipeline,

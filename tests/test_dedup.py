@@ -290,7 +290,16 @@ def test_only_files_that_can_have_a_key_of_the_batch_are_read(project: Project, 
     pipeline = context.plan.pipelines[0]
     lake = context.lake(pipeline)
     table = lake.load(pipeline.table.identifier)
-    target = Target(context, lake, pipeline, "", table, None, context.source(pipeline), Range({}, {}, 60, rows=60))
+    target = Target(
+        context=context,
+        lake=lake,
+        pipeline=pipeline,
+        attempt="",
+        table=table,
+        reached=None,
+        source=context.source(pipeline),
+        range_=Range({}, {}, 60, rows=60),
+    )
     batch = project.spark.range(240, 300).selectExpr("id")
     near = Earlier(target, None, None).near(batch, ["id"])  # type: ignore[arg-type]
     assert near is not None

@@ -48,10 +48,30 @@ def test_given_values_become_messages(tmp_path: Path) -> None:
     (example,) = make(tmp_path / "specs").pipelines[0].examples
     first = b'{"price": 1.50, "at": "2026-01-05T00:00:00Z", "sent": 1767607200123}'
     assert example.given == (
-        Message(1, "all_trades", 0, 0, START, b"u", first, (("source", b"web"),)),
-        Message(1, "all_trades", 2, 0, datetime(2026, 1, 5, 10, tzinfo=timezone.utc), b"k", None, (("other", b"a"),)),
-        Message(2, "all_trades", 0, 1, START + timedelta(seconds=2), None, b"not json", ()),
-        Message(2, "all_trades", 0, 2, START + timedelta(seconds=3), None, b'{"price": null}', ()),
+        Message(
+            batch=1,
+            topic="all_trades",
+            partition=0,
+            offset=0,
+            timestamp=START,
+            key=b"u",
+            value=first,
+            headers=(("source", b"web"),),
+        ),
+        Message(
+            batch=1,
+            topic="all_trades",
+            partition=2,
+            offset=0,
+            timestamp=datetime(2026, 1, 5, 10, tzinfo=timezone.utc),
+            key=b"k",
+            value=None,
+            headers=(("other", b"a"),),
+        ),
+        Message(batch=2, topic="all_trades", partition=0, offset=1, timestamp=START + timedelta(seconds=2), value=b"not json"),
+        Message(
+            batch=2, topic="all_trades", partition=0, offset=2, timestamp=START + timedelta(seconds=3), value=b'{"price": null}'
+        ),
     )
     assert example.expect == ({"price": 1.5, "_kafka_partition": 0},)
     assert example.expect_bad == ({"code": "undecodable", "value": b"not json"},)
@@ -63,7 +83,7 @@ COLUMNS = tuple(Column(name, parse(type_)) for name, type_ in (("id", "string"),
 def lines_of(
     expect: list[dict[str, Any]] | None, rows: list[dict[str, Any]], bad: list[dict[str, Any]] | None = None
 ) -> list[str]:
-    messages = tuple(Message(1, "t", 0, at, START, None, b"", ()) for at in range(5))
+    messages = tuple(Message(batch=1, topic="t", partition=0, offset=at, timestamp=START, value=b"") for at in range(5))
     example = Example(
         name="one", where=Where("a", 1, 1), given=messages, expect=None if expect is None else tuple(expect), expect_bad=()
     )

@@ -56,7 +56,7 @@ def test_between_two_turns_only_what_is_full_runs(tmp_path: Path, monkeypatch: p
         return answer
 
     monkeypatch.setattr(loop, "catch_up", catch_up)
-    monkeypatch.setattr(loop, "_LOOK", 0.01)
+    monkeypatch.setattr(loop, "_INTERVAL", 0.01)
     context = object()
     loop.keep_up(context, [full, other], 3600, print, print, stop, is_full=is_full)  # type: ignore[arg-type]
     assert ran == [["full", "other"], ["full"], ["full"]]

@@ -227,7 +227,11 @@ def test_the_sample_comes_back_and_another_message_is_a_bad_row(of: Of, name: st
     if not isinstance(format_, BySchema):
         assert data == encoded(of, pipeline.topic, format_)  # what a test gives and what is generated are written alike
     wrong = [each for each in wrong_messages(of, format_) if each is not None]
-    messages = [Message(1, "orders", 0, at, AT, *_parts(of, each, given), ()) for at, each in enumerate([data, *wrong])]
+    parts = (_parts(of, each, given) for each in [data, *wrong])
+    messages = [
+        Message(batch=1, topic="orders", partition=0, offset=at, timestamp=AT, key=key, value=value)
+        for at, (key, value) in enumerate(parts)
+    ]
     outcome = Trials(spark, plan).run(
         pipeline, Example(name="messages", where=NOWHERE, given=tuple(messages), expect=None, expect_bad=())
     )

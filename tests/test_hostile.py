@@ -297,7 +297,7 @@ def test_headers_are_counted_before_they_travel_to_the_driver(project: Project) 
     context, pipeline = project.context(), project.pipeline
     source = context.source(pipeline)
     topic = source.topic_state()
-    nowhere = Position("", 0, "", {}, dict.fromkeys(topic.ends, 0), 0, 0)
+    nowhere = Position(attempt="", batch=0, cluster="", topics={}, ends=dict.fromkeys(topic.ends, 0))
     range_ = next_range(nowhere, topic, 1000)
     assert range_ is not None
     frame = frame_of(source.read(context.spark, range_, 1), pipeline, range_.size)

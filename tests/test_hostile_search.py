@@ -216,7 +216,16 @@ class Searched(Registered):
 
     def messages_of(self, drawn: Drawn) -> list[Message]:
         return [
-            Message(each.batch, self.topic, 0, at, moment(each.at), json.dumps(each.key).encode(), self.value(each), each.headers)
+            Message(
+                batch=each.batch,
+                topic=self.topic,
+                partition=0,
+                offset=at,
+                timestamp=moment(each.at),
+                key=json.dumps(each.key).encode(),
+                value=self.value(each),
+                headers=each.headers,
+            )
             for at, each in enumerate(drawn.sent)
         ]
 

@@ -71,7 +71,17 @@ class Shop:
     def lands(self, topic: str, value: dict[str, Any], key: int = 0, at: Any = None) -> None:
         sent, moment = self.sent[topic], datetime(2026, 1, 1, tzinfo=timezone.utc)
         text = json.dumps(value).encode()
-        sent.append(Message(len(sent) + 1, topic, 0, len(sent), moment, key.to_bytes(8, "big"), text, ()))
+        sent.append(
+            Message(
+                batch=len(sent) + 1,
+                topic=topic,
+                partition=0,
+                offset=len(sent),
+                timestamp=moment,
+                key=key.to_bytes(8, "big"),
+                value=text,
+            )
+        )
         context = Context(
             self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), len(sent), 1), at=at or (lambda _: None)
         )

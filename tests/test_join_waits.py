@@ -77,7 +77,17 @@ class Shop:
         sent, moment = self.sent[topic], datetime.now(timezone.utc) - timedelta(seconds=ago)
         value = {"id": id_} if topic == "orders" else {"amount": id_ * 10}
         key = id_.to_bytes(8, "big") if topic == "payments" else None
-        sent.append(Message(len(sent) + 1, topic, 0, len(sent), moment, key, json.dumps(value).encode(), ()))
+        sent.append(
+            Message(
+                batch=len(sent) + 1,
+                topic=topic,
+                partition=0,
+                offset=len(sent),
+                timestamp=moment,
+                key=key,
+                value=json.dumps(value).encode(),
+            )
+        )
 
     def lands(self, topic: str, id_: int, ago: int = 0) -> list[str]:
         self.sends(topic, id_, ago)

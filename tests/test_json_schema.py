@@ -399,7 +399,7 @@ into: {{table: n{uuid.uuid4().hex}.t}}
     pipeline = replace(plan.pipelines[0], topics=(replace(topic, decoding=made),))
     start = datetime(2026, 1, 1, tzinfo=timezone.utc)
     given = tuple(
-        Message(1, "t", 0, at, start, key, value, ())
+        Message(batch=1, topic="t", partition=0, offset=at, timestamp=start, key=key, value=value)
         for at, (key, value) in enumerate(zip(keys or [None] * len(values), values, strict=True))
     )
     outcome = Trials(spark, plan).run(

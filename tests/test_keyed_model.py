@@ -153,7 +153,17 @@ def as_messages(given_: Sequence[tuple[list[Sent], Trouble | None]]) -> tuple[Me
             value = b"{" if each.name == BAD else value
             moment = datetime.fromtimestamp(each.kafka_at, timezone.utc)
             key = json.dumps({"id": each.id, "region": each.region}).encode()
-            made.append(Message(number, "orders", each.partition, offsets[each.partition], moment, key, value, ()))
+            made.append(
+                Message(
+                    batch=number,
+                    topic="orders",
+                    partition=each.partition,
+                    offset=offsets[each.partition],
+                    timestamp=moment,
+                    key=key,
+                    value=value,
+                )
+            )
             offsets[each.partition] += 1
     return tuple(made)
 

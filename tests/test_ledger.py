@@ -56,8 +56,12 @@ class Ledger:
         def delivered(error: Any, message: Delivered) -> None:
             assert error is None
             when = datetime.fromtimestamp(at, timezone.utc)
-            place = message.partition(), message.offset()
-            self.messages.append(Message(1, self.project.topic, *place, when, key, value, ()))  # type: ignore[arg-type]
+            partition, offset = message.partition(), message.offset()
+            assert partition is not None and offset is not None
+            sent = Message(
+                batch=1, topic=self.project.topic, partition=partition, offset=offset, timestamp=when, key=key, value=value
+            )
+            self.messages.append(sent)
 
         self.producer.produce(
             self.project.topic, value, key=key, partition=self.chance.randrange(3), timestamp=at * 1000, on_delivery=delivered

@@ -75,7 +75,16 @@ class Trades:
         number = (self.sent[-1].batch if self.sent else 0) + 1
         for symbol, price, minutes in batch:
             value = {"id": len(self.sent), "symbol": symbol, "price": price, "at": minutes * 60_000}
-            self.sent.append(Message(number, "trades", 0, len(self.sent), MOMENT, None, json.dumps(value).encode(), ()))
+            self.sent.append(
+                Message(
+                    batch=number,
+                    topic="trades",
+                    partition=0,
+                    offset=len(self.sent),
+                    timestamp=MOMENT,
+                    value=json.dumps(value).encode(),
+                )
+            )
 
         def at(reached: str) -> None:
             if reached == dies:
@@ -223,7 +232,10 @@ def test_a_preview_measures_on_the_table(lake: Path, spark: Any) -> None:
     tables = Trades(lake, spark)
     tables.lands([("A", price, 0) for price in (1, 2, 3)])
     value = json.dumps({"id": 9, "symbol": "A", "price": 9, "at": 0}).encode()
-    sent = (*tables.sent, Message(2, "trades", 0, len(tables.sent), MOMENT + timedelta(1), None, value, ()))
+    sent = (
+        *tables.sent,
+        Message(batch=2, topic="trades", partition=0, offset=len(tables.sent), timestamp=MOMENT + timedelta(1), value=value),
+    )
 
     context = Context(tables.plan, spark=lambda: spark, source=GivenMessages(sent, 2, 1))
     (message,) = preview(context, tables.pipeline, 5).messages

@@ -236,7 +236,7 @@ def test_the_speed_is_that_of_the_fastest_large_batch(folder: Path) -> None:
     for messages, seconds in ((4_000_000, 400), (50_000, 1), (3_000_000, 100), (2_000_000, 200)):
         end += messages
         began = f"{int((time.time() - seconds) * 1000):012x}"
-        ends = Position(began, 1, "c", {"trades": "t"}, {"trades/0": end}, 0, 0)
+        ends = Position(attempt=began, batch=1, cluster="c", topics={"trades": "t"}, ends={"trades/0": end})
         said = {protocol.ATTEMPT: began + "a" * 20, protocol.POSITION: ends.text()}
         table.append(table.scan(limit=1).to_arrow(), snapshot_properties=said)
     assert table_state.speed(pipeline.table) == pytest.approx(30_000, rel=0.1)
@@ -341,12 +341,21 @@ def test_changes_of_a_computed_table_wait_for_its_source(folder: Path) -> None:
 
 def test_an_estimate_of_a_rebuild_is_printed(folder: Path) -> None:
     pipeline = planned(folder, "n: int")
-    lost = (LostRows("t", 1, 2, "which are gone"), LostRows("u", 1_000, 0, "which are gone", messages=True))
+    lost = (
+        LostRows(topic="t", rows=1, bad=2, because="which are gone"),
+        LostRows(topic="u", rows=1_000, bad=0, because="which are gone", messages=True),
+    )
     ahead = NextRun(
         pipeline,
         (),
         (),
-        rebuild=Estimate((waiting(12),), None, 40, lost, (ForeignCommit(7, "spark", "append", 5, 0),)),
+        rebuild=Estimate(
+            waiting=(waiting(12),),
+            rows=None,
+            done=40,
+            lost=lost,
+            foreign=(ForeignCommit(7, "spark", "append", added=5, deleted=0),),
+        ),
         rows_differ=True,
     )
     assert list(command.next_run_lines(ahead))[1:] == [
@@ -443,7 +452,13 @@ def described(folder: Path) -> tuple[str, Any, list[NextRun]]:
         topic="orders", offsets=tuple((number, 0, 2000) for number in range(6)), bytes=2_202_009, speed=250_000.0, measured=False
     )
     again = Waiting(topic="orders", offsets=((0, 0, 36_000),), bytes=6_606_027, speed=250_000.0, measured=False)
-    rebuilt = Estimate((again,), None, 0, (LostRows("orders", 3, 0, "…"),), (ForeignCommit(1, "spark 4.1.1", "delete", 0, 1),))
+    rebuilt = Estimate(
+        waiting=(again,),
+        rows=None,
+        done=0,
+        lost=(LostRows(topic="orders", rows=3, bad=0, because="…"),),
+        foreign=(ForeignCommit(1, "spark 4.1.1", "delete", added=0, deleted=1),),
+    )
     refused, unseen = RefusedError("topic-recreated", "…", "…"), UnreachableError("kafka-unreachable", "…", "…")
     return text, json.loads(shape), [
         NextRun(orders, changes, (waits,)),

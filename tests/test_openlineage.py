@@ -69,7 +69,14 @@ def run(lake: Path, spark: Any, text: str, *amounts: int, name: str = "orders") 
     plan = plan_for(lake, "127.0.0.1:1", text)
     moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
     sent = tuple(
-        Message(1, "orders", 0, at, moment, None, json.dumps({"id": at, "amount": amount}).encode(), ())
+        Message(
+            batch=1,
+            topic="orders",
+            partition=0,
+            offset=at,
+            timestamp=moment,
+            value=json.dumps({"id": at, "amount": amount}).encode(),
+        )
         for at, amount in enumerate(amounts)
     )
     pipeline = plan.pipeline(name)

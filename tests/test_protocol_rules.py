@@ -32,7 +32,9 @@ partitions = st.dictionaries(names, st.tuples(st.integers(0, 50), st.integers(0,
 
 
 def at(ends: Offsets, snapshot: int = 1, sequence: int = 1, attempt: str = "a") -> Position:
-    return Position(attempt, 1, "kafka", {"t": "topic"}, ends, snapshot, sequence)
+    return Position(
+        attempt=attempt, batch=1, cluster="kafka", topics={"t": "topic"}, ends=ends, snapshot=snapshot, sequence=sequence
+    )
 
 
 def topic(starts: Offsets, ends: Offsets) -> TopicState:
@@ -185,7 +187,7 @@ def test_what_a_commit_writes_of_its_position_grows_little_with_the_partitions()
     """It is in the summary of each snapshot, and all of these are in each metadata file."""
     chance = random.Random(1)
     ends = {f"trades/{number}": 10**9 + chance.randint(0, 10**6) for number in range(300)}
-    short = Position("a", 1, "c", {"trades": "t"}, ends, 1, 1).short_text()
+    short = Position(attempt="a", batch=1, cluster="c", topics={"trades": "t"}, ends=ends, snapshot=1, sequence=1).short_text()
     assert Position.read(short).ends == ends
     assert len(short) < 1_400 < 6_000 < len(Position.read(short).text())
 

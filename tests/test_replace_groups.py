@@ -99,7 +99,17 @@ class Tables:
         number, moment = (self.sent[-1].batch if self.sent else 0) + 1, datetime(2026, 1, 1, tzinfo=timezone.utc)
         for id_, country, amount in batch:
             text = None if amount is None else json.dumps({"country": country, "amount": amount}).encode()
-            self.sent.append(Message(number, "orders", 0, len(self.sent), moment, id_.to_bytes(8, "big"), text, ()))
+            self.sent.append(
+                Message(
+                    batch=number,
+                    topic="orders",
+                    partition=0,
+                    offset=len(self.sent),
+                    timestamp=moment,
+                    key=id_.to_bytes(8, "big"),
+                    value=text,
+                )
+            )
             self.rows.pop(id_, None)
             if amount is not None:
                 self.rows[id_] = (country, amount)
@@ -302,7 +312,10 @@ into: {{table: {namespace}.shares, write: replace}}
 """
     plan = plan_for(lake, "127.0.0.1:1", spec.format(namespace=f"n{uuid.uuid4().hex[:10]}"))
     moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    sent = tuple(Message(1, "orders", 0, at, moment, None, json.dumps({"id": at}).encode(), ()) for at in range(2))
+    sent = tuple(
+        Message(batch=1, topic="orders", partition=0, offset=at, timestamp=moment, value=json.dumps({"id": at}).encode())
+        for at in range(2)
+    )
     source, shares = plan.pipeline("orders"), plan.pipeline("shares")
     assert source and shares
     next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(sent, 1, 1)), source)

@@ -68,7 +68,11 @@ class Orders:
         sent = self.sent[topic]
         number = sent[-1].batch + 1 if sent else 1
         for value in values:
-            sent.append(Message(number, topic, 0, len(sent), MOMENT, None, json.dumps(value).encode(), ()))
+            sent.append(
+                Message(
+                    batch=number, topic=topic, partition=0, offset=len(sent), timestamp=MOMENT, value=json.dumps(value).encode()
+                )
+            )
         source = GivenMessages(tuple(sent), number, 1)
         batch = next_batch(Context(self.plan, spark=lambda: self.spark, source=source), self.pipeline(topic))
         assert batch is not None

@@ -59,7 +59,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def at(batch: int = 1, attempt: str = "019b8d4b1a00f", **ends: int) -> Position:
     """A position; the attempt began on 2026-01-05 at about 08:00."""
-    return Position(attempt, batch, "c", {"trades": "t"}, ends or {"trades/0": 10}, 7, 2, "spec one")
+    return Position(
+        attempt=attempt,
+        batch=batch,
+        cluster="c",
+        topics={"trades": "t"},
+        ends=ends or {"trades/0": 10},
+        snapshot=7,
+        sequence=2,
+        spec="spec one",
+    )
 
 
 HERE = Progress(

@@ -213,7 +213,16 @@ def messages(partitions: int, batches: tuple[int, ...]) -> tuple[Message, ...]:
     for batch in batches:
         for at, value in enumerate(VALUES.values()):
             if batches[at % len(batches)] == batch:
-                found.append(Message(batch, "all", at % partitions, offsets[at % partitions], START, None, value.encode(), ()))
+                found.append(
+                    Message(
+                        batch=batch,
+                        topic="all",
+                        partition=at % partitions,
+                        offset=offsets[at % partitions],
+                        timestamp=START,
+                        value=value.encode(),
+                    )
+                )
                 offsets[at % partitions] += 1
     return tuple(found)
 

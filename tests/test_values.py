@@ -411,7 +411,15 @@ def message(format_: str, offset: int, column: str, text: str | bytes) -> Messag
     fields = b'{"%s": %s}' % (column.encode(), as_bytes(text))
     envelope = b'{"op": "c", "before": null, "after": %s, "source": {"ts_ms": 1}}' % fields
     value = {"plain": fields, "change": envelope, "keyed": b"{}"}[format_]
-    return Message(1, format_, 0, offset, START, fields if format_ == "keyed" else None, value, ())
+    return Message(
+        batch=1,
+        topic=format_,
+        partition=0,
+        offset=offset,
+        timestamp=START,
+        key=fields if format_ == "keyed" else None,
+        value=value,
+    )
 
 
 def as_bytes(text: str | bytes) -> bytes:
@@ -425,7 +433,7 @@ def keyed_messages() -> Iterable[Message]:
             for text in texts:
                 keys = {"text": '""', "sum": "0", column: text}
                 value = f'{{"group": {group}, "text": {keys["text"]}, "sum": {keys["sum"]}, "batch": {batch}}}'.encode()
-                yield Message(batch, "merged", 0, offset, START, None, value, ())
+                yield Message(batch=batch, topic="merged", partition=0, offset=offset, timestamp=START, value=value)
                 offset += 1
 
 
@@ -542,7 +550,7 @@ def test_a_text_that_is_too_long_for_a_partition_is_a_bad_row(spark: SparkSessio
     fit = [("a", "b"), ("x" * 250, ""), ("é" * 41, "é" * 40), ("", "z" * 300)]
     texts = [*fit, ("x" * 251, "y"), ("é" * 42, ""), ("", "é" * 41), ("/" * 300, "z" * 300)]
     values = [json.dumps({"id": at, "text": text, "äb": other}).encode() for at, (text, other) in enumerate(texts)]
-    given = [Message(1, "t", 0, at, START, None, value, ()) for at, value in enumerate(values)]
+    given = [Message(batch=1, topic="t", partition=0, offset=at, timestamp=START, value=value) for at, value in enumerate(values)]
     outcome = Trials(spark, plan).run(plan.pipelines[0], example(given))
     assert outcome.error is None
     assert sorted(row["id"] for row in outcome.rows) == [0, 1, 2, 3]
@@ -556,7 +564,7 @@ def test_bytes_are_named_in_base64_as_a_partition(spark: SparkSession, lake: Pat
     plan = plan_for(lake, "127.0.0.1:1", f"{spec}into: {{table: n{uuid.uuid4().hex[:10]}.t, partition_by: [raw]}}\n")
     raws = [b"", bytes(84), b"\xff" * 60, bytes(183), bytes(186), b"\xff" * 186]
     values = [json.dumps({"id": at, "raw": b64encode(raw).decode()}).encode() for at, raw in enumerate(raws)]
-    given = [Message(1, "t", 0, at, START, None, value, ()) for at, value in enumerate(values)]
+    given = [Message(batch=1, topic="t", partition=0, offset=at, timestamp=START, value=value) for at, value in enumerate(values)]
     outcome = Trials(spark, plan).run(plan.pipelines[0], example(given))
     assert outcome.error is None
     assert sorted(row["id"] for row in outcome.rows) == [0, 1, 2, 3, 4]

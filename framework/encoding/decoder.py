@@ -93,7 +93,7 @@ def decoding(of: Of, description: Mapping[str, Json], codes: Iterable[str], is_n
     if required:
         messages |= {"missing_field": f"{' or '.join(required)} is required and missing or null"}
     faults = [
-        Fault(of, _fault_code(of, code), messages[code], _when(of, code), f"{struct(of)}._sluice_why")
+        Fault(of, _fault_code(of, code), messages[code], when=_when(of, code), why=f"{struct(of)}._sluice_why")
         for code in (*codes, *(["missing_field"] if required else []))
     ]
     return Decoding(columns, tuple(faults), structs=((struct(of), call(description, raw(of))),))

@@ -185,8 +185,8 @@ def schema_of(format_: BySchema, name: str, columns: Sequence[Typed]) -> Schema:
 
 def one_column(of: Of, name: str, sql: str, *, wrong: str = "", why: str = "") -> Decoding:
     """The decoding of a single column by SQL, and SQL that is true of bytes that are not of the format."""
-    faults = [Fault("value", "null_value", "the message has no value", f"{raw(of)} IS NULL")] if of == "value" else []
+    faults = [Fault("value", "null_value", "the message has no value", when=f"{raw(of)} IS NULL")] if of == "value" else []
     if wrong:
         code = "undecodable" if of == "value" else "undecodable_key"
-        faults.append(Fault(of, code, f"the {of} {why}", wrong))
+        faults.append(Fault(of, code, f"the {of} {why}", when=wrong))
     return Decoding(((name, sql),), tuple(faults))

@@ -87,7 +87,16 @@ def _schemaed(
     versions = registry.subject(subject).versions
     format_, *others = of_kind(versions[-1].schema.kind)
     single = next(each for each in ("key", "message_key", "kafka_key", "kafka_message_key") if each not in taken)
-    asked = Asked(kafka_name, of, format_, subject, _NOWHERE, (), {}, single if of == "key" else None)
+    asked = Asked(
+        topic=kafka_name,
+        of=of,
+        format=format_,
+        subject=subject,
+        where=_NOWHERE,
+        contract=(),
+        contract_places={},
+        single=single if of == "key" else None,
+    )
     rows_, problems = _resolved(asked, cluster, secrets, taken)
     changes = False
     for other in others if of == "value" else ():  # of changes

@@ -10,7 +10,7 @@ from typing import Any
 from framework.errors import Where
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Message:
     """A message of a test, with the fields of a Kafka message."""
 
@@ -19,9 +19,9 @@ class Message:
     partition: int
     offset: int
     timestamp: datetime
-    key: bytes | None
+    key: bytes | None = None
     value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ class Column:
     name: str
     type: Type
     doc: str = ""
+    _: KW_ONLY
     where: Where | None = field(default=None, compare=False, repr=False)  # the line of the specs that defines it
     # Renames since an older schema, of the column or of fields inside it: the path with the old name, and the new name.
     renamed: tuple[tuple[tuple[str, ...], str], ...] = field(default=(), compare=False, repr=False)
@@ -48,6 +49,7 @@ class Fault:
     stage: str
     code: str
     message: str
+    _: KW_ONLY
     when: str
     why: str = ""
     cause: str = ""
@@ -131,7 +133,7 @@ class Generator:
     repeats: float = 0.0  # the share of messages that were sent before
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Registered:
     """The registry's answer for a topic's keys or values at planning time. `refused` are versions that not every table accepts: the
     schema's id, the kind of its change, and the change in words. `trouble`: the registry did not answer, or lacks the subject."""

@@ -152,4 +152,4 @@ def _before(spec: kinds.Pipeline) -> str:
 def _with_late(step: Step, column: str, late_after: int) -> Step:
     late = ColumnSql(f"coalesce({identifier(column)} < {OPEN_SINCE}, false)", (column,))
     message = f"its window had closed: a row {duration(late_after)} older than the newest one is too late"
-    return replace(step, faults=(*step.faults, Fault("aggregate", "too_late", message, late)))
+    return replace(step, faults=(*step.faults, Fault("aggregate", "too_late", message, when=late)))

@@ -51,7 +51,9 @@ class _Reader:
 
     def example(self, test: kinds.Test) -> Example:
         self.refuse_missing(test)
-        message = Messages(self.pipeline, self.topic, self.problems, test).message if self.topic else None
+        message = (
+            Messages(pipeline=self.pipeline, topic=self.topic, problems=self.problems, test=test).message if self.topic else None
+        )
         asked = [] if isinstance(self.pipeline.source, SelectSource) else self.given(test)
         given = tuple(message(*each) if message else self.given_row(test, *each) for each in asked)
         expect = None

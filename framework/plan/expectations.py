@@ -50,7 +50,8 @@ def resolve(
     if not single:
         return (), tuple(expected)
     faults = tuple(
-        Fault("expect", "expectation_failed", each.message, ColumnSql(f"NOT {each.holds}", each.holds.reads)) for each in single
+        Fault("expect", "expectation_failed", each.message, when=ColumnSql(f"NOT {each.holds}", each.holds.reads))
+        for each in single
     )
     messages = tuple(each.message for each in single)
     return (Step(name="expect", where=single[0].where, says=messages, faults=faults, columns=all_columns),), tuple(expected)

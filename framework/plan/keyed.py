@@ -99,7 +99,7 @@ def refused(topic: Topic, keyed: Keyed, steps: Sequence[Step]) -> Topic:
     if keyed.truncates or not keyed.ends:
         return topic
     message = "one of several tables was truncated, and which rows were its own is not known: read each by a pipeline of its own"
-    truncated = Fault("value", "truncated", message, is_one_of(topic, changes.truncates))
+    truncated = Fault("value", "truncated", message, when=is_one_of(topic, changes.truncates))
     return replace(topic, decoding=replace(topic.decoding, faults=(*topic.decoding.faults, truncated)))
 
 
@@ -123,7 +123,7 @@ def _of_keys(keyed: Keyed) -> Iterator[Fault]:
     needs = " AND NOT _sluice_truncates" if keyed.truncates else ""
     for name in keyed.keys:
         null = ColumnSql(f"{identifier(name)} IS NULL{needs}", (name,))
-        yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", null)
+        yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", when=null)
 
 
 def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
@@ -134,10 +134,10 @@ def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
     if keyed.versions:
         needs = "NOT _sluice_tombstone AND " if keyed.stands_in else ""
         null = ColumnSql(f"{needs}{identifier(order)} IS NULL", (order,))
-        yield Fault("keys", "no_order", f"`{order}` is null, and it says since when the row is so", null)
+        yield Fault("keys", "no_order", f"`{order}` is null, and it says since when the row is so", when=null)
     elif keyed.truncates:
         message = f"a delete without `{order}`, which says what it is newer than: order by Kafka's timestamp, as is the default"
-        yield Fault("keys", "no_order", message, ColumnSql(f"_sluice_tombstone AND {identifier(order)} IS NULL", (order,)))
+        yield Fault("keys", "no_order", message, when=ColumnSql(f"_sluice_tombstone AND {identifier(order)} IS NULL", (order,)))
 
 
 def _key(name: str, where: Where, others: Iterable[str], rows: Rows) -> bool:

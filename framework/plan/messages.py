@@ -36,7 +36,7 @@ class _Value:
     headers: tuple[tuple[str, bytes | None], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Messages:
     """The messages of one test of a pipeline, in order."""
 
@@ -60,7 +60,16 @@ class Messages:
     def of_columns(self, given: Mapping[str, Node], at: int, moment: datetime) -> Message:
         places = {name: self.test.key_place("given", at, name) for name in given}
         value = self.value(given, places)
-        return Message(0, self.pipeline.topic.kafka_name, 0, 0, moment, value.key, value.value, value.headers)
+        return Message(
+            batch=0,
+            topic=self.pipeline.topic.kafka_name,
+            partition=0,
+            offset=0,
+            timestamp=moment,
+            key=value.key,
+            value=value.value,
+            headers=value.headers,
+        )
 
     def whole(self, given: kinds.Message, moment: datetime) -> Message:
         value = self.whole_value(given)
@@ -75,7 +84,16 @@ class Messages:
         if given.at is not None and given.at.microsecond % 1000:
             self.refuse(given.place("at"), "out-of-range", "Kafka's timestamps are whole milliseconds", "leave the rest out")
         topic = kafka_name(self.pipeline, given, self.problems)
-        return Message(0, topic, given.partition, 0, given.at or moment, key, value.value, (*headers, *value.headers))
+        return Message(
+            batch=0,
+            topic=topic,
+            partition=given.partition,
+            offset=0,
+            timestamp=given.at or moment,
+            key=key,
+            value=value.value,
+            headers=(*headers, *value.headers),
+        )
 
     def whole_value(self, given: kinds.Message) -> _Value:
         node = given.value

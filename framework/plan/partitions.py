@@ -56,7 +56,7 @@ def _too_long(field: PartitionField, type_: types.Type) -> Fault:
     # Iceberg escapes all but ASCII letters and digits with percent signs. The first condition is cheap, and true for few values.
     long = f"octet_length({value}) > {left // 4} AND length(url_encode({text})) > {left}"
     message = f"`{field.column}` is too long for a partition, whose value is in the names of folders"
-    return Fault("partition", "partition_too_long", message, ColumnSql(f"coalesce({long}, false)", (field.column,)))
+    return Fault("partition", "partition_too_long", message, when=ColumnSql(f"coalesce({long}, false)", (field.column,)))
 
 
 def _clash(field: PartitionField, others: list[PartitionField], columns: tuple[Column, ...]) -> tuple[str, str, str] | None:

@@ -62,7 +62,7 @@ def _source(select: Whole, text: str, tables: dict[str, TableSource], step: Writ
         sql=select.sql,
         names=tuple(whole.table(at) for at in range(len(select.used))),
         tables=tuple(tables[name] for name in select.used),
-        columns=tuple(Column(each.name, each.type, "", step.place()) for each in select.fields),
+        columns=tuple(Column(each.name, each.type, "", where=step.place()) for each in select.fields),
         origins=tuple((each.name, tuple(sorted(each.origins))) for each in select.fields),
         apart=tuple((column, name) for column, name in select.apart.items() if _can_be_listed(types[name])),
     )

@@ -47,7 +47,7 @@ class Schemas:
         return registry.subject(name) if self.logins or not cluster.registry_auth else registry.remembered(name)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Asked:
     """What a spec says of a topic's keys or values. `single` is what the column is called that a schema without fields makes."""
 
@@ -114,7 +114,16 @@ def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None],
     numbers = tuple(version.number for version in subject.versions if version.number)
     newest_version = subject.versions[-1]
     names = next((tuple(fit.names.items()) for fit in merged.fits if fit.version == newest_version), ())
-    registered = Registered(asked.of, asked.subject, numbers, refused, True, subject.trouble, newest_version, names)
+    registered = Registered(
+        of=asked.of,
+        subject=asked.subject,
+        numbers=numbers,
+        refused=refused,
+        columns_known=True,
+        trouble=subject.trouble,
+        write_version=newest_version,
+        names=names,
+    )
     return ResolvedSchema(tuple(column for column, _ in columns), decoding, registered)
 
 
@@ -134,9 +143,13 @@ def _unread(asked: Asked, error: SluiceError) -> ResolvedSchema:
     resolved = _of_columns(asked, error)
     if resolved:
         return resolved
-    columns = tuple(Column(each.name, each.type, "", asked.contract_places.get(each.name)) for each in asked.contract)
+    columns = tuple(Column(each.name, each.type, "", where=asked.contract_places.get(each.name)) for each in asked.contract)
     decoding = Decoding(tuple((each.name, f"CAST(NULL AS {each.type.sql})") for each in columns), ())
-    return ResolvedSchema(columns, decoding, Registered(asked.of, asked.subject, (), (), bool(asked.contract), error))
+    return ResolvedSchema(
+        columns,
+        decoding,
+        Registered(of=asked.of, subject=asked.subject, numbers=(), refused=(), columns_known=bool(asked.contract), trouble=error),
+    )
 
 
 def _of_columns(asked: Asked, error: SluiceError) -> ResolvedSchema | None:
@@ -170,7 +183,12 @@ def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) 
     if not asked.contract:
         alone = len(shapes) == 1 and "value" in shapes and asked.single
         return [
-            (Column(asked.single or name if alone else name, shape.type, shape.doc, asked.where, _renamed(shape)), sql[name])
+            (
+                Column(
+                    asked.single or name if alone else name, shape.type, shape.doc, where=asked.where, renamed=_renamed(shape)
+                ),
+                sql[name],
+            )
             for name, shape in shapes.items()
         ], []
     columns = []
@@ -188,7 +206,7 @@ def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) 
             )
             continue
         sql_of = reshaped(sql[each.name], shape.type, each.type)
-        columns.append((Column(each.name, each.type, shape.doc, where, _renamed(shape)), sql_of))
+        columns.append((Column(each.name, each.type, shape.doc, where=where, renamed=_renamed(shape)), sql_of))
     required = [each.name for each in asked.contract if each.required and each.name in {column.name for column, _ in columns}]
     columns += [(column, sql[column.name]) for column in read.own]
     return columns, required

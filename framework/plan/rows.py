@@ -112,7 +112,7 @@ class Rows:
             there = (*there, *self.kafka, *own)
         column = next((column for column in there if column.name == name), None)
         if column is None and self.more:
-            return Column(name, VOID, "", where)
+            return Column(name, VOID, "", where=where)
         if column is None:
             names = [column.name for column in self.columns if not column.name.startswith("_sluice_")]
             hint = did_you_mean(name, names, f"there is {', '.join(f'`{each}`' for each in names)}")
@@ -144,13 +144,13 @@ class Rows:
         """The fault of an attempt with this error, or `only` of rows for which a condition is true."""
         failed = f"{error} IS NOT NULL"
         when = ColumnSql(f"({only}) AND {failed}", only.reads | error.reads) if only else ColumnSql(failed, error.reads)
-        return Fault(stage, "step_failed", f"`{text}` cannot be computed for this row", when, cause=error)
+        return Fault(stage, "step_failed", f"`{text}` cannot be computed for this row", when=when, cause=error)
 
     def new_column(self, name: str, type_: Type, where: Where, doc: str = "", others: Iterable[str] | None = None) -> Column:
         """A new column of a step. Its name is checked against `others`, by default all columns so far."""
         existing = [column.name for column in self.columns] if others is None else others
         self.problems.extend(name_problems(name, where, [other for other in existing if other != name]))
-        return Column(name, type_, doc, where)
+        return Column(name, type_, doc, where=where)
 
     def with_columns(self, columns: Iterable[Column]) -> tuple[Column, ...]:
         """All columns after a step sets these: a column of the same name is replaced in place, others are added at the end."""

@@ -49,7 +49,7 @@ def resolve(spec: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: lis
         problems += _event_time_problems(spec, columns)
     generator = _generator(spec, (*fields, *key_fields), problems) if spec.generate and not unclear(spec) else None
     if len(problems) > before or spec.gaps:  # what is read from it is checked all the same
-        untyped = (Column(name, types.VOID, "", where) for name, where in dict(_places(spec)).items())
+        untyped = (Column(name, types.VOID, "", where=where) for name, where in dict(_places(spec)).items())
         columns = tuple(({column.name: column for column in untyped} | {column.name: column for column in columns}).values())
     return Topic(
         name=spec.name,
@@ -147,7 +147,16 @@ def _value(
         case BySchema():
             subject = spec.subject or f"{spec.kafka_name or spec.name}-value"
             places = dict(_keys(spec, "columns"))
-            asked = Asked(spec.name, "value", spec.value, subject, spec.place("value"), fields, places, None)
+            asked = Asked(
+                topic=spec.name,
+                of="value",
+                format=spec.value,
+                subject=subject,
+                where=spec.place("value"),
+                contract=fields,
+                contract_places=places,
+                single=None,
+            )
             rows = resolve_registered(asked, cluster, schemas, problems)
             registered.append(rows.registered)
             return tuple(replace(column, doc=docs.get(column.name) or column.doc) for column in rows.columns), rows.decoding
@@ -172,7 +181,16 @@ def _key(
             subject = key.subject or f"{spec.kafka_name or spec.name}-key"
             where = key.place("format") if key.node.get("format") else spec.place("key")
             fields = _fields(key, format_, problems)
-            asked = Asked(spec.name, "key", key.format, subject, where, fields, dict(_keys(key, "columns")), key.as_)
+            asked = Asked(
+                topic=spec.name,
+                of="key",
+                format=key.format,
+                subject=subject,
+                where=where,
+                contract=fields,
+                contract_places=dict(_keys(key, "columns")),
+                single=key.as_,
+            )
             rows = resolve_registered(asked, cluster, schemas, problems)
             registered.append(rows.registered)
             return rows.columns, [Field(column.name, column.type) for column in rows.columns], rows.decoding
@@ -190,7 +208,7 @@ def _joined(spec: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
         value = f"element_at(filter(_sluice_headers, {same}), -1).value"
         columns.append((name, f"CASE WHEN exists(_sluice_headers, {same}) THEN CAST({value} AS STRING) END"))
         invalid = f"NOT coalesce(is_valid_utf8({columns[-1][1]}), true)"
-        faults.append(Fault("headers", "undecodable_header", f"the header `{name}` is not UTF-8 text", invalid))
+        faults.append(Fault("headers", "undecodable_header", f"the header `{name}` is not UTF-8 text", when=invalid))
     return replace(
         decoding, columns=tuple(columns), faults=tuple(faults), structs=(*decoding.structs, *key.structs),
         unknown=f"coalesce({', '.join(unknown)})" if unknown else None,

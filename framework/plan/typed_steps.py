@@ -61,7 +61,7 @@ def _after(step: Node, rows: Rows) -> Rows:
     added = _added_columns(step)
     if added is None:
         return replace(rows, columns=(), more=True)
-    return replace(rows, columns=rows.with_columns(Column(name, types.VOID, "", where) for name, where in added))
+    return replace(rows, columns=rows.with_columns(Column(name, types.VOID, "", where=where) for name, where in added))
 
 
 def _added_columns(step: Node) -> list[tuple[str, Where]] | None:

@@ -37,7 +37,7 @@ def refused(topic: Topic, steps: Sequence[Step], *more: str | None) -> Topic:
             "value",
             "value_not_sent",
             _WHY.format(each.name),
-            f"{changes} AND {holds(_unsent(topic, each.type), sql[each.name])}",
+            when=f"{changes} AND {holds(_unsent(topic, each.type), sql[each.name])}",
         )
         for each in topic.columns
         if each.name in read

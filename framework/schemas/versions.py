@@ -7,7 +7,7 @@ a later version has narrower keeps its type. A version that says another type is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from framework.model.schemas import Version
@@ -33,6 +33,7 @@ class Shape:
     name: str
     type: Type
     doc: str = ""
+    _: KW_ONLY
     was: tuple[str, ...] = ()
     number: int | None = None
     inside: tuple[Shape, ...] = ()
@@ -45,6 +46,7 @@ class Difference:
     version: Version
     kind: Literal["narrow", "retype"]
     path: Path
+    _: KW_ONLY
     old: Type
     new: Type
 
@@ -75,7 +77,7 @@ class Merged:
     differences: tuple[Difference, ...]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Slot:
     """A column in the making."""
 
@@ -98,7 +100,9 @@ class _Slot:
 
     def shape(self) -> Shape:
         was = tuple(name for name in self.names if name != self.name)
-        return Shape(self.name, self.type, self.doc, was, self.number, tuple(each.shape() for each in self.inside))
+        return Shape(
+            self.name, self.type, self.doc, was=was, number=self.number, inside=tuple(each.shape() for each in self.inside)
+        )
 
 
 def merge(versions: Iterable[tuple[Version, Sequence[Shape]]]) -> Merged:
@@ -164,11 +168,11 @@ def _differences(version: Version, slots: Sequence[_Slot], shapes: Sequence[Shap
         here = (*path, shape.name)
         wraps, leaf = _unwrapped(shape.type)
         if slot.wraps != wraps or bool(slot.inside) != bool(shape.inside):
-            yield Difference(version, "retype", here, slot.type, shape.type)
+            yield Difference(version, "retype", here, old=slot.type, new=shape.type)
         elif shape.inside:
             yield from _differences(version, slot.inside, shape.inside, here)
         elif slot.leaf != leaf and not widens(slot.leaf, leaf):
-            yield Difference(version, "narrow" if widens(leaf, slot.leaf) else "retype", here, slot.type, shape.type)
+            yield Difference(version, "narrow" if widens(leaf, slot.leaf) else "retype", here, old=slot.type, new=shape.type)
 
 
 def _new(slots: Sequence[_Slot], shapes: Sequence[Shape], path: Path) -> Iterator[Path]:
@@ -182,7 +186,7 @@ def _new(slots: Sequence[_Slot], shapes: Sequence[Shape], path: Path) -> Iterato
 def _take(slots: list[_Slot], shapes: Sequence[Shape], path: Path, places: dict[Path, _Slot], learn: bool) -> None:
     for slot_, shape in list(_pairs(slots, shapes)):
         wraps, leaf = _unwrapped(shape.type)
-        slot = slot_ or _Slot(shape.name, wraps, leaf)
+        slot = slot_ or _Slot(name=shape.name, wraps=wraps, leaf=leaf)
         if slot_ is None:
             slots.append(slot)
         if learn:

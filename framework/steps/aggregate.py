@@ -148,7 +148,7 @@ def _window(written: Written, rows: Rows) -> Windows | None:
 
 def _without_time(window: Windows) -> Fault:
     null = ColumnSql(f"{identifier(window.column)} IS NULL", (window.column,))
-    return Fault("aggregate", "no_time", f"`{window.column}` is null, and it says in which window the row is", null)
+    return Fault("aggregate", "no_time", f"`{window.column}` is null, and it says in which window the row is", when=null)
 
 
 def _argument(name: str, text: str, written: Written, rows: Rows) -> tuple[str, Checked | None] | None:

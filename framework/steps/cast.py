@@ -44,7 +44,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         if column is None:
             continue
         cast_value = rows.expression(f"cast({identifier(name)} as {type_.sql})", step.place(name), as_written=False)
-        columns.append(Column(name, type_, column.doc, step.key_place(name)))
+        columns.append(Column(name, type_, column.doc, where=step.key_place(name)))
         assign.append((name, cast_value.sql))
         faults += rows.faults("cast", f"{name} as {type_}", cast_value)
     return Resolved(

@@ -78,7 +78,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     says = (f"the first row of each {names}; repeats of rows in the table are left out{near}",)
     nulls = {name: ColumnSql(f"{identifier(name)} IS NULL", (name,)) for name in keys}
     faults = tuple(
-        Fault("dedup", "null_key", f"`{name}` is null, and it is one of the keys", null) for name, null in nulls.items()
+        Fault("dedup", "null_key", f"`{name}` is null, and it is one of the keys", when=null) for name, null in nulls.items()
     )
     memory = Memory(columns=keys, admit=lambda new, earlier: _admitted(new, earlier, keys, within))
     return Resolved(rows.columns, says=says, faults=faults, memory=memory, landing=lambda to: _first(written, to))

@@ -88,10 +88,10 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     faults: tuple[Fault, ...] = ()
     if written.within is not None:
         message = f"no row of {source.identifier} has its {keys} yet: it waits"
-        faults = (Fault("join", WAITS, message, ColumnSql(_WAITS, written.on)),)
+        faults = (Fault("join", WAITS, message, when=ColumnSql(_WAITS, written.on)),)
     if written.missing == "quarantine":
         message = f"no row of {source.identifier} has its {keys}"
-        faults += (Fault("join", "no_match", message, ColumnSql(f"{_THERE} IS NULL AND NOT {_WAITS}", written.on)),)
+        faults += (Fault("join", "no_match", message, when=ColumnSql(f"{_THERE} IS NULL AND NOT {_WAITS}", written.on)),)
     says = f"{', '.join(written.take)} of {source.identifier} by {', '.join(written.on)}, as it is when a batch begins"
     otherwise = {
         "keep": "null without a match",

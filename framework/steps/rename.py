@@ -34,13 +34,13 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         if old not in names and new in kept:
             hint = f"the old name comes first: `{new}: {old}`"
             rows.problems.append(Problem(step.key_place(old), "unknown-column", f"there is no column `{old}`", hint))
-            unknown.append(Column(old, VOID, "", step.key_place(old)))
+            unknown.append(Column(old, VOID, "", where=step.key_place(old)))
             continue
         old_column = rows.column(old, step.key_place(old))
         if old_column is not None:
             rows.new_column(new, old_column.type, step.place(old), others=kept | taken)
         if old not in names:
-            unknown.append(Column(new, VOID, "", step.place(old)))
+            unknown.append(Column(new, VOID, "", where=step.place(old)))
         if new in kept | taken and not rows.more:
             hint = "choose another name, or drop or rename the other column"
             rows.problems.append(Problem(step.place(old), "duplicate-column", f"there is already a column `{new}`", hint))

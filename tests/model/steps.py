@@ -162,7 +162,7 @@ def bear(world: World) -> Steps:
     yield ""
     if world.table.now is None:
         world.births += 1
-        begins = Position("born", 0, topic.cluster, topic.topics, dict(topic.starts), 0, 0)
+        begins = Position(attempt="born", batch=0, cluster=topic.cluster, topics=topic.topics, ends=dict(topic.starts))
         world.table.create(f"table{world.births}", begins=begins)
         world.skips(topic.topics["t"], {}, topic.starts)
 
@@ -211,7 +211,7 @@ def _stage(
     if any(row.first < world.topic.starts.get(row.partition, 0) for row in rows):
         raise Ended("messages-gone")
     yield ""
-    to = Position(me, number, topic.cluster, topic.topics, range_.ends, 0, 0)
+    to = Position(attempt=me, batch=number, cluster=topic.cluster, topics=topic.topics, ends=range_.ends)
     said = written(replace(to, batch=0) if world.broken is Broken.NO_NUMBER else to)
     world.table.append(branch_of(world, me), rows, me, said)
     yield "staged"

@@ -91,7 +91,11 @@ def next_position(pipeline: Pipeline, state: TableState | None, source: Source) 
     missing, or has no rows of a topic yet, begins there as `start_from` says."""
     topic = source.topic_state()
     is_ours = state is not None and not refusals.may_adopt(pipeline, state)
-    position = refusals.check(pipeline, state, topic) if state and is_ours else Position("", 0, topic.cluster, {}, {}, 0, 0)
+    position = (
+        refusals.check(pipeline, state, topic)
+        if state and is_ours
+        else Position(attempt="", batch=0, cluster=topic.cluster, topics={}, ends={})
+    )
     ends = {**position.ends, **source.starts(topic, position.topics)}
     return replace(position, ends=ends), topic
 

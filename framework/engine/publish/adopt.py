@@ -38,14 +38,14 @@ def _adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     transaction = lake.begin(table)
     now = state(transaction.table())
     position = Position(
-        protocol.BORN,
-        0,
-        topic.cluster,
-        topic.topics,
-        source.starts(topic, {}),
-        now.main,
-        now.snapshots[now.main].sequence,
-        pipeline.spec,
+        attempt=protocol.BORN,
+        batch=0,
+        cluster=topic.cluster,
+        topics=topic.topics,
+        ends=source.starts(topic, {}),
+        snapshot=now.main,
+        sequence=now.snapshots[now.main].sequence,
+        spec=pipeline.spec,
     )
     properties = {
         **LAYOUT,

@@ -41,7 +41,7 @@ _START = "start"  # the phase in which Spark starts
 _MOST = 200  # how often a batch begins again because another run was faster, or because it learned a schema
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Batch:
     """A published batch."""
 
@@ -242,9 +242,10 @@ class _Attempt:
         counted = replace(counted, unmet=(*counted.unmet, *of_many))
         bad = counted.bad if self.pipeline.bad_rows != "drop" and not self.replayed else 0
         to = Position(
-            self.attempt, position.batch + 1, topic.cluster, topic.topics, range_.ends, tip.id, tip.sequence,
-            self.pipeline.spec, bad, position.accepted,
-            (0, position.batch) if mode(self.pipeline.table.write).whole else None, position.rebuilt,
+            attempt=self.attempt, batch=position.batch + 1, cluster=topic.cluster, topics=topic.topics, ends=range_.ends,
+            snapshot=tip.id, sequence=tip.sequence,
+            spec=self.pipeline.spec, bad=bad, accepted=position.accepted,
+            forget=(0, position.batch) if mode(self.pipeline.table.write).whole else None, rebuilt=position.rebuilt,
             replay=self.replayed is not None, newest=max(position.newest, counted.newest_time),
         )  # fmt: skip
         counted = replace(counted, changed=_changed(now, self.attempt, mode(self.pipeline.table.write)))
@@ -271,7 +272,8 @@ class _Attempt:
     def _write(self, table: Any, before: Position, range_: Range, topic: TopicState) -> Counted:
         number = before.batch + 1
         ends = Position(
-            self.attempt, number, topic.cluster, topic.topics, range_.ends, 0, 0, self.pipeline.spec,
+            attempt=self.attempt, batch=number, cluster=topic.cluster, topics=topic.topics, ends=range_.ends, snapshot=0,
+            sequence=0, spec=self.pipeline.spec,
             replay=self.replayed is not None, newest=before.newest,
         )  # fmt: skip
         to = self._target(table, range_, ends)
@@ -281,7 +283,16 @@ class _Attempt:
             return admission.staged(to, frame, mode(self.pipeline.table.write).stage)
 
     def _target(self, table: Any, range_: Range, reached: Position | None) -> Target:
-        return Target(self.context, self.lake, self.pipeline, self.attempt, table, reached, self.source, range_)
+        return Target(
+            context=self.context,
+            lake=self.lake,
+            pipeline=self.pipeline,
+            attempt=self.attempt,
+            table=table,
+            reached=reached,
+            source=self.source,
+            range_=range_,
+        )
 
     def _publish(self, opened: TableState, topic: TopicState, staged_batch: _StagedBatch) -> Verdict:
         """Publishes the batch. Returns DONE, or the verdict why the batch begins again."""
@@ -320,9 +331,11 @@ class _Attempt:
     def _batch(self, staged_batch: _StagedBatch, range_: Range) -> Batch:
         counted = staged_batch.counted
         return Batch(
-            self.pipeline.name, staged_batch.position.batch, range_.size if self.replayed else counted.read, counted.rows, counted.bad,
-            counted.filtered, counted.changed, counted.unmet, range_.waiting - range_.size, staged_batch.snapshot.id,
-            self.clock.phases,
+            pipeline=self.pipeline.name, number=staged_batch.position.batch,
+            read=range_.size if self.replayed else counted.read, rows=counted.rows, bad=counted.bad,
+            filtered=counted.filtered, changed=counted.changed, warnings=counted.unmet, waiting=range_.waiting - range_.size,
+            snapshot=staged_batch.snapshot.id,
+            phases=self.clock.phases,
         )  # fmt: skip
 
 

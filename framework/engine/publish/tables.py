@@ -68,7 +68,14 @@ def create_table(context: Context, lake: Lake, pipeline: Pipeline, also: Mapping
     table = pipeline.table
     source = context.source(pipeline)
     topic = source.topic_state()
-    first = Position(protocol.BORN, 0, topic.cluster, topic.topics, source.starts(topic, {}), 0, 0, pipeline.spec)
+    first = Position(
+        attempt=protocol.BORN,
+        batch=0,
+        cluster=topic.cluster,
+        topics=topic.topics,
+        ends=source.starts(topic, {}),
+        spec=pipeline.spec,
+    )
 
     def describe(snapshot: int, sequence: int) -> dict[str, str]:
         position = replace(first, snapshot=snapshot, sequence=sequence)

@@ -8,7 +8,7 @@ are counted by the commits that are left.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from framework.amounts import counted
 from framework.engine.feed import table_source
@@ -24,7 +24,7 @@ from framework.errors import BatchError
 from framework.model import KAFKA_COLUMNS, Pipeline, Topic
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LostRows:
     """Rows of a topic that cannot be computed again. Where the table does not have a row's message, these are counts of messages."""
 
@@ -49,6 +49,7 @@ class ForeignCommit:
     snapshot: int
     by: str
     operation: str
+    _: KW_ONLY
     added: int
     deleted: int
 
@@ -57,7 +58,7 @@ class ForeignCommit:
         return f"{self.operation} by {self.by} (snapshot {self.snapshot}: {self.added:,} rows added, {self.deleted:,} deleted)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Estimate:
     """`waiting` is of topics; `rows` are those of the table that the rows are computed from. `done` are messages that a rebuild that was
     cut off has read already."""
@@ -90,11 +91,11 @@ def estimate_rebuild(pipeline: Pipeline, messages: Messages | None) -> Estimate:
     resumed = resume_position(pipeline)
     starts: Mapping[Partition, int] = start_offsets(pipeline, FromTopics(pipeline, messages), topic, table)
     from_ = resumed.ends if resumed else starts
-    position = Position("", 0, topic.cluster, topic.topics, from_, 0, 0)
+    position = Position(attempt="", batch=0, cluster=topic.cluster, topics=topic.topics, ends=from_)
     if resumed:
         starts = _offsets_at_birth(metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)) or starts
     return Estimate(
-        tuple(waiting(messages, position, topic, table_state.speed(pipeline.table))),
+        waiting=tuple(waiting(messages, position, topic, table_state.speed(pipeline.table))),
         done=sum(max(0, end - starts.get(each, 0)) for each, end in resumed.ends.items()) if resumed else 0,
         lost=(*lost_rows(pipeline, table, topic, starts), *_incomplete(pipeline, table, starts, messages)),
         foreign=tuple(foreign_commits(table)),
@@ -140,13 +141,13 @@ def lost_rows(
         if all(column.name in columns for column in KAFKA_COLUMNS) and pipeline.kafka_columns:
             only = topic.kafka_name in known_topics if len(known_topics) == 1 else topic == pipeline.topics[0]
             rows = _rows_before(pipeline, pipeline.table.identifier, topic, topic_starts, "_kafka_", without=only)
-            lost = LostRows(topic.kafka_name, rows, bad, because)
+            lost = LostRows(topic=topic.kafka_name, rows=rows, bad=bad, because=because)
         else:
             birth = _offsets_at_birth(table)
             before = (
                 max(0, offset - birth.get(protocol.partition(topic.kafka_name, each), 0)) for each, offset in topic_starts.items()
             )
-            lost = LostRows(topic.kafka_name, max(0, sum(before) - bad), bad, because, messages=True)
+            lost = LostRows(topic=topic.kafka_name, rows=max(0, sum(before) - bad), bad=bad, because=because, messages=True)
         if lost.rows or lost.bad:
             yield lost
 
@@ -161,8 +162,8 @@ def foreign_commits(table: Metadata) -> Iterator[ForeignCommit]:
                 return
         elif operation != "replace":
             by = " ".join(summary[key] for key in ("engine-name", "engine-version") if key in summary) or "another program"
-            numbers = (int(summary.get(key, 0)) for key in ("added-records", "deleted-records"))
-            yield ForeignCommit(each["snapshot-id"], by, operation, *numbers)
+            added, deleted = (int(summary.get(key, 0)) for key in ("added-records", "deleted-records"))
+            yield ForeignCommit(each["snapshot-id"], by, operation, added=added, deleted=deleted)
 
 
 def _incomplete(pipeline: Pipeline, table: Metadata, starts: Mapping[Partition, int], kafka: Kafka) -> Iterator[LostRows]:
@@ -171,10 +172,10 @@ def _incomplete(pipeline: Pipeline, table: Metadata, starts: Mapping[Partition, 
     for topic in pipeline.topics if rows else ():
         if (keyed is None or keyed.versions) and kafka.compacts(topic):
             because = "which Kafka compacts: it may have only the newest message of each key"
-            yield LostRows(topic.kafka_name, rows, 0, because, messages=True)
+            yield LostRows(topic=topic.kafka_name, rows=rows, bad=0, because=because, messages=True)
         elif keyed and keyed.unsent and any(starts[each] for each in starts if parted(each)[0] == topic.kafka_name):
             because = "whose values may be in messages that Kafka no longer has: Debezium does not repeat unchanged values"
-            yield LostRows(topic.kafka_name, rows, 0, because, messages=True)
+            yield LostRows(topic=topic.kafka_name, rows=rows, bad=0, because=because, messages=True)
 
 
 def _rows_before(pipeline: Pipeline, identifier: str, topic: Topic, starts: Mapping[int, int], before: str, without: bool) -> int:
@@ -200,7 +201,7 @@ def _of_former_topic(table: Metadata, topic_state: TopicState, name: str) -> Ite
         if position.topics.get(name, topic_state.topics.get(name)) != topic_state.topics.get(name)
     )
     if rows:
-        yield LostRows(name, rows, 0, "which was deleted and created again since")
+        yield LostRows(topic=name, rows=rows, bad=0, because="which was deleted and created again since")
 
 
 def _positions(table: Metadata) -> Iterator[tuple[Mapping[str, str], Position]]:

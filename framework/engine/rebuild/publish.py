@@ -75,8 +75,9 @@ class Publishing:
             )
             self.context.at("rebuild_staged")
             to = Position(
-                self.attempt, number, reached.cluster, reached.topics, reached.ends, 0, 0, self.pipeline.spec, bad, position.accepted,
-                (0, position.batch), number, newest=reached.newest,
+                attempt=self.attempt, batch=number, cluster=reached.cluster, topics=reached.topics, ends=reached.ends,
+                spec=self.pipeline.spec, bad=bad, accepted=position.accepted,
+                forget=(0, position.batch), rebuilt=number, newest=reached.newest,
             )  # fmt: skip
             published = self._commit(opened, second, built, to)
         except (CommitRefused, CommitUnknown) as error:

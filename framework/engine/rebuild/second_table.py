@@ -46,7 +46,15 @@ def create_second(
 ) -> None:
     """Creates the second table, with the position from which it is filled."""
     topic = context.source(pipeline).topic_state()
-    position = Position(protocol.BORN, 0, topic.cluster, topic.topics, starts, 0, 0, pipeline.spec, accepted=accepted)
+    position = Position(
+        attempt=protocol.BORN,
+        batch=0,
+        cluster=topic.cluster,
+        topics=topic.topics,
+        ends=starts,
+        spec=pipeline.spec,
+        accepted=accepted,
+    )
     properties = {
         **LAYOUT,
         **write_properties(pipeline),

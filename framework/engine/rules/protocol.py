@@ -94,7 +94,7 @@ class Snapshot:
 _ALWAYS = ("attempt", "batch", "cluster", "topics", "ends", "snapshot", "sequence")  # of a position's text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Position:
     """The offsets a table has loaded: a property of the table, set by the commit that it describes."""
 
@@ -103,8 +103,8 @@ class Position:
     cluster: str
     topics: Mapping[str, str]  # ids by name
     ends: Mapping[Partition, int]
-    snapshot: int
-    sequence: int
+    snapshot: int = 0  # none yet
+    sequence: int = 0
     spec: str = ""
     bad: int = 0  # bad rows of this batch, which wait on a branch of their own until they are published
     accepted: Mapping[Partition, int] = field(default_factory=dict)  # bad rows below these offsets do not stop the pipeline

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _FEW = 20_000  # messages
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Target:
     """The target of an attempt's writes, and where the rows come from. `reached` is the position that its snapshot is for; `table` is as it
     was opened."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Which = Literal["next", "earliest", "latest"]
 
-_BEGINNING = Position("", 0, "", {}, {}, 0, 0)
+_BEGINNING = Position(attempt="", batch=0, cluster="", topics={}, ends={})
 _LEAST = 20  # offsets that are read: not each of them has a message
 _BYTES = 16 << 20
 HIDDEN = "(hidden)"  # in place of values before the last step that masks, and of messages

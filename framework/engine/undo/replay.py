@@ -132,7 +132,16 @@ def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position:
     messages = source.read(context.spark, range_, position.batch + 1)
     frame = frame_of(messages, measured(pipeline), range_.size, newest_time=position.newest)
     lake = context.lake(pipeline)
-    target = Target(context, lake, pipeline, "", lake.load(pipeline.table.identifier), None, source, range_)
+    target = Target(
+        context=context,
+        lake=lake,
+        pipeline=pipeline,
+        attempt="",
+        table=lake.load(pipeline.table.identifier),
+        reached=None,
+        source=source,
+        range_=range_,
+    )
     with named_errors(pipeline):
         counted = admission.tried(target, frame)
     if counted.unknown_schemas:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -52,6 +52,7 @@ class Node:
     kind: str
     logical: str = ""
     name: str = ""  # of a record, an enum or a fixed
+    _: KW_ONLY
     members: tuple[Member, ...] = ()
     items: tuple[Node, ...] = ()  # of an array or a map one, of a union all
     symbols: tuple[str, ...] = ()
@@ -111,7 +112,7 @@ class Node:
             named = zip(member_names(node), node.items, strict=True)
             return tuple(Shape(name, type_, inside=each.shapes) for name, each in named if (type_ := each.type))
         return tuple(
-            Shape(each.name, type_, each.doc, each.was, None, each.node.shapes)
+            Shape(each.name, type_, each.doc, was=each.was, number=None, inside=each.node.shapes)
             for each in node.members
             if (type_ := each.node.type)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce
 from typing import Any, Literal
 
@@ -33,6 +33,7 @@ class Allowed:
     is_: Literal["anything", "null", "atom", "object", "array", "map"] = "anything"
     atom: Type = types.STRING
     fields: tuple[tuple[str, Allowed], ...] = ()
+    _: KW_ONLY
     inner: Allowed | None = None
     doc: str = ""
     at: int | None = None  # Connect's order of fields

@@ -25,13 +25,13 @@ def decoding(fields: Sequence[Field], _only_columns: bool) -> Decoding:
     misfits = (f"({texts[name]} IS NOT NULL AND {sql} IS NULL)" for name, sql in columns.items())
     wrong = " OR ".join(("NOT is_valid_utf8(_sluice_text)", f"size({_PARTS}) <> {len(fields)}", *misfits))
     faults = [
-        Fault("value", "null_value", "the message has no value", "_sluice_value IS NULL"),
-        Fault("value", "undecodable", "the value is no line of these columns", wrong),
+        Fault("value", "null_value", "the message has no value", when="_sluice_value IS NULL"),
+        Fault("value", "undecodable", "the value is no line of these columns", when=wrong),
     ]
     for field in fields:
         if field.required:
             faults.append(
-                Fault("value", "missing_field", f"`{field.name}` is required and empty", f"{columns[field.name]} IS NULL")
+                Fault("value", "missing_field", f"`{field.name}` is required and empty", when=f"{columns[field.name]} IS NULL")
             )
     return Decoding(tuple(columns.items()), tuple(faults))
 
