@@ -36,6 +36,7 @@ MORE = ("aws",)  # sets that `sluice setup NAME` downloads; the others with a * 
 _SETTINGS = "SLUICE_IVY_SETTINGS"
 _LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64}) (\d+)")
 _PATIENCE = 30  # seconds without a word or a byte
+_TRIES = 2
 _INTERVAL = 0.3  # seconds between two looks
 _MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then try again"
 
@@ -212,8 +213,7 @@ def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int, arrived:
     staging = Path(tempfile.mkdtemp(prefix="fetching-", dir=place.parent))
     try:
         absent = tuple(jar for jar in jars if not jar_cache.take(jar.sha256, staging / jar.file))
-        if absent:
-            _ivy(name, absent, staging, turn, arrived)
+        _fetch(name, absent, staging, turn, arrived)
         for jar in absent:
             actual = digest(staging / jar.file)
             if actual is None:
@@ -231,7 +231,19 @@ def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int, arrived:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Arrived) -> None:
+def _fetch(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Arrived) -> None:
+    """What did not come is asked for once more: a mirror may have to get a file itself first, and a connection may break."""
+    failure: SetupError | None = None
+    for _ in range(_TRIES):
+        jars = tuple(jar for jar in jars if not (staging / jar.file).exists())
+        failure = _ivy(name, jars, staging, turn, arrived) if jars else None
+    if failure:
+        raise failure
+
+
+def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Arrived) -> SetupError | None:
+    """Downloads them; the error with which Ivy ended. Raises one if no answer comes at all."""
+    shutil.rmtree(staging / "cache", ignore_errors=True)
     command = [
         str(java()),
         "-Xmx256m",
@@ -259,9 +271,10 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Ar
             "jars-network", f"the {name} jars cannot be downloaded: no answer for {_PATIENCE} seconds ({log})", _MIRROR
         )
     if ivy.returncode != 0:
-        raise _failure(name, jars, log)
+        return _failure(name, jars, log)
     arrived(_downloaded(staging), total)  # also where it took no time
     log.unlink()
+    return None
 
 
 def _silent(ivy: subprocess.Popen[bytes], log: Path, progress: Callable[[], None]) -> bool:

@@ -327,6 +327,7 @@ def test_all_messages_arrive(tmp_path: Path, kafka: str) -> None:
 
 
 @pytest.mark.kafka
+@pytest.mark.long
 @pytest.mark.timed
 def test_the_command_keeps_the_pace(tmp_path: Path, kafka: str) -> None:
     specs = project(tmp_path, bootstrap=kafka, name="paced")

@@ -162,6 +162,22 @@ def test_a_missing_artifact_is_named(mirror: Mirror) -> None:
     assert "org.example:two:9.9" in error.message and "one:1.0" not in error.message
 
 
+@pytest.mark.slow
+def test_a_jar_that_a_mirror_has_only_later_is_asked_for_again(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    late, ivy = mirror.root / "two-1.0.jar", jars._ivy
+    contents = late.read_bytes()
+    late.unlink()
+
+    def ivy_before_it_is_there(*arguments: Any) -> SetupError | None:
+        failure = ivy(*arguments)
+        late.write_bytes(contents)
+        return failure
+
+    monkeypatch.setattr(jars, "_ivy", ivy_before_it_is_there)
+    jars.fetch("small", mirror.lock)
+    assert jars.bad_jars("small", mirror.lock) == ()
+
+
 def test_an_unreachable_network_is_an_error(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = '<ivysettings><settings defaultResolver="m"/><resolvers><ibiblio name="m" m2compatible="true" '
     settings += f'root="http://127.0.0.1:{free_port()}/"/></resolvers></ivysettings>'

@@ -343,7 +343,7 @@ def test_watch_and_json_are_refused_together(folder: Path) -> None:
     assert sluice("status", "--watch", "--json").exit_code == 2
 
 
-@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("terminal", [True, pytest.param(False, marks=pytest.mark.long)])
 @pytest.mark.slow
 def test_watch_goes_on_until_it_is_interrupted(folder: Path, terminal: bool) -> None:
     planned(folder, "n: bigint")

@@ -68,7 +68,20 @@ def test_commands_share_a_jvm(project: Project, warm_home: Path) -> None:
     assert jvm() == first
     assert attempts.alive() == []
     assert (warm_home / "warm" / "address").stat().st_mode & 0o077 == 0
+    assert (
+        f"warm Spark: stopped, process {first}"
+        in subprocess.run([*SLUICE, "services", "down"], capture_output=True, text=True, check=True, cwd=warm_home).stdout
+    )
+    project.assert_exactly_once()
 
+
+@pytest.mark.long
+def test_another_setting_starts_another_and_cold_uses_none(project: Project, warm_home: Path) -> None:
+    project.make_topic()
+    folder = specs(project)
+    project.send_good(3)
+    sluice(folder, "run")
+    first = jvm()
     main = folder / "main.yaml"
     main.write_text(main.read_text().replace("memory: 2g", "memory: 1g"))
     project.send_good(3)
@@ -79,10 +92,6 @@ def test_commands_share_a_jvm(project: Project, warm_home: Path) -> None:
     project.send_good(3)
     assert "3 rows" in sluice(folder, "run", "--cold")
     assert jvm() == second
-    assert (
-        f"warm Spark: stopped, process {second}"
-        in subprocess.run([*SLUICE, "services", "down"], capture_output=True, text=True, check=True, cwd=warm_home).stdout
-    )
     project.assert_exactly_once()
 
 

@@ -40,19 +40,21 @@ def send(
     topic is created if it is missing."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
+    from pyspark.sql import Observation, functions
 
     topics.ensure(cluster, secrets, topic, partitions)
+    observed = Observation()
+    messages = messages.observe(observed, functions.count(functions.lit(1)).alias("rows"))
     ordered = messages.repartition("key").sortWithinPartitions(*order) if by_key else messages
     settings = {"kafka.bootstrap.servers": cluster.bootstrap, **_PRODUCER, **login(cluster, secrets)}
     try:
-        count = messages.count()  # a job of its own, which reads few columns: Spark observes no rows on their way into this sink
         writer = ordered.select("key", "value", "headers").write.format("kafka").options(**settings)
         writer.option("topic", topic).option("includeHeaders", "true").mode("append").save()
     except (Py4JError, PySparkException, OSError) as error:
         if is_spark_gone(error):
             raise spark_ended() from None
         raise outage_of([cluster], error) or _named(error, cluster, topic) from None
-    return count
+    return int(observed.get["rows"])
 
 
 def _named(error: Exception, cluster: Cluster, topic: str) -> SluiceError:
