@@ -19,13 +19,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.publish.batch import next_batch
 from framework.engine.trials.given_messages import GivenMessages
+from framework.engine.trials.trial import Trials
 from framework.errors import BatchError
 from framework.model import Message, Pipeline, Plan
+from framework.plan import compare
 from tests.project import Project, plan_for
 from tests.test_keyed_model import PHASES, POINTS, Died, Trouble, trouble, with_trouble
 from tests.test_kill import PATIENCE, victim
@@ -269,6 +272,32 @@ def test_a_sum_that_does_not_fit_is_refused(column: str, value: str, together: b
             next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(tuple(messages), number, 1)), pipeline)
     assert "total = sum" in refused.value.message
     assert "cast" in refused.value.hint
+
+
+ESCAPED = r"""
+topic: prices
+value: json
+columns: {country: string, amount: int}
+---
+pipeline: escaped
+from: {topic: prices}
+steps: [aggregate: {by: [country], measures: {"a\\nb": avg(amount), "c\\": count(*)}}]
+into: {table: totals.escaped, write: accumulate}
+tests:
+  - name: two batches
+    given: [{country: DE, amount: 1}, new_batch, {country: DE, amount: 3}]
+    expect: [{country: DE, "a\\nb": 2.0, "c\\": 2}]
+"""
+
+
+def test_the_names_of_measures_are_quoted(lake: Path, spark: SparkSession) -> None:
+    plan = plan_for(lake, "127.0.0.1:1", ESCAPED)
+    pipeline = plan.pipeline("escaped")
+    assert pipeline is not None
+    (example,) = pipeline.examples
+    outcome = Trials(spark, plan).run(pipeline, example)
+    assert outcome.error is None
+    assert compare.differences(example, pipeline.table.columns, outcome.rows, outcome.bad) == ()
 
 
 CHANGING = """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from framework.errors import visible
 from framework.init.infer import Column
-from framework.types import Array, Struct, Type
+from framework.types import Array, Struct, Type, identifier
 
 _PLAIN_KEY = re.compile(r"(?!(?:null|Null|NULL)\Z)[A-Za-z_][A-Za-z0-9_-]*")
 _PLAIN = re.compile(r"(?!(?:null|Null|NULL)\Z)[A-Za-z_][A-Za-z0-9_ -]*")
@@ -74,4 +74,4 @@ def _type(type_: Type) -> str:
 
 
 def _field(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"`{name}`"
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else identifier(name)

@@ -1,5 +1,5 @@
-"""Quoting of data, names and a spec's text in Spark's SQL. No other module quotes. One name
-is quoted as `framework.types` quotes a field's name.
+"""Quoting of data, names and a spec's text in Spark's SQL. No other module quotes there; `standard` does it for
+other systems. One name is quoted as `framework.types` quotes a field's name.
 
 *Guarantee* A quoted text means itself, whatever characters it has, under the settings of `framework.sql.settings`.
 """

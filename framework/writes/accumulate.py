@@ -25,7 +25,7 @@ from framework.model import OLD
 from framework.model.accumulated import MEASURES, ORDER, ROWS, TIME, WINDOW_END, WINDOW_START, Accumulated, Measure
 from framework.plan.modes import Mode
 from framework.sql import aggregates
-from framework.sql.quote import identifier
+from framework.sql.quote import identifier, literal
 from framework.types import VOID
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _values(to: Target, merges: bool) -> dict[str, str]:
         values[identifier(measure.name)] = f"CAST({value} AS {measure.type.sql})"
         kept_parts = [f"'{name}', {sql}" for name, sql in now.items() if name != "value"]
         if kept_parts:
-            hidden.append(f"'{measure.name}', named_struct({', '.join(kept_parts)})")
+            hidden.append(f"{literal(measure.name)}, named_struct({', '.join(kept_parts)})")
     if to.accumulated.takes_off:
         hidden.append(f"'{ROWS}', {_rows_left() if merges else f's.{ROWS}'}")
     if hidden:

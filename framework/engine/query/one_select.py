@@ -25,7 +25,7 @@ from framework.engine.query.statement import single_select, table_names
 from framework.engine.query.values import Reader, reader
 from framework.errors import SluiceError
 from framework.model import Catalog
-from framework.spelling import did_you_mean
+from framework.spelling import did_you_mean, listed
 from framework.sql.standard import quoted, quoted_text
 
 _CHUNK = 1000  # rows
@@ -129,13 +129,8 @@ def _unknown(name: str, catalog_tables: Mapping[str, Sequence[str]]) -> SluiceEr
     )
 
 
-_MOST = 30  # names
-
-
 def _listed(catalog_tables: Mapping[str, Sequence[str]]) -> str:
-    names = _names(catalog_tables)
-    more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
-    return (", ".join(names[:_MOST]) + more) or "none yet"
+    return listed(_names(catalog_tables)) or "none yet"
 
 
 def _names(catalog_tables: Mapping[str, Sequence[str]]) -> list[str]:
