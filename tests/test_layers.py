@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -244,12 +245,20 @@ def by_position(node: ast.ClassDef) -> bool:
     return len(fields) > 4 and "KW_ONLY" not in fields[:4]
 
 
+def changeable(node: ast.ClassDef) -> list[str]:
+    """The fields of a frozen dataclass that can be changed all the same. Options of a spec are as YAML has them."""
+    if not any("frozen=True" in ast.unparse(each) for each in node.decorator_list) or _is_bound(node):
+        return []
+    fields = {ast.unparse(each.target): ast.unparse(each.annotation) for each in node.body if isinstance(each, ast.AnnAssign)}
+    return [name for name, kind in fields.items() if re.search(r"\b(list|dict|set|Counter|defaultdict)\[", kind)]
+
+
 def _is_bound(node: ast.ClassDef) -> bool:
     return bool({ast.unparse(each) for each in node.bases} & {"Bound", "Kind"})
 
 
 @pytest.mark.slow  # and `make check` has it
-def test_values_of_many_fields_are_made_by_name() -> None:
+def test_dataclasses_of_many_fields_are_by_name_and_frozen_ones_do_not_change() -> None:
     classes = {
         f"{'.'.join(path.relative_to(ROOT / 'framework').with_suffix('').parts)}.{node.name}": node
         for path in sorted((ROOT / "framework").rglob("*.py"))
@@ -257,6 +266,7 @@ def test_values_of_many_fields_are_made_by_name() -> None:
         if isinstance(node, ast.ClassDef)
     }
     assert {name for name, node in classes.items() if by_position(node)} == set()
+    assert {name: fields for name, node in classes.items() if (fields := changeable(node))} == {}
 
 
 def test_every_part_has_its_rule_and_every_rule_its_part() -> None:

@@ -42,7 +42,7 @@ def resolve(
     return tuple(examples)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Reader:
     pipeline: Pipeline
     topic: kinds.Topic | None  # None: the pipeline reads a table

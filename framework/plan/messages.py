@@ -36,7 +36,7 @@ class _Value:
     headers: tuple[tuple[str, bytes | None], ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Messages:
     """The messages of one test of a pipeline, in order."""
 

@@ -50,7 +50,7 @@ class Resolved:
     landing: Callable[[Any], Iterable[Problem]] | None = None  # takes a `Landing`, and finds what does not go with the step
 
 
-@dataclass(frozen=True)
+@dataclass
 class Rows:
     """The columns at one point of a pipeline, and the list that collects problems."""
 

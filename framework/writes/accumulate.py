@@ -120,7 +120,7 @@ def _in_windows(rows: DataFrame, every: int, size: int) -> DataFrame:
 class _About:
     newest_time: int  # the greatest time in microseconds
     some_lost: bool  # whether a group lost rows
-    without_nulls: list[str]  # the keys of which none is null
+    without_nulls: tuple[str, ...]  # the keys of which none is null
 
 
 def _about(to: Target, totals: DataFrame) -> _About:
@@ -129,7 +129,7 @@ def _about(to: Target, totals: DataFrame) -> _About:
     newest_time = f"coalesce(max(unix_micros({TIME})), 0L)" if to.accumulated.window else "0L"
     nulls = (f"count_if({identifier(name)} IS NULL)" for name in keys)
     (row,) = totals.selectExpr(newest_time, f"coalesce(bool_or({LOST}), false)", *nulls).collect()
-    return _About(int(row[0]), bool(row[1]), [name for name, count in zip(keys, row[2:], strict=True) if not count])
+    return _About(int(row[0]), bool(row[1]), tuple(name for name, count in zip(keys, row[2:], strict=True) if not count))
 
 
 def _statement(to: Target, view: str, near: str) -> Iterator[str]:

@@ -31,7 +31,7 @@ _EXISTING = 0  # of a file in a manifest, which a commit only carries on
 _TABLES = "tables"  # in a position, in the place of a topic
 
 
-@dataclass(frozen=True)
+@dataclass
 class Select:
     pipeline: Pipeline
     lake: Callable[[Catalog], Lake]
