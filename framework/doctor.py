@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from framework import jars, java
+from framework import ivy, jars, java
 from framework.errors import SetupError
 from framework.home import home
 from framework.jvm import build
@@ -41,7 +41,7 @@ class Finding:
 
 def diagnose() -> tuple[Finding, ...]:
     """The findings of all checks, in a fixed order; without Spark, of those that have nothing to do with it."""
-    return tuple(finding for check in (CHECKS if jars.of_pyspark() else SLIM) for finding in check())
+    return tuple(finding for check in (CHECKS if ivy.of_pyspark() else SLIM) for finding in check())
 
 
 def check_python() -> Iterator[Finding]:

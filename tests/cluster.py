@@ -12,7 +12,7 @@ from pathlib import Path
 
 import requests
 
-from framework import jars
+from framework import ivy
 from framework.java import java
 from framework.services.ports import free_port
 from tests.waiting import until
@@ -49,9 +49,9 @@ class Cluster:
         worker.wait(30)
 
     def start(self, *main: str) -> None:
-        home = str(jars.of_pyspark()[0].parent.parent)
+        home = str(ivy.of_pyspark()[0].parent.parent)
         log = (self.folder / f"{len(self.processes)}.log").open("wb")
-        path = os.pathsep.join(map(str, jars.of_pyspark()))
+        path = os.pathsep.join(map(str, ivy.of_pyspark()))
         environment = {**os.environ, "SPARK_HOME": home, "SPARK_LOCAL_IP": _HOST, "SPARK_SCALA_VERSION": "2.13"}
         command = [str(java()), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, *main]
         self.processes.append(

@@ -61,11 +61,11 @@ class Decoders:
 def running(folder: Path) -> Iterator[Decoders]:
     from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-    from framework import jars
+    from framework import ivy
 
     options = [f"-Xmx{MEMORY}", "-XX:+UseSerialGC"]
     options += [f"--add-opens=java.base/java.{each}=ALL-UNNAMED" for each in _OPENED]
-    places = [build.build(folder), *jars.of_pyspark()]
+    places = [build.build(folder), *ivy.of_pyspark()]
     (py4j,) = (str(each) for each in places if each.name.startswith("py4j-"))
     port, token = launch_gateway(
         jarpath=py4j, classpath=os.pathsep.join(map(str, places)), javaopts=options, java_path=str(java()), die_on_exit=True,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework import jars
+from framework import ivy, jars
 from framework.errors import SetupError
 from framework.services.ports import free_port
 from tests.waiting import until
@@ -164,16 +164,16 @@ def test_a_missing_artifact_is_named(mirror: Mirror) -> None:
 
 @pytest.mark.slow
 def test_a_jar_that_a_mirror_has_only_later_is_asked_for_again(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    late, ivy = mirror.root / "two-1.0.jar", jars._ivy
+    late, downloads = mirror.root / "two-1.0.jar", ivy._ivy
     contents = late.read_bytes()
     late.unlink()
 
     def ivy_before_it_is_there(*arguments: Any) -> SetupError | None:
-        failure = ivy(*arguments)
+        failure = downloads(*arguments)
         late.write_bytes(contents)
         return failure
 
-    monkeypatch.setattr(jars, "_ivy", ivy_before_it_is_there)
+    monkeypatch.setattr(ivy, "_ivy", ivy_before_it_is_there)
     jars.fetch("small", mirror.lock)
     assert jars.bad_jars("small", mirror.lock) == ()
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from framework import catalogs, jars, java
+from framework import catalogs, ivy, jars, java
 from framework.engine.spark import session
 from framework.jvm import build
 from framework.patience import STUCK
@@ -112,7 +112,7 @@ def _run_spark(draft: Path, log: Path) -> bool:
 
 def _archive_file() -> Path:
     """The archive's path. Java accepts an archive only with the same jars at the same places and with the same times."""
-    jar_stats = ((file, file.stat()) for file in (*jars.of_pyspark(), *jars.files("spark"), build.built()))
+    jar_stats = ((file, file.stat()) for file in (*ivy.of_pyspark(), *jars.files("spark"), build.built()))
     files = (f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in jar_stats)
     parts = (java.installed().version, str(java.installed().home), *files, _work_specs())
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]

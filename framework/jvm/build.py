@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from framework import jars
+from framework import ivy, jars
 from framework.errors import SetupError
 from framework.java import installed
 
@@ -87,7 +87,7 @@ def ecj() -> list[str]:
 
 
 def _compile(classes: Path, command: list[str] | None = None) -> None:
-    class_path = os.pathsep.join([*map(str, jars.of_pyspark()), jars.class_path("spark")])  # ECJ knows no `*`
+    class_path = os.pathsep.join([*map(str, ivy.of_pyspark()), jars.class_path("spark")])  # ECJ knows no `*`
     arguments = ["-encoding", "UTF-8", "-cp", class_path, "-d", str(classes), *map(str, _sources())]
     done = subprocess.run(
         [*(command or compiler()), *arguments], capture_output=True, text=True, errors="replace", timeout=_PATIENCE, check=False

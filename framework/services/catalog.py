@@ -78,10 +78,10 @@ def _prepare(folder: Path, ports: tuple[int, ...], store: str, more: Mapping[str
 
 
 def _class_path() -> str:
-    from framework import jars
+    from framework import ivy, jars
 
     drivers = [file for file in jars.files("spark") if file.name.startswith("sqlite-jdbc-")]
-    return os.pathsep.join([*map(jars.class_path, _SETS), *map(str, drivers), *map(str, jars.of_pyspark())])
+    return os.pathsep.join([*map(jars.class_path, _SETS), *map(str, drivers), *map(str, ivy.of_pyspark())])
 
 
 def _classes() -> Path:

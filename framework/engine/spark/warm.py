@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
-from framework import jars, java, secrets
+from framework import ivy, java, secrets
 from framework.engine.rules import attempts
 from framework.engine.spark import session, warm_jvm
 from framework.engine.spark.warm_jvm import Lease
@@ -170,7 +170,7 @@ def _key(conf: Mapping[str, str]) -> str:
     own = _secrets()
     environment = {name: value for name, value in os.environ.items() if _decides(name) and name not in own}
     folders = [
-        Path(jars.of_pyspark()[0]).parent.parent / "conf",
+        Path(ivy.of_pyspark()[0]).parent.parent / "conf",
         *(Path(os.environ[name]) for name in _FOLDERS if os.environ.get(name)),
     ]
     files = sorted((str(file), file.stat().st_mtime) for folder in folders if folder.is_dir() for file in folder.iterdir())
