@@ -29,6 +29,7 @@ from framework.engine.trials.trial import Trials
 from framework.errors import BatchError
 from framework.model import Message, Pipeline, Plan
 from framework.plan import compare
+from tests.given import append
 from tests.project import Project, plan_for
 from tests.test_keyed_model import PHASES, POINTS, Died, Trouble, trouble, with_trouble
 from tests.test_kill import PATIENCE, victim
@@ -364,17 +365,7 @@ def follows(batches: Sequence[tuple[list[Order], bool]], version: int, lake: Pat
                 if amount is None
                 else json.dumps({"country": country, "amount": amount, "at": "2026-01-05T10:00:00Z"}).encode()
             )
-            sent.append(
-                Message(
-                    batch=number,
-                    topic="orders",
-                    partition=0,
-                    offset=len(sent),
-                    timestamp=moment,
-                    key=id_.to_bytes(8, "big"),
-                    value=text,
-                )
-            )
+            append(sent, "orders", text, at=moment, key=id_.to_bytes(8, "big"), batch=number)
             rows.pop(id_, None)
             if amount is not None:
                 rows[id_] = (country, amount)
@@ -448,9 +439,7 @@ def test_no_digit_is_lost(lake: Path, spark: Any) -> None:
     for number, amount in enumerate(amounts, 1):
         value = {"kind": "a", "amount": "#", "fine": "#", "text": texts[number - 1], "parts": parts[number - 1], "n": number}
         text = json.dumps({**value, "at": "2026-01-05T10:00:00Z"}).replace('"#"', f"{amount:f}")
-        sent.append(
-            Message(batch=1 + number // 3, topic="numbers", partition=0, offset=len(sent), timestamp=moment, value=text.encode())
-        )
+        append(sent, "numbers", text.encode(), at=moment, batch=1 + number // 3)
     for number in (1, 2):
         for name in ("sums", "newest", "of_newest", "items"):
             pipeline = plan.pipeline(name)

@@ -17,6 +17,7 @@ from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import SourceMissing
 from framework.model import Message, Pipeline, Plan, in_order
 from framework.plan.lineage import lineage
+from tests.given import append
 from tests.project import plan_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -71,17 +72,7 @@ class Shop:
     def lands(self, topic: str, value: dict[str, Any], key: int = 0, at: Any = None) -> None:
         sent, moment = self.sent[topic], datetime(2026, 1, 1, tzinfo=timezone.utc)
         text = json.dumps(value).encode()
-        sent.append(
-            Message(
-                batch=len(sent) + 1,
-                topic=topic,
-                partition=0,
-                offset=len(sent),
-                timestamp=moment,
-                key=key.to_bytes(8, "big"),
-                value=text,
-            )
-        )
+        append(sent, topic, text, at=moment, key=key.to_bytes(8, "big"))
         context = Context(
             self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), len(sent), 1), at=at or (lambda _: None)
         )

@@ -18,6 +18,7 @@ from framework.engine.iceberg import table_state
 from framework.engine.publish import pinning, waiting
 from framework.engine.trials.given_messages import GivenMessages
 from framework.model import Message, Pipeline, Plan
+from tests.given import append
 from tests.project import plan_for
 from tests.test_keyed_model import POINTS, Died
 
@@ -77,17 +78,7 @@ class Shop:
         sent, moment = self.sent[topic], datetime.now(timezone.utc) - timedelta(seconds=ago)
         value = {"id": id_} if topic == "orders" else {"amount": id_ * 10}
         key = id_.to_bytes(8, "big") if topic == "payments" else None
-        sent.append(
-            Message(
-                batch=len(sent) + 1,
-                topic=topic,
-                partition=0,
-                offset=len(sent),
-                timestamp=moment,
-                key=key,
-                value=json.dumps(value).encode(),
-            )
-        )
+        append(sent, topic, json.dumps(value).encode(), at=moment, key=key)
 
     def lands(self, topic: str, id_: int, ago: int = 0) -> list[str]:
         self.sends(topic, id_, ago)

@@ -27,6 +27,7 @@ from framework.engine.rules import protocol
 from framework.engine.trials.given_messages import GivenMessages
 from framework.engine.trials.preview import preview
 from framework.model import Message, Pipeline, Plan
+from tests.given import append
 from tests.project import plan_for
 from tests.test_keyed_model import PHASES, Died
 from tests.wide import few
@@ -75,16 +76,7 @@ class Trades:
         number = (self.sent[-1].batch if self.sent else 0) + 1
         for symbol, price, minutes in batch:
             value = {"id": len(self.sent), "symbol": symbol, "price": price, "at": minutes * 60_000}
-            self.sent.append(
-                Message(
-                    batch=number,
-                    topic="trades",
-                    partition=0,
-                    offset=len(self.sent),
-                    timestamp=MOMENT,
-                    value=json.dumps(value).encode(),
-                )
-            )
+            append(self.sent, "trades", json.dumps(value).encode(), at=MOMENT, batch=number)
 
         def at(reached: str) -> None:
             if reached == dies:

@@ -29,6 +29,7 @@ from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import BatchError
 from framework.model import Column, Message, Pipeline, Plan, SelectSource
 from framework.types import STRING
+from tests.given import append
 from tests.project import Project, plan_for
 from tests.test_accumulate import Order, orders
 from tests.test_keyed_model import PHASES, POINTS, Died
@@ -99,17 +100,7 @@ class Tables:
         number, moment = (self.sent[-1].batch if self.sent else 0) + 1, datetime(2026, 1, 1, tzinfo=timezone.utc)
         for id_, country, amount in batch:
             text = None if amount is None else json.dumps({"country": country, "amount": amount}).encode()
-            self.sent.append(
-                Message(
-                    batch=number,
-                    topic="orders",
-                    partition=0,
-                    offset=len(self.sent),
-                    timestamp=moment,
-                    key=id_.to_bytes(8, "big"),
-                    value=text,
-                )
-            )
+            append(self.sent, "orders", text, at=moment, key=id_.to_bytes(8, "big"), batch=number)
             self.rows.pop(id_, None)
             if amount is not None:
                 self.rows[id_] = (country, amount)

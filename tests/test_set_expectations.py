@@ -19,6 +19,7 @@ from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.trials.given_messages import GivenMessages
 from framework.errors import SourceMissing, Unexpected
 from framework.model import Message, Pipeline, Plan
+from tests.given import append
 from tests.project import plan_for
 from tests.wide import few
 
@@ -68,11 +69,7 @@ class Orders:
         sent = self.sent[topic]
         number = sent[-1].batch + 1 if sent else 1
         for value in values:
-            sent.append(
-                Message(
-                    batch=number, topic=topic, partition=0, offset=len(sent), timestamp=MOMENT, value=json.dumps(value).encode()
-                )
-            )
+            append(sent, topic, json.dumps(value).encode(), at=MOMENT, batch=number)
         source = GivenMessages(tuple(sent), number, 1)
         batch = next_batch(Context(self.plan, spark=lambda: self.spark, source=source), self.pipeline(topic))
         assert batch is not None

@@ -197,7 +197,7 @@ def between(
     keeps_others: bool = False,
 ) -> Changes:
     """The changes from one snapshot to another; since NOTHING all rows are added. Earlier changes of the same table can be read no more,
-    unless these are wanted `beside` them."""
+    unless it `keeps_others`."""
     table = lake.load(identifier_)
     files = lake.spark._jvm.sluice.ChangedFiles(table, since, until)
     if not keeps_others:

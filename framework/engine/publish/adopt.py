@@ -5,6 +5,7 @@ Guarantee: one commit says that it is so and where reading begins, and only on t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from framework.engine.context import Context
@@ -14,7 +15,6 @@ from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish.tables import LAYOUT, schema_change, write_properties
 from framework.engine.rules import protocol, refusals
-from framework.engine.rules.protocol import Position
 from framework.model import Pipeline
 from framework.plan.change import changes
 
@@ -37,16 +37,8 @@ def _adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     topic = source.topic_state()
     transaction = lake.begin(table)
     now = state(transaction.table())
-    position = Position(
-        attempt=protocol.BORN,
-        batch=0,
-        cluster=topic.cluster,
-        topics=topic.topics,
-        ends=source.starts(topic, {}),
-        snapshot=now.main,
-        sequence=now.snapshots[now.main].sequence,
-        spec=pipeline.spec,
-    )
+    first = protocol.born(topic, source.starts(topic, {}), pipeline.spec)
+    position = replace(first, snapshot=now.main, sequence=now.snapshots[now.main].sequence)
     properties = {
         **LAYOUT,
         **write_properties(pipeline),

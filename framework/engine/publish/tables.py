@@ -14,7 +14,7 @@ from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_tables
 from framework.engine.rules import protocol, refusals
-from framework.engine.rules.protocol import Position, TableState, TopicState
+from framework.engine.rules.protocol import TableState, TopicState
 from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import BatchError, ColumnsChanged
@@ -68,14 +68,7 @@ def create_table(context: Context, lake: Lake, pipeline: Pipeline, also: Mapping
     table = pipeline.table
     source = context.source(pipeline)
     topic = source.topic_state()
-    first = Position(
-        attempt=protocol.BORN,
-        batch=0,
-        cluster=topic.cluster,
-        topics=topic.topics,
-        ends=source.starts(topic, {}),
-        spec=pipeline.spec,
-    )
+    first = protocol.born(topic, source.starts(topic, {}), pipeline.spec)
 
     def describe(snapshot: int, sequence: int) -> dict[str, str]:
         position = replace(first, snapshot=snapshot, sequence=sequence)

@@ -6,6 +6,7 @@ Guarantee: files that the pipeline's own table took over are never deleted with 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from framework.engine import drop
@@ -16,7 +17,7 @@ from framework.engine.iceberg.lake import Lake
 from framework.engine.iceberg.second_identity import GOING, refuse_changes, second_pipeline
 from framework.engine.publish.tables import LAYOUT, write_properties
 from framework.engine.rules import attempts, forgotten, protocol, refusals
-from framework.engine.rules.protocol import Partition, Position, TopicState
+from framework.engine.rules.protocol import Partition, TopicState
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import BatchError, RefusedError, SluiceError
 from framework.model import Pipeline
@@ -46,15 +47,7 @@ def create_second(
 ) -> None:
     """Creates the second table, with the position from which it is filled."""
     topic = context.source(pipeline).topic_state()
-    position = Position(
-        attempt=protocol.BORN,
-        batch=0,
-        cluster=topic.cluster,
-        topics=topic.topics,
-        ends=starts,
-        spec=pipeline.spec,
-        accepted=accepted,
-    )
+    position = replace(protocol.born(topic, starts, pipeline.spec), accepted=accepted)
     properties = {
         **LAYOUT,
         **write_properties(pipeline),

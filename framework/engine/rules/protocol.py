@@ -270,6 +270,11 @@ class LostOffsets:
     first: int
 
 
+def born(topic: TopicState, ends: Mapping[Partition, int], spec: str) -> Position:
+    """The position of a table without a batch yet."""
+    return Position(attempt=BORN, batch=0, cluster=topic.cluster, topics=topic.topics, ends=ends, spec=spec)
+
+
 def lost_offsets(position: Position, topic: TopicState) -> tuple[LostOffsets, ...]:
     return tuple(
         LostOffsets(partition, position.ends.get(partition, 0), first)

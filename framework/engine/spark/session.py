@@ -67,11 +67,11 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
         # Spark's older way to read and write Kafka makes Java objects of each message, and columns of these, for a sixth of a batch.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
-        # Messages that were fetched behind a batch serve one that follows at once; a partition has up to 20,000.
+        # Messages after the end of a batch, which are fetched with it, serve the next one: up to 20,000 per partition.
         "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
         "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "10s",
-        # A joined table is copied into whole pages. Spark's own size, up to 64 MB by the memory, fills the space of old objects with
-        # what is empty, and Java looks at all objects more often.
+        # A joined table is copied into whole pages. Pages of Spark's own size, up to 64 MB by the memory, are mostly empty, and Java
+        # collects the whole heap more often.
         "spark.buffer.pageSize": "8m",
         # What holds of each row is written down once for each name that a column has had: 2^30 times for a table of 30 columns.
         "spark.sql.constraintPropagation.enabled": "false",
