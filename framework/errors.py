@@ -7,11 +7,13 @@
     ├── UnreachableError    a system that Sluice talks to does not answer
     │   ├── KafkaAway       a cluster of Kafka does not answer
     │   ├── CatalogAway     a catalog cannot be read
+    │   ├── RegistryAway    a schema registry does not answer
     │   ├── KafkaForbids    a login to Kafka may not do this
     │   └── NoTopic         the cluster has no topic of this name
     ├── NoRegistry          the cluster names no schema registry
     ├── NoSubject           the registry has no schema for a subject
     ├── BatchError          a batch was not published; the table is as it was
+    │   ├── Transient       the next run may not meet it, though nothing was changed
     │   ├── SourceMissing   the table that a pipeline reads does not exist
     │   └── SparkEnded      Spark's process ended while it worked
     ├── Paused              somebody has paused the pipeline
@@ -88,13 +90,20 @@ def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 class SluiceError(Exception):
-    """An error that a person can act on."""
+    """An error that a person can act on. `accepts` is the change that `sluice accept` makes about it, or None."""
+
+    accepts: object = None
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.hint = hint
+
+    @property
+    def kind(self) -> str:
+        """The name of its class, or of the nearest one in this module."""
+        return next(each.__name__ for each in type(self).__mro__ if each.__module__ == __name__)
 
     def __str__(self) -> str:
         text = f"{self.code}: {self.message}"
@@ -128,6 +137,10 @@ class UnreachableError(SluiceError):
     """A system that Sluice talks to does not answer."""
 
 
+class RegistryAway(UnreachableError):
+    """A schema registry does not answer."""
+
+
 class KafkaAway(UnreachableError):
     """A cluster of Kafka does not answer."""
 
@@ -156,6 +169,10 @@ class BatchError(SluiceError):
     """A batch was not published; the table is as it was before."""
 
 
+class Transient(BatchError):
+    """The next run may not meet it, though nothing was changed: another commit came first, or an answer was lost."""
+
+
 class SourceMissing(BatchError):
     """The table that a pipeline reads does not exist."""
 
@@ -169,7 +186,7 @@ class Defect(SluiceError):
 
 
 class RefusedError(SluiceError):
-    """Continuing would skip or repeat messages, so a person decides. `accepts` is the change that `sluice accept` makes, or None."""
+    """Continuing would skip or repeat messages, so a person decides."""
 
     def __init__(self, code: str, message: str, hint: str = "", accepts: object = None) -> None:
         super().__init__(code, message, hint)
@@ -218,3 +235,9 @@ class Unexpected(RefusedError):
 
 class BadRowsStop(RefusedError):
     """The pipeline says `bad_rows: stop`, and there are bad rows."""
+
+
+def kind_named(name: str) -> type[SluiceError]:
+    """The class of this name; SluiceError where this version has none."""
+    kind = globals().get(name)
+    return kind if isinstance(kind, type) and issubclass(kind, SluiceError) else SluiceError

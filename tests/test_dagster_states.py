@@ -18,7 +18,7 @@ from framework.engine.kafka.outage import outage
 from framework.engine.observe import same_failure
 from framework.engine.observe.status import statuses
 from framework.engine.rules import protocol, refusals, run_record
-from framework.errors import BadRowsStop, BatchError, RefusedError, Unexpected, UnreachableError
+from framework.errors import BadRowsStop, BatchError, RefusedError, Transient, Unexpected, UnreachableError
 from framework.model import Pipeline, Plan
 from framework.plan.passes import make
 from tests.project import BASE
@@ -191,7 +191,7 @@ def test_a_failed_run_is_not_requested_again_while_nothing_has_changed(folder: P
 
     failed(BatchError("out-of-memory", "Spark ran out of memory", "give it more"))
     assert "out-of-memory" in asked(instance).skip_message
-    failed(BatchError("table-busy", "another commit came first", "run again"))
+    failed(Transient("table-busy", "another commit came first", "run again"))
     assert len(asked(instance).run_requests) == 1, "this passes by itself"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from framework.engine.rules import run_record
 from framework.engine.spark import defects
-from framework.errors import SetupError
+from framework.errors import KafkaAway, RefusedError, SetupError, UnreachableError
 from framework.home import dagster_home, home, private
 from framework.model.schemas import Schema, Subject, Version
 from framework.registry import cache
@@ -53,3 +54,20 @@ def test_a_pause_that_cannot_be_written_is_no_pause() -> None:
         run_record.pause("orders")
     run_record.record_success("orders")
     run_record.record_failure("orders", SetupError("some-code", "what a run says does not hang on it", ""))
+
+
+def test_a_failure_keeps_its_kind_and_one_of_another_version_has_none() -> None:
+    run_record.record_failure("orders", KafkaAway("kafka-unreachable", "it does not answer", ""))
+    failed = run_record.read("orders").failed
+    assert failed and failed.is_a(UnreachableError) and not failed.is_a(RefusedError)
+
+    path = home() / "pipelines" / "orders.json"
+    fields = json.loads(path.read_text())
+    fields["failed"]["kind"] = "OfALaterVersion"
+    path.write_text(json.dumps(fields))
+    later = run_record.read("orders").failed
+    assert later and later.code == "kafka-unreachable" and not later.is_a(UnreachableError)
+
+    del fields["failed"]["kind"], fields["failed"]["acceptable"]
+    path.write_text(json.dumps(fields))
+    assert run_record.read("orders").failed == later.__class__(**fields["failed"])

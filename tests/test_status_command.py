@@ -34,7 +34,17 @@ from framework.engine.observe.status import Status, status_from, statuses
 from framework.engine.rules import protocol, refusals, run_record
 from framework.engine.rules.protocol import BORN, Position
 from framework.engine.rules.run_record import FailedRun, RunRecord
-from framework.errors import BatchError, RolledBack, SluiceError, UnreachableError
+from framework.errors import (
+    BadRowsStop,
+    ColumnsChanged,
+    KafkaAway,
+    RolledBack,
+    SluiceError,
+    SourceMissing,
+    Transient,
+    Unexpected,
+    UnreachableError,
+)
 from framework.model import Pipeline
 from tests.pace import bar
 from tests.project import plan_for
@@ -74,14 +84,15 @@ def at(batch: int = 1, attempt: str = "019b8d4b1a00f", **ends: int) -> Position:
 HERE = Progress(
     pipeline="trades", table="shop.trades", rows=10, lag=0, position=at(), committed=NOW - timedelta(hours=1), snapshot=7
 )
-AWAY = UnreachableError("kafka-unreachable", "Kafka at x does not answer", "is it running?")
-BACK = RolledBack("rolled-back", "the table was rolled back", "`sluice accept trades`: 5 messages are read again")
+AWAY = KafkaAway("kafka-unreachable", "Kafka at x does not answer", "is it running?")
+BACK = RolledBack("rolled-back", "the table was rolled back", "`sluice accept trades`: 5 messages are read again", "5 messages")
+MISSING = SourceMissing("source-missing", "it does not exist", "run it first")
+BAD_ROWS = BadRowsStop("bad-rows", "1 bad message", "`sluice accept trades`: they are quarantined", "1 bad message")
+BUSY = Transient("table-busy", "another commit came first", "run again")
 
 
-def failed(code: str, suspended: bool = False, hours: float = 0.5, hint: str = "") -> FailedRun:
-    return FailedRun(
-        at=(NOW - timedelta(hours=hours)).isoformat(), code=code, message="it went wrong", hint=hint, suspended=suspended
-    )
+def failed(error: SluiceError, hours: float = 0.5) -> RunRecord:
+    return RunRecord(failed=FailedRun.of(error, (NOW - timedelta(hours=hours)).isoformat()))
 
 
 # States
@@ -97,19 +108,19 @@ def failed(code: str, suspended: bool = False, hours: float = 0.5, hint: str = "
         (replace(HERE, lag=1), RunRecord(paused=NOW.isoformat()), "paused", []),
         (replace(HERE, lag=None, trouble=AWAY), RunRecord(paused=NOW.isoformat()), "paused", ["kafka-unreachable"]),
         (replace(HERE, lag=None, trouble=BACK), RunRecord(), "suspended", ["rolled-back"]),
-        (replace(HERE, lag=None, trouble=BACK), RunRecord(failed=failed("rolled-back", True)), "suspended", ["rolled-back"]),
+        (replace(HERE, lag=None, trouble=BACK), failed(BACK), "suspended", ["rolled-back"]),
         (replace(HERE, lag=None, trouble=AWAY), RunRecord(), "failing", ["kafka-unreachable"]),
-        (replace(HERE, lag=None, trouble=AWAY), RunRecord(failed=failed("bad-rows", True)), "suspended", ["kafka-unreachable", "bad-rows"]),
-        (replace(HERE, lag=5), RunRecord(failed=failed("bad-rows", True)), "suspended", ["bad-rows"]),
-        (replace(HERE, lag=5), RunRecord(failed=failed("table-busy")), "failing", ["table-busy"]),
+        (replace(HERE, lag=None, trouble=AWAY), failed(BAD_ROWS), "suspended", ["kafka-unreachable", "bad-rows"]),
+        (replace(HERE, lag=5), failed(BAD_ROWS), "suspended", ["bad-rows"]),
+        (replace(HERE, lag=5), failed(BUSY), "failing", ["table-busy"]),
         # Accepted since: the position was moved after the run that was refused.
-        (replace(HERE, lag=5), RunRecord(failed=failed("bad-rows", True, hours=3)), "syncing", []),
+        (replace(HERE, lag=5), failed(BAD_ROWS, hours=3), "syncing", []),
         # Put right since: a look would find it.
-        (replace(HERE, lag=5), RunRecord(failed=failed("rolled-back", True)), "syncing", []),
-        (replace(HERE, lag=5), RunRecord(failed=failed("kafka-unreachable")), "failing", ["kafka-unreachable"]),
+        (replace(HERE, lag=5), failed(BACK), "syncing", []),
+        (replace(HERE, lag=5), failed(AWAY), "failing", ["kafka-unreachable"]),
         # A table to compute from that nobody has made yet is no failure.
-        (replace(HERE, position=None, lag=None, trouble=BatchError("source-missing", "m", "h")), RunRecord(), "pending", []),
-        (replace(HERE, lag=None, trouble=BatchError("source-missing", "m", "h")), RunRecord(), "failing", ["source-missing"]),
+        (replace(HERE, position=None, lag=None, trouble=MISSING), RunRecord(), "pending", []),
+        (replace(HERE, lag=None, trouble=MISSING), RunRecord(), "failing", ["source-missing"]),
     ],
 )  # fmt: skip
 def test_a_state_follows_from_progress_and_record(
@@ -121,22 +132,21 @@ def test_a_state_follows_from_progress_and_record(
 
 
 @pytest.mark.parametrize(
-    ("code", "suspended", "hint", "do"),
+    ("error", "do"),
     [
+        (BAD_ROWS, "decide: `sluice accept trades` asks before it acts"),
         (
-            "bad-rows",
-            True,
-            "`sluice accept trades`: they are quarantined",
+            ColumnsChanged("schema-change", "b is gone", "correct the spec; or `sluice accept trades`", ("b is kept",)),
             "decide: `sluice accept trades` asks before it acts",
         ),
-        ("not-as-expected", True, "correct the spec", "do what the hint says, then `sluice run trades`"),
-        ("kafka-unreachable", False, "is it running?", "it answers now: `sluice run trades` continues"),
-        ("table-busy", False, "run again", "`sluice run trades` retries it"),
+        (ColumnsChanged("schema-change", "b is gone", "correct the spec"), "do what the hint says, then `sluice run trades`"),
+        (Unexpected("wild", "not-as-expected", "1 row", "correct it"), "do what the hint says, then `sluice run trades`"),
+        (AWAY, "it answers now: `sluice run trades` continues"),
+        (BUSY, "`sluice run trades` retries it"),
     ],
 )
-def test_each_reason_has_its_next_step(folder: Path, code: str, suspended: bool, hint: str, do: str) -> None:
-    noted = RunRecord(failed=failed(code, suspended, hint=hint))
-    (reason,) = status_from(planned(folder, "n: bigint"), HERE, noted, None, NOW).reasons
+def test_each_reason_has_its_next_step(folder: Path, error: SluiceError, do: str) -> None:
+    (reason,) = status_from(planned(folder, "n: bigint"), HERE, failed(error), None, NOW).reasons
     assert reason.do.startswith(do)
     assert reason.at == NOW - timedelta(hours=0.5)
 
@@ -581,7 +591,7 @@ def test_a_file_that_is_no_avro_is_a_value_error(tmp_path: Path, data: bytes) ->
 def test_records_are_read_from_this_home(folder: Path) -> None:
     """A run's end is seen by the next look."""
     planned(folder, "n: bigint")
-    run_record.record_failure("trades", BatchError("table-busy", "somebody else writes", "run again"))
+    run_record.record_failure("trades", Transient("table-busy", "somebody else writes", "run again"))
     (table,) = json.loads(sluice("status", "--json").output)["tables"]
     assert [(each["code"], each["at"] is None) for each in table["reasons"]] == [
         ("kafka-unreachable", True),

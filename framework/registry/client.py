@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from framework.channel import TRUST, Channel, Reply, Silent, Strange, Untrusted
-from framework.errors import NoRegistry, NoSubject, SluiceError, UnreachableError
+from framework.errors import NoRegistry, NoSubject, RegistryAway, SluiceError, UnreachableError
 from framework.model import Cluster, SecretStore
 from framework.model.schemas import Schema, Subject, Version
 from framework.patience import REGISTRY
@@ -204,7 +204,7 @@ class Registry:
                 return self._answer(reply)
             if time.monotonic() + pause > until:
                 hint = "start it, or read its log; nothing is lost: messages wait until it answers"
-                away = UnreachableError("registry-unreachable", f"the schema registry at {self.url} {trouble}", hint)
+                away = RegistryAway("registry-unreachable", f"the schema registry at {self.url} {trouble}", hint)
                 self._down = (time.monotonic() + self.patience, away)
                 raise away
             time.sleep(pause)

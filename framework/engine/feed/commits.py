@@ -7,7 +7,7 @@ from typing import Any
 
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
-from framework.errors import BatchError, SourceMissing
+from framework.errors import SourceMissing, Transient
 from framework.model import Pipeline, TableSource
 
 Snapshot = Mapping[str, Any]
@@ -39,7 +39,7 @@ def read_at(table: Metadata, source: TableSource, sequence: int) -> Snapshot:
     """The commit of this number, of which rows are read."""
     snapshot = of_number(table, sequence)
     if snapshot is None:
-        raise BatchError("source-changed", f"{source.identifier} lost a snapshot while it was read", "run again")
+        raise Transient("source-changed", f"{source.identifier} lost a snapshot while it was read", "run again")
     return snapshot
 
 

@@ -16,7 +16,7 @@ from framework.engine.iceberg import evolve
 from framework.engine.iceberg.existing_table import existing
 from framework.engine.rules import forgotten, protocol
 from framework.engine.rules.protocol import Position
-from framework.engine.spark.causes import TRUST, commit_failed, is_spark_gone, spark_ended
+from framework.engine.spark.causes import TRUST, catalog_failed, is_spark_gone, spark_ended
 from framework.engine.spark.java_errors import CommitRefused, commit_answers, is_a, text
 from framework.engine.spark.java_package import Package
 from framework.errors import BatchError, CatalogAway
@@ -63,7 +63,7 @@ class Lake:
             # Where there is no table `shop.history`, Iceberg asks a REST catalog for the history of a table `shop` without a namespace.
             if is_a(error, "BadRequestException") and self.of.current(identifier) is None:
                 return None
-            raise commit_failed("table-unreadable", f"the table {identifier} cannot be loaded", text(error), "") from None
+            raise catalog_failed("table-unreadable", f"the table {identifier} cannot be loaded", text(error), "") from None
 
     def find(self, identifier: str) -> Any | None:
         """Loads a table that often does not exist: an error takes ten times as long as an answer."""
@@ -98,7 +98,7 @@ class Lake:
             self.catalog.createNamespace(name.namespace())
         except Py4JJavaError as error:
             if not is_a(error, "AlreadyExistsException"):
-                raise commit_failed(
+                raise catalog_failed(
                     "table-not-created", f"the namespace of {identifier} cannot be created", text(error), ""
                 ) from None
         builder = self.catalog.buildTable(name, schema).withPartitionSpec(evolve.partitions(self.apache, schema, partition_by))
@@ -116,7 +116,7 @@ class Lake:
             transaction.commitTransaction()
         except Py4JJavaError as error:
             if not (is_a(error, "AlreadyExistsException") or is_a(error, "CommitFailedException")):
-                raise commit_failed("table-not-created", f"the table {identifier} cannot be created", text(error), "") from None
+                raise catalog_failed("table-not-created", f"the table {identifier} cannot be created", text(error), "") from None
 
     def drop(self, identifier: str) -> None:
         """Forgets a table, if there is one; its files stay."""

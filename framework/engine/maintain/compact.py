@@ -14,7 +14,7 @@ from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.maintain.due import FEWEST_FILES, SMALL, Due, compacted
 from framework.engine.rules import protocol
-from framework.engine.spark.causes import commit_failed
+from framework.engine.spark.causes import catalog_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
 from framework.model import Pipeline
 
@@ -64,7 +64,7 @@ def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None, every_de
     except CommitUnknown as error:
         if _REFUSED in str(error):
             raise CommitRefused(str(error)) from None
-        raise commit_failed(
+        raise catalog_failed(
             "not-compacted", f"{due.identifier} could not be compacted", str(error), "its rows are as before"
         ) from None
 

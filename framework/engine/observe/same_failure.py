@@ -13,14 +13,12 @@ from framework.engine.context import Context
 from framework.engine.iceberg import metadata
 from framework.engine.rules import run_record
 from framework.engine.rules.run_record import FailedRun
+from framework.errors import CatalogAway, KafkaAway, NoTopic, RegistryAway, SourceMissing, Transient
 from framework.model import Catalog, Pipeline
 
 _HOUR = 3600.0  # after which a run is tried again where no person must decide: a disk may have space, a machine memory
 # Errors of a moment in another system. The next run does not meet them again.
-PASSING = (
-    *("kafka-unreachable", "catalog-unreachable", "registry-unreachable", "no-topic", "source-missing", "source-changed"),
-    *("table-busy", "not-published", "bad-rows-not-published", "table-dropped", "messages-gone"),
-)
+_PASSING = (CatalogAway, KafkaAway, NoTopic, RegistryAway, SourceMissing, Transient)
 
 
 def note(context: Context, pipeline: Pipeline) -> None:
@@ -32,7 +30,7 @@ def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
     """The failure of the last run, if the next one would end by it too."""
     record = run_record.read(pipeline.name)
     failed = record.failed
-    if failed is None or record.failed_at is None or failed.code in PASSING:
+    if failed is None or record.failed_at is None or failed.is_a(*_PASSING):
         return None
     seconds = (datetime.now(timezone.utc) - datetime.fromisoformat(failed.at)).total_seconds()
     if not failed.suspended and seconds > _HOUR:

@@ -13,23 +13,31 @@ from framework.engine.observe.progress import Progress, newest_event, read_progr
 from framework.engine.rules import attempts, run_record
 from framework.engine.rules.protocol import BORN, Position
 from framework.engine.rules.run_record import FailedRun, RunRecord
-from framework.errors import RefusedError
+from framework.errors import (
+    CatalogAway,
+    KafkaAway,
+    NoTopic,
+    NotOwned,
+    OffsetsGone,
+    RolledBack,
+    SourceMissing,
+    TableRecreated,
+    TopicRecreated,
+)
 from framework.model import Pipeline, Plan
 from framework.patience import KAFKA, KAFKA_GLANCE
 
 State = Literal["pending", "syncing", "caught up", "paused", "suspended", "failing"]
 
 # Errors that this check raises as a run does: where it no longer raises them, neither does a run.
-_CHECKED_NOW = (
-    *("rolled-back", "topic-recreated", "offsets-gone", "topic-shorter", "table-recreated", "table-not-ours", "table-of-another"),
-    "source-missing",
-)
-_UNANSWERED = ("kafka-unreachable", "catalog-unreachable", "no-topic")
+_CHECKED_NOW = (NotOwned, OffsetsGone, RolledBack, SourceMissing, TableRecreated, TopicRecreated)
+_UNANSWERED = (CatalogAway, KafkaAway, NoTopic)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why a pipeline is suspended or failing; `at` is when a run ended so, None where it is so now."""
+    """Why a pipeline is suspended or failing. `at`: when a run ended so, None where it is so now. `unanswered`: Kafka or the catalog
+    does not answer now, which is seldom so of one table alone."""
 
     code: str
     message: str
@@ -37,11 +45,7 @@ class Reason:
     do: str
     suspended: bool
     at: datetime | None = None
-
-    @property
-    def unanswered(self) -> bool:
-        """Whether Kafka or the catalog does not answer now, which is seldom so of one table alone."""
-        return self.at is None and self.code in ("kafka-unreachable", "catalog-unreachable")
+    unanswered: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,25 +159,27 @@ def _has_landed(position: Position | None) -> bool:
 def _reasons(pipeline: Pipeline, progress: Progress, failed: FailedRun | None) -> Iterator[Reason]:
     trouble = progress.trouble
     # A table whose source table does not exist yet is only pending.
-    if trouble and not (trouble.code == "source-missing" and not _has_landed(progress.position)):
-        suspended = isinstance(trouble, RefusedError)
-        yield Reason(
-            code=trouble.code,
-            message=trouble.message,
-            hint=trouble.hint,
-            do=_next_step(pipeline, trouble.code, trouble.hint, suspended, False),
-            suspended=suspended,
-            at=None,
-        )
+    if trouble and not (isinstance(trouble, SourceMissing) and not _has_landed(progress.position)):
+        now = FailedRun.of(trouble, "")
+        yield replace(_reason(pipeline, now, answers=False), unanswered=now.is_a(CatalogAway, KafkaAway))
     if failed and not (trouble and trouble.code == failed.code) and not _is_over(progress, failed):
-        at = datetime.fromisoformat(failed.at)
-        do = _next_step(pipeline, failed.code, failed.hint, failed.suspended, trouble is None)
-        yield Reason(code=failed.code, message=failed.message, hint=failed.hint, do=do, suspended=failed.suspended, at=at)
+        yield replace(_reason(pipeline, failed, answers=trouble is None), at=datetime.fromisoformat(failed.at))
+
+
+def _reason(pipeline: Pipeline, failed: FailedRun, answers: bool) -> Reason:
+    """`answers`: Kafka and the catalog answer now."""
+    return Reason(
+        code=failed.code,
+        message=failed.message,
+        hint=failed.hint,
+        do=_next_step(pipeline, failed, answers),
+        suspended=failed.suspended,
+    )
 
 
 def _is_over(progress: Progress, failed: FailedRun) -> bool:
     """Whether the failure of the last run is over: the position was moved since, as by `sluice accept`, or this check passes."""
-    if progress.trouble is None and failed.code in _CHECKED_NOW:
+    if progress.trouble is None and failed.is_a(*_CHECKED_NOW):
         return True
     position = progress.position
     # A second later: the record has no fractions, and the batch before the failed one does not end the failure.
@@ -184,13 +190,12 @@ def _is_over(progress: Progress, failed: FailedRun) -> bool:
     )
 
 
-def _next_step(pipeline: Pipeline, code: str, hint: str, suspended: bool, answers: bool) -> str:
-    """The next step. `answers`: Kafka and the catalog answer now."""
+def _next_step(pipeline: Pipeline, failed: FailedRun, answers: bool) -> str:
     run = f"`sluice run {pipeline.name}`"
-    if "`sluice accept" in hint:
+    if failed.acceptable:
         return f"decide: `sluice accept {pipeline.name}` asks before it acts, then {run} continues; or undo the cause"
-    if suspended:
+    if failed.suspended:
         return f"do what the hint says, then {run}"
-    if code in _UNANSWERED:
+    if failed.is_a(*_UNANSWERED):
         return f"it answers now: {run} continues" if answers else f"once it answers, {run} continues; no message is lost"
     return f"{run} retries it"

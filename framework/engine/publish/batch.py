@@ -32,7 +32,7 @@ from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.engine.spark.reading_errors import named_errors
 from framework.engine.staging import Target, admission
 from framework.engine.staging import state as states
-from framework.errors import BatchError, RefusedError, Unexpected
+from framework.errors import BatchError, RefusedError, Transient, Unexpected
 from framework.model import Pipeline
 from framework.plan.modes import Mode, mode
 
@@ -323,7 +323,7 @@ class _Attempt:
     def _table(self) -> Any:
         table = self.lake.load(self.pipeline.table.identifier)
         if table is None:
-            raise BatchError(
+            raise Transient(
                 "table-dropped", f"the table {self.pipeline.table.identifier} was dropped while a batch ran", "run again"
             )
         return table

@@ -13,7 +13,7 @@ from framework.engine.feed.commits import Snapshot
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rows import moments
-from framework.engine.spark.causes import commit_failed
+from framework.engine.spark.causes import catalog_failed
 from framework.errors import SourceMissing
 from framework.model import Bounds, Join, Pipeline, SetExpectation, TableSource
 
@@ -80,7 +80,7 @@ def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> 
         newest_time = metadata.newest_time(table, column) if column else None
     except (OSError, ValueError) as error:
         of = pipeline.table.identifier
-        raise commit_failed("table-unreadable", f"the newest time in {of} cannot be read", str(error), "") from None
+        raise catalog_failed("table-unreadable", f"the newest time in {of} cannot be read", str(error), "") from None
     micros = None if newest_time is None else (newest_time - _EPOCH) // timedelta(microseconds=1)
     now_ = replace(bounds, snapshot=table.main["snapshot-id"], newest_time=micros, since=frozenset(_only_added(table)))
     _add_rows(now_, pipeline)

@@ -20,7 +20,7 @@ from framework.engine.rules import attempts, protocol, refusals
 from framework.engine.rules.protocol import Position, TableState
 from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
-from framework.errors import BatchError, RefusedError, RolledBack, SourceLost, SparkEnded
+from framework.errors import BatchError, RefusedError, RolledBack, SourceLost, SparkEnded, Transient
 from framework.model import Pipeline
 
 _COMMITS = 5  # how often one commit is tried
@@ -175,7 +175,7 @@ def is_behind(second: Position, own: Position) -> bool:
 def load_table(lake: Lake, pipeline: Pipeline) -> Any:
     table = lake.load(pipeline.table.identifier)
     if table is None:
-        raise BatchError(
+        raise Transient(
             "table-dropped",
             f"the table {pipeline.table.identifier} was dropped during a rebuild",
             "`sluice run` creates it again",

@@ -19,7 +19,7 @@ from framework.engine.publish.tables import LAYOUT, write_properties
 from framework.engine.rules import attempts, forgotten, protocol, refusals
 from framework.engine.rules.protocol import Partition, TopicState
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
-from framework.errors import BatchError, RefusedError, SluiceError
+from framework.errors import BatchError, RefusedError, SluiceError, Transient
 from framework.model import Pipeline
 from framework.plan.change import Change, changes, renamed_columns
 
@@ -132,7 +132,7 @@ def delete_second(lake: Lake, pipeline: Pipeline, data: bool) -> None:
 
 def _not_dropped(pipeline: Pipeline, error: Exception) -> BatchError:
     message = f"the catalog did not drop {second_pipeline(pipeline).table.identifier}: {error}"
-    return BatchError("table-busy", message, f"`sluice rebuild {pipeline.name}` tries again")
+    return Transient("table-busy", message, f"`sluice rebuild {pipeline.name}` tries again")
 
 
 def _is_resumable(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: TopicState) -> bool:

@@ -94,6 +94,7 @@ def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:
         "table-recreated",
         f"the table {pipeline.table.identifier} is gone or new, but {pipeline.table.bad_rows} still holds bad rows of its predecessor",
         f"`sluice accept {pipeline.name}`: those bad rows are dropped and {again} into a new table",
+        pipeline.table.bad_rows,
     )
 
 

@@ -12,19 +12,36 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from framework.errors import Paused, RefusedError, SetupError, SluiceError
+from framework.errors import Paused, RefusedError, SetupError, SluiceError, kind_named
 from framework.home import home, private, put
 
 
 @dataclass(frozen=True, kw_only=True)
 class FailedRun:
-    """The error of a pipeline's last run; `suspended` where a person must decide before the next run."""
+    """The error of a pipeline's last run. `suspended`: a person must decide before the next run; `acceptable`: `sluice accept` does."""
 
     at: str
     code: str
     message: str
     hint: str
     suspended: bool
+    acceptable: bool = False
+    kind: str = SluiceError.__name__
+
+    @classmethod
+    def of(cls, error: SluiceError, at: str) -> FailedRun:
+        return cls(
+            at=at,
+            code=error.code,
+            message=error.message,
+            hint=error.hint,
+            suspended=isinstance(error, RefusedError),
+            acceptable=error.accepts is not None,
+            kind=error.kind,
+        )
+
+    def is_a(self, *kinds: type[SluiceError]) -> bool:
+        return issubclass(kind_named(self.kind), kinds)
 
 
 @dataclass(frozen=True)
@@ -59,7 +76,7 @@ def refuse_paused(pipeline: str) -> None:
 
 
 def record_failure(pipeline: str, error: SluiceError) -> None:
-    _write(pipeline, replace(read(pipeline), failed=_failed(error)))
+    _write(pipeline, replace(read(pipeline), failed=FailedRun.of(error, _now())))
 
 
 def record_follower(pipeline: str, tag: str, error: SluiceError | None) -> None:
@@ -67,13 +84,7 @@ def record_follower(pipeline: str, tag: str, error: SluiceError | None) -> None:
     record = read(pipeline)
     others = {each: failed for each, failed in record.followers.items() if each != tag}
     if error or len(others) < len(record.followers):
-        _write(pipeline, replace(record, followers={**others, **({tag: _failed(error)} if error else {})}))
-
-
-def _failed(error: SluiceError) -> FailedRun:
-    return FailedRun(
-        at=_now(), code=error.code, message=error.message, hint=error.hint, suspended=isinstance(error, RefusedError)
-    )
+        _write(pipeline, replace(record, followers={**others, **({tag: FailedRun.of(error, _now())} if error else {})}))
 
 
 def record_failed_inputs(pipeline: str, digest: str) -> None:

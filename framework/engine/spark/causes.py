@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from framework import catalogs
 from framework.catalogs import DENIED, DISK_FULL, Cause
-from framework.errors import BatchError, SparkEnded
+from framework.errors import BatchError, SparkEnded, Transient
 
 # Error texts of Java for a full disk and a missing permission. Catalogs add theirs.
 _TEXTS = {"no space left on device": DISK_FULL, "permission denied": DENIED, "read-only file system": DENIED}
@@ -13,11 +13,16 @@ TRUST = "`JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=…` names a store that J
 
 
 def commit_failed(code: str, message: str, cause: str, hint: str) -> BatchError:
-    """The error of a commit that is given up, with the catalog's last error text; a cause on this machine has its own code."""
+    """The error of a commit that is given up, with the catalog's last error text: the next one may go well."""
+    return catalog_failed(code, message, cause, hint, Transient)
+
+
+def catalog_failed(code: str, message: str, cause: str, hint: str, kind: type[BatchError] = BatchError) -> BatchError:
+    """The error of a catalog that does not do what it was asked for; a cause on this machine has its own code."""
     named = cause_of(cause)
     if named:
         return BatchError(named.code, f"{message}, since {named.says}: {cause}", named.hint)
-    return BatchError(code, f"{message}: {cause}" if cause else message, hint)
+    return kind(code, f"{message}: {cause}" if cause else message, hint)
 
 
 def cause_of(error_text: str) -> Cause | None:

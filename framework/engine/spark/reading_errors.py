@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from framework.catalogs import Cause
 from framework.engine.spark.causes import TRUST, cause_of, is_spark_gone, java_message, spark_ended
-from framework.errors import BatchError
+from framework.errors import BatchError, Transient
 from framework.model import Pipeline, SelectSource
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
     if any(each in error_text.lower() for each in ("data loss", "data may have been lost", "kafka_data_loss")):
         names = ", ".join(pipeline.sources)
         message = f"Kafka lost messages of {names} while they were read"
-        raise BatchError("messages-gone", message, "run again: the error then names the missing offsets") from None
+        raise Transient("messages-gone", message, "run again: the error then names the missing offsets") from None
     if "SslAuthenticationException" in error_text or "SaslAuthenticationException" in error_text:
         why = "does not trust its certificate" if "PKIX" in error_text or "SSL handshake" in error_text else "could not log in"
         message = f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}"
