@@ -410,6 +410,12 @@ def test_a_masked_column_is_named_by_its_plain_value(project: Project, monkeypat
     project.run()
     (hashed, *_) = [row["email"] for row in project.rows() if row["id"] == 0]
     assert found(project, hashed) and not found(project)
+    with (
+        monkeypatch.context() as another,
+        pytest.raises(SluiceError, match=r"^forget-key: a bad row of trades is encrypted by a key"),
+    ):
+        another.setenv("SLUICE_SECRET_PII", "another-secret-of-the-canaries-0123456789")
+        forgotten(project)
     said = forgotten(project)
     assert said[:2] == [
         f"1 row of {project.namespace}.trades is gone",

@@ -20,7 +20,7 @@ from framework import preview_text
 from framework.cli import main
 from framework.engine.trials.preview import preview
 from framework.engine.undo import replay
-from framework.errors import SetupError
+from framework.errors import BatchError, SetupError
 from tests.project import BASE, Project
 from tests.test_dagster import ROOT, dagster
 
@@ -192,7 +192,12 @@ def test_a_new_key_masks_and_the_old_one_still_opens(masked: Project, monkeypatc
     masked.run()
     monkeypatch.setenv("SLUICE_SECRET_PII2", "another-secret-of-the-canaries-012")
     keys = 'keys: {{now: {{id: k2, secret: "${{secret:pii2}}"}}, old: [{{id: pii, secret: "${{secret:pii}}"}}]}}'
-    masked.template = masked.template.replace('key: "${{secret:pii}}"', keys).replace("(age - 7)", "(age - 8)")
+    template = masked.template.replace("(age - 7)", "(age - 8)")
+    masked.template = template.replace('key: "${{secret:pii}}"', 'keys: {{now: {{id: k2, secret: "${{secret:pii2}}"}}}}')
+    context = masked.context()
+    with pytest.raises(BatchError, match=r"^mask-key: a bad row is encrypted by the key `pii`, which the mask does not list"):
+        list(replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False))
+    masked.template = template.replace('key: "${{secret:pii}}"', keys)
     context = masked.context()
     (batch,) = replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False)
     assert batch.rows == 1

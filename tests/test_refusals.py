@@ -23,7 +23,16 @@ from framework.engine.publish.batch import next_batch
 from framework.engine.rules import attempts, protocol, run_record
 from framework.engine.spark.causes import commit_failed, is_spark_gone
 from framework.engine.spark.java_errors import CommitRefused
-from framework.errors import BadRowsStop, BatchError, OffsetsGone, RefusedError, RolledBack, TableRecreated, TopicRecreated
+from framework.errors import (
+    BadRowsStop,
+    BatchError,
+    OffsetsGone,
+    RefusedError,
+    RolledBack,
+    TableRecreated,
+    TopicRecreated,
+    Transient,
+)
 from framework.home import home
 from tests.project import Project, good, losing_answers
 from tests.wide import few
@@ -283,6 +292,26 @@ def test_messages_that_kafka_no_longer_has(project: Project) -> None:
     project.admin.delete_records([TopicPartition(project.topic, 1, 10)])[TopicPartition(project.topic, 1)].result()
 
     with pytest.raises(OffsetsGone, match=r"no longer has 6 messages .* \(topic_\w+/1: next is 4, Kafka begins at 10\)"):
+        project.run()
+    accept_it(project)
+    project.run()
+
+    assert len(project.rows()) == 12 + 3
+
+
+def test_messages_that_kafka_loses_while_they_are_read(project: Project) -> None:
+    from confluent_kafka import TopicPartition
+
+    begun(project, bad_every=0)
+    project.send_good(9, partition=1)
+
+    def lose() -> None:
+        gone = TopicPartition(project.topic, 1, 10)
+        project.admin.delete_records([gone])[gone].result()
+
+    with pytest.raises(Transient, match=rf"^messages-gone: Kafka lost messages of {project.topic} while they were read"):
+        project.run(at=once(lose, "branched"))
+    with pytest.raises(OffsetsGone):
         project.run()
     accept_it(project)
     project.run()

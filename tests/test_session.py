@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from framework.engine import loop
 from framework.engine.context import Context
 from framework.engine.iceberg.lake import Lake
-from framework.engine.spark import session
+from framework.engine.spark import java_errors, session
+from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import SluiceError
 from tests.project import Project, plan_for
 from tests.test_kill import PATIENCE
@@ -87,6 +90,29 @@ def test_a_session_is_without_functions_for_machine_learning(spark: Any) -> None
         False,
         True,
     ]
+
+
+@pytest.mark.spark
+def test_an_error_is_told_by_its_java_classes(spark: Any) -> None:
+    java, iceberg = spark._jvm.java, spark._jvm.org.apache.iceberg.exceptions
+    none = spark._sc._gateway.new_array(java.lang.Object, 0)
+    conflict = iceberg.ValidationException("a file is gone", none)
+    unknown = iceberg.CommitStateUnknownException(java.lang.IllegalStateException("no answer"))
+
+    def raised(origin: Any) -> Exception:
+        with pytest.raises((CommitRefused, CommitUnknown)) as error, java_errors.commit_answers():
+            raise Py4JJavaError("it failed", origin)
+        return error.value
+
+    assert isinstance(raised(conflict), CommitRefused)
+    assert isinstance(raised(java.lang.RuntimeException("Cannot commit", conflict)), CommitRefused)
+    assert isinstance(raised(java.lang.RuntimeException("Cannot write", java.io.IOException("no disk"))), CommitUnknown)
+    assert isinstance(raised(unknown), CommitUnknown), "whatever its cause is"
+
+    with pytest.raises(PySparkException) as error:
+        spark.sql("SELECT 1 / 0").collect()
+    assert java_errors.java_classes(error.value) == ("org.apache.spark.SparkArithmeticException",)
+    assert java_errors.java_classes(OSError("of Python")) == ()
 
 
 GIB = 1 << 30

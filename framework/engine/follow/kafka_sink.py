@@ -29,8 +29,9 @@ _PRODUCER = {
     "kafka.delivery.timeout.ms": str(round(KAFKA_TAKES * 1000) + 5000),
     "kafka.request.timeout.ms": "5000",
 }
-_TOO_LARGE = "RecordTooLargeException"
-_REFUSED = ("TopicAuthorizationException", "ClusterAuthorizationException", "SaslAuthenticationException")
+_KAFKA = "org.apache.kafka.common.errors."
+_TOO_LARGE = f"{_KAFKA}RecordTooLargeException"
+_REFUSED = {f"{_KAFKA}{each}AuthorizationException" for each in ("Topic", "Cluster")} | {f"{_KAFKA}SaslAuthenticationException"}
 
 
 def send(
@@ -62,7 +63,7 @@ def _named(error: Exception, cluster: Cluster, topic: str) -> SluiceError:
     if _TOO_LARGE in classes:
         hint = f"give the topic `{topic}` a larger `max.message.bytes`"
         return SluiceError("message-too-large", f"a row is larger than a message of `{topic}` may be: {_last(error)}", hint)
-    if any(each in classes for each in _REFUSED):
+    if _REFUSED.intersection(classes):
         hint = f"allow the login of the cluster `{cluster.name}` to write to it"
         return SluiceError(
             "kafka-refused", f"Kafka at {cluster.bootstrap} does not let rows into `{topic}`: {_last(error)}", hint

@@ -17,13 +17,13 @@ from framework.engine.iceberg.again import again
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_rows, side_tables
 from framework.engine.rows.bad_rows import sealed
-from framework.engine.spark.java_errors import text
+from framework.engine.spark.java_errors import java_classes
 from framework.errors import SluiceError
 from framework.model import MaskKey, Pipeline, SecretRef
 from framework.plan.lineage import lineage
 from framework.sql import masks
 
-_SEALED = "a bad row is encrypted by"  # in what `KeyRing.java` says
+_SEALED = "sluice.UnknownKey"
 
 
 def count(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
@@ -35,7 +35,7 @@ def _count(lake: Lake, pipeline: Pipeline, where: str) -> int:
     try:
         return int(lake.spark.table(name).where(where).count())
     except Py4JJavaError as error:
-        if _SEALED not in text(error):
+        if _SEALED not in java_classes(error):
             raise
         message = f"a bad row of {pipeline.name} is encrypted by a key that its spec does not list"
         hint = "list the key under `old` of `mask: {keys: …}`, so that these bad rows can be searched"

@@ -9,10 +9,8 @@ from framework.errors import Paused, RefusedError, SetupError, SpecError, Unreac
 from framework.model import Cluster, Pipeline
 from framework.patience import CONNECTING
 
-_TIMEOUTS = (
-    *("org.apache.kafka.common.errors.TimeoutException", "org.apache.kafka.common.errors.DisconnectException"),
-    *("java.util.concurrent.TimeoutException: Cannot fetch record", "Timeout of ", "Timed out waiting for a node assignment"),
-)
+_TIMEOUTS = {"org.apache.kafka.common.errors.TimeoutException", "org.apache.kafka.common.errors.DisconnectException"}
+_NOTHING_CAME = "Cannot fetch record"  # Spark's reader says so by an exception of Java's own
 _ABOUT_OTHER_THINGS = (RefusedError, UnreachableError, SetupError, SpecError, Paused)
 
 
@@ -27,6 +25,12 @@ def outage_of(asked: Iterable[Cluster], error: Exception) -> UnreachableError | 
         return None
     clusters = {each.name: each for each in asked}
     away = next((each for each in clusters.values() if not listens(each, CONNECTING)), None)
-    if away is None and clusters and any(text in str(error) for text in _TIMEOUTS):
+    if away is None and clusters and _is_timeout(error):
         away = next(iter(clusters.values()))
     return silent(away) if away else None
+
+
+def _is_timeout(error: Exception) -> bool:
+    from framework.engine.spark.java_errors import java_classes, text
+
+    return not _TIMEOUTS.isdisjoint(java_classes(error)) or _NOTHING_CAME in text(error)

@@ -19,7 +19,6 @@ from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, com
 from framework.model import Pipeline
 
 _TRIES = 5
-_REFUSED = "Cannot commit rewrite"  # in Iceberg's words for a conflict with another commit
 _MARKED = 0.1  # the share of a file's rows that are marked as deleted, from which it is written again
 _GROUP = 4 << 30  # the most bytes that are written at once
 
@@ -62,8 +61,6 @@ def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None, every_de
             result = action.snapshotProperty(protocol.COMPACTED, "true").execute()
             return Compacted(result.rewrittenDataFilesCount(), result.addedDataFilesCount())
     except CommitUnknown as error:
-        if _REFUSED in str(error):
-            raise CommitRefused(str(error)) from None
         raise catalog_failed(
             "not-compacted", f"{due.identifier} could not be compacted", str(error), "its rows are as before"
         ) from None

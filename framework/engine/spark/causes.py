@@ -30,7 +30,7 @@ def cause_of(error_text: str) -> Cause | None:
     return next((cause for text, cause in (_TEXTS | catalogs.causes()).items() if text in error_text.lower()), None)
 
 
-def java_message(error: Exception) -> str:
+def _java_message(error: Exception) -> str:
     """The text of a Java error; empty where Java has ended, which would have to answer."""
     from py4j.protocol import Py4JError
 
@@ -49,7 +49,7 @@ def is_spark_gone(error: BaseException) -> bool:
     if not isinstance(error, Py4JError):
         return any(text in str(error) for text in _STOPPED)
     if isinstance(error, Py4JJavaError):
-        message = java_message(error)
+        message = _java_message(error)
         return not message or any(text in message for text in _STOPPED)
     return "Trace:" not in str(error)  # with a trace, Java is alive and did not know the call
 

@@ -28,8 +28,7 @@ _REFUSALS = (
     "IllegalStateException",
     "CherrypickAncestorCommitException",
 )
-
-
+_WRAPPED = ("CommitFailedException", "ValidationException")  # by a RuntimeException of one of Iceberg's actions
 _CLASS = re.compile(r"^([a-z]\w*\.)+\w+(Exception|Error): ")  # Java says its error's class before what it says
 _LONGEST = 300  # characters of what a cause says
 _DEEPEST = 8  # causes of causes
@@ -42,10 +41,16 @@ def commit_answers() -> Iterator[None]:
     except (Py4JError, PySparkException, OSError) as error:
         if is_spark_gone(error):
             raise spark_ended() from None
-        name = java_class(error)
-        if name in _REFUSALS:
+        if _is_refusal(error):
             raise CommitRefused(text(error)) from None
         raise CommitUnknown(text(error)) from None
+
+
+def _is_refusal(error: Exception) -> bool:
+    name = java_class(error)
+    if name == "RuntimeException":
+        return any(each.rpartition(".")[2] in _WRAPPED for each in java_classes(error)[1:2])
+    return name in _REFUSALS
 
 
 def is_a(error: Exception, name: str) -> bool:
@@ -60,10 +65,18 @@ def java_class(error: Exception) -> str:
 
 
 def java_classes(error: Exception) -> tuple[str, ...]:
-    """The Java classes of an error and of its causes."""
-    if not isinstance(error, Py4JJavaError):
-        return (java_class(error),)
-    return tuple(str(each.getClass().getName()).rpartition(".")[2] for each in _causes(error.java_exception))
+    """The Java classes of an error and of its causes, with their packages; none where Java has ended."""
+    origin = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+    try:
+        return tuple(str(each.getClass().getName()) for each in _causes(origin))
+    except (Py4JError, OSError):
+        return ()
+
+
+def message_of(error: Exception, name: str) -> str:
+    """What an error or a cause of it says, if it is of this Java class."""
+    causes = _causes(error.java_exception) if isinstance(error, Py4JJavaError) else ()
+    return next((str(each.getMessage()) for each in causes if each.getClass().getName() == name), "")
 
 
 def text(error: Exception) -> str:

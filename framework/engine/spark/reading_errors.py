@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from framework.catalogs import Cause
-from framework.engine.spark.causes import TRUST, cause_of, is_spark_gone, java_message, spark_ended
+from framework.engine.spark.causes import TRUST, cause_of, is_spark_gone, spark_ended
 from framework.errors import BatchError, Transient
 from framework.model import Pipeline, SelectSource
 
@@ -17,25 +17,30 @@ if TYPE_CHECKING:
 
 # Iceberg's errors where a catalog that is a server did not answer, or not as it should.
 _OF_CATALOG = {
-    "CommitStateUnknownException",
-    "ForbiddenException",
-    "NotAuthorizedException",
-    "RESTException",
-    "ServiceFailureException",
-    "ServiceUnavailableException",
+    f"org.apache.iceberg.exceptions.{each}Exception"
+    for each in ("CommitStateUnknown", "Forbidden", "NotAuthorized", "REST", "ServiceFailure", "ServiceUnavailable")
 }
+_LOST = "org.apache.spark.sql.kafka010.KafkaIllegalStateException"
+_LOGIN = {
+    "org.apache.kafka.common.errors.SslAuthenticationException": "does not trust its certificate",
+    "org.apache.kafka.common.errors.SaslAuthenticationException": "could not log in",
+}
+_UNKNOWN_KEY = "sluice.UnknownKey"
+_NO_BRANCH = "Cannot use branch (does not exist)"  # Iceberg has no class for it
 _SMALLER = "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; nothing of this batch was published"
 
 
 @contextmanager
 def named_errors(pipeline: Pipeline) -> Iterator[None]:
-    from py4j.protocol import Py4JError, Py4JJavaError
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
         yield
     except (Py4JError, PySparkException, ConnectionRefusedError) as error:
-        if isinstance(error, Py4JJavaError) and "OutOfMemoryError" in java_message(error):
+        from framework.engine.spark.java_errors import java_classes
+
+        if any(each.endswith("OutOfMemoryError") for each in java_classes(error)):
             raise BatchError("out-of-memory", "Spark ran out of memory", _SMALLER) from None
         if is_spark_gone(error):
             raise spark_ended() from None
@@ -72,22 +77,24 @@ def held(frame: DataFrame) -> Iterator[DataFrame]:
 
 
 def _name(pipeline: Pipeline, error: Exception) -> None:
-    error_text = str(error)
-    if any(each in error_text.lower() for each in ("data loss", "data may have been lost", "kafka_data_loss")):
+    from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, java_classes, message_of, text
+
+    error_text, classes = str(error), java_classes(error)
+    if _LOST in classes:
         names = ", ".join(pipeline.sources)
         message = f"Kafka lost messages of {names} while they were read"
         raise Transient("messages-gone", message, "run again: the error then names the missing offsets") from None
-    if "SslAuthenticationException" in error_text or "SaslAuthenticationException" in error_text:
-        why = "does not trust its certificate" if "PKIX" in error_text or "SSL handshake" in error_text else "could not log in"
+    if why := next((_LOGIN[each] for each in classes if each in _LOGIN), None):
         message = f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}"
         raise BatchError("kafka-refused", message, f"{TRUST}; see `security` of the cluster, too") from None
-    from framework.engine.spark.java_errors import CommitRefused, CommitUnknown, java_classes, text
-
-    if "Cannot use branch (does not exist)" in error_text:
+    if _NO_BRANCH in error_text:
         # A branch of remembered deletes that another run has deleted or a rebuild has replaced.
         raise CommitRefused(text(error)) from None
-    if _OF_CATALOG.intersection(java_classes(error)):
+    if _OF_CATALOG.intersection(classes):
         raise CommitUnknown(text(error)) from None
+    if says := message_of(error, _UNKNOWN_KEY):
+        hint = "list the key, with its own secret, under `old` of `mask: {keys: …}`; nothing was published"
+        raise BatchError("mask-key", says, hint) from None
     if cause := cause_of(error_text):
         message = f"Spark failed, since {cause.says}: {_line_of(error_text, cause)}; nothing of this batch was published"
         raise BatchError(cause.code, message, cause.hint) from None

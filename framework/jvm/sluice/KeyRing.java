@@ -70,11 +70,11 @@ final class KeyRing {
     String id = new String(sealed, ids, sealed[ids - 1], StandardCharsets.UTF_8);
     Cipher cipher = ciphers.get(id);
     if (cipher == null) {
-      throw new IllegalStateException("a bad row is encrypted by the key `" + id + "`, which the mask does not list under `old`");
+      throw new UnknownKey("a bad row is encrypted by the key `" + id + "`, which the mask does not list under `old`");
     }
     byte[] value = cipher.decrypt(BYTES, Arrays.copyOfRange(sealed, ids + id.length(), sealed.length));
     if (value == null) {
-      throw new IllegalStateException("a bad row is encrypted by another secret than that of the key `" + id + "`");
+      throw new UnknownKey("a bad row is encrypted by another secret than that of the key `" + id + "`");
     }
     return value;
   }
