@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from framework import types
+from framework import type_text, types
 from framework.encoding import decoder
 from framework.encoding.fields import Written
 from framework.java import java
@@ -120,7 +120,7 @@ def _type(json_: Mapping[str, Any]) -> Type:
             return Map(types.STRING, _type(json_["value"]))
         case "struct":
             return Struct(tuple(types.Field(each["name"], _type(each)) for each in json_["fields"]))
-    return types.parse(json_["type"])
+    return type_text.parse(json_["type"])
 
 
 def of_json(columns: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:

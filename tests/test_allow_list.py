@@ -15,7 +15,8 @@ from framework.sql.select import select
 from framework.sql.special_syntax import UNITS
 from framework.sql.tokens import tokens
 from framework.sql.tree import Call, Column, Lambda, Literal, walk
-from framework.types import Type, parse
+from framework.type_text import parse
+from framework.types import Type
 from tests.pace import bar
 from tests.test_expressions_spark import TYPES, samples, templates, variants
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from framework import types
+from framework import type_text, types
 from framework.sql.expressions import ExpressionError, check, guarded
 from framework.sql.tokens import tokens
 from tests.pace import bar
@@ -148,7 +148,7 @@ def accepted(text: str) -> Any:
 def test_a_text_that_would_fill_the_memory_is_an_error(
     spark: Any, text: str, row: tuple[Any, ...], allowed: tuple[Any, ...]
 ) -> None:
-    columns = {name: types.parse(type) for name, type in (("a", "string"), ("b", "string"), ("c", "array<string>"))}
+    columns = {name: type_text.parse(type) for name, type in (("a", "string"), ("b", "string"), ("c", "array<string>"))}
     checked = guarded(check(text, columns))
     frame = spark.createDataFrame([row, allowed], "a string, b string, c array<string>")
     made = frame.where("length(a) > 10").selectExpr(f"length({checked.sql})", f"{checked.error} IS NOT NULL").collect()

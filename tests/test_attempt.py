@@ -11,7 +11,7 @@ import pytest
 from framework.model import ColumnSql
 from framework.sql.attempt import attempt
 from framework.sql.expressions import check
-from framework.types import parse
+from framework.type_text import parse
 
 pytestmark = pytest.mark.spark
 

@@ -10,7 +10,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from framework import formats, types
+from framework import formats, type_text
 from framework.formats import avro
 from framework.formats.avro import shapes
 from framework.formats.avro.as_json import decoder
@@ -163,13 +163,13 @@ def test_a_schema_made_of_columns_has_them() -> None:
         "a": "array<struct<n string, d decimal(5,2)>>", "m": "map<string,array<timestamp>>", "t": "timestamp_ntz", "day": "date",
         "b": "binary", "i": "int", "l": "bigint", "f": "float", "x": "double", "o": "boolean", "s": "struct<s struct<a int>>",
     }  # fmt: skip
-    fields = [Field(name, types.parse(type_)) for name, type_ in columns.items()]
+    fields = [Field(name, type_text.parse(type_)) for name, type_ in columns.items()]
     made = Schema("AVRO", schema_text("orders", fields))
     assert [Field(each.name, each.type) for each in shapes(made)] == fields
     assert decoder(made)(encoder(made)({})) == dict.fromkeys(columns)
     for name, type_ in (("a-b", "int"), ("m", "map<int,int>")):
         with pytest.raises(Unsupported):
-            schema_text("orders", [Field(name, types.parse(type_))])
+            schema_text("orders", [Field(name, type_text.parse(type_))])
 
 
 def test_columns_with_another_name_than_the_fields() -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from framework.engine import loop
 from framework.engine.context import Context
-from framework.engine.kafka.outage import outage
 from framework.engine.observe import same_failure
 from framework.engine.observe.status import statuses
+from framework.engine.outage import outage
 from framework.engine.rules import protocol, refusals, run_record
 from framework.errors import BadRowsStop, BatchError, RefusedError, Transient, Unexpected, UnreachableError
 from framework.model import Pipeline, Plan

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from framework import types
+from framework import type_text, types
 from framework.encoding import decoder
 from framework.encoding.fields import Written
 from framework.types import Type
@@ -33,7 +33,7 @@ def spec_columns() -> dict[str, Type]:
     columns = {}
     for name, text in COLUMNS.items():
         options = yaml.safe_load(text)
-        type_ = types.parse(options["type"] if isinstance(options, dict) else options)
+        type_ = type_text.parse(options["type"] if isinstance(options, dict) else options)
         columns[name] = Written(type_, options["format"]) if isinstance(options, dict) else type_
     return columns
 
@@ -53,7 +53,7 @@ def decoded(decoders: Decoders, fields: str, *messages: bytes | None, **more: An
 
 def _column(name: str, options: Any) -> dict[str, Any]:
     options_ = options if isinstance(options, dict) else {"type": options}
-    type_ = types.parse(options_.pop("type"))
+    type_ = type_text.parse(options_.pop("type"))
     format_ = options_.pop("format", None)
     return decoder.column(name, Written(type_, format_) if format_ else type_, **options_)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 import pytest
 
-from framework import types
+from framework import type_text, types
 from framework.encoding import decoder, json_values
 from framework.formats import avro
 from framework.formats.avro import as_json, shapes, writer
@@ -199,8 +199,8 @@ def test_an_envelope_of_debezium(decoders: Decoders) -> None:
 
 def test_what_the_projects_own_writer_writes(decoders: Decoders) -> None:
     columns = [
-        types.Field("a", types.parse("struct<d decimal(20,3), t timestamp_ntz>")),
-        types.Field("b", types.parse("map<string,date>")),
+        types.Field("a", type_text.parse("struct<d decimal(20,3), t timestamp_ntz>")),
+        types.Field("b", type_text.parse("map<string,date>")),
     ]
     schema_ = Schema("AVRO", writer.schema_text("m", columns))
     body = writer.encoder(schema_)({"a": {"d": "1.250", "t": "2026-01-05T10:00:00"}, "b": {"k": "2026-01-05"}})

@@ -9,7 +9,7 @@ import pytest
 from framework import types
 from framework.encoding import decoder
 from framework.sql.settings import FUNCTIONS
-from framework.types import parse
+from framework.type_text import parse
 from tests.decoding import of_json
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from framework.spelling import closest
 from framework.sql import dialects, functions
 from framework.sql.expressions import ExpressionError, check
-from framework.types import parse
+from framework.type_text import parse
 
 COLUMNS = {
     "s": parse("string"),

@@ -13,7 +13,7 @@ from framework.errors import Where
 from framework.model import Column, Example, Message
 from framework.plan.compare import Beyond, alike, differences, lines, show
 from framework.plan.passes import make
-from framework.types import parse
+from framework.type_text import parse
 from tests.test_cases import MAIN
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)

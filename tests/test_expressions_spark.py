@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from framework import types
+from framework import type_text, types
 from framework.model import ColumnSql
 from framework.sql import functions
 from framework.sql.expressions import Checked, check, guarded
@@ -56,7 +56,7 @@ COLUMNS = {
     "counts": "map<string,int>",
     "place": "struct<building:string,floor:int>",
 }
-TYPES = {name: types.parse(text) for name, text in COLUMNS.items()}
+TYPES = {name: type_text.parse(text) for name, text in COLUMNS.items()}
 
 MICROS = [
     0,

@@ -37,7 +37,7 @@ from framework.spec.shapes import (
     record_shape,
 )
 from framework.sql.expressions import ExpressionError, check
-from framework.types import TypeTextError, parse
+from framework.type_text import TypeTextError, parse
 
 pytestmark = pytest.mark.slow
 

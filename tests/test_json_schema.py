@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework import types
+from framework import type_text, types
 from framework.encoding import confluent_frame, decoder
 from framework.engine.trials.trial import Outcome, Trials
 from framework.errors import Where
@@ -138,7 +138,7 @@ TYPES: list[tuple[Json, str]] = [
 def test_types(said: Json, type_: str) -> None:
     assert columns(of(x=said)) == {"x": type_}
     if said is not True:
-        types.parse(type_)  # a type that a table can have
+        type_text.parse(type_)  # a type that a table can have
         assert columns(of(x={"type": "array", "items": said})) == {"x": f"array<{type_}>"}
 
 
@@ -332,7 +332,7 @@ COLUMNS = {
 
 
 def fields(columns: Mapping[str, str]) -> list[types.Field]:
-    return [types.Field(name, types.parse(type_)) for name, type_ in columns.items()]
+    return [types.Field(name, type_text.parse(type_)) for name, type_ in columns.items()]
 
 
 def test_the_text_of_a_schema_makes_its_columns() -> None:

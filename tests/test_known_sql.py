@@ -7,7 +7,7 @@ import re
 import pytest
 
 from framework.sql.expressions import ExpressionError, check
-from framework.types import parse
+from framework.type_text import parse
 from tests.test_dialects import COLUMNS as SOME
 
 COLUMNS = {

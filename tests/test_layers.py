@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 # What each part of framework/ may import besides itself: a part, or a module of it. Those above stand on those below.
-ENGINE = ("errors", "catalogs", "amounts", "home", "patience", "spelling", "types", "model", "sql", "plan")
+ENGINE = ("errors", "catalogs", "amounts", "home", "patience", "spelling", "type_text", "types", "model", "sql", "plan")
 _BY_SCHEMA = ("formats", "schemas", "registry")
 MAY: dict[str, tuple[str, ...]] = {
     "sluice": ("assets", "cli", "errors", "home", "model", "engine", "plan", "spec", "init", "__version__"),
@@ -53,8 +53,8 @@ MAY: dict[str, tuple[str, ...]] = {
         *("engine.iceberg", "engine.spark", "engine.rules"),
     ),
     "engine.loop": (
-        *(*ENGINE, "engine.follow", "engine.maintain", "engine.observe", "engine.publish", "engine.context", "engine.kafka"),
-        *("engine.spark", "engine.rules"),
+        *(*ENGINE, "engine.follow", "engine.maintain", "engine.observe", "engine.publish", "engine.context", "engine.outage"),
+        *("engine.kafka", "engine.spark", "engine.rules"),
     ),
     "engine.undo": (
         *(*ENGINE, "engine.publish", "engine.staging", "engine.context", "engine.messages", "engine.kafka", "engine.iceberg"),
@@ -84,8 +84,10 @@ MAY: dict[str, tuple[str, ...]] = {
         "engine.rules",
     ),
     "engine.follow": (
-        *(*ENGINE, "components", "engine.context", "engine.feed", "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),
+        *(*ENGINE, "components", "engine.context", "engine.feed", "engine.outage", "engine.kafka", "engine.iceberg", "engine.spark"),
+        "engine.rules",
     ),
+    "engine.outage": ("errors", "patience", "model", "engine.kafka", "engine.spark"),
     "engine.unpublish": (*ENGINE, "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.feed": (*ENGINE, "engine.source", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.source": (*ENGINE, "engine.rules"),
@@ -98,10 +100,11 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.spark": (*ENGINE, "ivy", "java", "jars", "jvm", "processes", "encoding", "engine.rules", "secrets"),
     "engine.rows": ("model", "sql.masks", "sql.quote", "sql.standard"),
     "engine.rules": ("errors", "home", "model", "sql.quote"),
-    "reference": ("access", "errors", "types", "model", "sql", "spec", "plan.rows"),
-    "steps": ("errors", "types", "model", "sql", "plan.rows", "plan.landing", "plan.text", "spec.options", "spec.scalars"),
+    "reference": ("access", "errors", "type_text", "types", "model", "sql", "spec", "plan.rows"),
+    "steps": ("errors", "type_text", "types", "model", "sql", "plan.rows", "plan.landing", "plan.text", "spec.options", "spec.scalars"),
     "plan": (
-        *("components", "errors", "amounts", "spelling", "types", "model", "sql", "spec", "formats", "encoding", "schemas", "registry"),
+        *("components", "errors", "amounts", "spelling", "type_text", "types", "model", "sql", "spec", "formats", "encoding"),
+        *("schemas", "registry"),
     ),
     "formats": ("components", "iso_times", "types", "model", "sql.quote", "encoding", "schemas"),
     "encoding": ("iso_times", "types", "model", "sql.quote", "sql.settings", "schemas"),
@@ -125,13 +128,14 @@ MAY: dict[str, tuple[str, ...]] = {
     "serve": ("errors", "patience", "spelling", "buckets", "catalogs", "model", "engine.iceberg", "engine.rules"),
     "ui": ("patience", "processes", "errors", "home", "services"),
     "services": ("patience", "processes", "errors", "home", "ivy", "java", "jars", "jvm"),
-    "sql": ("model", "errors", "types", "spelling"),
+    "sql": ("model", "errors", "type_text", "types", "spelling"),
     "jars": ("errors", "home", "ivy", "jar_cache"),
     "ivy": ("errors", "java"),
     "jvm": ("errors", "home", "ivy", "java", "jars"),
     "java": ("errors",),
     "model": ("errors", "types"),
-    "types": ("spelling",),
+    "type_text": ("spelling", "types"),
+    "types": (),
     "processes": ("patience",),
     "iso_times": (),
     "patience": (), "components": (), "jar_cache": (), "spelling": (), "hosts": (), "home": (), "amounts": (), "errors": (),

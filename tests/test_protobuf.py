@@ -17,7 +17,8 @@ from framework.formats.protobuf import encoder, read, schema_text, shapes
 from framework.formats.protobuf.compiler import to_write
 from framework.model.schemas import Schema, Version
 from framework.schemas.versions import Shape, Unsupported, merge
-from framework.types import Array, Field, Map, Struct, Type, parse
+from framework.type_text import parse
+from framework.types import Array, Field, Map, Struct, Type
 
 if TYPE_CHECKING:
     from tests.decoding import Decoders, Row

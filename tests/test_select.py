@@ -9,7 +9,8 @@ import pytest
 
 from framework.sql.expressions import ExpressionError, Fault, check
 from framework.sql.select import Selected, select
-from framework.types import VOID, parse
+from framework.type_text import parse
+from framework.types import VOID
 
 COLUMNS = {
     name: parse(text)

@@ -13,7 +13,8 @@ from framework.sql.expressions import ExpressionError, check
 from framework.sql.pieces import Piece
 from framework.sql.reserved import LEFT_OUT
 from framework.sql.signatures import OF_SPARK, Match, lines, read, table
-from framework.types import INT, NAMES, Type, parse
+from framework.type_text import parse
+from framework.types import INT, NAMES, Type
 
 COLUMNS = {f"c_{name}": parse(text) for name, text in signature_table.COLUMNS.items() if not name.startswith("interval")}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from framework import types
-from framework.types import TypeTextError, parse
+from framework import type_text, types
+from framework.type_text import TypeTextError, parse
 
 ACCEPTED = {
     "int": "int",
@@ -70,11 +70,11 @@ def test_what_no_column_can_have_is_refused_with_its_place(text: str, offset: in
     assert hint in caught.value.hint
 
 
-@pytest.mark.parametrize("name", types.ELSEWHERE)
+@pytest.mark.parametrize("name", type_text.ELSEWHERE)
 def test_types_of_other_systems_are_refused_with_the_type_to_write(name: str) -> None:
     with pytest.raises(TypeTextError):
         parse(name)
-    parse(types.ELSEWHERE[name])
+    parse(type_text.ELSEWHERE[name])
 
 
 def test_types_are_numeric_integral_or_fractional() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from framework import types
+from framework import type_text, types
 from framework.sql.faults import ExpressionError
 from framework.sql.query.functions import AGGREGATES, RANKED
 from framework.sql.query.whole import Given, Whole, whole
@@ -21,9 +21,9 @@ ORDERS = {
 }  # fmt: skip
 CUSTOMERS = {"customer": "string", "country": "string", "since": "date"}
 TABLES = {
-    "shop.orders": [Given(name, types.parse(text)) for name, text in ORDERS.items()]
+    "shop.orders": [Given(name, type_text.parse(text)) for name, text in ORDERS.items()]
     + [Given("_kafka_offset", types.BIGINT, True)],
-    "shop.customers": [Given(name, types.parse(text)) for name, text in CUSTOMERS.items()],
+    "shop.customers": [Given(name, type_text.parse(text)) for name, text in CUSTOMERS.items()],
 }
 OVER = "over (partition by customer order by at, id)"
 LIKE_SPARK = [

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from framework.engine.context import Context
 from framework.engine.follow import follow
 from framework.engine.follow.follow import Followed
-from framework.engine.kafka.outage import outage
 from framework.engine.maintain import maintain
 from framework.engine.maintain.maintain import Done
 from framework.engine.observe import openlineage
+from framework.engine.outage import outage
 from framework.engine.publish import waiting
 from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.rules import run_record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from framework import types
+from framework import type_text, types
 from framework.encoding import decoder
 from framework.encoding.fields import Field, suits
 from framework.errors import MOST_PROBLEMS, Problem, Where
@@ -109,8 +109,8 @@ def _fields(spec: kinds.Topic | kinds.Key, format_: Format | None, problems: lis
         if len(problems) > MOST_PROBLEMS:
             break
         try:
-            type_ = types.parse(column.type)
-        except types.TypeTextError as error:
+            type_ = type_text.parse(column.type)
+        except type_text.TypeTextError as error:
             problems.append(Problem(column.place("type"), "bad-type", error.message, error.hint))
             continue
         if given and (refused := given.refuses(type_)):

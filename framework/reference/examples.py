@@ -10,7 +10,7 @@ import re
 import textwrap
 from dataclasses import replace
 
-from framework import types
+from framework import type_text
 from framework.errors import Problem, SpecError
 from framework.model import Column
 from framework.plan.rows import Rows
@@ -72,7 +72,7 @@ def _parts(example: str) -> dict[str, str]:
 
 def _types(written: Node) -> tuple[dict[str, str], dict[str, str]]:
     """The columns before and after the steps."""
-    before = {name.text: types.parse(type_.text) for name, type_ in (written.get("columns") or NOWHERE).entries}
+    before = {name.text: type_text.parse(type_.text) for name, type_ in (written.get("columns") or NOWHERE).entries}
     rows = Rows(tuple(Column(name, type_) for name, type_ in before.items()), [])
     for item in (written.get("steps") or NOWHERE).items:
         step = bind_part(shape_of(Step), NO_OPTION, item)

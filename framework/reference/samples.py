@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from framework import types
+from framework import type_text
 
 ROW = {
     "symbol": ("string", "'ZVZZT'"),
@@ -21,7 +21,7 @@ ROW = {
     "codes": ("map<string,int>", "map('x', 1, 'y', 2)"),
 }
 """Each column's type and value."""
-COLUMNS = {name: types.parse(type) for name, (type, _) in ROW.items()}
+COLUMNS = {name: type_text.parse(type) for name, (type, _) in ROW.items()}
 
 OPERATORS, FUNCTIONS = (Path(__file__).with_name(f"{name}.txt") for name in ("operators", "functions"))
 

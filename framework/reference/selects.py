@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from framework import types
+from framework import type_text
 from framework.reference.options import table
 from framework.sql.faults import ExpressionError
 from framework.sql.query.functions import AGGREGATES, RANKED, Function
@@ -89,7 +89,9 @@ def _takes(function: Function) -> str:
 
 
 def _refusal(text: str) -> tuple[str, str, str]:
-    given = {name: [Given(column, types.parse(type_)) for column, type_ in columns.items()] for name, columns in TABLES.items()}
+    given = {
+        name: [Given(column, type_text.parse(type_)) for column, type_ in columns.items()] for name, columns in TABLES.items()
+    }
     try:
         whole(text, given)
     except ExpressionError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework import types
+from framework import type_text, types
 from framework.sql import intervals, reserved, special_syntax
 from framework.sql.faults import refused
 from framework.sql.tokens import Token
@@ -91,7 +91,7 @@ def _call(parser: Parser, depth: int) -> Node:
 def _plain_call(parser: Parser, token: Token, arguments: tuple[Node, ...]) -> Node:
     """A call, or a cast that is written as one: `int(s)`."""
     if token.word in _CASTS and len(arguments) == 1:
-        return Cast(token.offset, arguments[0], types.parse(token.word), False)
+        return Cast(token.offset, arguments[0], type_text.parse(token.word), False)
     return Call(token.offset, token.word, arguments)
 
 
@@ -131,6 +131,6 @@ def type_(parser: Parser) -> types.Type:
         open += (word in ("<", "(")) - (word == ")") - (len(word) if word in (">", ">>", ">>>") else 0)
         text = text.ljust(parser.next.offset - start) + parser.take().text
     try:
-        return types.parse(text)
-    except types.TypeTextError as error:
+        return type_text.parse(text)
+    except type_text.TypeTextError as error:
         raise refused(start + error.offset, "sql-type", error.message, error.hint) from None

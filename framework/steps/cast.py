@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from framework import types
+from framework import type_text, types
 from framework.errors import Problem
 from framework.model import Column, Fault
 from framework.plan.rows import Resolved, Rows
@@ -36,8 +36,8 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     for name, text in step.value.items():
         column = rows.column(name, step.key_place(name))
         try:
-            type_ = types.parse(text)
-        except types.TypeTextError as error:
+            type_ = type_text.parse(text)
+        except type_text.TypeTextError as error:
             rows.problems.append(Problem(step.place(name), "bad-type", error.message, error.hint))
             columns += [replace(column, type=types.VOID)] if column else []
             continue

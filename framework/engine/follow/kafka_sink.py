@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from framework.engine.kafka import topics
-from framework.engine.kafka.outage import outage_of
 from framework.engine.kafka.spark_reader import login
+from framework.engine.outage import outage_of
 from framework.engine.spark.causes import is_spark_gone, spark_ended
 from framework.engine.spark.java_errors import java_classes, text
 from framework.errors import SluiceError

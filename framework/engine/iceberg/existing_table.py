@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from framework import types
+from framework import type_text, types
 from framework.engine.rules.protocol import ACCEPTED, OWNER, WRITE
 from framework.plan.change import Existing
 from framework.types import Type
@@ -39,7 +39,7 @@ def existing(schema: str, partitions: str, order: str, format_version: int, prop
 def _type(json_type: Any) -> Type:
     """A type that no spec can ask for keeps Iceberg's name, which equals none."""
     if isinstance(json_type, str):
-        return types.parse(json_type) if json_type.startswith("decimal") else _ATOMS.get(json_type) or types.Atom(json_type)
+        return type_text.parse(json_type) if json_type.startswith("decimal") else _ATOMS.get(json_type) or types.Atom(json_type)
     if json_type["type"] == "struct":
         return _struct(json_type)
     if json_type["type"] == "list":

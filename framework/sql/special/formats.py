@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from framework import types
+from framework import type_text
 from framework.sql import operators, patterns
 from framework.sql.arguments import Use
 from framework.sql.bounded_functions import plain_xml
@@ -29,8 +29,8 @@ def parsed(use: Use) -> Piece:
 def _schema(use: Use, piece: Piece) -> Type:
     text = patterns.text(piece, "a schema")
     try:
-        return types.parse(text if re.match(r"\s*(struct|array|map)\s*<", text, re.IGNORECASE) else f"struct<{text}>")
-    except types.TypeTextError as error:
+        return type_text.parse(text if re.match(r"\s*(struct|array|map)\s*<", text, re.IGNORECASE) else f"struct<{text}>")
+    except type_text.TypeTextError as error:
         raise use.fault(f"takes a schema here: {error.message}", error.hint or "write 'a int, b string'", piece) from None
 
 
@@ -45,8 +45,8 @@ def variant(use: Use) -> Piece:
     if not _PATH.fullmatch(patterns.text(path, "a path")):
         raise use.fault(f"does not know the path '{path.constant}'", "write for example '$.a.b[0]'", path)
     try:
-        type = types.parse(patterns.text(type_name, "a type"))
-    except types.TypeTextError as error:
+        type = type_text.parse(patterns.text(type_name, "a type"))
+    except type_text.TypeTextError as error:
         raise use.fault(f"takes a type here: {error.message}", error.hint or "write 'int'", type_name) from None
     return composed(use.offset, use.sql(piece.sql, path.sql, literal(type.sql)), type, (piece,))
 
