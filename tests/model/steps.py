@@ -97,7 +97,7 @@ def batch(world: World, me: Actor) -> Steps:
 
 
 def _run(world: World, me: str) -> Judging:
-    """`batch._Attempt.run`: None once it is over, else why it begins again."""
+    """`attempt.Attempt.run`: None once it is over, else why it begins again."""
     early = world.topic
     if world.broken is Broken.LOOK_FIRST:
         yield ""
@@ -250,7 +250,7 @@ def _stage_bad_rows(world: World, me: str, opened: TableState, rows: tuple[Span,
 
 
 def _publish(world: World, me: str, opened: TableState, topic: TopicState, made: Position) -> Generator[str, None, Verdict]:
-    """`batch._Attempt._publish`: DONE once it is published."""
+    """`attempt.Attempt._publish`: DONE once it is published."""
     if world.topic.topics["t"] != topic.topics["t"]:
         return Verdict.AGAIN
     for left in reversed(range(TRIES)):
