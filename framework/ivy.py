@@ -20,10 +20,10 @@ from xml.sax.saxutils import quoteattr
 
 from framework.errors import NotInstalled, SetupError
 from framework.java import java
+from framework.patience import DOWNLOAD
 
 Arrived = Callable[[int, int], None]  # how many bytes have come, of how many
 _SETTINGS = "SLUICE_IVY_SETTINGS"
-_PATIENCE = 30  # seconds without a word or a byte
 _TRIES = 2
 _INTERVAL = 0.3  # seconds between two looks
 MIRROR = f"check the network, or set {_SETTINGS} to the Ivy settings file of your company's mirror; then try again"
@@ -87,7 +87,7 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Ar
             ivy.wait()
     if silent:
         raise SetupError(
-            "jars-network", f"the {name} jars cannot be downloaded: no answer for {_PATIENCE} seconds ({log})", MIRROR
+            "jars-network", f"the {name} jars cannot be downloaded: no answer for {DOWNLOAD:.0f} seconds ({log})", MIRROR
         )
     if ivy.returncode != 0:
         return _failure(name, jars, log)
@@ -99,7 +99,7 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Ar
 def _silent(ivy: subprocess.Popen[bytes], log: Path, progress: Callable[[], None]) -> bool:
     """Wait for Ivy's end; True if it wrote nothing for too long: behind a firewall that drops packets it waits for ever."""
     log_size, since = -1, time.monotonic()
-    while time.monotonic() - since < _PATIENCE:
+    while time.monotonic() - since < DOWNLOAD:
         with suppress(subprocess.TimeoutExpired):
             ivy.wait(_INTERVAL)
             return False

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from framework.errors import SetupError
+from framework.patience import STARTING
 
 VERSIONS = (17, 21)
 _INSTALL = "install Java 17 or 21 (a package such as openjdk-17-jre-headless or temurin-21), then set JAVA_HOME or PATH to it"
@@ -70,7 +71,7 @@ def _find(home: str, path: str) -> Java:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=60,
+            timeout=STARTING,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError("java-missing", f"the Java of {where} does not start: {error}", _INSTALL) from error

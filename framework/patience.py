@@ -12,6 +12,7 @@ MAIL = 20.0  # for a mail server to take a mail
 WEBHOOK = 20.0  # for a webhook's answer
 NOTICE_AGAIN = (1.0, 5.0)  # between the tries to send a mail, or to call a webhook
 CATALOG = 20.0  # for an answer of a catalog that is a server
+CATALOG_FILE = 30.0  # for another program's commit to a catalog in a file
 CATALOG_AGAIN = (0.2, 1.0, 3.0)  # between the tries where it is busy
 STORE = 20.0  # for an object store's answers
 KAFKA_TAKES = 30.0  # for Kafka to accept a message or a new topic: brokers and clients retry by themselves
@@ -21,7 +22,9 @@ REGISTRY = 3.0  # if its last answer is cached, or not everything depends on it
 REGISTRY_NEEDED = 5.0  # if a command can do nothing without it
 REGISTRY_FOR_BATCH = 30.0  # if a batch fails without it
 
+DOWNLOAD = 30.0  # without a word or a byte of what is downloaded
 STARTING = 60.0  # until a server of this machine must answer: a JVM on a busy machine takes twenty
+DAGSTER = 5.0  # for an answer of Dagster, once it has started
 DAGSTER_STARTING = 120.0  # until Dagster must answer: it loads the specs in several processes
 ENDING = 20.0  # until processes that were asked to end are killed: Kafka writes its logs first
 KILLED = 5.0  # until a killed process counts as stuck

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from framework.errors import SetupError
 from framework.home import dagster_home, home
-from framework.patience import DAGSTER_STARTING
+from framework.patience import DAGSTER, DAGSTER_STARTING
 from framework.processes import end_group
 from framework.services import process
 
@@ -108,7 +108,7 @@ def _wait(server: Server, stopped: Callable[[], bool]) -> None:
     while not stopped():
         if ended := server.ended():
             raise ended
-        with suppress(OSError), urllib.request.urlopen(f"{server.address}/server_info", timeout=5):
+        with suppress(OSError), urllib.request.urlopen(f"{server.address}/server_info", timeout=DAGSTER):
             return
         if time.monotonic() > until:
             raise process.failed(f"Dagster did not answer within {DAGSTER_STARTING:.0f} seconds", server.log)

@@ -14,7 +14,8 @@ from framework import formats, type_text
 from framework.formats import avro
 from framework.formats.avro import shapes
 from framework.formats.avro.as_json import decoder
-from framework.formats.avro.writer import encoder, schema_text
+from framework.formats.avro.from_columns import schema_text
+from framework.formats.avro.writer import encoder
 from framework.model.schemas import Schema
 from framework.schemas.versions import Unsupported
 from framework.types import Field

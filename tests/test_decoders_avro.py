@@ -16,7 +16,7 @@ import pytest
 from framework import type_text, types
 from framework.encoding import decoder, json_values
 from framework.formats import avro
-from framework.formats.avro import as_json, shapes, writer
+from framework.formats.avro import as_json, from_columns, shapes, writer
 from framework.model.schemas import Schema, Version
 from framework.schemas.versions import merge
 from framework.types import Type
@@ -202,7 +202,7 @@ def test_what_the_projects_own_writer_writes(decoders: Decoders) -> None:
         types.Field("a", type_text.parse("struct<d decimal(20,3), t timestamp_ntz>")),
         types.Field("b", type_text.parse("map<string,date>")),
     ]
-    schema_ = Schema("AVRO", writer.schema_text("m", columns))
+    schema_ = Schema("AVRO", from_columns.schema_text("m", columns))
     body = writer.encoder(schema_)({"a": {"d": "1.250", "t": "2026-01-05T10:00:00"}, "b": {"k": "2026-01-05"}})
     (row,) = decoded(decoders, [schema_], frame(body))
     assert row.values is not None

@@ -19,6 +19,7 @@ from framework.catalogs._s3_files import S3Files
 from framework.errors import Problem
 from framework.model import Storage
 from framework.model.storage import SCHEME
+from framework.patience import CATALOG_FILE
 from framework.spec.options import Bound, option
 from framework.spec.scalars import Location
 from framework.spec.storage import Storage as WrittenStorage
@@ -35,7 +36,6 @@ warehouse: .sluice/warehouse
 ABOUT = "The catalog finds tables by name: one SQLite file, which PyIceberg reads too. Their rows are files in the warehouse."
 
 _SCHEME = "sqlite:///"
-_PATIENCE = 30.0  # seconds that another program's commit is waited for
 _SHORT = 5.0  # the same, of a look at one table
 _NAMED = "AND table_namespace = ? AND table_name = ?"
 _LOCKED = Cause("catalog-locked", "the catalog's file is locked", "close it in the other program, and run again")
@@ -106,7 +106,7 @@ class Sql(Catalog):
         return self.files
 
     def settings(self) -> Mapping[str, str]:
-        uri = f"jdbc:sqlite:{self.database}?busy_timeout={_PATIENCE * 1000:.0f}"
+        uri = f"jdbc:sqlite:{self.database}?busy_timeout={CATALOG_FILE * 1000:.0f}"
         store = {**_object_store.FILE_IO, **_object_store.settings(self._storage)} if self._storage else {}
         return {"type": "jdbc", "uri": uri, "jdbc.schema-version": "V1", "warehouse": self.files.root, **store}
 
@@ -134,7 +134,7 @@ class Sql(Catalog):
         return str(self.database) if self.database.exists() else None
 
     def tables(self) -> tuple[str, ...]:
-        rows = self._rows(_PATIENCE)
+        rows = self._rows(CATALOG_FILE)
         # A catalog of the older layout has no such column, and no views.
         kept = [row for row in rows if "iceberg_type" not in row.keys() or row["iceberg_type"] in (None, "TABLE")]  # noqa: SIM118
         return tuple(f"{row['table_namespace']}.{row['table_name']}" for row in kept)
@@ -147,7 +147,7 @@ class Sql(Catalog):
         return Current(location, self.files.metadata(location), self.files)
 
     def load(self, identifier: str) -> IcebergTable | None:
-        rows = self._rows(_PATIENCE, _NAMED, *identifier.rsplit(".", 1))
+        rows = self._rows(CATALOG_FILE, _NAMED, *identifier.rsplit(".", 1))
         if not rows:
             return None
         # PyIceberg's own catalog, which is not needed to read, takes as long again to import.
@@ -174,7 +174,7 @@ class Sql(Catalog):
             "WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND metadata_location = ?"
         )
         values = (listed.location, instead_of.location, self.name, namespace, name, instead_of.location)
-        with self._opened(_PATIENCE) as file, file:
+        with self._opened(CATALOG_FILE) as file, file:
             if file.execute(statement, values).rowcount != 1:
                 raise Moved
 

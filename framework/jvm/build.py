@@ -17,13 +17,13 @@ from pathlib import Path
 from framework import ivy, jars
 from framework.errors import SetupError
 from framework.java import installed
+from framework.patience import STUCK
 
 SOURCES = Path(__file__).parent / "sluice"
 PACKAGED = Path(__file__).parent / "built"
 RELEASE = "17"
 FOLDER = "sluice"  # of the jars' folder
 _SET = "compiler"  # of jars.lock
-_PATIENCE = 300  # seconds
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can say
 _LONGEST = 2_000  # characters of a compiler's words
 
@@ -90,7 +90,7 @@ def _compile(classes: Path, command: list[str] | None = None) -> None:
     class_path = os.pathsep.join([*map(str, ivy.of_pyspark()), jars.class_path("spark")])  # ECJ knows no `*`
     arguments = ["-encoding", "UTF-8", "-cp", class_path, "-d", str(classes), *map(str, _sources())]
     done = subprocess.run(
-        [*(command or compiler()), *arguments], capture_output=True, text=True, errors="replace", timeout=_PATIENCE, check=False
+        [*(command or compiler()), *arguments], capture_output=True, text=True, errors="replace", timeout=STUCK, check=False
     )
     if done.returncode != 0:
         words = (done.stdout + done.stderr).strip()[:_LONGEST]

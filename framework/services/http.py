@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from http.client import HTTPConnection, HTTPException
 
+from framework.patience import CONNECTING
+
 
 def status(port: int, method: str, path: str) -> int | None:
     """The status of its answer; None if there is none."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=2)
+    connection = HTTPConnection("127.0.0.1", port, timeout=CONNECTING)
     try:
         connection.request(method, path)
         return connection.getresponse().status

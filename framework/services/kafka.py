@@ -16,6 +16,7 @@ from pathlib import Path
 
 from framework.errors import SetupError
 from framework.java import java
+from framework.patience import CONNECTING
 from framework.services import process
 from framework.services.ports import pair
 from framework.services.process import Service, last_lines
@@ -102,7 +103,7 @@ def _answers(port: int) -> bool:
 
     try:
         admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0})
-        return bool(admin.list_topics(timeout=2).brokers)
+        return bool(admin.list_topics(timeout=CONNECTING).brokers)
     except KafkaException:
         return False
 

@@ -14,7 +14,7 @@ from itertools import islice
 from framework import types
 from framework.model.column_sql import ColumnSql
 from framework.spelling import did_you_mean, listed
-from framework.sql import casts, dialects, functions, grammar, literals, operators
+from framework.sql import casts, comparisons, dialects, functions, grammar, literals, operators
 from framework.sql.attempt import attempt
 from framework.sql.faults import ExpressionError, Fault, refused
 from framework.sql.pieces import Piece, column
@@ -169,12 +169,12 @@ class _Typing:
             case Cast(operand=operand, type=type, tries=tries):
                 return casts.cast(self.piece(operand), type, tries, at)
             case Is(operand=operand, what=what):
-                return operators.test(self.piece(operand), what, at)
+                return comparisons.test(self.piece(operand), what, at)
             case In(operand=operand, options=options):
-                return operators.membership(self.piece(operand), [self.piece(option) for option in options], at)
+                return comparisons.membership(self.piece(operand), [self.piece(option) for option in options], at)
             case Case(branches=branches, otherwise=otherwise):
                 pairs = [(self.piece(condition), self.piece(value)) for condition, value in branches]
-                return operators.chosen(pairs, self.piece(otherwise) if otherwise else None, at)
+                return comparisons.chosen(pairs, self.piece(otherwise) if otherwise else None, at)
             case Operation(operator=operator, operands=operands):
                 return self.operation(operator, operands, at)
             case Call():
@@ -223,15 +223,15 @@ class _Typing:
         pieces = [self.piece(operand) for operand in operands]
         match operator, pieces:
             case "and" | "or", _:
-                return operators.logic(operator, pieces, at)
+                return comparisons.logic(operator, pieces, at)
             case "not", [piece]:
-                return operators.negation(piece, at)
+                return comparisons.negation(piece, at)
             case _, [piece]:
                 return operators.signed(operator, piece, at)
             case "=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>", [left, right]:
-                return operators.comparison(operator, left, right, at)
+                return comparisons.comparison(operator, left, right, at)
             case "like" | "ilike" | "rlike", [left, pattern, *escape]:
-                return operators.matching(operator, left, pattern, escape[0] if escape else None, at)
+                return comparisons.matching(operator, left, pattern, escape[0] if escape else None, at)
             case "&" | "|" | "^", _:
                 return operators.bits(operator, pieces, at)
             case "<<" | ">>" | ">>>", [left, right]:

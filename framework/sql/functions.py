@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from framework.spelling import did_you_mean
-from framework.sql import bounded_functions, dialects, operators, special
+from framework.sql import bounded_functions, comparisons, dialects, special
 from framework.sql.arguments import Use
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.pieces import Piece, composed
@@ -104,6 +104,6 @@ def _values(name: str, arguments: Sequence[Piece | None], call: Call) -> tuple[P
 
 
 def _misfit(call: Call, name: str, arguments: Sequence[Piece | None]) -> ExpressionError:
-    given = ", ".join("a lambda" if piece is None else operators.name(piece.type) for piece in arguments)
+    given = ", ".join("a lambda" if piece is None else comparisons.name(piece.type) for piece in arguments)
     forms = [signature.text.rpartition(" ")[0].replace("!", "") for signature in table()[name]]
     return refused(call.offset, "sql-type", f"{call.name} does not take ({given})", f"it takes {' or '.join(forms[:4])}")

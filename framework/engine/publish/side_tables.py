@@ -7,22 +7,21 @@ Guarantee: the table's commit alone decides. Rows that a dead batch did not join
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from framework.engine.iceberg import moves
+from framework.engine.iceberg.again import again
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_rows
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Position
-from framework.engine.spark.causes import commit_failed
-from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.engine.spark.reading_errors import named_errors
 from framework.errors import BatchError
 from framework.model import Pipeline, SideTable
 from framework.sql.quote import identifier
 
 OF = protocol.OF
-_TRIES = 5
 
 
 def quoted(pipeline: Pipeline, side: SideTable) -> str:
@@ -54,30 +53,22 @@ def append(rows: Any, pipeline: Pipeline, side: SideTable, attempt: str) -> None
 def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:
     """Publishes the side rows of the last published batch, unless that is done; deletes the rows of batches that are read again."""
     for side in pipeline.table.side_tables if position.is_followed else ():
-        _roll_forward(lake, side.identifier, uuid, position)
+        once = partial(_roll_forward, lake, side.identifier, uuid, position)
+        again(side.identifier, once, "they are kept, and the next run publishes them first", "bad-rows-not-published")
 
 
 def _roll_forward(lake: Lake, name: str, uuid: str, position: Position) -> None:
-    cause = ""
-    for _ in range(_TRIES):
-        table = lake.find(name)
-        if table is None:
-            return
-        try:
-            if position.replay:
-                side_rows.settle(lake, table, position)
-            else:
-                moves.join(lake, table, position.attempt)
-            # The numbers are those of one table's batches; a later table by this name counts again.
-            if position.forget is not None and table.properties().get(OF) == uuid:
-                table.refresh()
-                side_rows.forget(lake, table, position)
-        except (CommitRefused, CommitUnknown) as error:
-            cause = str(error)
-            continue  # where the answer was lost, doing it again finds out
+    table = lake.find(name)
+    if table is None:
         return
-    message = f"the catalog did not accept the commit to {name} in {_TRIES} tries"
-    raise commit_failed("bad-rows-not-published", message, cause, "they are kept, and the next run publishes them first")
+    if position.replay:
+        side_rows.settle(lake, table, position)
+    else:
+        moves.join(lake, table, position.attempt)
+    # The numbers are those of one table's batches; a later table by this name counts again.
+    if position.forget is not None and table.properties().get(OF) == uuid:
+        table.refresh()
+        side_rows.forget(lake, table, position)
 
 
 def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str, uuid: str, number: int, up_to: int) -> int:

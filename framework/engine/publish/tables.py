@@ -10,13 +10,13 @@ from typing import Any
 from framework import types
 from framework.engine.context import Context
 from framework.engine.iceberg import moves
+from framework.engine.iceberg.again import again
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_tables
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import TableState, TopicState
-from framework.engine.spark.causes import commit_failed
-from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
+from framework.engine.spark.java_errors import CommitRefused
 from framework.errors import BatchError, ColumnsChanged
 from framework.model import Pipeline, Table
 from framework.plan.change import Change, acceptable, changes, hint, refusal_text
@@ -36,7 +36,6 @@ _ROWS_CHANGE = {
     "commit.manifest.min-count-to-merge": "10",
 }
 _WITH_STATISTICS = 100  # columns
-_TRIES = 5  # how often columns are added again because another commit came between
 
 
 def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
@@ -126,26 +125,34 @@ def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic:
 def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
     """The table with the changes of its spec, in one commit, so that readers never see half of them. If one change is not allowed,
     all are refused, and no batch begins."""
-    error_text = ""
-    for _ in range(_TRIES):
-        current = lake.existing(table)
-        if current.owner is None or not refusals.same_owner(current.owner, refusals.owner(pipeline)):
-            return table  # another pipeline's: nothing is changed in it, and the next check refuses it
-        spec_changes = changes(pipeline, current)
-        if any(not change.allowed for change in spec_changes):
-            raise schema_change(pipeline, spec_changes)
-        wanted = [change for change in spec_changes if change.kind not in ("drop", "narrow")]  # these leave the column as it is
-        if not wanted:
-            return table
-        try:
-            lake.change(table, wanted, pipeline.table)
-        except (CommitRefused, CommitUnknown) as error:
-            error_text = str(error)  # checked again, which also shows whether a commit without an answer was done
+    if not _wanted(lake, pipeline, table):
+        return table
+
+    def there() -> Any:
         table = lake.load(pipeline.table.identifier)
         if table is None:
-            break
-    message = f"{_TRIES} times the catalog did not accept the changes that the spec asks of {pipeline.table.identifier}"
-    raise commit_failed("table-busy", message, error_text, "run again when the other writer is done; nothing was lost")
+            raise CommitRefused(f"the table {pipeline.table.identifier} is gone")
+        return table
+
+    def once() -> Any:
+        table = there()
+        if wanted := _wanted(lake, pipeline, table):
+            lake.change(table, wanted, pipeline.table)
+            table = there()
+        return table
+
+    return again(pipeline.table.identifier, once, "run again when the other writer is done; nothing was lost")
+
+
+def _wanted(lake: Lake, pipeline: Pipeline, table: Any) -> list[Change]:
+    """The changes that the spec asks of a table; none of another pipeline's, which the next check refuses."""
+    current = lake.existing(table)
+    if current.owner is None or not refusals.same_owner(current.owner, refusals.owner(pipeline)):
+        return []
+    spec_changes = changes(pipeline, current)
+    if any(not change.allowed for change in spec_changes):
+        raise schema_change(pipeline, spec_changes)
+    return [change for change in spec_changes if change.kind not in ("drop", "narrow")]  # these leave the column as it is
 
 
 def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...]) -> None:

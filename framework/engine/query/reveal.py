@@ -11,9 +11,8 @@ from framework.errors import SetupError, SluiceError
 from framework.java import installed
 from framework.jvm import build
 from framework.model import Masks, Pipeline, Plan
+from framework.patience import STARTING
 from framework.spelling import did_you_mean
-
-_PATIENCE = 60.0  # seconds
 
 
 def encrypted(pipeline: Pipeline) -> dict[str, Masks]:
@@ -36,7 +35,7 @@ def reveal(plan: Plan, pipeline: Pipeline, column: str, values: Sequence[str]) -
     lines = [column, str(len(keys)), *(part for key in keys for part in key), *(value.replace("\n", " ") for value in values)]
     command = [str(installed().binary), "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp", str(build.built()), "sluice.Reveal"]
     text = "".join(f"{line}\n" for line in lines)
-    done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", timeout=_PATIENCE, check=False)
+    done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", timeout=STARTING, check=False)
     if done.returncode != 0:
         raise SetupError("java-failed", "Java could not decrypt the values", "`sluice doctor` checks this machine")
     for line in done.stdout.splitlines():

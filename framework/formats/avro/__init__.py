@@ -49,9 +49,9 @@ def encoder(schema: Schema) -> Callable[[Any], bytes]:
 
 
 def schema_text(name: str, columns: Sequence[types.Field]) -> str:
-    from framework.formats.avro import writer
+    from framework.formats.avro import from_columns
 
-    return writer.schema_text(name, columns)
+    return from_columns.schema_text(name, columns)
 
 
 def decoder(schema: Schema) -> Callable[[bytes], str]:

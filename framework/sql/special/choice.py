@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from framework.sql import operators, patterns
+from framework.sql import comparisons, patterns
 from framework.sql.arguments import Use
 from framework.sql.pieces import Piece, composed
 from framework.types import BOOLEAN, STRING, VOID, holds_map
@@ -12,34 +12,34 @@ from framework.types import BOOLEAN, STRING, VOID, holds_map
 
 def coalesce(use: Use) -> Piece:
     pieces = use.some(1) if use.name == "coalesce" else use.some(2, 2)
-    type = operators.together(use.name, pieces)
-    return composed(use.offset, use.sql(), type, pieces, operators.mixed(pieces, type))
+    type = comparisons.together(use.name, pieces)
+    return composed(use.offset, use.sql(), type, pieces, comparisons.mixed(pieces, type))
 
 
 def extreme(use: Use) -> Piece:
     pieces = use.some(2)
-    type = operators.together(use.name, pieces, texts=False)
+    type = comparisons.together(use.name, pieces, texts=False)
     if holds_map(type) or type == VOID:
-        raise use.fault(f"cannot order {operators.name(type)}", "name numbers, strings, dates or timestamps")
-    return composed(use.offset, use.sql(), type, pieces, operators.mixed(pieces, type))
+        raise use.fault(f"cannot order {comparisons.name(type)}", "name numbers, strings, dates or timestamps")
+    return composed(use.offset, use.sql(), type, pieces, comparisons.mixed(pieces, type))
 
 
 def nullif(use: Use) -> Piece:
     left, right = use.some(2, 2)
-    compared = operators.comparison("=", left, right, use.offset)
+    compared = comparisons.comparison("=", left, right, use.offset)
     return composed(use.offset, use.sql(), left.type, (left, right), compared.fails)
 
 
 def condition(use: Use) -> Piece:
     test, yes, no = use.some(3, 3)
-    chosen = operators.chosen([(test, yes)], no, use.offset)
+    chosen = comparisons.chosen([(test, yes)], no, use.offset)
     return composed(use.offset, use.sql(), chosen.type, (chosen,), False)
 
 
 def nvl2(use: Use) -> Piece:
     test, yes, no = use.some(3, 3)
-    type = operators.together(use.name, (yes, no))
-    return composed(use.offset, use.sql(), type, (test, yes, no), operators.mixed((yes, no), type))
+    type = comparisons.together(use.name, (yes, no))
+    return composed(use.offset, use.sql(), type, (test, yes, no), comparisons.mixed((yes, no), type))
 
 
 def decode(use: Use) -> Piece:
@@ -52,13 +52,13 @@ def decode(use: Use) -> Piece:
         return composed(use.offset, use.sql(), STRING, pieces)
     searched, values = pieces[1::2], pieces[2::2]
     otherwise = [searched[-1]] if len(searched) > len(values) else []
-    operators.together("IN", [pieces[0], *searched[: len(values)]])
-    return composed(use.offset, use.sql(), operators.together(use.name, [*values, *otherwise]), pieces)
+    comparisons.together("IN", [pieces[0], *searched[: len(values)]])
+    return composed(use.offset, use.sql(), comparisons.together(use.name, [*values, *otherwise]), pieces)
 
 
 def same(use: Use) -> Piece:
     left, right = use.some(2, 2)
-    return composed(use.offset, use.sql(), BOOLEAN, (operators.comparison("<=>", left, right, use.offset),), False)
+    return composed(use.offset, use.sql(), BOOLEAN, (comparisons.comparison("<=>", left, right, use.offset),), False)
 
 
 def raised(use: Use) -> Piece:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from framework import type_text
-from framework.sql import operators, patterns
+from framework.sql import comparisons, patterns
 from framework.sql.arguments import Use
 from framework.sql.bounded_functions import plain_xml
 from framework.sql.pieces import Piece, composed
@@ -18,7 +18,7 @@ def parsed(use: Use) -> Piece:
     """`from_json(text, 'a int, b string')`, `from_csv`, `from_xml`: the schema is a literal."""
     piece, schema = use.some(2, 2)
     if piece.type != STRING:
-        raise use.fault(f"takes a text here, not {operators.name(piece.type)}", "cast(x as string)", piece)
+        raise use.fault(f"takes a text here, not {comparisons.name(piece.type)}", "cast(x as string)", piece)
     type = _schema(use, schema)
     if use.name != "from_json" and not isinstance(type, Struct):
         raise use.fault("gives a struct", "write 'a int, b string'", schema)
@@ -41,7 +41,7 @@ def variant(use: Use) -> Piece:
     """`variant_get(parse_json(text), '$.a[0]', 'int')`: path and type are literals."""
     piece, path, type_name = use.some(3, 3)
     if piece.type != VARIANT:
-        raise use.fault(f"takes a variant, not {operators.name(piece.type)}", f"{use.name}(parse_json(x), '$.a', 'int')", piece)
+        raise use.fault(f"takes a variant, not {comparisons.name(piece.type)}", f"{use.name}(parse_json(x), '$.a', 'int')", piece)
     if not _PATH.fullmatch(patterns.text(path, "a path")):
         raise use.fault(f"does not know the path '{path.constant}'", "write for example '$.a.b[0]'", path)
     try:

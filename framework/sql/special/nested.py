@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from framework import types
-from framework.sql import operators, patterns
+from framework.sql import comparisons, operators, patterns
 from framework.sql.arguments import Use
 from framework.sql.bounded_functions import NO_KEY
 from framework.sql.pieces import Piece, composed, guard
@@ -19,17 +19,17 @@ def concat(use: Use) -> Piece:
 
 def array(use: Use) -> Piece:
     pieces = use.some(1)
-    type = operators.together(use.name, pieces)
+    type = comparisons.together(use.name, pieces)
     if type == VOID:
         raise use.fault("of NULL has no type", "cast(null as string)")
-    return composed(use.offset, use.sql(), Array(type), pieces, operators.mixed(pieces, type))
+    return composed(use.offset, use.sql(), Array(type), pieces, comparisons.mixed(pieces, type))
 
 
 def map_of(use: Use) -> Piece:
     pieces = use.some(2)
     if len(pieces) % 2:
         raise use.fault("takes keys and values in turns", "map('a', x, 'b', y)")
-    key, value = operators.together(use.name, pieces[::2]), operators.together(use.name, pieces[1::2])
+    key, value = comparisons.together(use.name, pieces[::2]), comparisons.together(use.name, pieces[1::2])
     if VOID in (key, value) or holds_map(key):
         raise use.fault("needs keys and values of some type", "map('a', cast(null as string))")
     keys = (f"coalesce({piece.sql}, raise_error('{NO_KEY}'))" if at % 2 == 0 else piece.sql for at, piece in enumerate(pieces))
@@ -60,7 +60,7 @@ def arrays_zip(use: Use) -> Piece:
     fields: list[Field] = []
     for field, piece in zip(struct.fields, lists, strict=True):
         if not isinstance(field.type, Array):
-            raise use.fault(f"takes lists, not {operators.name(field.type)}", "array(x) makes one", piece)
+            raise use.fault(f"takes lists, not {comparisons.name(field.type)}", "array(x) makes one", piece)
         fields.append(Field(field.name, field.type.element))
     type = Array(Struct(tuple(fields)))
     zipped = f"arrays_zip({', '.join(piece.sql for piece in lists)})"
@@ -72,7 +72,7 @@ def map_from_entries(use: Use) -> Piece:
     entry = piece.type.element if isinstance(piece.type, Array) else None
     if not isinstance(entry, Struct) or len(entry.fields) != 2 or holds_map(entry.fields[0].type):
         raise use.fault(
-            f"takes a list of structs of two fields, not {operators.name(piece.type)}", "map_entries(x) gives one", piece
+            f"takes a list of structs of two fields, not {comparisons.name(piece.type)}", "map_entries(x) gives one", piece
         )
     name = identifier(entry.fields[0].name)
     fits = f"NOT exists({piece.sql}, e -> e.{name} IS NULL AND e IS NOT NULL)"

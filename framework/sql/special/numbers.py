@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from framework import types
-from framework.sql import operators, patterns
+from framework.sql import comparisons, operators, patterns
 from framework.sql.arguments import Use
 from framework.sql.pieces import Piece, composed
 from framework.types import BIGINT, DOUBLE, INT, STRING, Decimal, Type, is_numeric
@@ -16,9 +16,9 @@ def zero(use: Use) -> Piece:
     """`zeroifnull`, `nullifzero`"""
     (piece,) = use.some(1, 1)
     nought = Piece("0", INT, offset=piece.offset, constant="0")
-    type = operators.together(use.name, (piece, nought)) if use.name == "zeroifnull" else piece.type
+    type = comparisons.together(use.name, (piece, nought)) if use.name == "zeroifnull" else piece.type
     if not is_numeric(piece.type):
-        raise use.fault(f"takes a number here, not {operators.name(piece.type)}", "cast(x as double)", piece)
+        raise use.fault(f"takes a number here, not {comparisons.name(piece.type)}", "cast(x as double)", piece)
     return composed(use.offset, use.sql(), type, (piece,))
 
 
@@ -62,7 +62,7 @@ def _number(use: Use, piece: Piece) -> Type:
     if piece.type == STRING:
         return DOUBLE
     if not is_numeric(piece.type):
-        raise use.fault(f"takes a number here, not {operators.name(piece.type)}", "cast(x as double)", piece)
+        raise use.fault(f"takes a number here, not {comparisons.name(piece.type)}", "cast(x as double)", piece)
     return piece.type
 
 

@@ -1,0 +1,183 @@
+"""Values that must go together: comparisons, conditions and branches, and their types by Spark's ANSI rules.
+
+*Limit* Stricter than Spark where it takes a text for a condition: `and`, `or` and `not` refuse texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal as Number
+from decimal import InvalidOperation
+
+from framework.sql import coercion, patterns
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.literals import moment
+from framework.sql.pieces import Piece, composed
+from framework.types import (
+    BOOLEAN,
+    DATE,
+    STRING,
+    TIMES,
+    VARIANT,
+    VOID,
+    Type,
+    holds_map,
+    is_fractional,
+    is_integral,
+    is_numeric,
+    parts,
+)
+
+_COMPARING = ("=", "<>", "<", "<=", ">", ">=", "<=>", "IN")
+
+
+def name(type: Type) -> str:
+    return "NULL" if type == VOID else str(type)
+
+
+def mismatch(offset: int, what: str, left: Piece, right: Piece) -> ExpressionError:
+    """The error for two values of types that do not fit, with a hint that changes neither value."""
+    pair = {left.type, right.type}
+    if VOID in pair:
+        why = "<=> NULL is IS NULL" if what == "<=>" else f"{what} NULL is always NULL"
+        return refused(offset, "sql-type", why, "write x IS NULL, or IS NOT NULL")
+    hint = "make both sides the same type"
+    if STRING in pair:
+        hint = _beside_text(what, left if right.type == STRING else right)
+    needs = f"{what} needs two values that go together, not {left.type} and {right.type}"
+    return refused(offset, "sql-type", needs, hint)
+
+
+def _beside_text(what: str, other: Piece) -> str:
+    """The hint for a text with another type. In a comparison the text is cast; elsewhere the text must stay as it is."""
+    if other.constant is not None and re.fullmatch(r"[-\w.]+", other.constant):
+        return f"write it as text: '{other.constant}'"
+    if what in _COMPARING:
+        return f"cast the text: cast(x as {other.type}), or try_cast(x as {other.type}) for null where it is none"
+    return f"cast the {other.type} to text: cast(x as string)"
+
+
+def together(what: str, pieces: Sequence[Piece], texts: bool = True) -> Type:
+    """The common type that Spark gives compared values or branches. With `texts`, a literal text is read as what stands beside it."""
+    values = [piece for piece in pieces if not (texts and piece.type == STRING and piece.constant is not None)] or [*pieces]
+    widest, type = values[0], values[0].type
+    for piece in values[1:]:
+        both = coercion.wider(type, piece.type)
+        if both is None:
+            raise mismatch(piece.offset, what, widest, piece)
+        if both != type:
+            widest = piece
+        type = both
+    literals = [piece for piece in pieces if piece not in values]
+    if not literals or type in (STRING, VOID):
+        return STRING if literals else type
+    common = coercion.beside_text(type)
+    if common is None:
+        raise mismatch(literals[0].offset, what, widest, literals[0])
+    for piece in literals:
+        _reads(piece, common, what)
+    return common
+
+
+def _reads(text: Piece, type: Type, what: str) -> None:
+    """Refuse a literal text that is nothing of the type beside which it stands: each row would be a bad one."""
+    constant = (text.constant or "").strip()
+    if is_numeric(type):
+        try:
+            good = not is_integral(type) or Number(constant) == int(Number(constant))
+        except (InvalidOperation, ValueError, OverflowError):
+            good = constant.lower() in ("nan", "inf", "infinity", "-inf", "-infinity") and is_fractional(type)
+        hint = f"as text beside a number: cast(x as string); otherwise write a {type}"
+    elif type in TIMES:
+        good = moment(constant)
+        hint = "write date'2026-01-31'" if type == DATE else "write timestamp'2026-01-31 10:00:00'"
+    else:
+        good = type != BOOLEAN or constant.lower() in ("true", "false", "t", "f", "y", "n", "yes", "no", "1", "0")
+        hint = "write true or false"
+    if not good:
+        message = f"{what} takes '{constant[:40]}' as a {type} here, which it is not"
+        raise refused(text.offset, "sql-type", message, hint)
+
+
+def mixed(pieces: Sequence[Piece], type: Type) -> bool:
+    """Whether a value has to be cast to the common type in a way that can fail."""
+    return any(piece.type not in (type, VOID) and not coercion.holds(type, piece.type) for piece in pieces)
+
+
+def comparison(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
+    if VOID in (left.type, right.type):
+        raise mismatch(offset, operator, left, right)
+    type = together(operator, (left, right))
+    _comparable(type, offset)
+    return composed(offset, f"({left.sql} {operator} {right.sql})", BOOLEAN, (left, right), mixed((left, right), type))
+
+
+def _comparable(type: Type, offset: int) -> None:
+    if holds_map(type):
+        raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: attributes['key']")
+    if VARIANT in parts(type):
+        raise refused(offset, "sql-type", "variants cannot be compared", "compare single values: variant_get(x, '$.a', 'int')")
+
+
+def truth(piece: Piece, what: str) -> Piece:
+    if piece.type != BOOLEAN:
+        hint = "write a comparison: x <> 0" if is_numeric(piece.type) else "write a comparison, or x IS NOT NULL"
+        raise refused(piece.offset, "sql-type", f"{what} needs true or false, not {name(piece.type)}", hint)
+    return piece
+
+
+def logic(operator: str, operands: Sequence[Piece], offset: int) -> Piece:
+    for operand in operands:
+        truth(operand, operator.upper())
+    return composed(offset, f"({f' {operator.upper()} '.join(operand.sql for operand in operands)})", BOOLEAN, operands, False)
+
+
+def negation(piece: Piece, offset: int) -> Piece:
+    return composed(offset, f"(NOT {truth(piece, 'NOT').sql})", BOOLEAN, (piece,), False)
+
+
+def test(piece: Piece, what: str, offset: int) -> Piece:
+    """`IS NULL`, `IS TRUE`, `IS FALSE`."""
+    if what != "null":
+        truth(piece, f"IS {what.upper()}")
+    return composed(offset, f"({piece.sql} IS {what.upper()})", BOOLEAN, (piece,), False)
+
+
+def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
+    """`IN`"""
+    for each in (piece, *options):
+        if each.type == VOID:
+            raise refused(each.offset, "sql-type", "NULL in IN never matches", "leave it out, and add OR x IS NULL")
+    all_pieces = (piece, *options)
+    type = together("IN", all_pieces)
+    _comparable(type, offset)
+    sql = f"({piece.sql} IN ({', '.join(option.sql for option in options)}))"
+    return composed(offset, sql, BOOLEAN, all_pieces, mixed(all_pieces, type))
+
+
+def matching(operator: str, piece: Piece, pattern: Piece, escape: Piece | None, offset: int) -> Piece:
+    if piece.type != STRING:
+        hint = "cast it: cast(x as string)"
+        raise refused(piece.offset, "sql-type", f"{operator.upper()} needs a string, not {name(piece.type)}", hint)
+    if operator == "rlike":
+        patterns.regular(pattern)
+    elif escape:
+        if len(patterns.text(escape, "the escape character")) != 1:
+            raise refused(escape.offset, "sql-type", "the escape character is one character", "write escape '/'")
+    else:
+        patterns.like(pattern)
+    behind = f" ESCAPE {escape.sql}" if escape else ""
+    return composed(offset, f"({piece.sql} {operator.upper()} {pattern.sql}{behind})", BOOLEAN, (piece,), bool(escape))
+
+
+def chosen(branches: Sequence[tuple[Piece, Piece]], otherwise: Piece | None, offset: int) -> Piece:
+    """`CASE` and `if`"""
+    for condition, _ in branches:
+        truth(condition, "a condition")
+    values = [value for _, value in branches] + ([otherwise] if otherwise else [])
+    type = together("CASE", values)
+    whens = " ".join(f"WHEN {condition.sql} THEN {value.sql}" for condition, value in branches)
+    last = f" ELSE {otherwise.sql}" if otherwise else ""
+    parts = [*values, *(condition for condition, _ in branches)]
+    return composed(offset, f"(CASE {whens}{last} END)", type, parts, mixed(values, type))
