@@ -1,4 +1,4 @@
-"""What an IAM policy says, as AWS takes it."""
+"""The statements of an IAM policy, in AWS's form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def policy(*statements: Mapping[str, Any], indent: int | None = None) -> str:
 
 
 def hint(statements: Iterable[Mapping[str, Any]]) -> str:
-    """What a person reads to whom these rights are missing."""
+    """The hint for a person who lacks these rights."""
     return f"add to the policy of this login: {', '.join(map(json.dumps, statements))}"
 
 

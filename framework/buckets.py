@@ -86,7 +86,7 @@ def _assumed(storage: Storage, login: Login | None) -> Any:
 
 
 def _external(storage: Storage) -> Mapping[str, str]:
-    """What a request to assume the role says besides."""
+    """The further arguments of a request to assume the role."""
     return {"ExternalId": storage.external_id} if storage.external_id else {}
 
 
@@ -118,7 +118,7 @@ def reader(storage: Storage, login: Login | None, location: str) -> Login:
 
 
 def encryption(storage: Storage) -> Mapping[str, str]:
-    """What a request that writes a file says of its encryption."""
+    """The arguments for encryption of a request that writes a file."""
     return {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": storage.kms_key} if storage.kms_key else {}
 
 
@@ -141,7 +141,7 @@ def client(from_: Any, storage: Storage, service: str = "s3", endpoint: str | No
 
 
 def errors() -> tuple[type[Exception], ...]:
-    """What boto3 raises."""
+    """The exceptions that boto3 raises."""
     from boto3.exceptions import Boto3Error
     from botocore.exceptions import BotoCoreError, ClientError
 

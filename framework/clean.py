@@ -73,7 +73,7 @@ def _services() -> Iterator[Going]:
 
 
 def _publications(plan: Plan) -> Iterator[tuple[Pipeline, Publication]]:
-    """What other catalogs show of tables that go."""
+    """The listings in other catalogs of tables that are deleted."""
     for pipeline in plan.pipelines:
         with suppress(RefusedError):
             drop.of_pipeline(pipeline)

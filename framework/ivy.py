@@ -51,7 +51,7 @@ class Jar:
 
 
 def fetch(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Arrived) -> None:
-    """What did not come is asked for once more: a mirror may have to get a file itself first, and a connection may break."""
+    """A jar that did not come is asked for once more: a mirror may have to get a file itself first, and a connection may break."""
     failure: SetupError | None = None
     for _ in range(_TRIES):
         jars = tuple(jar for jar in jars if not (staging / jar.file).exists())

@@ -86,7 +86,7 @@ def _kafka(plan: Plan, cluster: Cluster, topics: list[Topic], written: list[str]
 
 
 def _missing(kafka: Kafka, topic: str, operations: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """What the rights on a topic lack, and the command that allows it. A topic that is not there needs to be created."""
+    """The rights on a topic that are missing, and the command that grants them. A topic that is not there needs to be created."""
     try:
         rights = kafka.rights(topic) | {"CREATE"}
     except NoTopic:  # rows that are sent create it, if that is allowed; one that is read is named next
@@ -107,7 +107,7 @@ def _registry(topics: list[Topic]) -> str:
 
 
 def _catalog(plan: Plan, catalog: Catalog) -> str:
-    """What is there, and whether the tables of the specs may be created and changed."""
+    """The tables that are there, and whether those of the specs may be created and changed."""
     asked = catalogs.of(catalog)
     listed = [each.options for pipeline in plan.pipelines for each in pipeline.published]
     own = [pipeline.table.identifier for pipeline in plan.pipelines if pipeline.table.catalog == catalog]

@@ -1,1 +1,1 @@
-"""What Dagster opens, and steps of one's own."""
+"""The definitions that Dagster opens, and a project's own steps."""

@@ -1,4 +1,4 @@
-"""What `spark-submit` runs: the command line of Sluice, in a driver that Spark has started. `sluice plan --spark-submit` shows how."""
+"""The program for `spark-submit`: the command line of Sluice, in a driver that Spark has started (`sluice plan --spark-submit`)."""
 
 from framework.cli import main
 

@@ -67,7 +67,7 @@ def check(specs: str | Path = "specs", env: str | None = None) -> tuple[Problem,
 
 
 def plan(specs: str | Path = "specs", env: str | None = None, look: bool = True) -> tuple[Planned, ...]:
-    """What will run. With `look`, Kafka and the catalog are asked what the next run does. Raises `SpecError` with all problems."""
+    """The plan of the specs. With `look`, Kafka and the catalog are asked about the next run. Raises `SpecError` with all problems."""
     from framework.engine.observe.next_run import next_runs
     from framework.plan.passes import make
 

@@ -38,7 +38,7 @@ _Translation: TypeAlias = Annotated[
 
 
 class SluiceResource(ConfigurableResource[Any]):
-    """What `sluice` does from Python, for assets, sensors and ops of your own."""
+    """The functions of `sluice`, for assets, sensors and ops of your own."""
 
     specs: str = Field(default="specs", description="The folder with the specs.")
     env: str | None = Field(

@@ -1,4 +1,4 @@
-"""What a script is about: a table of the specs with the catalogs in which it can be found, or a topic."""
+"""The subject of a script: a table of the specs with the catalogs in which it can be found, or a topic."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ class About:
         )
 
     def command(self, target: str, *more: str) -> str:
-        """That prints another script for the same table."""
+        """The command that prints another script for the same table."""
         return typed(target, self.pipeline.name, (*self.flags, *more))
 
     def format_3(self, reader: str) -> Iterator[Warned]:
-        """What a reader has to be told of a table that it may not read."""
+        """The warning for a reader that may not be able to read a table."""
         table = self.pipeline.table
         if table.format_version == 3:
             deletes = ", with deletes as deletion vectors" if table.rows_change else ""

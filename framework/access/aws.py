@@ -1,4 +1,4 @@
-"""What IAM has to allow for a table, by what is done with it."""
+"""The rights in IAM that each use of a table needs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _trusts(who: str, external_id: str) -> dict[str, object]:
 
 
 def attached(about: About, to: str, use: Use) -> str:
-    """What says to the command line of AWS which policy is attached to which role."""
+    """The arguments of AWS's command line that attach a policy to a role."""
     return f"--role-name {to} --policy-arn {policy_arn(called(about, use))}"
 
 

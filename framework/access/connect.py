@@ -1,4 +1,4 @@
-"""What Kafka Connect is told of a cluster: logins of the connector's clients, and rights on topics."""
+"""A connector's settings for a cluster: the logins of its clients, and rights on topics."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def registry(cluster: Cluster, secrets: str) -> Mapping[str, str]:
 
 
 def in_file(file: str, name: str) -> str:
-    """How a connector's configuration names a value in a file."""
+    """The reference of a connector's configuration to a value in a file."""
     return f"${{file:{file}:{name}}}"
 
 
 def secret_lines(cluster: Cluster) -> Iterator[str]:
-    """What that file holds for the logins."""
+    """The lines of that file for the logins."""
     user, password = cluster.security.username, cluster.security.password
     if isinstance(user, SecretRef):
         yield f"kafka_user={asked(user)}"

@@ -1,4 +1,4 @@
-"""What another system printed of what was created there: names and values, however they are laid out."""
+"""Descriptions that another system printed of objects created there: names and values, however they are laid out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How a reader finds tables by Iceberg's REST protocol: at the catalog itself, or at `sluice serve` in front of it. A reader never gets
-Sluice's own login, which may write."""
+"""The address at which a reader finds tables by Iceberg's REST protocol: at the catalog itself, or at `sluice serve` in front of it. A
+reader never gets Sluice's own login, which may write."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def properties(of: Endpoint) -> Mapping[str, Value | None]:
 
 
 def serving(about: About, place: Place, of: Endpoint) -> Iterator[Step | Warned]:
-    """What has to run for it, if it is not the catalog itself, and whose login it takes."""
+    """The server that has to run for it, if it is not the catalog itself, and the login that it takes."""
     catalog = place.catalog
     if not of.served:
         polaris = f": `{about.command('open-catalog')}` makes one" if (of.scope or "").startswith(POLARIS) else ""

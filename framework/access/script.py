@@ -24,7 +24,7 @@ def says(target: ModuleType) -> str:
 
 
 def script(target: ModuleType, about: About | AboutTopic) -> tuple[list[Warned], list[Step]]:
-    """What to know first, and all steps with those that take them back."""
+    """The notes to read first, and all steps with those that take them back."""
     every = list(target.steps(about))
     warned = [each for each in every if isinstance(each, Warned)]
     return warned, list(complete(each for each in every if isinstance(each, Step)))

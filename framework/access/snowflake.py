@@ -1,4 +1,4 @@
-"""What scripts for Snowflake have in common: names, the objects that several of them use, and who logs in."""
+"""The common parts of scripts for Snowflake: names, the objects that several of them use, and logins."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def user(name: str, why_role: str, why: str, options: str = "") -> Iterator[Step
 
 
 def asking(role: str, warehouse: str) -> Step:
-    """What comes before queries."""
+    """The statements before queries."""
     return query(SNOWFLAKE, "As who may read.", f"USE ROLE {role};\nUSE WAREHOUSE {warehouse};")
 
 

@@ -1,4 +1,4 @@
-"""How Snowflake finds the tables of a catalog and reads their files: its external volume and its catalog integration."""
+"""Snowflake's way to the tables of a catalog and their files: its external volume and its catalog integration."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Warned:
-    """What the user has to know before any of it is run."""
+    """The notes to read before any of it is run."""
 
     says: str
 

@@ -119,7 +119,7 @@ def _automation(pipeline: Pipeline) -> AutomationCondition[Any] | None:
 
 
 def _inputs(pipeline: Pipeline, keys: Keys) -> list[AssetKey]:
-    """What it reads: its sources, and the tables in which it looks rows up."""
+    """Its inputs: its sources, and the tables in which it looks rows up."""
     return list(dict.fromkeys((*_sources(pipeline, keys), *map(keys.source, pipeline.looked_up))))
 
 

@@ -25,7 +25,7 @@ class Keys:
         return self.of(pipeline.table.catalog.name, *pipeline.table.bad_rows.split("."))
 
     def written(self, pipeline: Pipeline) -> Iterator[AssetKey]:
-        """What a run of the pipeline writes."""
+        """The assets that a run of the pipeline writes."""
         yield self.table(pipeline)
         if pipeline.bad_rows != "drop":
             yield self.bad_rows(pipeline)

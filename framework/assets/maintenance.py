@@ -82,7 +82,7 @@ def _is_due(pipeline: Pipeline) -> bool:
 
 
 def _maintained(context: OpExecutionContext, plan: Plan, assets: Assets, pipelines: Sequence[Pipeline]) -> Iterator[str]:
-    """What failed, after all others were maintained."""
+    """The failures, after all other tables were maintained."""
     spark = getattr(context.resources, assets.spark)
     engine = Context(plan, lambda: progress.started(context, spark, plan))
     for pipeline in pipelines:

@@ -1,4 +1,4 @@
-"""How users choose keys, groups, tags, owners and automation of the assets, and the asset specs that come of it."""
+"""Users' choice of keys, groups, tags, owners and automation of the assets, and the resulting asset specs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from framework.model.export import Export
 
 @dataclass(frozen=True, kw_only=True)
 class SluiceAsset:
-    """What becomes an asset, with the spec that it has if nobody chooses another. `also` is what shows tables elsewhere, `broken` a
-    file with problems."""
+    """A thing that becomes an asset, with its spec if nobody chooses another. `also` is a follower, `broken` a file with problems."""
 
     type: Literal["topic", "table", "bad_rows", "export", "also", "broken"]
     name: str  # as the specs call it: of the topic, the pipeline, the export; of the file

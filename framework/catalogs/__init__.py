@@ -110,7 +110,7 @@ class Files(ABC):
 
     @abstractmethod
     def left(self, folders: Iterable[str]) -> int:
-        """How many files are in folders."""
+        """The number of files in folders."""
 
     @abstractmethod
     def probe(self, folder: str) -> None:
@@ -121,11 +121,11 @@ class Files(ABC):
         """The folder in which all files of a table with this location are, with those of other tables."""
 
     def access(self, location: str) -> Access | None:
-        """What another reader needs besides the name of a file; None if the name is enough."""
+        """The settings that another reader needs besides the name of a file; None if the name is enough."""
         return None
 
     def metadata(self, location: str) -> Mapping[str, Any]:
-        """What a metadata file holds."""
+        """The content of a metadata file."""
         data = self.read(location)
         content: Mapping[str, Any] = json.loads(gzip.decompress(data) if ".gz." in location else data)
         return content
@@ -163,7 +163,7 @@ class Catalog(ABC):
 
     @abstractmethod
     def settings(self) -> Mapping[str, str]:
-        """What Spark is told, as properties of Iceberg's catalog, such as `type`. Everybody who sees Spark's settings sees them."""
+        """Spark's settings, as properties of Iceberg's catalog, such as `type`. Everybody who sees Spark's settings sees them."""
 
     def secret_settings(self) -> Mapping[str, str]:
         """The same, for the JVM alone."""
@@ -182,11 +182,11 @@ class Catalog(ABC):
 
     @property
     def login(self) -> object | None:
-        """What all catalogs of a plan must have in common, where they have it: Java keeps one for all."""
+        """The login that all catalogs of a plan must share, where they have one: Java keeps one for all."""
         return None
 
     def for_readers(self) -> Mapping[str, str]:
-        """What readers of a served catalog are told of the tables' files."""
+        """The settings by which readers of a served catalog read the tables' files."""
         return {}
 
     def keys_for(self, location: str) -> Mapping[str, str]:
@@ -235,7 +235,7 @@ class Catalog(ABC):
 
 
 def of(catalog: model.Catalog) -> Catalog:
-    """What a plan's catalog can do."""
+    """The component of a plan's catalog."""
     component: type[Catalog] = components.load(PACKAGE, catalog.type).CATALOG
     return component(catalog.name, catalog.options, catalog.secrets)
 

@@ -1,4 +1,4 @@
-"""What Iceberg's libraries are told of an object store. Java's and Python's have the same names for most of it."""
+"""An object store's settings for Iceberg's libraries. Java's and Python's have the same names for most of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def planned(written: Written | None) -> Storage:
 
 
 def settings(storage: Storage) -> Mapping[str, str]:
-    """What both are told, and everybody may see."""
+    """The settings of both, which everybody may see."""
     told = {
         "s3.endpoint": storage.endpoint, "client.region": storage.region, "s3.region": storage.region,
         "s3.path-style-access": "true" if storage.path_style else None,
@@ -54,7 +54,7 @@ def of_python(storage: Storage, secrets: SecretStore) -> Mapping[str, str]:
 
 
 def for_readers(storage: Storage) -> Mapping[str, str]:
-    """What readers are told of the store, whose login they do not get."""
+    """The store's settings for readers, who do not get its login."""
     return {name: value for name, value in settings(storage).items() if not name.startswith(_OF_WRITERS)}
 
 

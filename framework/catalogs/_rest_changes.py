@@ -1,4 +1,4 @@
-"""What a REST catalog is asked to change, so that a table of it becomes another catalog's.
+"""The changes that make a table of a REST catalog the same as another catalog's.
 
 Guarantee: it is refused if the table's rows, columns, partitioning or order were changed since they were read.
 """
@@ -52,7 +52,7 @@ def _of_form(there: Document, wanted: Document) -> Iterator[Document]:
 
 
 def _of_snapshots(there: Document, wanted: Document, main: Document) -> Iterator[Document]:
-    """What main comes from is added as far as the catalog takes it: nothing older than what it has had."""
+    """Main's ancestors are added as far as the catalog takes them: nothing older than what it has had."""
     new = [
         each
         for each in _new(there, wanted, "snapshots", "snapshot-id")

@@ -70,7 +70,7 @@ class RestClient:
         self._channel = Channel(self.address.uri.rstrip("/"), None, "application/json", _MOST_BYTES)
 
     def table(self, namespace: str, name: str, vended: bool) -> Mapping[str, Any] | None:
-        """What the catalog says of a table: `metadata-location`, `metadata` and `config`; None where there is none."""
+        """The catalog's answer about a table: `metadata-location`, `metadata` and `config`; None where there is none."""
         self._configure()  # its 404 would be another one
         try:
             answer = self._asked("GET", self._table(namespace, name), _VENDED if vended else {})
@@ -204,7 +204,7 @@ def _content(reply: Reply) -> Any:
 
 
 def _words(answer: Any) -> str:
-    """What a catalog, or what gives tokens, says of a failure."""
+    """The text of a failure, from a catalog or a token endpoint."""
     error = answer.get("error") if isinstance(answer, dict) else None
     says = error.get("message") if isinstance(error, dict) else answer.get("error_description") or error if answer else None
     return visible(says)[:_LONGEST] if isinstance(says, str) else ""

@@ -120,7 +120,7 @@ class S3Files(Files):
             )
 
     def _grant(self, actions: list[str], folder: str) -> str:
-        """What an administrator has to allow. Who may not write was refused before the others were tried."""
+        """The rights that an administrator has to grant. Who may not write was refused before the others were tried."""
         below = self.path(self.root or folder)
         actions = list(_RIGHTS) if "s3:PutObject" in actions else actions
         of_bucket = [each for each in actions if each == "s3:ListBucket"]

@@ -199,7 +199,7 @@ class Glue(Catalog):
             )
 
     def _denied(self, what: str, asked: Mapping[str, Any]) -> str:
-        """What Glue says where the login lacks the right."""
+        """The error where the login lacks a right in Glue."""
         try:
             self._asked(what, **asked)
         except Denied as denied:

@@ -66,7 +66,7 @@ def _object(fields: dict[str, str]) -> str:
 
 
 def _raw(name: str, data: bytes | None, read: Read | None) -> dict[str, str]:
-    """What is not of its format is null, with its bytes beside it."""
+    """A value that is not of its format is null, with its bytes beside it."""
     if data is None or read is None:
         return {name: "null"}
     if read.decoded.json is None:

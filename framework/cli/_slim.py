@@ -1,4 +1,4 @@
-"""What `sluice-slim` is without."""
+"""The commands that `sluice-slim` lacks."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def with_spark(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def flags(specs: Path, environment: str) -> tuple[str, ...]:
-    """What a command needs to find the same specs."""
+    """The options by which a command finds the same specs."""
     folder = () if specs == Path("specs") else ("--specs", str(specs))
     return (*folder, *(() if environment == "local" else ("--env", environment)))
 

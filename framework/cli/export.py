@@ -66,7 +66,7 @@ def _chosen(plan: Plan, names: tuple[str, ...]) -> list[Export]:
 
 
 def lines(done: Done) -> list[str]:
-    """What was written, and what became of the former file."""
+    """The files that were written, and the fate of the former ones."""
     record, before, span = done.record, done.before, done.span
     window = f" {span.name} ({span.start:%Y-%m-%d %H:%M} to {span.end:%Y-%m-%d %H:%M}, {span.start.tzinfo}):" if span else ""
     says = [

@@ -20,8 +20,7 @@ ALL = 0
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """How a format's decoder reads what stands behind the id: its columns, and by the ids how messages of each schema are read, all as
-    a description has them."""
+    """A decoder's description of the bytes behind the id: the columns, and by its id the reading of each schema's messages."""
 
     format: str  # as a description calls it
     columns: tuple[Mapping[str, Any], ...]
@@ -42,7 +41,7 @@ def renamed(names: Mapping[Path, str]) -> dict[str, Any]:
 
 
 def prefix_bytes(id_: int) -> bytes:
-    """What a message of this schema begins with."""
+    """The first bytes of a message of this schema."""
     return b"\0" + (id_ & 0xFFFFFFFF).to_bytes(4, "big")
 
 

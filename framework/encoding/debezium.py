@@ -38,7 +38,7 @@ def _unsent(type_: Type) -> str:
 
 
 def _markers(type_: Type) -> Iterator[str]:
-    """What stands in a column of the type: the text, its bytes, or a list of them; of a list of ids its digest."""
+    """Debezium's placeholders in a column of the type: the text, its bytes, or a list of them; of a list of ids its digest."""
     if type_ == STRING:
         yield from (literal(MARKER), literal(json.dumps({MARKER: MARKER}, separators=(",", ":"))))
     elif type_ == BINARY:

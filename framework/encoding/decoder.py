@@ -120,7 +120,7 @@ def columns_of(fields: Iterable[Field]) -> list[Json]:
 
 
 def column(name: str, type_: Type, **more: Json) -> dict[str, Json]:
-    """What is false or None is left out."""
+    """Values that are false or None are left out."""
     return {"name": name, **of_type(type_), **{key: value for key, value in more.items() if value}}
 
 

@@ -21,7 +21,7 @@ from framework.types import Array, Decimal, Map, Struct, Type
 
 @dataclass(frozen=True)
 class Way:
-    """How values of a schema are written. `single`: they have no fields. `types` say how JSON's times and decimals are written."""
+    """The way to write values of a schema. `single`: they have no fields. `types` say how JSON's times and decimals are written."""
 
     single: bool = False
     types: Mapping[str, Type] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Writer:
         raise wrong
 
     def column(self, field: str) -> str:
-        """What columns call a field of the message."""
+        """The column's name for a field of the message."""
         return next((column for (path, column), name in self.back.items() if not path and name == field), field)
 
 

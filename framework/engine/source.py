@@ -38,11 +38,11 @@ class Counted(Source, Protocol):
     """One that tells how much there is, without Spark."""
 
     def lag(self, range_: Range | None) -> int:
-        """How many messages or rows wait."""
+        """The number of messages or rows that wait."""
         ...
 
     def at_most(self, state: TopicState) -> int:
-        """How many a table without any of them has to read at most."""
+        """The most that a table without any of them has to read."""
         ...
 
 

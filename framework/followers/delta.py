@@ -214,7 +214,7 @@ def _differences(of_file: Any, of_table: Any, path: str = "") -> Iterator[str]:
 
 
 def _other_types(of_file: Any, of_table: Any, here: str) -> Iterator[str]:
-    """What differs in the type of one column. Long and short texts and lists are the same in a file."""
+    """The differences of one column's types. Long and short texts and lists are the same in a file."""
     from pyarrow import types
 
     if types.is_struct(of_file) and types.is_struct(of_table):

@@ -39,7 +39,7 @@ def unwrap(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
 
 
 def read(of: Of, merged: Merged) -> Read:
-    """What an envelope says of a row."""
+    """The row's change that an envelope describes."""
     shapes, own = unwrap(merged.shapes), debezium.CHANGES.columns
     image = columns_of(shapes[: -len(own)])
     return replace(avro.read(of, merged), columns=image, more=debezium.ENVELOPE, shapes=shapes, own=own, keep=debezium.KEEP)

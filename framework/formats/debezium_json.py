@@ -37,7 +37,7 @@ def rows(data: bytes) -> Sequence[Mapping[str, Any]] | None:
 
 
 def payload(document: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """What stands beside a `schema`, or the whole."""
+    """The value beside a `schema`, or the whole."""
     if document is not None and document.keys() == {"schema", "payload"}:
         inner = document["payload"]
         return inner if isinstance(inner, dict) else None

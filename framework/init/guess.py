@@ -1,4 +1,4 @@
-"""Which format the messages of a sample have, of those whose columns a spec gives, and the rows that they hold."""
+"""The format of the messages of a sample, of those whose columns a spec gives, and their rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Guessed:
     rows: tuple[Row, ...]
 
     def others(self, sample: Sample) -> int:
-        """How many messages with a value are of no such format."""
+        """The number of messages with a value that are of no such format."""
         return sum(message.value is not None and self.guess.rows(message.value) is None for message in sample.messages)
 
 
@@ -94,7 +94,7 @@ def change_lines(guessed: Guessed, columns: Sequence[Column], out: Mapping[str, 
 
 
 def write_options(row_keys: Sequence[str]) -> str:
-    """How the table of changes is written, as options of `into`."""
+    """The write mode for a table of changes, as options of `into`."""
     return f", write: upsert, keys: [{', '.join(map(scalar, row_keys))}]" if row_keys else ""
 
 

@@ -1,4 +1,4 @@
-"""What a registry knows of a topic that is to have a spec: by which schemas its newest messages are written, and the columns of these."""
+"""A registry's schemas of a topic that is to have a spec: those of its newest messages, and their columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Schemaed:
 
 @dataclass(frozen=True, kw_only=True)
 class Subjects:
-    """What the registry knows; `why` says for which reason it does not know the values."""
+    """The registry's schemas; `why` is the reason why it has none of the values."""
 
     value: Schemaed | None
     key: Schemaed | None = None
@@ -73,7 +73,7 @@ def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore
 def _schemaed(
     of: Of, kafka_name: str, messages: Sequence[bytes], cluster: Cluster, secrets: SecretStore, taken: set[str]
 ) -> Schemaed | str:
-    """What is known of them, or why it is not."""
+    """Their schema, or the reason why it is unknown."""
     own = f"{kafka_name}-{of}"
     registry = Registry(cluster, secrets, REGISTRY_NEEDED)
     counted = Counter(id_ for each in messages if (id_ := id_of(each)) is not None)

@@ -156,7 +156,7 @@ class Export(Kind):
 
 
 def bad_template(to: str, windowed: bool, what: str = "a file's name") -> str | None:
-    """What is wrong with the name of a file, or with another text of a window."""
+    """The fault of a file's name, or of another text of a window."""
     import string
     from datetime import datetime
 

@@ -45,7 +45,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Groups:
-    """Which rows are added up, and what is computed of them."""
+    """The rows that are added up, and their totals."""
 
     by: tuple[str, ...]
     window: Window | None
@@ -58,7 +58,7 @@ class Groups:
 
 @dataclass(frozen=True, kw_only=True)
 class Accumulated(Groups):
-    """What the table's rows are totals of."""
+    """The description of the totals that the table holds."""
 
     order: tuple[str, ...]  # the columns that say which of two rows is the first
     nth: bool = False  # whether rows are items of lists, whose order counts after all that

@@ -51,8 +51,8 @@ class NotSentYet(SluiceError):
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a notice tells. `window` are the beginning and the end of the window, where there is one. `content` is where the file can be
-    read on this machine, and `link` gives an address of one in an object store, valid for so many seconds, and until when that is."""
+    """The content of a notice. `window` are the beginning and the end of the window, where there is one. `content` is where the file can
+    be read on this machine, and `link` gives an address of one in an object store, valid for so many seconds, and until when that is."""
 
     title: str
     lines: tuple[str, ...]

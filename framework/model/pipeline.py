@@ -156,7 +156,7 @@ class Pipeline:
 
     @property
     def bounds(self) -> tuple[Bounds, ...]:
-        """What its steps measure on its own table."""
+        """The bounds that its steps measure on its own table."""
         return tuple(each for step in self.steps for each in step.bounds)
 
     @property

@@ -31,7 +31,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Masks:
-    """What a step masks: `paths` of columns and of fields in them. The first key masks, all of them reveal."""
+    """The columns that a step masks: `paths` of columns and of fields in them. The first key masks, all of them reveal."""
 
     keys: tuple[MaskKey, ...]
     paths: tuple[tuple[str, ...], ...]

@@ -23,7 +23,7 @@ VERSION = {
 
 @dataclass(frozen=True)
 class Listing:
-    """What a catalog's document says of another catalog, which lists its tables too. Without `namespace` under their own names."""
+    """The part of a catalog's document about another catalog, which lists its tables too. Without `namespace` under their own names."""
 
     catalog: str
     namespace: str | None
@@ -286,7 +286,7 @@ class Reader:
 
 @dataclass(frozen=True, kw_only=True)
 class Thin:
-    """How old snapshots are thinned out, in seconds."""
+    """The rule by which old snapshots are thinned out, in seconds."""
 
     all_for: int
     then_every: int

@@ -57,7 +57,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Decoding:
-    """How a message becomes columns: SQL over `_sluice_value`, `_sluice_text`, `_sluice_key`, `_sluice_headers` and the names in
+    """The conversion of a message to columns: SQL over `_sluice_value`, `_sluice_text`, `_sluice_key`, `_sluice_headers` and the names in
     `structs`, each of which stands for the struct that a decoder makes of the message."""
 
     columns: tuple[tuple[str, str], ...]
@@ -118,7 +118,7 @@ class SecretStore:
 
 @dataclass(frozen=True)
 class Generated:
-    """How the values of one field of generated messages are chosen: by the attribute that is set. Without one it is the time of now."""
+    """The values of one field of generated messages, chosen by the attribute that is set. Without one it is the time of now."""
 
     one_of: tuple[str, ...] | None
     between: tuple[float, float] | None

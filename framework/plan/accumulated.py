@@ -40,7 +40,7 @@ def resolve(
     rows: Rows,
     steps: tuple[Step, ...],
 ) -> tuple[Accumulated | None, tuple[Step, ...]]:
-    """What the table's rows are totals of, and the steps, of which the one that adds rows up also judges which are too late."""
+    """The totals that the table holds, and the steps, of which the one that adds rows up also judges which are too late."""
     into = spec.into
     if groups is None:
         message = "`write: accumulate` keeps totals, and no step says which"
@@ -141,8 +141,8 @@ def _order_type(order: Iterable[str], nth: bool, rows: Rows) -> Struct:
 
 
 def _before(spec: kinds.Pipeline) -> str:
-    """What tells whether rows come to the totals as they did: by other steps, or other expectations that make bad rows, the rows that are
-    taken off are not those that were added."""
+    """A digest that is the same while rows come to the totals as they did: by other steps, or other expectations that make bad rows, the
+    rows that are taken off are not those that were added."""
     quarantines = (each.node for each in spec.expect if not each.of_many and each.else_ in (None, "quarantine"))
     written = (*(step.node for step in spec.steps if step.name != "aggregate"), *quarantines)
     texts = [scalar.text for node in written for scalar in node.scalars()]

@@ -54,8 +54,8 @@ def without_deletes(topic: Topic, into: kinds.Into) -> Topic:
 def resolve(
     spec: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
 ) -> tuple[Keyed | None, tuple[Step, ...]]:
-    """How rows go by their keys, and the step by which a row without a key is a bad row. `rows` are those behind the other
-    steps. None where it cannot be said, for a reason that has been."""
+    """The rules for rows by their keys, and the step by which a row without a key is a bad row. `rows` are those behind the other steps.
+    None after a problem was reported."""
     into = spec.into
     before = len(rows.problems)
     keys = tuple(name for at, name in enumerate(into.keys) if _key(name, into.place("keys", at), into.keys[:at], rows))
@@ -127,7 +127,7 @@ def _of_keys(keyed: Keyed) -> Iterator[Fault]:
 
 
 def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
-    """What has no place among the others of its key."""
+    """A row that has no place among the others of its key."""
     order = keyed.order[0]
     if order in (column.name for column in rows.kafka):
         return

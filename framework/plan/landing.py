@@ -1,4 +1,4 @@
-"""How the rows of a pipeline land, for a step that depends on what comes behind it: later steps, the write mode and the table."""
+"""The landing of a pipeline's rows, for a step that depends on later parts: later steps, the write mode and the table."""
 
 from __future__ import annotations
 

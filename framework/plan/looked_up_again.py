@@ -1,4 +1,4 @@
-"""What a joined table decides about rows that are read again after they have changed: it may have another row for them by now."""
+"""The uses of a joined table that go wrong where rows are read again after they have changed: it may have another row for them by now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test gives, made into messages as Kafka would have them: columns are written to where the topic reads them from."""
+"""Messages as Kafka would have them, made of a test's rows: columns are written to where the topic reads them from."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMED = re.compile(r'`([^`.]+)[`.]|parse (\w+) field|field named "(\w+)"')  # t
 
 @dataclass(frozen=True)
 class _Value:
-    """What a map of columns becomes."""
+    """The value that a map of columns becomes."""
 
     key: bytes | None
     value: bytes | None
@@ -144,7 +144,7 @@ class Messages:
         return types
 
     def writer(self, of: str) -> Writer | None:
-        """What writes keys or values that have their schemas in a registry; None of other formats, and where there is a problem."""
+        """The writer of keys or values that have their schemas in a registry; None of other formats, and where there is a problem."""
         for each in self.pipeline.topic.registered:
             if each.of == of and each.write_version:
                 try:

@@ -63,7 +63,7 @@ def _resolved(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
 
 @dataclass(frozen=True, kw_only=True)
 class _Inputs:
-    """What a pipeline reads, and its rows before the first step."""
+    """The inputs of a pipeline, and its rows before the first step."""
 
     source: TableSource | SelectSource | None
     topics: tuple[Topic, ...]

@@ -49,7 +49,7 @@ class Schemas:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a spec says of a topic's keys or values. `single` is what the column is called that a schema without fields makes."""
+    """The options of a topic's keys or values. `single` is the name of the column that a schema without fields makes."""
 
     topic: str
     of: Of
@@ -139,7 +139,7 @@ def _refuse_alike(shapes: Iterable[Shape], path: tuple[str, ...] = ()) -> None:
 
 
 def _unread(asked: Asked, error: SluiceError) -> ResolvedSchema:
-    """What is known without the registry. Only tests run by it."""
+    """The answer without the registry. Only tests run by it."""
     resolved = _of_columns(asked, error)
     if resolved:
         return resolved

@@ -75,7 +75,7 @@ def _reads(into: kinds.Into, changes: bool) -> Literal["all", "added", "changes"
 
 
 def problems(spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Problem]:
-    """What cannot be done with the rows of this pipeline's table."""
+    """The problems of reading the rows of this pipeline's table."""
     into, name, write = spec.into, pipeline.table.identifier, mode(spec.into.write)
     if write.whole:
         return

@@ -292,7 +292,7 @@ def _generator(spec: kinds.Topic, fields: Iterable[Field], problems: list[Proble
 
 
 def _column_types(spec: kinds.Topic, fields: Iterable[Field]) -> Iterator[tuple[str, Type]]:
-    """What `generate` can name, with the types that the messages have."""
+    """The fields that `generate` can name, with their types in the messages."""
     for field in fields:
         yield from _paths(field.name, types.BIGINT if (field.format or "").startswith("epoch_") else field.type)
     for name in spec.headers:

@@ -1,1 +1,1 @@
-"""What the versions of a schema hold together: their fields, merged into columns."""
+"""All versions of a schema together: their fields, merged into columns."""

@@ -1,4 +1,4 @@
-"""What all versions of a schema say together: the columns that hold every message of each of them, and what stands against that.
+"""All versions of a schema together: the columns that hold every message of each of them, and the conflicts.
 
 A version may add fields, leave some out, widen types and rename, at any depth. A field that is left out stays a column; one that
 a later version has narrower keeps its type. A version that says another type is left out as a whole.
@@ -41,7 +41,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Difference:
-    """What a version changes that not every table allows."""
+    """A change by a version that not every table allows."""
 
     version: Version
     kind: Literal["narrow", "retype"]

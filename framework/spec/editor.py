@@ -148,7 +148,7 @@ def _record(shape: RecordShape, option: Option) -> dict[str, Any]:
 
 
 def _of_component(chosen: Chosen, name: str) -> dict[str, Any]:
-    """What holds of a map that names this component."""
+    """The schema of a map that names this component."""
     options = _record(chosen.records[name], NO_OPTION)
     others = dict.fromkeys(sorted(chosen.any.keys() - options["properties"].keys()), False)
     then = {"properties": {**options["properties"], **others}, "required": options.get("required", [])}

@@ -107,7 +107,7 @@ def _slots(shape: Shape) -> tuple[Mapping[str, Slot], Iterable[str]]:
 
 
 def _instead(shape: Shape, name: str, slots: Mapping[str, Slot]) -> str:
-    """What to do without an option that this version lacks."""
+    """The hint for an option that this version lacks."""
     if isinstance(shape, FilesShape):
         return f"{shape.files.noun}s of this version: {in_quotes(slots)}"
     assert isinstance(shape, RecordShape)

@@ -89,7 +89,7 @@ def is_column_name(text: str) -> bool:
 
 
 def of_field(text: str) -> str:
-    """How a field of a struct becomes a column."""
+    """The rule by which a field of a struct becomes a column."""
     path = re.fullmatch(rf"{_COLUMN}(\.{_COLUMN})+", text)
     return f"; a field of a struct becomes it by a step, `derive: {{{meant_name(text)}: {text}}}`" if path else ""
 

@@ -1,4 +1,4 @@
-"""Which type can be cast to which, and which casts can fail for a value."""
+"""The casts that there are from type to type, and those that can fail for a value."""
 
 from __future__ import annotations
 

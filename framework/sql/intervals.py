@@ -57,7 +57,7 @@ def read(parser: Parser) -> Node:
 
 
 def seconds(text: str) -> float:
-    """How long the interval of a literal's value is, 0 where it has no units; a month has the days of the shortest."""
+    """The length of a literal's interval, 0 where it has no units; a month has the days of the shortest."""
     return abs(sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"'(-?[0-9.]+)' (\w+)", text)))
 
 

@@ -19,7 +19,7 @@ def call(does: str, keys: Iterable[MaskKey], argument: str, **more: object) -> s
 
 
 def description(does: str, keys: Iterable[MaskKey], **more: object) -> str:
-    """What `Mask.java` is told."""
+    """The description of a mask for `Mask.java`."""
     return json.dumps({"mask": does, "keys": [(key.id, key.secret.name) for key in keys], **more}, sort_keys=True)
 
 

@@ -24,7 +24,7 @@ def too_deep(offset: int) -> ExpressionError:
 
 
 def but_found(token: Token) -> str:
-    """What stands where something is missing."""
+    """The words in the place where something is missing."""
     return ", the text ends" if token.kind == "end" else f", found {token.text[:30]}"
 
 

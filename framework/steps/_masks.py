@@ -1,4 +1,4 @@
-"""How single values are masked: the SQL of a masked value, and its type. A null stays null."""
+"""Masks of single values: the SQL of a masked value, and its type. A null stays null."""
 
 from __future__ import annotations
 

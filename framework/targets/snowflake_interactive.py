@@ -56,7 +56,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
 
 
 def _clustered(about: About) -> list[str]:
-    """What queries choose rows by: the keys or the order of the table, and its time; else its first column."""
+    """The columns by which queries choose rows: the keys or the order of the table, and its time; else its first column."""
     return [identifier(each) for each in _chosen(about)]
 
 

@@ -139,7 +139,7 @@ def _has_fields(topic: Topic) -> bool:
 
 
 def _converter(topic: Topic) -> dict[str, str]:
-    """How Kafka Connect reads the values; nothing where it does not."""
+    """The converter by which Kafka Connect reads the values; nothing where it cannot."""
     converter: dict[str, str] = getattr(components.load(formats.FORMATS, topic.value), "CONNECT", {})
     by_registry = topic.cluster.registry and any(each.of == "value" for each in topic.registered)
     return {**converter, **(connect.registry(topic.cluster, _THERE) if by_registry else {})}

@@ -23,7 +23,7 @@ from framework.patience import NOTICE_AGAIN
 
 
 def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
-    """What was sent, in words. What could not be sent is raised at the end: the file is written."""
+    """The notices that were sent, in words. Those that could not be sent are raised at the end: the file is written."""
     failed: list[SluiceError] = []
     tells = about(done)
     record = done.record

@@ -1,4 +1,4 @@
-"""Which files an export wrote, by window: from which snapshot, with how many rows. In `.sluice/exports`, one file for each export."""
+"""The files that an export wrote, by window, with snapshots and numbers of rows. In `.sluice/exports`, a file for each export."""
 
 from __future__ import annotations
 

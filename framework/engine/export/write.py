@@ -135,7 +135,7 @@ def _selected(export: Export, database: duckdb.DuckDBPyConnection) -> str:
 
 
 def _about(export: Export, snapshot: int, span: Span | None) -> Mapping[str, str]:
-    """What the file itself says of its rows, where it can."""
+    """The metadata of the file about its rows, where its format has such."""
     return {
         "sluice_table": export.pipeline.table.identifier,
         "sluice_snapshot": str(snapshot),

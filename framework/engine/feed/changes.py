@@ -35,8 +35,8 @@ _PLACE = {_FILE: "_file", _AT: "_pos", _MARKED: "_deleted"}
 
 @dataclass(frozen=True)
 class Changes:
-    """What differs between two snapshots. `most` is how many rows at most; `by_value`: rows have no ids that last, so an equal row before
-    and after is the same, and a changed row is a deleted and an added one."""
+    """The differences of two snapshots. `most` limits the rows; `by_value`: rows have no ids that last, so an equal row before and after
+    is the same, and a changed row is a deleted and an added one."""
 
     lake: Lake
     table: Any

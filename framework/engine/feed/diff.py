@@ -1,4 +1,4 @@
-"""What differs between two snapshots of a table, counted and with the first rows."""
+"""The differences of two snapshots of a table, counted and with the first rows."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Select:
         return Range(position.ends, state.ends, rows, rows=rows) if rows else None
 
     def lag(self, range_: Range | None) -> int:
-        """How many rows wait."""
+        """The number of rows that wait."""
         if range_ is None:
             return 0
         return range_.waiting if range_.starts else self.rows()
@@ -199,7 +199,7 @@ def _column(source: TableSource, name: str) -> Column:
 
 
 def _partition_of(table: Metadata, column: str) -> int | None:
-    """Which of the partition's values is that of a column; None where files are, or were, not partitioned by its values."""
+    """The partition's value that is a column's; None where files are, or were, not partitioned by its values."""
     if len(table.document["partition-specs"]) > 1:
         return None
     ids = {each["name"]: each["id"] for each in table.schema["fields"]}

@@ -89,7 +89,7 @@ class WholeTable:
         return commits.now(self.pipeline, join.source, "in which {} looks rows up")
 
     def lag(self, range_: Range | None) -> int:
-        """How many rows wait."""
+        """The number of rows that wait."""
         return self.rows() if range_ else 0
 
     def at_most(self, state: TopicState) -> int:
@@ -111,7 +111,7 @@ class WholeTable:
 
 @dataclass(frozen=True)
 class ChangesOfTable(WholeTable):
-    """What the commits of a table added, changed and deleted."""
+    """The rows that the commits of a table added, changed and deleted."""
 
     lake: Callable[[Catalog], Lake]
 

@@ -1,4 +1,4 @@
-"""What a follower is given: one step of commits, by their rows or by their files."""
+"""The input of a follower: one step of commits, by their rows or by their files."""
 
 from __future__ import annotations
 

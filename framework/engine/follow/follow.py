@@ -39,7 +39,7 @@ _TRIES = 5  # how often the tag is moved if other commits come between
 
 @dataclass(frozen=True)
 class Followed:
-    """What a follower has shown after a run, or why it could not."""
+    """The result of a follower after a run, or the reason of its failure."""
 
     pipeline: Pipeline
     follower: Follower

@@ -1,4 +1,4 @@
-"""What a follower has not shown yet, by the table's metadata. No JVM is needed."""
+"""The commits that a follower has not shown yet, by the table's metadata. No JVM is needed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows(table: Metadata, follower: Follower) -> int:
 
 
 def step(table: Metadata, follower: Follower) -> Step | None:
-    """What the follower shows next; None where it has shown all. A step that was begun is repeated as it was."""
+    """The next step of the follower; None where it has shown all. A step that was begun is repeated as it was."""
     since = _last_followed(table, follower)
     begun = table.snapshots.get(table.refs.get(follower.showing, NOTHING))
     if begun is not None:

@@ -43,7 +43,7 @@ def _count(lake: Lake, pipeline: Pipeline, where: str) -> int:
 
 
 def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
-    """How many bad rows went."""
+    """Returns the number of deleted bad rows."""
     if lake.find(pipeline.table.bad_rows) is None:
         return 0
     where = _mentions(context, pipeline, key)
@@ -85,6 +85,6 @@ def _written(value: str) -> Iterator[str]:
 
 
 def _fields(pipeline: Pipeline, column: str) -> list[str]:
-    """What the field can be called in a message: as the column, as those that it is made of, and as a field of a flattened one."""
+    """The possible names of the field in a message: that of the column, those that it is made of, and a flattened one's field."""
     origins = lineage(pipeline)[column]
     return sorted({column, *origins, *(column.removeprefix(f"{each}_") for each in origins)})

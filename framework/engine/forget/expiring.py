@@ -18,7 +18,7 @@ _FOLDER = "forget"
 
 @dataclass(frozen=True)
 class Deleted:
-    """How many files went, and why others did not: what else names them."""
+    """The number of deleted files, and the reasons why others stay: whatever else names them."""
 
     files: int
     left: int

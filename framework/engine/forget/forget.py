@@ -40,7 +40,7 @@ KILL_POINTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Meaning:
-    """What forgetting a key would do."""
+    """The effects of forgetting a key."""
 
     key: Key
     rows: int
@@ -51,7 +51,7 @@ class Meaning:
 
 
 def judged(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> Meaning:
-    """What it would mean. Nothing is changed."""
+    """The effects, without a change."""
     lake = context.lake(pipeline)
     _opened(lake, pipeline)
     context.provide_keys(pipeline)

@@ -49,7 +49,7 @@ def remember(lake: Lake, name: str, key: Key) -> None:
 
 
 def count(lake: Lake, pipeline: Pipeline, key: Key) -> int:
-    """How many rows of the table are of the key."""
+    """The number of the table's rows with the key."""
     return int(_rows(lake, pipeline, "main").where(condition(_table(lake, pipeline), key)).count())
 
 

@@ -1,4 +1,4 @@
-"""What keeps older snapshots of a table, in which a person is still there: readers, followers, and tags and branches of others.
+"""The reasons why older snapshots of a table stay, in which a person is still there: readers, followers, and tags and branches of others.
 
 Readers and followers are waited for; pins of others go, and are named. Of the snapshots stay: main's since the last commit of `forget`,
 and the newest one of each state.
@@ -92,7 +92,7 @@ def _move_tag(lake: Lake, pipeline: Pipeline, tag: str, tagged: int | None, main
 
 @dataclass(frozen=True)
 class Expired:
-    """What went of one table."""
+    """The deletions of one table."""
 
     pins: tuple[str, ...]
     files: Deleted

@@ -1,4 +1,4 @@
-"""What of a table other catalogs show: metadata files of their own, which name main alone.
+"""Listings of a table in other catalogs: metadata files of their own, which name main alone.
 
 Guarantee: whoever reads the table there sees no staged rows, and can neither expire its snapshots nor delete its files.
 """

@@ -1,4 +1,4 @@
-"""What takes branches, tags and snapshots away from a table, and which files may be deleted with them."""
+"""Removal of branches, tags and snapshots from a table, and the files that may be deleted with them."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def publish(table: Any, snapshots: Any, branch: str, attempt: str) -> Any:
 
 
 def _kept(ref: Any) -> int:
-    """How many of a branch's snapshots expiry leaves: its own, behind which come those of the table."""
+    """The number of a branch's snapshots that expiry leaves: its own, behind which come those of the table."""
     return int(ref.minSnapshotsToKeep() or 1)
 
 

@@ -1,5 +1,5 @@
-"""What a login may do with topics, and the command with which an administrator allows what is missing. Sluice commits no offsets to Kafka,
-so no group needs a right."""
+"""A login's rights on topics, and the command with which an administrator grants the missing ones. Sluice commits no offsets to Kafka, so
+no group needs a right."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ANYBODY = "User:<login>"  # the administrator knows the name of a login by certi
 
 
 def principal(cluster: Cluster) -> str:
-    """Who logs in, if the spec says the name itself: one that is a secret stays one."""
+    """The login's name, if the spec says it itself: one that is a secret stays one."""
     name = cluster.security.username
     return f"User:{name}" if isinstance(name, str) else ANYBODY
 

@@ -103,7 +103,7 @@ class Kafka:
         return "compact" in policy
 
     def rights(self, name: str) -> frozenset[str]:
-        """What the login may do with a topic, as `READ`; all of it where the cluster does not restrict it. Raises `NoTopic` without a
+        """The login's rights on a topic, such as `READ`; all of them where the cluster does not restrict it. Raises `NoTopic` without a
         hint if there is none, or none that the login may see."""
         answers = self._admin.describe_topics(
             TopicCollection([name]), include_authorized_operations=True, request_timeout=self._patience

@@ -1,4 +1,4 @@
-"""What maintenance a table is due for, and why: from its metadata, without Spark."""
+"""The maintenance that a table is due for, with its reasons: from its metadata, without Spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL = 0.75
 
 @dataclass(frozen=True, kw_only=True)
 class Due:
-    """What one table is due for. `expirable` are snapshots."""
+    """The maintenance that one table is due for. `expirable` are snapshots."""
 
     identifier: str
     compact: bool

@@ -13,8 +13,8 @@ from framework.model import Catalog
 
 
 def expire(lake: Lake, catalog: Catalog, identifier: str, snapshots: Collection[int]) -> tuple[int, int]:
-    """How many snapshots and files went. A file outside of the table's folders stays, whatever the metadata says, and one that others
-    name."""
+    """Returns the numbers of deleted snapshots and files. A file outside of the table's folders stays, whatever the metadata says, and
+    one that others name."""
     table = lake.load(identifier)
     if table is None:
         raise CommitRefused(f"the table {identifier} is gone")

@@ -34,7 +34,7 @@ _AFTER_RUN = 2 << 30  # bytes, some half a minute on one core
 
 @dataclass(frozen=True)
 class Done:
-    """What was done with one table."""
+    """The maintenance that was done on one table."""
 
     identifier: str
     says: tuple[str, ...]

@@ -19,7 +19,7 @@ from framework.sql.quote import identifier
 
 
 def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, now: datetime) -> int:
-    """How many files of the table, or of one of its side tables, went."""
+    """Returns the number of deleted files of the table, or of one of its side tables."""
     table = metadata.read(pipeline.table.catalog, name)
     if table is None:
         return 0

@@ -1,4 +1,4 @@
-"""What other pipelines still have to read of a table."""
+"""The snapshots of a table that other pipelines still have to read."""
 
 from __future__ import annotations
 

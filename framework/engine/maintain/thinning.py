@@ -1,4 +1,4 @@
-"""Which snapshots of a table are kept: pure functions over their times and over the branches that lead to them."""
+"""The snapshots of a table that are kept: pure functions over their times and over the branches that lead to them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _until(times: Sequence[datetime], now: datetime) -> Iterator[datetime]:
 
 
 def _protected(table: Metadata, main: Set[int]) -> Iterator[int]:
-    """What branches and tags need."""
+    """The snapshots that branches and tags need."""
     for name, ref in (table.document.get("refs") or {}).items():
         yield ref["snapshot-id"]
         if name == "main" or ref["type"] != "branch":

@@ -108,7 +108,7 @@ def _without_values(messages: Any) -> Any:
 
 
 def _shares(kinds: tuple[Kind, ...], limit: int) -> list[int]:
-    """How many samples of each kind to show: one each while the limit allows, then a second each, and so on."""
+    """The number of samples of each kind to show: one each while the limit allows, then a second each, and so on."""
     shares = [0] * min(len(kinds), limit)
     while sum(shares) < limit:
         more = [at for at, share in enumerate(shares) if share < kinds[at].rows]

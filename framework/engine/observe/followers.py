@@ -1,4 +1,4 @@
-"""How far the followers of a table are."""
+"""The progress of a table's followers."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _LOG = logging.getLogger("sluice.openlineage")
 
 @dataclass
 class Told:
-    """What is told of a run."""
+    """The facts of a run that its events contain."""
 
     rows: int = 0
 

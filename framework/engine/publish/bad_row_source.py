@@ -65,7 +65,7 @@ class BadRowSource:
         return self._chosen(range_).selectExpr(*opened, "topic", "partition", "offset", "timestamp", ONLY)
 
     def outcomes(self, range_: Range, batch: int, bad: DataFrame) -> DataFrame:
-        """What becomes of the bad rows of a range, from the bad rows that the batch finds in their messages."""
+        """The new states of the bad rows of a range, from the bad rows that the batch finds in their messages."""
         from pyspark.sql import functions
 
         covers = functions.expr(_COVERS)

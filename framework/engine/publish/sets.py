@@ -1,4 +1,4 @@
-"""What is expected of many rows, checked on the table as a staged batch would leave it.
+"""Expectations of many rows, checked on the table as a staged batch would leave it.
 
 Cost: of the batch the columns that are asked for; for `unique` also those of the table, for `references` those of the other table.
 """
@@ -82,7 +82,7 @@ def _without(to: Target, expected: SetExpectation, since: int, tip: int) -> Data
 
 
 def _counted(to: Target, rows: DataFrame) -> tuple[int, str | None, str | None]:
-    """How many rows, and where the first and the last are."""
+    """The number of rows, and the places of the first and the last."""
     has_place = set(_PLACE) <= set(rows.columns)
     places = (f"{each}(struct({', '.join(_PLACE)}))" if has_place else "NULL" for each in ("min", "max"))
     row: Any = rows.selectExpr("count(1) AS count", *(f"{sql} AS place{at}" for at, sql in enumerate(places))).head()

@@ -20,7 +20,7 @@ _MOMENT = re.compile(r"(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?")
 
 @dataclass(frozen=True)
 class Reader:
-    """How values of a type are read: the type they are cast to first, and the conversion of one value."""
+    """The way to read values of a type: the type they are cast to first, and the conversion of one value."""
 
     cast: str
     is_cast: bool

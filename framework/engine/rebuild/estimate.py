@@ -73,7 +73,7 @@ class Estimate:
 
     @property
     def reads(self) -> int:
-        """How many messages, or rows of the table."""
+        """The number of messages, or of rows of the table."""
         return self.rows if self.rows is not None else sum(each.messages for each in self.waiting)
 
     @property

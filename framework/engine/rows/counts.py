@@ -1,4 +1,4 @@
-"""What a batch counts in its only pass over the rows, and the bad rows that come along."""
+"""The counts of a batch from its only pass over the rows, and the bad rows that come along."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def add(bounds: Bounds, pipeline: Pipeline, read: Callable[[], RecordBatchReader
 
 
 def _kept(bounds: Bounds, pipeline: Pipeline) -> _Kept | None:
-    """What is kept, once all is added."""
+    """The sums that are kept, once all is added."""
     if (adding := _ADDING.pop(_key(bounds, pipeline), None)) is not None:
         adding.result()
     return _KEPT.get(_key(bounds, pipeline))

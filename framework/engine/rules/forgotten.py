@@ -69,7 +69,7 @@ def after_renaming(properties: Mapping[str, str], names: Mapping[str, str]) -> d
 
 
 def read(properties: Mapping[str, str]) -> Forgotten | None:
-    """What a table's properties say; None where nothing was forgotten."""
+    """The forgotten keys in a table's properties; None where nothing was forgotten."""
     text = properties.get(PROPERTY)
     if text is None:
         return None

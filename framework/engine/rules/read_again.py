@@ -1,4 +1,4 @@
-"""Which bad rows a position that went back concerns, as conditions that Spark and PyIceberg both read."""
+"""The bad rows that a position concerns which went back, as conditions that Spark and PyIceberg both read."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def java_classes(error: Exception) -> tuple[str, ...]:
 
 
 def message_of(error: Exception, name: str) -> str:
-    """What an error or a cause of it says, if it is of this Java class."""
+    """The message of an error, or of a cause of it, that is of this Java class; empty if none is."""
     causes = _causes(error.java_exception) if isinstance(error, Py4JJavaError) else ()
     return next((str(each.getMessage()) for each in causes if each.getClass().getName() == name), "")
 

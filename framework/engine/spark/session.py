@@ -100,7 +100,7 @@ def is_outgrown(spark: SparkSession, rows: int | None) -> bool:
 
 
 def more_jars(plan: Plan) -> list[Path]:
-    """What the catalogs need besides Spark's own jars."""
+    """The jars of the catalogs, besides Spark's own."""
     return [file for name in more_sets(plan) for file in jars.files(name)]
 
 
@@ -139,7 +139,7 @@ def prepare(plan: Plan) -> None:
 
 
 def environment(plan: Plan) -> None:
-    """What the JVM of a plan finds in its environment."""
+    """The environment variables of a plan's JVM."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # At the end of Java's class path, where they do not invalidate the cache of classes.

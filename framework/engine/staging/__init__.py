@@ -67,13 +67,13 @@ class Target:
 
     @property
     def accumulated(self) -> Accumulated:
-        """What the rows of the table are totals of."""
+        """The description of the totals that the table holds."""
         assert self.pipeline.table.accumulated is not None
         return self.pipeline.table.accumulated
 
     @property
     def summary(self) -> Mapping[str, str]:
-        """What goes into the snapshot's summary."""
+        """The properties for the snapshot's summary."""
         if self.reached is None:
             return {}
         joined = {each.source.identifier: each.snapshot for each in self.pipeline.joins}

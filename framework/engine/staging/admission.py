@@ -1,4 +1,4 @@
-"""Which rows of a batch land: none of a key that was forgotten, and where steps compare them with rows of earlier batches, what these say.
+"""The rows of a batch that land: none of a forgotten key, and where steps compare them with earlier rows, those that these leave.
 
 Guarantee: a step sees the table as it was opened, and the batch is published only onto that. So a row is compared with every row that
 landed before it, and with no other.
@@ -133,7 +133,7 @@ class Hashes:
         return Hashes(getattr(self._of, "and")(others._of), self._stack)
 
     def among(self, others: Hashes) -> int:
-        """How many of these are among the others."""
+        """The number of these that are among the others."""
         return int(self._of.among(others._of))
 
     def has(self, column: str) -> str:
@@ -150,7 +150,7 @@ def _forget(of: Any) -> None:
 
 @dataclass(frozen=True)
 class Earlier:
-    """What a step compares the rows of a batch with."""
+    """The earlier rows with which a step compares those of a batch."""
 
     to: Target
     state: State | None

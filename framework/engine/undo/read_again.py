@@ -25,7 +25,7 @@ _SINCE = "sluice.read_again_since"
 
 @dataclass(frozen=True)
 class ReadAgain:
-    """What reading into another table means. `starts` is None where the table is there already, and reading continues."""
+    """The effects of reading into another table. `starts` is None where the table is there already, and reading continues."""
 
     pipeline: Pipeline  # with the other table
     _: KW_ONLY
@@ -37,7 +37,7 @@ class ReadAgain:
 
 
 def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: str) -> ReadAgain:
-    """What it would mean. Without Spark."""
+    """The effects, without Spark."""
     if pipeline.source:
         hint = f"`sluice rebuild {pipeline.name}` computes it again; a second pipeline computes another table"
         raise RefusedError("cannot-rewind", f"{pipeline.table.identifier} is made of tables, not of messages", hint)
@@ -90,7 +90,7 @@ def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
 
 
 def _position_there(other: Pipeline, properties: Mapping[str, str]) -> Mapping[Partition, int] | None:
-    """How far the other table has read; None where there is none yet."""
+    """The position of the other table; None where there is none yet."""
     identifier = other.table.identifier
     table = metadata.read(other.table.catalog, identifier)
     if table is None:

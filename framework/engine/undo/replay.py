@@ -33,7 +33,7 @@ from framework.types import BOOLEAN
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What a replay would do: messages, rows that would land, and bad rows that would stay, by code and reason."""
+    """The effects of a replay: messages, rows that would land, and bad rows that would stay, by code and reason."""
 
     messages: int
     waiting: int  # messages with bad rows, these among them
@@ -84,7 +84,7 @@ def replay(context: Context, pipeline: Pipeline, where: str, stopped: Callable[[
 
 
 def tried(context: Context, pipeline: Pipeline, where: str) -> Trial:
-    """What a replay would do. Nothing is written."""
+    """The effects of a replay. Nothing is written."""
     pipeline = context.schemas.current(pipeline)
     context.provide_keys(pipeline)
     position = _position(context, pipeline)

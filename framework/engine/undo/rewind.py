@@ -21,7 +21,7 @@ from framework.model import Pipeline
 
 @dataclass(frozen=True)
 class Rewind:
-    """What reading again from a moment on means."""
+    """The effects of reading again from a time on."""
 
     messages: int
     offsets: str  # from which on, in words
@@ -29,7 +29,7 @@ class Rewind:
 
 
 def judged(context: Context, pipeline: Pipeline, to: datetime) -> Rewind:
-    """What it would mean to read again from a time on. Without Spark."""
+    """The effects of reading again from a time on, without Spark."""
     keyed = pipeline.table.keyed
     if keyed is None or keyed.versions or pipeline.source:
         raise _refused(pipeline, to)

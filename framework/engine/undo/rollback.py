@@ -23,7 +23,7 @@ from framework.model import Pipeline
 
 @dataclass(frozen=True, kw_only=True)
 class Rollback:
-    """What going back to a snapshot means. `messages` are read again; `gone` of them Kafka no longer has."""
+    """The effects of going back to a snapshot. `messages` are read again; `gone` of them Kafka no longer has."""
 
     to: int
     at: datetime
@@ -36,7 +36,7 @@ class Rollback:
 
 
 def judged(context: Context, pipeline: Pipeline, to: Moment) -> Rollback:
-    """What it would mean to go back to a snapshot, or to that of a time. Without Spark."""
+    """The effects of going back to a snapshot, or to that of a time, without Spark."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     state = table_state.state_of(table) if table else None
     if table is None or state is None:

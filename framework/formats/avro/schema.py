@@ -119,13 +119,13 @@ class Node:
 
     @cached_property
     def size_of_all(self) -> tuple[int, int]:
-        """How many fields and types there are inside, counted at each place, and how many levels."""
+        """The number of fields and types inside, counted at each place, and of levels."""
         inside = [each.size_of_all for each in (*self.items, *(member.node for member in self.members))]
         return len(inside) + sum(count for count, _ in inside), 1 + max((levels for _, levels in inside), default=0)
 
 
 def member_names(union: Node) -> list[str]:
-    """What the types of a union are called as fields of the struct that it becomes: a record by its name, others by their type."""
+    """The names of a union's types as fields of the struct that it becomes: a record by its name, others by their type."""
     names: list[str] = []
     for each in union.items:
         name = each.name or each.kind

@@ -150,11 +150,11 @@ class _Fitter:
         raise misfit(path, " or ".join(self.names(each)[0] for each in others), value)
 
     def called(self, type_: Json) -> Json:
-        """What fastavro calls a type of a union."""
+        """The name that fastavro has for a type of a union."""
         return type_.get("name", type_["type"]) if isinstance(type_, dict) else type_
 
     def names(self, type_: Json) -> list[str]:
-        """What people may call it."""
+        """The names that people may give it."""
         schema, kind = self.resolved(type_)
         full = schema.get("name", kind)
         return [full.rpartition(".")[2], full]

@@ -82,8 +82,7 @@ def read(_of: Of, merged: Merged) -> Read:
 
 
 def _ways(merged: Merged) -> tuple[dict[Path, str], dict[int, str]]:
-    """How times and decimals are written, by the names of the columns; and the versions that write one otherwise, with what is
-    said of them."""
+    """The forms of times and decimals by the columns' names; and the versions that write one otherwise, with a text about each."""
     ways: dict[Path, str] = {}
     others: dict[int, str] = {}
     for fit in merged.fits:

@@ -35,7 +35,7 @@ Keyword = Callable[[Any, Any, Any, Any], Any]
 
 
 def judge(schema: Schema) -> Callable[[Any], str | None]:
-    """What is wrong with a value, as JSON is loaded; None: it fits."""
+    """The fault of a value, as JSON is loaded; None if it fits."""
     from jsonschema import FormatChecker
     from jsonschema.exceptions import best_match
     from jsonschema.validators import Draft7Validator, extend, validator_for

@@ -1,4 +1,4 @@
-"""What is said of a value by the keywords of one place, and by several places together."""
+"""The types that the keywords of one place allow, and those of several places together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FORMATS: Mapping[str, Type] = {"date": types.DATE, "date-time": types.TIMESTAMP
 
 @dataclass(frozen=True)
 class Allowed:
-    """What is said of a value: nothing (`anything`, and its text is the column), or one of the others."""
+    """The types that a value may have: any (`anything`, and its text is the column), or one of the others."""
 
     is_: Literal["anything", "null", "atom", "object", "array", "map"] = "anything"
     atom: Type = types.STRING
@@ -53,7 +53,7 @@ _TEXT = Allowed("atom")  # of a value that has several types
 
 
 def keyword(schema: Any, name: str, kind: type) -> Any:
-    """What a keyword says, if it says it in the right form."""
+    """The value of a keyword, if it has the right form."""
     value = schema.get(name) if isinstance(schema, dict) else None
     return value if isinstance(value, kind) and not (kind is int and isinstance(value, bool)) else None
 
@@ -131,7 +131,7 @@ def _decimal(schema: dict[str, Any]) -> Type:
 
 
 def both(one: Allowed, other: Allowed) -> Allowed:
-    """What holds of a value of which both are said."""
+    """The types of a value that must satisfy both."""
     kept = replace(one, doc=one.doc or other.doc, at=other.at if one.at is None else one.at)
     taken = replace(other, doc=kept.doc, at=kept.at)
     if other.is_ in ("anything", "null"):
@@ -150,7 +150,7 @@ def both(one: Allowed, other: Allowed) -> Allowed:
 
 
 def either(one: Allowed, other: Allowed) -> Allowed:
-    """What holds of a value of which one or the other is said."""
+    """The types of a value that must satisfy one or the other."""
     if one.is_ == "null" or other.is_ == "null":
         return other if one.is_ == "null" else one
     if "anything" in (one.is_, other.is_):

@@ -1,4 +1,4 @@
-"""What the text of a JSON Schema says of values, as far as columns go: which types, which fields, in which order."""
+"""The types and fields, in their order, that the text of a JSON Schema gives for columns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _IGNORES_BESIDE_REF = ("draft-03", "draft-04", "draft-06", "draft-07")
 
 
 def registry_of(schema: Schema) -> Registry[Any]:
-    """What the schema refers to, by the names that it calls them, whatever they are relative to."""
+    """The schemas that it refers to, by its names for them, whatever they are relative to."""
     from referencing import Registry
     from referencing.exceptions import NoSuchResource
 

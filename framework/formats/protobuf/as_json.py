@@ -37,8 +37,8 @@ def decoder(schema: Schema) -> Callable[[bytes], str]:
 
 
 def _body(data: bytes) -> bytes:
-    """What stands behind the place of the message type in its schema: how many numbers, then these. A lone 0 is short for the first
-    type, the only one that is read."""
+    """The bytes behind the place of the message type in its schema: a count, then so many numbers. A lone 0 is short for the first type,
+    the only one that is read."""
     for first_type in (b"\0", b"\2\0"):
         if data.startswith(first_type):
             return data[len(first_type) :]

@@ -30,8 +30,8 @@ _MOST_ERRORS = 3  # of the compiler's errors
 
 @dataclass(frozen=True)
 class Messages:
-    """What a schema describes. Maps are lists of entries here, as they are on the wire: so they keep their order, and what an
-    entry has too much can be seen. `maps` are the names of these entries, `docs` the comments on fields by the fields' names."""
+    """The messages that a schema describes. Maps are lists of entries here, as they are on the wire: so they keep their order, and what
+    an entry has too much can be seen. `maps` are the names of these entries, `docs` the comments on fields by the fields' names."""
 
     first: Descriptor
     maps: frozenset[str]
@@ -63,7 +63,7 @@ def to_write(schema: Schema) -> Descriptor:
 
 
 def meta(field: Descriptor) -> tuple[str, Mapping[str, str]]:
-    """What `(confluent.field_meta)` says of a field of the descriptors to read: a doc and parameters."""
+    """The content of `(confluent.field_meta)` for a field of the descriptors: a doc and parameters."""
     from google.protobuf.message_factory import GetMessageClass
 
     pool = field.file.pool

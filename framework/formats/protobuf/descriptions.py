@@ -17,7 +17,7 @@ _KINDS = {
 
 
 def writer(schema: Schema) -> dict[str, Json]:
-    """How messages of the first message type are read."""
+    """The description by which messages of the first message type are read."""
     compiled = messages(schema)
     types: dict[str, Json] = {}
     enums: dict[str, Json] = {}

@@ -146,7 +146,7 @@ def _body(name: str, fields: Sequence[Field], indent: str, imports: set[str]) ->
 
 
 def _unwrapped(field: Field) -> tuple[str, Type]:
-    """What is around a type, and the type."""
+    """The containers around a type, and the type."""
     if isinstance(field.type, Array):
         return "repeated {}", field.type.element
     if isinstance(field.type, Map) and field.type.key in _KEYS:
@@ -155,7 +155,7 @@ def _unwrapped(field: Field) -> tuple[str, Type]:
 
 
 def _declared(type_: Type) -> tuple[str, str]:
-    """What Protobuf calls it, and what must stand behind the field's number; nothing if it has no such type."""
+    """Protobuf's name for it, and the options behind the field's number; nothing if it has no such type."""
     if isinstance(type_, Decimal):
         params = f'{{key: "precision", value: "{type_.precision}"}}, {{key: "scale", value: "{type_.scale}"}}'
         return DECIMAL, f" [(confluent.field_meta) = {{params: [{params}]}}]"

@@ -1,5 +1,5 @@
-"""How a file of `framework.kinds` declares a kind of document. The documents that every part of a plan reads are here, too: topics,
-and pipelines with their tests."""
+"""The declaration of a kind of document, as a file of `framework.kinds` makes it. The documents that every part of a plan reads are here,
+too: topics, and pipelines with their tests."""
 
 from __future__ import annotations
 

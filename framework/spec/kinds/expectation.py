@@ -89,7 +89,7 @@ class Expectation(Bound):
 
     @property
     def of_many(self) -> str | None:
-        """Which expectation of many rows it is, if it is one."""
+        """The name of its expectation of many rows, if it is one."""
         return next((key for key in ("unique", "references", "rows") if getattr(self, key) is not None), None)
 
     def problems(self) -> Iterable[Problem]:

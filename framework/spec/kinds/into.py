@@ -15,7 +15,7 @@ WRITES = Named("framework.writes", "MODE")
 
 @dataclass(frozen=True)
 class SchemaChanges(Bound):
-    """Which schema changes a run applies to the table."""
+    """The schema changes that a run applies to the table."""
 
     add: Literal["allow", "refuse"] = option("Columns that are new in the spec.", default="allow", example="allow", aka=["new"])
     widen: Literal["allow", "refuse"] = option(

@@ -1,4 +1,4 @@
-"""What is done to a table's files and snapshots behind its batches."""
+"""The maintenance of a table's files and snapshots behind its batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from framework.spec.scalars import Duration, Size
 
 @dataclass(frozen=True)
 class Thin(Bound):
-    """How old snapshots are thinned out, before they are too old to be kept."""
+    """The rule by which old snapshots are thinned out, before they are too old to be kept."""
 
     all_for: Duration = option("How long each snapshot is kept.", default=3600, at_least="10m", example="1h")
     then_every: Duration = option(

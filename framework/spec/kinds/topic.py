@@ -130,7 +130,7 @@ class Key(Bound):
 
 @dataclass(frozen=True)
 class Generated(Bound):
-    """How `sluice generate` fills a column."""
+    """The values with which `sluice generate` fills a column."""
 
     exactly_one: ClassVar[bool] = True
 

@@ -167,7 +167,7 @@ def by_table(node: Node, scope: Scope) -> Node:
 
 
 def apart_by(apart: frozenset[str] | None, nodes: Iterable[Node], columns: Mapping[str, Field]) -> frozenset[str] | None:
-    """What rows are still apart by, if they are grouped by these values."""
+    """The values by which rows still differ, if they are grouped by these."""
     if apart is None:
         return None
     same = (columns[node.name].same for node in nodes if isinstance(node, Column) and node.name in columns)

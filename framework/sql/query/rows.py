@@ -26,7 +26,7 @@ class Rows:
     faults: list[Fault]
 
     def tried(self, make: Callable[..., Result], *given: Any) -> Result | None:
-        """What is made of it; None where it has faults, which are kept."""
+        """The result; None where it has faults, which are kept."""
         try:
             return make(*given)
         except ExpressionError as error:

@@ -32,7 +32,8 @@ class Out:
 
 
 def relation(select: Select, scope: Scope, faults: list[Fault], by_place: bool = False) -> Relation | None:
-    """What a select gives; None and faults where it is wrong. With `by_place` its columns need no names, since another select has them."""
+    """The relation that a select gives; None and faults where it is wrong. With `by_place` its columns need no names, since another
+    select has them."""
     before = len(faults)
     scope = replace(scope, windows={each.name: each for each in select.groups if isinstance(each, Call) and each.name in WINDOWS})
     items = list(_items(select, scope, faults))

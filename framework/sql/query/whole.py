@@ -79,8 +79,8 @@ class _Reading:
     def query(
         self, query: Query | Select | Both, names: Mapping[str, Relation | None], by_place: bool = False
     ) -> Relation | None:
-        """What it gives. `names` are those of common table expressions; one that is wrong has none. With `by_place` its columns need no
-        names."""
+        """The relation that it gives. `names` are those of common table expressions; one that is wrong has none. With `by_place` its
+        columns need no names."""
         match query:
             case Query():
                 own: dict[str, tuple[str, int]] = {}
