@@ -147,7 +147,7 @@ def test_every_target_says_what_it_does() -> None:
         assert file.OF in ("table", "topic")
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_prints_parts_and_reads_a_description(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned(tmp_path, monkeypatch)
     commands = Commands()
     assert "== In DuckDB: create" in commands.ok("access", "duckdb", "orders")

@@ -72,7 +72,7 @@ def python_of(steps: list[Step]) -> str:
 
 
 @pytest.mark.spark
-def test_duckdb(plan: Plan) -> None:
+def test_duckdb_reads_the_table_by_the_printed_script(plan: Plan) -> None:
     values = {
         "<client id of the reader>": catalog.CLIENT,
         "<client secret of the reader>": catalog.SECRET,
@@ -84,7 +84,9 @@ def test_duckdb(plan: Plan) -> None:
 
 
 @pytest.mark.spark
-def test_pyiceberg(plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pyiceberg_reads_the_table_by_the_printed_script(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3.SECRET)
     exec(python_of(steps_of(plan, "pyiceberg", "orders")[1]), {})
@@ -92,7 +94,9 @@ def test_pyiceberg(plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 @pytest.mark.spark
-def test_spark(plan: Plan, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_spark_reads_the_table_by_the_printed_script(
+    plan: Plan, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In the session that is there, under another name: it has the jars, and a catalog that it knows stays as it was."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.KEY)
     text = python_of(steps_of(plan, "spark", "orders")[1]).replace("shown_by_access", "read_by_access")

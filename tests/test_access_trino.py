@@ -81,7 +81,7 @@ def asked(url: str, sql: str) -> list[list[Any]]:
         request = Request(told["nextUri"], headers={"X-Trino-User": "reader"})
 
 
-def test_trino(plan: Plan, tmp_path: Path) -> None:
+def test_trino_reads_the_table_by_the_printed_script(plan: Plan, tmp_path: Path) -> None:
     (tmp_path / "etc/catalog").mkdir(parents=True)
     _, steps = steps_of(plan, "trino", "orders")
     for step in steps:

@@ -172,7 +172,7 @@ def test_catching_up_goes_by_commits(onward: Project, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.long
-def test_a_rollback(onward: Project) -> None:
+def test_a_rollback_sends_the_rows_as_they_were(onward: Project) -> None:
     project = upserts(onward)
     send(project, {"id": 1, "price": 1})
     ran(project)

@@ -135,7 +135,7 @@ def test_a_field_with_another_name(trades: Registered) -> None:
     assert values(trades, "id", "customer") == [(1, {"email": "a"}), (2, {"email": "b"})]
 
 
-def test_keys(trades: Registered) -> None:
+def test_keys_are_read_by_their_own_schema(trades: Registered) -> None:
     trades.topic_more = "key: {format: avro}"
     value, key = (
         trades.register(record(("price", "double"))),
@@ -209,7 +209,7 @@ def test_a_contract_that_the_registry_does_not_keep(trades: Registered) -> None:
     ]
 
 
-def test_references(trades: Registered) -> None:
+def test_a_schema_can_refer_to_another_subject(trades: Registered) -> None:
     trades.register(record(("city", "string"), name="Address"), f"{trades.topic}-address")
     reference = [{"name": "Address", "subject": f"{trades.topic}-address", "version": 1}]
     schema = record(("id", "long"), ("home", "Address"), ("work", ["null", "Address"]))
@@ -225,7 +225,7 @@ HOSTILE = ("string", "bytes", {"type": "array", "items": "long"}, {"type": "map"
 
 
 @pytest.mark.parametrize("type_", HOSTILE, ids=str)
-def test_hostile_lengths(trades: Registered, type_: Any) -> None:
+def test_lengths_of_gigabytes_are_bad_rows(trades: Registered, type_: Any) -> None:
     """A few bytes that claim gigabytes are a bad row, and Spark lives; also where they are no column."""
     id_ = trades.register(record(("a", type_), ("b", "int")))
     trades.send([framed(id_, claim + rest) for claim in (HUGE, b"\x01" + HUGE) for rest in (b"", b"\x02", b"\xff" * 9)])
@@ -268,7 +268,7 @@ def test_a_record_in_one_version_and_a_union_in_another(trades: Registered) -> N
 
 
 @pytest.mark.slow
-def test_broken_bytes(trades: Registered) -> None:
+def test_any_broken_bytes_are_a_row_or_a_bad_row(trades: Registered) -> None:
     """5,000 messages with bytes changed, cut, added and doubled: each is a row or a bad row, and nothing fails."""
     chance = random.Random(1)
     schema = record(

@@ -74,7 +74,7 @@ def both(name: str) -> str:
     return f"{TOPIC.format(name=name)}---\n{PIPELINE.format(name=name)}"
 
 
-def test_nothing_wrong(project: Path) -> None:
+def test_specs_without_problems_are_counted(project: Path) -> None:
     write(project, BASE)
     write(project, both("t1"), "b.yaml")
     done = check()
@@ -99,7 +99,7 @@ def test_problems_of_the_plan_are_problems(project: Path) -> None:
     assert done.stdout.splitlines()[-1] == "1 problem"
 
 
-def test_json(project: Path) -> None:
+def test_problems_are_printed_as_json(project: Path) -> None:
     write(project, WRONG)
     done = check("--json")
     assert (done.exit_code, done.stderr) == (1, "")
@@ -131,7 +131,7 @@ def test_json(project: Path) -> None:
     ]
 
 
-def test_environments(project: Path) -> None:
+def test_each_environment_is_checked_by_itself(project: Path) -> None:
     write(project, f"{BASE}---\n{both('t1')}")
     write(project, "engine: spark\nmemory: lots\n", "environments/prod/engine.yaml")
     assert check().exit_code == 0
@@ -141,7 +141,7 @@ def test_environments(project: Path) -> None:
     assert "unknown-environment" in check("--env", "nowhere").stdout
 
 
-def test_another_folder(project: Path) -> None:
+def test_specs_of_another_folder_are_checked(project: Path) -> None:
     (project / "specs").rename(project / "other")
     (project / "other" / "a.yaml").write_text(WRONG, encoding="utf-8")
     assert check("--specs", "other").stdout == SAID.replace("specs/", "other/")
@@ -172,7 +172,7 @@ def test_a_plan_of_nothing_says_so(project: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--what"], ["--env"], ["specs"]])
-def test_wrong_usage(project: Path, arguments: list[str]) -> None:
+def test_wrong_usage_exits_with_2(project: Path, arguments: list[str]) -> None:
     assert check(*arguments).exit_code == 2
 
 

@@ -91,7 +91,7 @@ class TestDrop:
         again = sluice("drop", "trades", "--data", "--yes")
         assert again.exit_code == 0 and "nothing to drop" in again.output
 
-    def test_it_asks(self, shop: Pipeline) -> None:
+    def test_it_asks_before_it_deletes(self, shop: Pipeline) -> None:
         assert sluice("drop", "trades").exit_code == 1
         assert len(tables()) == 2 and run_record.read("trades").paused
 
@@ -194,7 +194,7 @@ class TestClean:
         assert clean("--jars", "--yes").exit_code == 0 and not home.exists()
         assert "nothing to delete" in clean("--yes").output and not home.exists()
 
-    def test_it_asks(self, shop: Pipeline) -> None:
+    def test_it_asks_before_it_deletes(self, shop: Pipeline) -> None:
         before = files()
         assert clean().exit_code == 1 and files() == before
 

@@ -87,7 +87,7 @@ def row(op: str, seconds: int, **said: Any) -> dict[str, Any]:
 
 
 @pytest.mark.spark
-def test_postgresql(spark: SparkSession, lake: Path) -> None:
+def test_postgresqls_events_become_rows(spark: SparkSession, lake: Path) -> None:
     given = events("postgresql")
     outcome = run(spark, lake, ORDERS, list(given.values()))
     both, bare = ["new", "eu"], {"_op": "t", "_source_at": AT + timedelta(seconds=6)}
@@ -112,7 +112,7 @@ def test_postgresql(spark: SparkSession, lake: Path) -> None:
 
 
 @pytest.mark.spark
-def test_mysql(spark: SparkSession, lake: Path) -> None:
+def test_mysqls_events_become_rows(spark: SparkSession, lake: Path) -> None:
     given = events("mysql")
     outcome = run(spark, lake, ORDERS, list(given.values()))
     assert by_name(outcome, given) == {

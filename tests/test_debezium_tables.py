@@ -257,7 +257,7 @@ def test_items_of_a_list(lake: Path, spark: Any) -> None:
     assert [each["code"] for each in table.rows(bad=True)] == ["value_not_sent"]
 
 
-def test_several_tables(lake: Path) -> None:
+def test_a_truncate_of_several_tables_says_which_one(lake: Path) -> None:
     """A truncate says which table it is of; which rows came of it nobody knows."""
     specs = SPEC.replace("NAMESPACE", "shop").replace("STEPS", "").replace("WRITE", "upsert").replace(", MORE", "")
     two = specs.replace("from: {topic: orders}", "from: {topics: [orders, others]}").replace(

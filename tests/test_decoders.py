@@ -110,7 +110,7 @@ def test_reasons_name_the_field_what_was_wanted_and_what_was_found(decoders: Dec
     assert {row.code for row in rows} == {"undecodable"}
 
 
-def test_codes(decoders: Decoders) -> None:
+def test_each_kind_of_bad_message_has_its_code(decoders: Decoders) -> None:
     columns = "id: {type: int, required: true}, note: string"
     rows = decoded(
         decoders,
@@ -178,7 +178,7 @@ def test_whole_numbers_of_json_schema_may_have_a_point(decoders: Decoders) -> No
     assert [row.values and row.values["n"] for row in rows] == [2**63 - 1, None]
 
 
-def test_poison(decoders: Decoders) -> None:
+def test_hostile_messages_are_bad_rows(decoders: Decoders) -> None:
     columns = (
         "id: bigint, number: int, ratio: double, text: string, flag: boolean, at: timestamp, day: date, money: 'decimal(9,2)'"
     )
@@ -193,7 +193,7 @@ def test_poison(decoders: Decoders) -> None:
 
 
 @pytest.mark.parametrize("group", ["accepted", "refused", "either"])
-def test_the_grammar(group: str, decoders: Decoders) -> None:
+def test_json_is_taken_by_its_grammar(group: str, decoders: Decoders) -> None:
     """The categories of the well-known JSON test suite: what must be taken, what must not, and what each parser decides."""
     texts: Mapping[str, bytes] = getattr(json_texts, group.upper())
     column = {"value": types.STRING}
@@ -229,7 +229,7 @@ def test_text_after_the_object_and_bytes_around_it(decoders: Decoders) -> None:
     assert [row.code for row in rows] == [None] * len(good) + ["undecodable"] * len(bad)
 
 
-def test_frames(decoders: Decoders) -> None:
+def test_the_id_in_front_is_read(decoders: Decoders) -> None:
     columns = [decoder.column("id", types.INT)]
     writers = {"5": {}, "6": {"refused": "the value's schema 6 does not fit"}, "4294967295": {}}
     description_ = {"format": "json", "columns": columns, "writers": writers}

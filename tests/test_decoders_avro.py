@@ -88,7 +88,7 @@ def test_values_of_all_types_come_back(decoders: Decoders) -> None:
     assert [row.values for row in passed] == [{"last": number} for number in range(len(messages))]
 
 
-def test_versions(decoders: Decoders) -> None:
+def test_messages_of_several_versions_fit_the_same_columns(decoders: Decoders) -> None:
     first = record(("id", "int"), ("town", "string"), ("f", "float"), ("old", ["null", "long"]))
     second = record(("f", "double"), ("id", "long"), ("city", "string"), ("new", {"type": "array", "items": "int"}))
     second["fields"][2]["aliases"] = ["town"]
@@ -121,7 +121,7 @@ def test_references_and_single_values(decoders: Decoders) -> None:
     assert row.values == {"value": "ab"}
 
 
-def test_blocks(decoders: Decoders) -> None:
+def test_lists_and_maps_are_read_in_blocks(decoders: Decoders) -> None:
     json_ = record(("a", {"type": "array", "items": "int"}), ("m", {"type": "map", "values": "int"}))
     bodies = {
         b"\x00\x00": ([], []),
@@ -156,7 +156,7 @@ HOSTILE: list[tuple[Any, list[bytes]]] = [
 
 
 @pytest.mark.parametrize(("type_", "values"), HOSTILE, ids=[json.dumps(type_)[:40] for type_, _ in HOSTILE])
-def test_hostile_bytes(type_: Any, values: list[bytes], decoders: Decoders) -> None:
+def test_hostile_bytes_are_undecodable(type_: Any, values: list[bytes], decoders: Decoders) -> None:
     json_ = record(("a", type_), ("b", "int"))
     messages = [frame(value + rest) for value in values for rest in (b"", b"\x02")] + [frame(b"")]
     assert [row.code for row in decoded(decoders, [schema(json_)], *messages)] == ["undecodable"] * len(messages)

@@ -76,7 +76,7 @@ def _plain(value: Any, type_: Type) -> Any:
 
 
 @pytest.mark.parametrize(("declared", "_type", "values"), TABLE, ids=[declared for declared, _, _ in TABLE])
-def test_each_type(declared: str, _type: str, values: list[tuple[Any, Any]]) -> None:
+def test_each_type_is_read_as_google_reads_it(declared: str, _type: str, values: list[tuple[Any, Any]]) -> None:
     schema = one(declared, MORE)
     bodies = [written(schema)(**({} if value is None else {"f": value})).SerializeToString() for value, _ in values]
     assert differences(schema, *bodies) == []
@@ -123,7 +123,7 @@ PROTO2 = proto(
 )
 
 
-def test_proto2() -> None:
+def test_proto2_is_read_as_google_reads_it() -> None:
     text = b"\x08\x01"
     bodies = [
         b"", text, text + b"\x20\x01", text + b"\x28\x01", text + b"\x3a\x05\x0a\x01a\x10\x01", text + b"\x12\x01\xff",
@@ -133,7 +133,7 @@ def test_proto2() -> None:
     assert differences(PROTO2, *bodies) == []
 
 
-def test_editions() -> None:
+def test_editions_are_read_as_google_reads_them() -> None:
     schema = proto(
         "message M { int32 a = 1; int32 b = 2 [features.field_presence = IMPLICIT]; int32 c = 3 [default = 5]; E d = 4;"
         " int32 e = 5 [features.field_presence = LEGACY_REQUIRED]; string f = 6 [features.utf8_validation = NONE]; }"
@@ -166,7 +166,7 @@ def test_parts_of_a_message_are_merged() -> None:
     assert differences(schema, *bodies) == []
 
 
-def test_json_values() -> None:
+def test_struct_and_value_are_read_as_google_reads_them() -> None:
     schema = one("google.protobuf.Struct s = 1; google.protobuf.Value v = 2; google.protobuf.ListValue l = 3;")
     chance = random.Random(3)
     numbers = [
@@ -197,7 +197,7 @@ def test_json_values() -> None:
     assert differences(schema, *bodies) == []
 
 
-def test_hostile_messages(decoders: Decoders) -> None:
+def test_hostile_messages_are_bad_rows(decoders: Decoders) -> None:
     deep = b""
     for _ in range(10_000):
         deep = b"\x32" + google._sized(b"\x0a" + google._sized(deep))
@@ -214,7 +214,7 @@ def test_hostile_messages(decoders: Decoders) -> None:
     assert row.code == "too_large"
 
 
-def test_reasons(decoders: Decoders) -> None:
+def test_a_reason_names_the_field_and_the_fault(decoders: Decoders) -> None:
     schema = one("int32 a = 1; N n = 2;", "message N { google.protobuf.Timestamp at = 1; string s = 2; }")
     reasons = {
         b"\x08": "field `a`: the message is cut off",

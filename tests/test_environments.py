@@ -103,7 +103,7 @@ def test_dagster_on_a_rest_catalog(
         check(markets, "rest", kafka, monkeypatch)
 
 
-def test_glue(markets: Path, kafka: str, aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_specs_run_in_glue(markets: Path, kafka: str, aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_VAR_KAFKA", kafka)
     monkeypatch.setenv("SLUICE_VAR_AWS", aws)
     printed = ran(markets, {}, "sluice", "run", "--env", "glue")

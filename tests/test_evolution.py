@@ -169,7 +169,7 @@ def test_a_narrower_type(trades: Registered) -> None:
     assert trades.sql("select count(*) from {table}") == [(3,)]
 
 
-def test_another_type(trades: Registered) -> None:
+def test_a_field_of_another_type_waits_until_it_is_accepted(trades: Registered) -> None:
     """Nothing goes on until it is accepted; then its messages are bad rows that say why, and nothing else is lost."""
     other = second(trades, ("id", "string"), *V1[1:], **{**M1, "id": "three"})
     with pytest.raises(ColumnsChanged, match=rf"schema {other} \(version 2\) has `id` as string, and before it was int"):

@@ -155,7 +155,7 @@ def test_a_rebuild_brings_no_row_back(project: Project) -> None:
 
 @pytest.mark.parametrize("point", few(forget.KILL_POINTS, "deleted"))
 @pytest.mark.parametrize("template", few([APPEND, UPSERT], UPSERT))
-def test_died_at(project: Project, template: str, point: str) -> None:
+def test_forgetting_ends_after_a_death_at(project: Project, template: str, point: str) -> None:
     project.template = template
     project.make_topic(1)
     for _ in range(2):

@@ -107,7 +107,7 @@ def test_there_are_specs() -> None:
 
 @pytest.mark.usefixtures("registry_away")
 @pytest.mark.parametrize(("page", "block"), SPECS)
-def test_specs_compile(page: str, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_specs_of_a_page_compile(page: str, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the project that `sluice init` makes, after the blocks above it."""
     monkeypatch.chdir(tmp_path)
     project.start(Path())

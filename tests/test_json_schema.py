@@ -135,7 +135,7 @@ TYPES: list[tuple[Json, str]] = [
 
 
 @pytest.mark.parametrize(("said", "type_"), TYPES, ids=lambda each: each if isinstance(each, str) else json.dumps(each)[:60])
-def test_types(said: Json, type_: str) -> None:
+def test_each_schema_has_its_type(said: Json, type_: str) -> None:
     assert columns(of(x=said)) == {"x": type_}
     if said is not True:
         type_text.parse(type_)  # a type that a table can have
@@ -171,7 +171,7 @@ DRAFTS = ["http://json-schema.org/draft-04/schema#", "http://json-schema.org/dra
 
 
 @pytest.mark.parametrize("draft", DRAFTS)
-def test_references_within(draft: str) -> None:
+def test_references_within_a_schema_are_followed(draft: str) -> None:
     id_ = "id" if "04" in draft else "$id"
     said = {
         "$schema": draft, id_: "http://example.com/order.json",
@@ -231,7 +231,7 @@ REFUSED: list[tuple[str, Json, str]] = [
 
 
 @pytest.mark.parametrize(("said", "message"), [each[1:] for each in REFUSED], ids=[each[0] for each in REFUSED])
-def test_refused(said: Json, message: str) -> None:
+def test_a_schema_without_columns_is_refused(said: Json, message: str) -> None:
     with pytest.raises(Unsupported) as raised:
         json_schema.shapes(schema(said))
     assert raised.value.message == message
@@ -297,7 +297,7 @@ def merged(*texts: Json) -> Merged:
     return merge((version, json_schema.shapes(version.schema)) for version in made)
 
 
-def test_evolution() -> None:
+def test_versions_are_merged_into_columns() -> None:
     found = merged(
         of(id={"type": "integer", "format": "int32"}, place=of(city={"type": "string"})),
         of(
@@ -467,7 +467,7 @@ def test_messages_of_several_versions(spark: SparkSession, lake: Path) -> None:
 
 
 @pytest.mark.spark
-def test_keys(spark: SparkSession, lake: Path) -> None:
+def test_keys_are_read_by_their_schema(spark: SparkSession, lake: Path) -> None:
     keys = [message(101, {"id": 1, "day": 20460}), None, message(101, {"id": "1"}), message(101, b"x"), b""]
     outcome = run(spark, lake, merged(of(id={"type": "integer"}, day=DAY)), [b"any"] * len(keys), keys)
     assert without_kafka(outcome) == [{"id": 1, "day": date(2026, 1, 7)}, {}]

@@ -211,7 +211,7 @@ HOSTILE_TABLES = [("upsert", "tombstones"), ("history", "tombstones"), ("append"
 
 
 @pytest.mark.parametrize(("write", "deletes"), few(HOSTILE_TABLES, HOSTILE_TABLES[0]))
-def test_hostile_keys(write: str, deletes: str, lake: Path, spark: Any) -> None:
+def test_hostile_keys_are_kept_apart(write: str, deletes: str, lake: Path, spark: Any) -> None:
     """Each comes, comes again, is deleted where that is possible, and comes too late."""
     plan = plan_for(lake, "127.0.0.1:1", specs_of(write, deletes, 3, "[]"))
     moments = ((10, "a"), (20, "b"), (30, None), (15, "late"))

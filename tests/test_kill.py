@@ -56,7 +56,7 @@ def victim(project: Project, point: str, number: signal.Signals, what: str = "ru
 
 
 @pytest.mark.parametrize("point", few(KILL_POINTS, "checked"))  # test_keyed_model.py has all of them
-def test_killed_at(project: Project, point: str) -> None:
+def test_each_message_lands_once_after_a_kill_at(project: Project, point: str) -> None:
     project.make_topic()
     project.send_good(30, bad_every=10)
     project.run()

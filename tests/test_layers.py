@@ -317,7 +317,7 @@ def test_no_module_needs_itself_to_be_imported() -> None:
         ("engine.publish", "from framework.model import Pipeline", None),
     ],
 )
-def test_the_judge(part: str, source: str, says: str | None) -> None:
+def test_an_import_upwards_is_named(part: str, source: str, says: str | None) -> None:
     assert list(judged(part, source)) == ([says] if says else [])
 
 

@@ -170,14 +170,14 @@ def written(folder: Path, text: str | bytes, name: str = "x.yaml") -> Path:
 @pytest.mark.slow
 @pytest.mark.timed
 @pytest.mark.parametrize("name", ALONE)
-def test_a_text(name: str, tmp_path: Path) -> None:
+def test_a_hostile_spec_is_planned_or_refused(name: str, tmp_path: Path) -> None:
     text, code = ALONE[name]
     assert_planned_or_refused(sluice_plan(written(tmp_path, text)), code)
 
 
 @pytest.mark.slow
 @pytest.mark.timed
-def test_many_texts(tmp_path: Path) -> None:
+def test_hostile_specs_together_are_planned_or_refused(tmp_path: Path) -> None:
     for number, (text, _) in enumerate(TOGETHER.values()):
         (tmp_path / str(number)).mkdir()
         written(tmp_path / str(number), text)

@@ -94,7 +94,7 @@ def test_files_become_fewer_and_old_snapshots_go(aged: Project) -> None:
 
 
 @pytest.mark.parametrize("point", few(KILL_POINTS, "compacted"))
-def test_dies_at(aged: Project, point: str) -> None:
+def test_no_row_is_lost_after_a_death_at(aged: Project, point: str) -> None:
     def die(at: str) -> None:
         if at == point:
             raise Died

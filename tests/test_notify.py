@@ -149,7 +149,7 @@ def test_a_large_file_is_not_attached(shop: Path, monkeypatch: pytest.MonkeyPatc
     assert "not attached, since it has" in cast(EmailMessage, box.mails[0].get_body()).get_content()
 
 
-def test_a_login(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mail_server_with_a_login(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     login = 'tls: none\nusername: sluice\npassword: "${secret:mail}"'
     with mail_server(authenticator=authenticated, auth_required=True, auth_require_tls=False) as (box, port):
         specs(port, TWO, login)
@@ -200,7 +200,7 @@ def test_who_is_unknown_to_the_server_is_named(shop: Path) -> None:
     assert box.mails[0]["Subject"] == "weekly 2026-W46"
 
 
-def test_a_webhook(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_webhook_is_called_and_its_address_is_hidden(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its address, which is a secret, is nowhere."""
     got: list[Any] = []
     signed: list[bool] = []

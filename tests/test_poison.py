@@ -160,7 +160,7 @@ def test_unknown_fields_can_be_bad(project: Project) -> None:
     ]
 
 
-def test_required_fields(project: Project) -> None:
+def test_a_missing_required_field_is_a_bad_row(project: Project) -> None:
     project.make_topic()
     project.send([b'{"id":1}', b'{"price":1}', b'{"id":null}'])
     project.run()

@@ -203,7 +203,7 @@ def shown(tmp_path: Path, found: Preview, name: str = "orders", out: io.StringIO
     return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
 
 
-def test_a_page(tmp_path: Path) -> None:
+def test_a_page_shows_all_parts(tmp_path: Path) -> None:
     made(tmp_path)
     assert shown(tmp_path, Preview(MESSAGES, "next", 1005)) == PAGE
 
@@ -459,7 +459,7 @@ into: {{table: {namespace}.merged, partition_by: [came_from]}}
 
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_several_topics(project: Project) -> None:
+def test_messages_of_several_topics_are_shown(project: Project) -> None:
     other = Project(project.folder, project.lake, project.bootstrap, project.spark)
     for each in (project, other):
         each.make_topic()

@@ -409,7 +409,7 @@ def test_a_field_that_the_schema_does_not_have_is_wrong(field: str, body: bytes)
 
 
 @pytest.mark.spark
-def test_proto2() -> None:
+def test_columns_of_a_proto2_schema() -> None:
     schema = proto(
         "message M { required int32 a = 1; optional string b = 2; optional int32 c = 3 [default = 7]; optional E d = 4;"
         ' repeated E e = 5; optional E f = 6 [default = Y]; map<string, E> g = 7; optional string h = 8 [default = "hä"];'
@@ -450,7 +450,7 @@ def test_proto2() -> None:
 
 
 @pytest.mark.spark
-def test_editions() -> None:
+def test_columns_of_a_schema_with_editions() -> None:
     schema = proto(
         "message M { int32 a = 1; int32 b = 2 [features.field_presence = IMPLICIT]; int32 c = 3 [default = 5]; E d = 4;"
         " int32 e = 5 [features.field_presence = LEGACY_REQUIRED]; string f = 6 [features.utf8_validation = NONE]; }"

@@ -74,7 +74,7 @@ def test_what_is_wrong_with_a_schema_is_text_in_sql(trades: Registered) -> None:
     trades.assert_exactly_once()
 
 
-def test_keys(trades: Registered) -> None:
+def test_keys_are_read_by_their_own_schema(trades: Registered) -> None:
     trades.topic_more = "key: {format: protobuf}"
     (key,) = messages(trades, 'syntax = "proto3"; message K { int64 number = 1; }', {"number": 7}, subject=f"{trades.topic}-key")
     (value,) = messages(trades, V1, {"id": 1})

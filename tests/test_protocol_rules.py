@@ -88,7 +88,7 @@ def test_a_batch_takes_from_each_partition_what_waits_there() -> None:
     assert range_.ends == {"t/0": 90, "t/1": 10}
 
 
-def test_nothing_waits() -> None:
+def test_no_range_where_nothing_waits() -> None:
     assert next_range(at({"t/0": 5}), topic({"t/0": 0}, {"t/0": 5}), 10) is None
     assert next_range(at({"t/0": 5}), topic({"t/0": 0}, {"t/0": 3}), 10) is None
 
@@ -114,7 +114,7 @@ def test_the_first_messages_of_a_new_partition_can_be_lost() -> None:
     assert lost_offsets(at({"t/0": 5}), topic({"t/0": 0, "t/1": 3}, {"t/0": 5, "t/1": 9})) == (LostOffsets("t/1", 0, 3),)
 
 
-def test_standing() -> None:
+def test_where_a_table_stands_follows_from_its_snapshots() -> None:
     first, second, third = Snapshot(1, None, 1), Snapshot(2, 1, 2), Snapshot(3, 2, 3)
     here = at({}, snapshot=2, sequence=2)
     assert standing(table(first, second, position=None)) is Standing.FOREIGN
@@ -170,7 +170,7 @@ OPENED = table(BORN, position=at({"t/0": 5}))
         (replace(OPENED, uuid="other", position=at({"t/0": 9}, attempt="me")), STAGED, Verdict.RECREATED),
     ],
 )
-def test_verdict(now: TableState, staged: Snapshot | None, says: Verdict) -> None:
+def test_the_verdict_follows_from_the_table_as_it_is(now: TableState, staged: Snapshot | None, says: Verdict) -> None:
     assert verdict(OPENED, now, "me", staged) is says
 
 

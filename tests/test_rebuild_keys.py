@@ -68,7 +68,7 @@ def keyed(project: Project) -> Project:
 
 @pytest.mark.long
 @pytest.mark.parametrize("more", few(["", ", format_version: 2", ", partition_by: [name]"], ""))
-def test_other_keys(keyed: Project, more: str) -> None:
+def test_a_table_gets_other_keys(keyed: Project, more: str) -> None:
     if "2" in more:
         with_into(keyed, BY_ID + more)
         keyed.sql("DROP TABLE {table}")
@@ -113,7 +113,7 @@ def test_to_a_history_and_back_to_appends(keyed: Project) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("point", ["rebuild_checked", "rebuild_published"])
-def test_killed_at(keyed: Project, point: str) -> None:
+def test_a_rebuild_by_other_keys_goes_on_after_a_kill_at(keyed: Project, point: str) -> None:
     with_into(keyed, BY_NAME)
     with victim(keyed, point, signal.SIGKILL, "rebuild") as process:
         process.wait(PATIENCE)

@@ -27,7 +27,7 @@ def text(id_: int, value: Any) -> bytes:
     return framed(id_, value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
-def test_json_schema(trades: Registered) -> None:
+def test_two_versions_of_json_schema_in_one_batch(trades: Registered) -> None:
     """Two versions in one batch; text that is not what the schemas say is a bad row."""
     trades.format = "json_schema"
     one = trades.register(json.dumps(schema(id={"type": "integer"}, at={"type": "string", "format": "date-time"})), kind="JSON")
@@ -109,7 +109,7 @@ def change(op: str, before: Any = None, after: Any = None) -> dict[str, Any]:
     return {"before": before, "after": after, "source": {"ts_ms": 1767607200000, "db": "d"}, "op": op, "ts_ms": 1}
 
 
-def test_debezium_avro(trades: Registered) -> None:
+def test_changes_of_debezium_in_avro(trades: Registered) -> None:
     """Each change is a row of what the database row became, of a delete of what it was; a tombstone is left out."""
     trades.format = "debezium_avro"
     id_ = trades.register(ENVELOPE)
@@ -186,7 +186,7 @@ def test_a_schema_of_another_kind(trades: Registered, format_: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", ["json_schema", "debezium_avro"])
-def test_broken_bytes(trades: Registered, format_: str) -> None:
+def test_any_broken_bytes_are_a_row_or_a_bad_row(trades: Registered, format_: str) -> None:
     """3,000 messages with bytes changed, cut, added and doubled: each is a row or a bad row, and nothing fails."""
     trades.format = format_
     if format_ == "json_schema":

@@ -339,7 +339,7 @@ into: {{table: {namespace}.totals, write: replace}}
 @pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.parametrize("point", [each for each in POINTS if each not in ("staged_state", "staged_bad_rows")])
-def test_killed_at(project: Project, point: str) -> None:
+def test_groups_are_right_after_kills_at(project: Project, point: str) -> None:
     """By SIGKILL, twice, and then by another run that goes on while one is stopped."""
     project.template = KILLED
     project.make_topic(3)

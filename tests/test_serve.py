@@ -107,7 +107,7 @@ def test_pyiceberg_reads_and_sees_main_alone(address: str) -> None:
         catalog.load_table("shop.nothing")
 
 
-def test_nobody_writes(address: str, plan: Plan) -> None:
+def test_no_reader_can_write(address: str, plan: Plan) -> None:
     catalog = reader(address)
     table = catalog.load_table("shop.orders")
     with pytest.raises(NotImplementedError, match="does not support endpoint: POST"):
@@ -122,7 +122,7 @@ def test_nobody_writes(address: str, plan: Plan) -> None:
     assert current is not None and len(current.scan().to_arrow()) == 3
 
 
-def test_duckdb_reads(address: str) -> None:
+def test_duckdb_reads_a_served_table(address: str) -> None:
     with duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}) as database:
         for name in database_module._EXTENSIONS:
             database.execute(f"LOAD '{database_module._extension(name)}'")

@@ -245,7 +245,9 @@ def _utc(value: Any) -> Any:
     ids=["one", "five, empty batches between"],
 )
 @pytest.mark.parametrize("name", CASES)
-def test_a_step(name: str, partitions: int, batches: tuple[int, ...], plan: Plan, spark: SparkSession) -> None:
+def test_a_step_gives_the_rows_of_its_case(
+    name: str, partitions: int, batches: tuple[int, ...], plan: Plan, spark: SparkSession
+) -> None:
     case = CASES[name]
     pipeline = plan.pipeline(f"case{list(CASES).index(name)}")
     assert pipeline is not None

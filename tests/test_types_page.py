@@ -15,12 +15,12 @@ JSON = {json.dumps(said): type_ for said, type_ in TYPES}
 
 
 @pytest.mark.parametrize(("row", "type_"), type_table.rows("Protobuf").items())
-def test_protobuf(row: str, type_: str) -> None:
+def test_the_page_has_protobufs_types(row: str, type_: str) -> None:
     assert PROTOBUF[f"{row} f = 1;"] == type_
 
 
 @pytest.mark.parametrize(("row", "type_"), type_table.rows("JSON Schema").items())
-def test_json_schema(row: str, type_: str) -> None:
+def test_the_page_has_json_schemas_types(row: str, type_: str) -> None:
     assert JSON[row] == type_
 
 

@@ -104,7 +104,7 @@ def test_a_message_without_a_key_is_a_bad_row(customers: Project) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", few([*UPSERT_POINTS, "published"], "merged"))
-def test_killed_at(customers: Project, point: str) -> None:
+def test_keys_are_right_after_a_kill_at(customers: Project, point: str) -> None:
     """What was killed is done again, or was done: nothing is half there, and a deleted key does not come back."""
     send(customers, *((key, "old", 1000) for key in range(20)))
     customers.run()

@@ -115,7 +115,7 @@ def test_a_test_in_the_spec(versions: Project) -> None:
 
 @pytest.mark.long  # of a key's newest row, test_upsert.py has one for each change
 @pytest.mark.parametrize("point", UPSERT_POINTS)
-def test_killed_at(versions: Project, point: str) -> None:
+def test_versions_are_right_after_a_kill_at(versions: Project, point: str) -> None:
     send(versions, *((key, "old", 1000) for key in range(20)))
     versions.run()
     send(versions, *((key, None if key % 2 else "new", 5000) for key in range(20)))

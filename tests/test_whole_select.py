@@ -261,7 +261,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=range(len(REFUSED)))
-def test_refused(text: str) -> None:
+def test_a_wrong_select_is_refused_at_its_place(text: str) -> None:
     with pytest.raises(ExpressionError) as error:
         whole(text, TABLES)
 
