@@ -49,15 +49,16 @@ MAY: dict[str, tuple[str, ...]] = {
         *("engine.iceberg", "engine.rules"),
     ),
     "engine.rebuild": (
-        *(*ENGINE, "engine.publish", "engine.drop", "engine.context", "engine.feed", "engine.source", "engine.kafka"),
+        *(*ENGINE, "engine.publish", "engine.drop", "engine.openlineage", "engine.context", "engine.feed", "engine.source", "engine.kafka"),
         *("engine.iceberg", "engine.spark", "engine.rules"),
     ),
     "engine.loop": (
-        *(*ENGINE, "engine.follow", "engine.maintain", "engine.observe", "engine.publish", "engine.context", "engine.outage"),
-        *("engine.kafka", "engine.spark", "engine.rules"),
+        *(*ENGINE, "engine.follow", "engine.maintain", "engine.observe", "engine.publish", "engine.openlineage", "engine.context"),
+        *("engine.outage", "engine.kafka", "engine.spark", "engine.rules"),
     ),
     "engine.undo": (
-        *(*ENGINE, "engine.publish", "engine.staging", "engine.context", "engine.messages", "engine.kafka", "engine.iceberg"),
+        *(*ENGINE, "engine.publish", "engine.staging", "engine.openlineage", "engine.context", "engine.messages", "engine.kafka"),
+        "engine.iceberg",
         *("engine.rows", "engine.spark", "engine.rules"),
     ),
     "engine.forget": (
@@ -87,6 +88,7 @@ MAY: dict[str, tuple[str, ...]] = {
         *(*ENGINE, "components", "engine.context", "engine.feed", "engine.outage", "engine.kafka", "engine.iceberg", "engine.spark"),
         "engine.rules",
     ),
+    "engine.openlineage": ("errors", "model", "plan", "engine.iceberg"),
     "engine.outage": ("errors", "patience", "model", "engine.kafka", "engine.spark"),
     "engine.unpublish": (*ENGINE, "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
     "engine.feed": (*ENGINE, "engine.source", "engine.iceberg", "engine.spark", "engine.rules"),

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from framework.engine import loop
+from framework.engine import loop, openlineage
 from framework.engine.context import Context
-from framework.engine.observe import openlineage
+from framework.engine.rebuild import rebuild
 from framework.engine.trials.given_messages import GivenMessages
+from framework.engine.undo import replay
 from framework.errors import SluiceError
-from framework.model import Message
-from tests.project import plan_for
+from framework.model import Message, Pipeline
+from tests.project import Project, good, plan_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SPEC = """
@@ -129,3 +130,47 @@ def test_a_receiver_that_is_away_stops_no_run(
     openlineage._client.cache_clear()
 
     assert "the lineage of orders was not sent" in caplog.text
+
+
+@pytest.mark.kafka
+def test_a_rebuild_and_a_replay_are_runs(project: Project, received: list[dict[str, Any]]) -> None:
+    def context() -> tuple[Context, Pipeline]:
+        made = project.context()
+        return made, made.plan.pipelines[0]
+
+    def rebuilt(stopped: bool) -> object:
+        of = context()
+        estimate, _ = rebuild.check_rebuild(*of, without_lost=False)
+        return rebuild.rebuild(*of, estimate, lambda _: None, lambda: stopped)
+
+    def replayed() -> int:
+        return len(list(replay.replay(*context(), replay.condition(""), lambda: False)))
+
+    project.make_topic(1)
+    project.send([good(0), b'{"id": "one"}', good(2)], partition=0)
+    project.run()
+    received.clear()
+    project.more = "batch: {rows: 2}"
+
+    assert rebuilt(stopped=True) is None
+    assert rebuilt(stopped=False) is not None
+    assert replayed() == 1
+    project.run()
+    assert replayed() == 1, "the row is still bad"
+    assert [each["eventType"] for each in received] == [
+        "START",
+        "ABORT",
+        "START",
+        "COMPLETE",
+        "START",
+        "COMPLETE",
+        "START",
+        "COMPLETE",
+    ]
+    assert {each["job"]["name"] for each in received} == {"trades"}
+    counts = [each["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"] for each in received if each["outputs"]]
+    assert counts[0] + counts[1] == 2 and counts[2:] == [0, 0]
+
+    replay.discard(*context(), replay.condition(""))
+    received.clear()
+    assert replayed() == 0 and received == [], "nothing waits: no event"

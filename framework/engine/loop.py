@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
+from framework.engine import openlineage
 from framework.engine.context import Context
 from framework.engine.follow import follow
 from framework.engine.follow.follow import Followed
 from framework.engine.maintain import maintain
 from framework.engine.maintain.maintain import Done
-from framework.engine.observe import openlineage
 from framework.engine.outage import outage
 from framework.engine.publish import waiting
 from framework.engine.publish.batch import Batch, next_batch

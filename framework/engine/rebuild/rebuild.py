@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from framework.engine import openlineage
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.iceberg.jvm_state import state
@@ -78,6 +79,26 @@ def rebuild(
     finished = _finish(context, lake, pipeline)
     if finished and estimate.ended:
         return finished
+    with openlineage.told(pipeline) as told:
+
+        def counted(batch: Batch) -> None:
+            told.rows += batch.rows
+            on_batch(batch)
+
+        published = _publish(context, lake, pipeline, estimate, counted, stopped)
+        told.is_stopped = published is None
+    return published
+
+
+def _publish(
+    context: Context,
+    lake: Lake,
+    pipeline: Pipeline,
+    estimate: Estimate,
+    on_batch: Callable[[Batch], None],
+    stopped: Callable[[], bool],
+) -> Published | None:
+    """Builds and publishes; again if the table came further meanwhile."""
     before, cause = _rebuilt(lake, pipeline), ""
     for _ in range(_TRIES):
         if _rebuilt(lake, pipeline) != before:  # another rebuild was published meanwhile

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 
+from framework.engine import openlineage
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.publish.batch import Batch, next_batch
@@ -68,10 +69,12 @@ def read(context: Context, to: ReadAgain, on_batch: Callable[[Batch], None], sto
     limited = Context(context.plan, spark=lambda: context.spark, at=context.at, until=to.until)
     if to.starts is not None:
         create_table(limited, limited.lake(to.pipeline), to.pipeline, to.properties)
-    for batch in _batches(limited, to.pipeline):
-        on_batch(batch)
-        if stopped():
-            return False
+    with openlineage.told(to.pipeline) as told:
+        for batch in _batches(limited, to.pipeline):
+            told.rows += batch.rows
+            on_batch(batch)
+            if stopped():
+                return False
     return True
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from framework.engine import openlineage
 from framework.engine.context import Context
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.messages import schema_lookup
@@ -75,12 +76,18 @@ def _of_state(name: str) -> str:
 def replay(context: Context, pipeline: Pipeline, where: str, stopped: Callable[[], bool]) -> Iterator[Batch]:
     """Replays bad rows in batches, each once."""
     pipeline = context.schemas.current(pipeline)
-    since = _position(context, pipeline).batch
-    while not stopped():
-        batch = next_batch(context, pipeline, lambda now: _source(context, now, where, since))
-        if batch is None:
-            return
-        yield batch
+    position = _position(context, pipeline)
+    since = position.batch
+    source = _source(context, pipeline, where, since)
+    if source.next(position, source.topic_state()) is None:
+        return
+    with openlineage.told(pipeline) as told:
+        while not stopped():
+            batch = next_batch(context, pipeline, lambda now: _source(context, now, where, since))
+            if batch is None:
+                return
+            told.rows += batch.rows
+            yield batch
 
 
 def tried(context: Context, pipeline: Pipeline, where: str) -> Trial:

@@ -1,7 +1,7 @@
 """OpenLineage events of runs, where its variables say where to send them: OPENLINEAGE_URL, OPENLINEAGE_CONFIG and others.
 
-A run that publishes something is a START event and a COMPLETE or FAIL event; one that finds nothing to do is none. The rows are safe before
-an event is sent, and no trouble with it stops a run.
+A run, a rebuild or a replay that publishes something is a START event and a COMPLETE, FAIL or ABORT event; one that finds nothing to do is
+none. The rows are safe before an event is sent, and no trouble with it stops a run.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Told:
     """The facts of a run that its events contain."""
 
     rows: int = 0
+    is_stopped: bool = False  # before anything was published
 
 
 def is_wanted() -> bool:
@@ -57,7 +58,7 @@ def told(pipeline: Pipeline) -> Iterator[Told]:
             events.send("COMPLETE", run)
         raise
     if events:
-        events.send("COMPLETE", run)
+        events.send("ABORT" if run.is_stopped else "COMPLETE", run)
 
 
 @cache
