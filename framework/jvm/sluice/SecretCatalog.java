@@ -53,22 +53,26 @@ public final class SecretCatalog extends SparkCatalog {
   /** Forgets all secrets, and closes the connections of the catalogs of a session that has ended. */
   public static void forget(SparkSession session) {
     forgetSecrets();
-    Queue<Closeable> open = OPEN.remove(session);
-    if (open != null) {
-      open.forEach(SecretCatalog::close);
-    }
+    closeCatalogs(session);
   }
 
   /** The same for all sessions. */
   static void forgetAll() {
     forgetSecrets();
-    OPEN.keySet().forEach(SecretCatalog::forget);
+    OPEN.keySet().forEach(SecretCatalog::closeCatalogs);
   }
 
   private static void forgetSecrets() {
     SECRETS.clear();
     Keys.clear();
     logOut();
+  }
+
+  private static void closeCatalogs(SparkSession session) {
+    Queue<Closeable> open = OPEN.remove(session);
+    if (open != null) {
+      open.forEach(SecretCatalog::close);
+    }
   }
 
   private static void close(Closeable catalog) {
