@@ -130,7 +130,7 @@ JOINED = {
 
 def codes() -> set[str]:
     """Every text that looks like a code in what reads specs and makes plans."""
-    parts = [ROOT / "framework" / name for name in ("errors.py", "types.py", "spec", "sql", "plan", "steps")]
+    parts = [ROOT / "framework" / name for name in ("errors.py", "types.py", "type_text.py", "spec", "sql", "plan", "steps")]
     files = [file for part in parts for file in (sorted(part.rglob("*.py")) if part.is_dir() else [part])]
     texts = [
         node.value

@@ -56,7 +56,7 @@ def test_a_pause_that_cannot_be_written_is_no_pause() -> None:
     run_record.record_failure("orders", SetupError("some-code", "what a run says does not hang on it", ""))
 
 
-def test_a_failure_keeps_its_kind_and_one_of_another_version_has_none() -> None:
+def test_a_failure_keeps_its_kind_and_one_of_an_older_version_is_forgotten() -> None:
     run_record.record_failure("orders", KafkaAway("kafka-unreachable", "it does not answer", ""))
     failed = run_record.read("orders").failed
     assert failed and failed.is_a(UnreachableError) and not failed.is_a(RefusedError)
@@ -70,4 +70,4 @@ def test_a_failure_keeps_its_kind_and_one_of_another_version_has_none() -> None:
 
     del fields["failed"]["kind"], fields["failed"]["acceptable"]
     path.write_text(json.dumps(fields))
-    assert run_record.read("orders").failed == later.__class__(**fields["failed"])
+    assert run_record.read("orders").failed is None, "the next run finds out"

@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Warned:
-    """The notes to read before any of it is run."""
+    """A note to read before any of it is run."""
 
     says: str
 

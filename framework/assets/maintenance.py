@@ -82,7 +82,7 @@ def _is_due(pipeline: Pipeline) -> bool:
 
 
 def _maintained(context: OpExecutionContext, plan: Plan, assets: Assets, pipelines: Sequence[Pipeline]) -> Iterator[str]:
-    """The failures, after all other tables were maintained."""
+    """Maintains the tables. Gives the failures, none of which stops the other tables."""
     spark = getattr(context.resources, assets.spark)
     engine = Context(plan, lambda: progress.started(context, spark, plan))
     for pipeline in pipelines:

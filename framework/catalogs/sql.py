@@ -36,7 +36,7 @@ warehouse: .sluice/warehouse
 ABOUT = "The catalog finds tables by name: one SQLite file, which PyIceberg reads too. Their rows are files in the warehouse."
 
 _SCHEME = "sqlite:///"
-_SHORT = 5.0  # the same, of a look at one table
+_SHORT = 5.0  # seconds that another program's commit is waited for, by a look at one table
 _NAMED = "AND table_namespace = ? AND table_name = ?"
 _LOCKED = Cause("catalog-locked", "the catalog's file is locked", "close it in the other program, and run again")
 _opened: dict[tuple[Any, ...], Any] = {}

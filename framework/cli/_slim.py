@@ -1,4 +1,4 @@
-"""The commands that `sluice-slim` lacks."""
+"""The packages that `sluice-slim` lacks."""
 
 from __future__ import annotations
 

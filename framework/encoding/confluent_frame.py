@@ -20,7 +20,7 @@ ALL = 0
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """A decoder's description of the bytes behind the id: the columns, and by its id the reading of each schema's messages."""
+    """A decoder's description of the bytes behind the id: the columns, and for each schema's id how its messages are read."""
 
     format: str  # as a description calls it
     columns: tuple[Mapping[str, Any], ...]

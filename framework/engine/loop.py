@@ -114,7 +114,7 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
             context.expect(rows)
             with openlineage.told(pipeline) as told:
                 for batch in _batches(context, pipeline):
-                    told.rows += batch.rows
+                    told.add(batch.rows)
                     yield batch
             if run_record.read(pipeline.name).paused:
                 return

@@ -1,7 +1,8 @@
 """OpenLineage events of runs, where its variables say where to send them: OPENLINEAGE_URL, OPENLINEAGE_CONFIG and others.
 
-A run, a rebuild or a replay that publishes something is a START event and a COMPLETE, FAIL or ABORT event; one that finds nothing to do is
-none. The rows are safe before an event is sent, and no trouble with it stops a run.
+A run, a rebuild, a replay or a reading into another table that publishes something is a START event and a COMPLETE or FAIL event; one that
+finds nothing to do is none. A rebuild that is stopped ends with ABORT. The rows are safe before an event is sent, and no trouble with it
+stops a run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cache
 from importlib import metadata as packages
@@ -27,12 +27,33 @@ _PAUSE = 60.0  # seconds without events after one that the receiver did not get:
 _LOG = logging.getLogger("sluice.openlineage")
 
 
-@dataclass
 class Told:
-    """The facts of a run that its events contain."""
+    """A run, with the facts that its events contain. `rows` is None where they are published at the end alone."""
 
-    rows: int = 0
-    is_stopped: bool = False  # before anything was published
+    def __init__(self, events: _Events | None, rows: int | None) -> None:
+        self.rows = rows
+        self.is_stopped = False  # before anything was published
+        self._events = events
+        self._since = _now()
+        self._is_begun = False
+
+    def begin(self) -> None:
+        """Sends its START, if that was not done."""
+        if self._events and not self._is_begun:
+            self._is_begun = self._events.send("START", self._since)
+            if not self._is_begun:
+                self._events = None  # an end without a beginning would tell nobody anything
+
+    def add(self, rows: int) -> None:
+        """Counts the rows of a batch."""
+        self.begin()
+        self.rows = (self.rows or 0) + rows
+
+    def end(self, error: Exception | None = None) -> None:
+        if error is not None:
+            self.begin()
+        if self._events and self._is_begun:
+            self._events.send("FAIL" if error else "ABORT" if self.is_stopped else "COMPLETE", _now(), self, error)
 
 
 def is_wanted() -> bool:
@@ -41,24 +62,20 @@ def is_wanted() -> bool:
 
 
 @contextmanager
-def told(pipeline: Pipeline) -> Iterator[Told]:
-    """A run of a pipeline, from its first batch to its last."""
-    run = Told()
-    events = _Events(pipeline) if is_wanted() and time.monotonic() >= _Events.next_try else None
-    if events and not events.send("START"):
-        events = None  # an end without a beginning would tell nobody anything
+def told(pipeline: Pipeline, at_once: bool = True, rows: int | None = 0) -> Iterator[Told]:
+    """A run of a pipeline, from its first batch to its last. Without `at_once`, whether there is anything to do shows only by a batch."""
+    run = Told(_Events(pipeline) if is_wanted() and time.monotonic() >= _Events.next_try else None, rows)
+    if at_once:
+        run.begin()
     try:
         yield run
     except Exception as error:
-        if events:
-            events.send("FAIL", run, error)
+        run.end(error)
         raise
     except GeneratorExit:  # it was stopped between two batches
-        if events:
-            events.send("COMPLETE", run)
+        run.end()
         raise
-    if events:
-        events.send("ABORT" if run.is_stopped else "COMPLETE", run)
+    run.end()
 
 
 @cache
@@ -80,17 +97,17 @@ class _Events:
         self.pipeline = pipeline
         self.id = str(generate_new_uuid())
 
-    def send(self, state: str, run: Told | None = None, error: Exception | None = None) -> bool:
+    def send(self, state: str, at: datetime, run: Told | None = None, error: Exception | None = None) -> bool:
         """Whether the receiver got it."""
         try:
-            _client().emit(self._event(state, run, error))
+            _client().emit(self._event(state, at, run, error))
             return True
         except Exception as trouble:  # of the receiver, whatever it is
             _Events.next_try = time.monotonic() + _PAUSE
             _LOG.warning("the lineage of %s was not sent, and none will be for a minute: %s", self.pipeline.name, trouble)
             return False
 
-    def _event(self, state: str, run: Told | None, error: Exception | None) -> Any:
+    def _event(self, state: str, at: datetime, run: Told | None, error: Exception | None) -> Any:
         from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
         from openlineage.client.facet_v2 import documentation_job, error_message_run
 
@@ -104,7 +121,7 @@ class _Events:
             job_facets["documentation"] = documentation_job.DocumentationJobFacet(pipeline.doc)
         return RunEvent(
             eventType=RunState[state],
-            eventTime=datetime.now(timezone.utc).isoformat(),
+            eventTime=at.isoformat(),
             run=Run(self.id, run_facets),
             job=Job(os.environ.get("OPENLINEAGE_NAMESPACE") or "sluice", pipeline.name, job_facets),
             producer=f"urn:sluice:{_version()}",
@@ -136,8 +153,14 @@ class _Events:
             "columnLineage": column_lineage_dataset.ColumnLineageDatasetFacet(fields),
             "symlinks": symlinks_dataset.SymlinksDatasetFacet([symlink]),
         }
-        counts = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=run.rows)
-        return OutputDataset(namespace, name, facets=facets, outputFacets={"outputStatistics": counts})
+        counts: dict[str, Any] = {}
+        if run.rows is not None:
+            counts["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=run.rows)
+        return OutputDataset(namespace, name, facets=facets, outputFacets=counts)
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
 
 
 def _version() -> str:

@@ -49,7 +49,7 @@ OBJECT = Sample(
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """A message as `sluice init` sees it: its rows, from which columns are inferred, and the fields of a key. None: the message is of
+    """The way `sluice init` reads a message: its rows, from which columns are inferred, and the fields of a key. None: the message is of
     another format."""
 
     rows: Callable[[bytes], Sequence[Mapping[str, Any]] | None]

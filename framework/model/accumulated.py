@@ -45,7 +45,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Groups:
-    """The rows that are added up, and their totals."""
+    """The grouping of rows, and the totals of each group."""
 
     by: tuple[str, ...]
     window: Window | None

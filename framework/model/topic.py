@@ -118,7 +118,7 @@ class SecretStore:
 
 @dataclass(frozen=True)
 class Generated:
-    """The values of one field of generated messages, chosen by the attribute that is set. Without one it is the time of now."""
+    """The rule for the values of one field of generated messages: the attribute that is set. Without one it is the time of now."""
 
     one_of: tuple[str, ...] | None
     between: tuple[float, float] | None

@@ -55,7 +55,7 @@ def _number(text: str, type_: Type, equals: bool) -> str | None:
 
 
 def _digits(value: Decimal) -> tuple[int, int]:
-    """The number of a number's digits before and behind the point."""
+    """The digits that a number needs before and behind the point, as two counts."""
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "neither infinite nor NaN"
     plain = "".join(map(str, digits)).lstrip("0")

@@ -28,7 +28,7 @@ class Tables:
                 yield of, name
 
     def loaded(self, namespace: str, name: str, vended: bool) -> Mapping[str, Any] | None:
-        """A reader's answer about a table; None where there is none for it."""
+        """The answer to a reader about a table; None where there is none for it."""
         identifier = f"{namespace}.{name}"
         table = None if identifier in self.hidden else metadata.read(self.catalog, identifier)
         if table is None or protocol.OF in table.properties:

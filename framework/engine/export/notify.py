@@ -23,7 +23,7 @@ from framework.patience import NOTICE_AGAIN
 
 
 def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
-    """The notices that were sent, in words. Those that could not be sent are raised at the end: the file is written."""
+    """Sends the notices, and gives in words which were sent. Failures are raised at the end: the file is written."""
     failed: list[SluiceError] = []
     tells = about(done)
     record = done.record

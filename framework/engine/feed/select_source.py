@@ -199,7 +199,7 @@ def _column(source: TableSource, name: str) -> Column:
 
 
 def _partition_of(table: Metadata, column: str) -> int | None:
-    """The partition's value that is a column's; None where files are, or were, not partitioned by its values."""
+    """The index of the partition's value that is a column's; None where files are, or were, not partitioned by its values."""
     if len(table.document["partition-specs"]) > 1:
         return None
     ids = {each["name"]: each["id"] for each in table.schema["fields"]}

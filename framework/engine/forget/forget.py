@@ -51,7 +51,7 @@ class Meaning:
 
 
 def judged(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> Meaning:
-    """The effects, without a change."""
+    """The effects; nothing is changed."""
     lake = context.lake(pipeline)
     _opened(lake, pipeline)
     context.provide_keys(pipeline)

@@ -1,4 +1,4 @@
-"""The reasons why older snapshots of a table stay, in which a person is still there: readers, followers, and tags and branches of others.
+"""The reasons why older snapshots with a person stay in a table: readers, followers, and tags and branches of others.
 
 Readers and followers are waited for; pins of others go, and are named. Of the snapshots stay: main's since the last commit of `forget`,
 and the newest one of each state.

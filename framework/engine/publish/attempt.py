@@ -1,4 +1,4 @@
-"""One try to publish a batch: its rows on a branch of its own, then the table, its bad rows and the position in one commit.
+"""One try to publish a batch: its rows on a branch of its own, then the table and the position in one commit, and behind it the bad rows.
 
 Guarantee: each message is in the table or in the bad rows exactly once, whatever dies when (DECISIONS.md, "Exactly once").
 """

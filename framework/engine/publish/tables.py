@@ -139,6 +139,8 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
         if wanted := _wanted(lake, pipeline, table):
             lake.change(table, wanted, pipeline.table)
             table = there()
+            if _wanted(lake, pipeline, table):
+                raise CommitRefused("the changes that the spec asks of it are not all there")
         return table
 
     return again(pipeline.table.identifier, once, "run again when the other writer is done; nothing was lost")

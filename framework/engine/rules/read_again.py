@@ -1,4 +1,4 @@
-"""The bad rows that a position concerns which went back, as conditions that Spark and PyIceberg both read."""
+"""The bad rows that are affected by a position that went back, as conditions that Spark and PyIceberg both read."""
 
 from __future__ import annotations
 

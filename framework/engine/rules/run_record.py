@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from framework.errors import Paused, RefusedError, SetupError, SluiceError, kind_named
 from framework.home import home, private, put
@@ -18,15 +19,16 @@ from framework.home import home, private, put
 
 @dataclass(frozen=True, kw_only=True)
 class FailedRun:
-    """The error of a pipeline's last run. `suspended`: a person must decide before the next run; `acceptable`: `sluice accept` does."""
+    """The error of a pipeline's last run. `suspended`: a person must act before the next run; `acceptable`: `sluice accept` can settle it.
+    `kind` is the name of the error's class."""
 
     at: str
     code: str
     message: str
     hint: str
     suspended: bool
-    acceptable: bool = False
-    kind: str = SluiceError.__name__
+    acceptable: bool
+    kind: str
 
     @classmethod
     def of(cls, error: SluiceError, at: str) -> FailedRun:
@@ -55,10 +57,15 @@ class RunRecord:
 def read(pipeline: str) -> RunRecord:
     try:
         fields = json.loads(_path(pipeline).read_text(encoding="utf-8"))
-        followers = {tag: FailedRun(**failed) for tag, failed in fields.get("followers", {}).items()}
-        return RunRecord(fields["paused"], fields["failed"] and FailedRun(**fields["failed"]), fields.get("failed_at"), followers)
+        followers = {tag: failed for tag, each in fields.get("followers", {}).items() if (failed := _failed(each))}
+        return RunRecord(fields["paused"], _failed(fields["failed"]), fields.get("failed_at"), followers)
     except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
         return RunRecord()
+
+
+def _failed(fields: Mapping[str, Any] | None) -> FailedRun | None:
+    """None of an older version, which did not record the kind: the next run finds out."""
+    return FailedRun(**fields) if fields and "kind" in fields else None
 
 
 def pause(pipeline: str) -> RunRecord:

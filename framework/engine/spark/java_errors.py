@@ -66,17 +66,21 @@ def java_class(error: Exception) -> str:
 
 def java_classes(error: Exception) -> tuple[str, ...]:
     """The Java classes of an error and of its causes, with their packages; none where Java has ended."""
-    origin = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
-    try:
-        return tuple(str(each.getClass().getName()) for each in _causes(origin))
-    except (Py4JError, OSError):
-        return ()
+    return tuple(name for name, _ in _named_causes(error))
 
 
 def message_of(error: Exception, name: str) -> str:
     """The message of an error, or of a cause of it, that is of this Java class; empty if none is."""
-    causes = _causes(error.java_exception) if isinstance(error, Py4JJavaError) else ()
-    return next((str(each.getMessage()) for each in causes if each.getClass().getName() == name), "")
+    return dict(reversed(_named_causes(error))).get(name, "")
+
+
+def _named_causes(error: Exception) -> tuple[tuple[str, str], ...]:
+    """The Java classes and the messages of an error and of its causes."""
+    origin = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+    try:
+        return tuple((str(each.getClass().getName()), str(each.getMessage() or "")) for each in _causes(origin))
+    except (Py4JError, OSError):
+        return ()
 
 
 def text(error: Exception) -> str:

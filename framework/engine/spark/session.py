@@ -139,7 +139,7 @@ def prepare(plan: Plan) -> None:
 
 
 def environment(plan: Plan) -> None:
-    """The environment variables of a plan's JVM."""
+    """Sets the environment variables for a plan's JVM."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # At the end of Java's class path, where they do not invalidate the cache of classes.

@@ -103,7 +103,7 @@ def signatures(name: str, ask: Ask) -> Iterator[str]:
 
 
 def _numbers(name: str, ask: Ask) -> tuple[list[int], bool]:
-    """The number of a function's arguments, and whether it takes any number of them."""
+    """The numbers of arguments that a function takes, and whether it takes any number of them."""
     (answer,) = ask([f"{name}({', '.join(['c_string'] * 25)})"])
     wanted = re.search(r"requires \[?([0-9, ]+)\]? parameters? but", answer)
     if wanted:

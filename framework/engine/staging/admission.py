@@ -1,4 +1,4 @@
-"""The rows of a batch that land: none of a forgotten key, and where steps compare them with earlier rows, those that these leave.
+"""The rows of a batch that land: none of a forgotten key, and where steps compare them with earlier rows, those that pass.
 
 Guarantee: a step sees the table as it was opened, and the batch is published only onto that. So a row is compared with every row that
 landed before it, and with no other.

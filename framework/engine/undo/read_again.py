@@ -69,9 +69,9 @@ def read(context: Context, to: ReadAgain, on_batch: Callable[[Batch], None], sto
     limited = Context(context.plan, spark=lambda: context.spark, at=context.at, until=to.until)
     if to.starts is not None:
         create_table(limited, limited.lake(to.pipeline), to.pipeline, to.properties)
-    with openlineage.told(to.pipeline) as told:
+    with openlineage.told(to.pipeline, at_once=False) as told:
         for batch in _batches(limited, to.pipeline):
-            told.rows += batch.rows
+            told.add(batch.rows)
             on_batch(batch)
             if stopped():
                 return False

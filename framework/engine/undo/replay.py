@@ -76,17 +76,13 @@ def _of_state(name: str) -> str:
 def replay(context: Context, pipeline: Pipeline, where: str, stopped: Callable[[], bool]) -> Iterator[Batch]:
     """Replays bad rows in batches, each once."""
     pipeline = context.schemas.current(pipeline)
-    position = _position(context, pipeline)
-    since = position.batch
-    source = _source(context, pipeline, where, since)
-    if source.next(position, source.topic_state()) is None:
-        return
-    with openlineage.told(pipeline) as told:
+    since = _position(context, pipeline).batch
+    with openlineage.told(pipeline, at_once=False) as told:
         while not stopped():
             batch = next_batch(context, pipeline, lambda now: _source(context, now, where, since))
             if batch is None:
                 return
-            told.rows += batch.rows
+            told.add(batch.rows)
             yield batch
 
 

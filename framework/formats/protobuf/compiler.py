@@ -63,7 +63,7 @@ def to_write(schema: Schema) -> Descriptor:
 
 
 def meta(field: Descriptor) -> tuple[str, Mapping[str, str]]:
-    """The content of `(confluent.field_meta)` for a field of the descriptors: a doc and parameters."""
+    """The content of `(confluent.field_meta)` for a field of the descriptors to read: a doc and parameters."""
     from google.protobuf.message_factory import GetMessageClass
 
     pool = field.file.pool

@@ -146,7 +146,7 @@ def _body(name: str, fields: Sequence[Field], indent: str, imports: set[str]) ->
 
 
 def _unwrapped(field: Field) -> tuple[str, Type]:
-    """The containers around a type, and the type."""
+    """The label or container around a type, and the type."""
     if isinstance(field.type, Array):
         return "repeated {}", field.type.element
     if isinstance(field.type, Map) and field.type.key in _KEYS:
