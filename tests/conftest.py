@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
+from tests.halves import Halves
 from tests.project import Project, plan_for
 
 if TYPE_CHECKING:
@@ -56,49 +55,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--half",
         type=int,
         choices=(1, 2),
-        help="only the files of one half, by their size: with two such processes, none reads all",
+        help="only the files of one half: with two such processes, none reads all",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.option.half and not _left_out(config):
-        raise pytest.UsageError("--half needs `-m`, of the form `not this and not that`")
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file is not imported if its `pytestmark` has a mark that the whole run leaves out, as `make test-fast` leaves out most; nor if it
-    is of the other half."""
-    left_out = _left_out(config)
-    if not left_out or not collection_path.match("test_*.py"):
-        return None
-    if _marks(collection_path) & left_out:
-        return True
-    half = config.option.half
-    return True if half and collection_path not in _halves(left_out)[half - 1] else None
-
-
-def _left_out(config: pytest.Config) -> frozenset[str]:
-    """The marks that a run is without, where that is all that it chooses by."""
-    chosen = config.option.markexpr
-    return frozenset(re.findall(r"not (\w+)", chosen)) if re.fullmatch(r"not \w+( and not \w+)*", chosen) else frozenset()
-
-
-@cache
-def _halves(left_out: frozenset[str]) -> tuple[set[Path], set[Path]]:
-    halves: tuple[set[Path], set[Path]] = (set(), set())
-    sizes = [0, 0]
-    files = [file for file in ROOT.glob("tests/**/test_*.py") if not _marks(file) & left_out]
-    for file in sorted(files, key=lambda file: (-file.stat().st_size, file)):
-        smaller = sizes.index(min(sizes))
-        halves[smaller].add(file)
-        sizes[smaller] += file.stat().st_size
-    return halves
-
-
-@cache
-def _marks(file: Path) -> frozenset[str]:
-    written = re.search(r"^pytestmark = (\[.*?\]|.*?$)", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    return frozenset(re.findall(r"pytest\.mark\.(\w+)", written[1])) if written else frozenset()
+    config.pluginmanager.register(Halves(config))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
