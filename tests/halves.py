@@ -39,9 +39,9 @@ class Halves:
 
     @cached_property
     def _files(self) -> tuple[set[Path], set[Path]]:
-        known = {name: seconds for half in (1, 2) for name, seconds in _recorded(half).items()}
+        recorded = _recorded(1) | _recorded(2)
         files = [file for file in ROOT.glob("tests/**/test_*.py") if not _marks(file) & self.left_out]
-        weights = {file: known.get(_name(file), file.stat().st_size / _PER_SECOND) for file in files}
+        weights = {file: recorded.get(_name(file), file.stat().st_size / _PER_SECOND) for file in files}
         halves: tuple[set[Path], set[Path]] = (set(), set())
         sums = [0.0, 0.0]
         for file in sorted(files, key=lambda file: (-weights[file], file)):

@@ -135,8 +135,8 @@ def test_a_receiver_that_is_away_stops_no_run(
 @pytest.mark.kafka
 def test_a_rebuild_and_a_replay_are_runs(project: Project, received: list[dict[str, Any]]) -> None:
     def context() -> tuple[Context, Pipeline]:
-        made = project.context()
-        return made, made.plan.pipelines[0]
+        opened = project.context()
+        return opened, opened.plan.pipelines[0]
 
     def rebuilt(stopped: bool) -> object:
         of = context()

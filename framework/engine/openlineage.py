@@ -28,10 +28,12 @@ _LOG = logging.getLogger("sluice.openlineage")
 
 
 class Told:
-    """A run, with the facts that its events contain. `rows` is None where they are published at the end alone."""
+    """A run, with the facts that its events contain. Where it publishes the whole table at its end, `rows` is None, and `whole` the
+    snapshot that it has published."""
 
-    def __init__(self, events: _Events | None, rows: int | None) -> None:
-        self.rows = rows
+    def __init__(self, events: _Events | None) -> None:
+        self.rows: int | None = 0
+        self.whole: int | None = None
         self.is_stopped = False  # before anything was published
         self._events = events
         self._since = _now()
@@ -62,9 +64,9 @@ def is_wanted() -> bool:
 
 
 @contextmanager
-def told(pipeline: Pipeline, at_once: bool = True, rows: int | None = 0) -> Iterator[Told]:
+def told(pipeline: Pipeline, at_once: bool = True) -> Iterator[Told]:
     """A run of a pipeline, from its first batch to its last. Without `at_once`, whether there is anything to do shows only by a batch."""
-    run = Told(_Events(pipeline) if is_wanted() and time.monotonic() >= _Events.next_try else None, rows)
+    run = Told(_Events(pipeline) if is_wanted() and time.monotonic() >= _Events.next_try else None)
     if at_once:
         run.begin()
     try:
@@ -154,9 +156,15 @@ class _Events:
             "symlinks": symlinks_dataset.SymlinksDatasetFacet([symlink]),
         }
         counts: dict[str, Any] = {}
-        if run.rows is not None:
-            counts["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=run.rows)
+        if (rows := run.rows if run.whole is None else self._rows_of(run.whole)) is not None:
+            counts["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=rows)
         return OutputDataset(namespace, name, facets=facets, outputFacets=counts)
+
+    def _rows_of(self, snapshot: int) -> int | None:
+        """None if it is gone by now."""
+        there = metadata.read(self.pipeline.table.catalog, self.pipeline.table.identifier)
+        published = there.snapshots.get(snapshot) if there else None
+        return int(published["summary"]["total-records"]) if published else None
 
 
 def _now() -> datetime:

@@ -79,17 +79,12 @@ def rebuild(
     finished = _finish(context, lake, pipeline)
     if finished and estimate.ended:
         return finished
-    with openlineage.told(pipeline, rows=None) as told:
+    with openlineage.told(pipeline) as told:
+        told.rows = None
         published = _publish(context, lake, pipeline, estimate, on_batch, stopped)
         told.is_stopped = published is None
-        told.rows = _rows(lake, pipeline, published) if published else None
+        told.whole = published.snapshot if published else None
     return published
-
-
-def _rows(lake: Lake, pipeline: Pipeline, published: Published) -> int | None:
-    """The number of the table's rows as it was published; None if its snapshot is gone."""
-    snapshot = load_table(lake, pipeline).snapshot(published.snapshot)
-    return int(snapshot.summary().get("total-records")) if snapshot is not None else None
 
 
 def _publish(
