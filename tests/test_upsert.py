@@ -80,6 +80,18 @@ def test_the_newest_row_of_each_key(customers: Project) -> None:
     assert batch.changed and (batch.changed.inserted, batch.changed.updated, batch.changed.deleted) == (0, 1, 0)
 
 
+def test_nothing_of_a_merge_is_kept_open(customers: Project, spark: Any) -> None:
+    """Each merge has a session of its own: a run that goes on for days would have one more with each batch."""
+    field = spark._jvm.java.lang.Class.forName("sluice.SecretCatalog").getDeclaredField("OPEN")
+    field.setAccessible(True)
+    open_at = []
+    for number in range(3):
+        send(customers, (1, f"ann {number}", 10 + number), (2, "bob", 20 + number))
+        customers.run()
+        open_at.append(field.get(None).size())
+    assert len(set(open_at)) == 1, open_at
+
+
 def test_deletes_are_remembered(customers: Project) -> None:
     send(customers, (1, "a", 1000), (2, "b", 1000))
     customers.run()

@@ -47,15 +47,15 @@ def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], It
 
     view = f"sluice_{to.attempt}"
     rows.createOrReplaceTempView(view)
+    own = SparkSession(to.spark.sparkContext, to.spark._jsparkSession.cloneSession())
     try:
-        own = SparkSession(to.spark.sparkContext, to.spark._jsparkSession.cloneSession())
         about = {f"spark.sql.iceberg.snapshot-property.{key}": value for key, value in to.summary.items()}
         for key, value in {**about, **_BY_MAP, **(_LISTED if near.listed else {})}.items():
             own.conf.set(key, value)
         own.sql("\n".join(statement(view)))
-        # The session has a connection of its own to the catalog.
-        to.lake.iceberg.spark.Spark3Util.loadIcebergCatalog(own._jsparkSession, to.pipeline.table.catalog.name).close()
     finally:
         with suppress(Py4JError, ConnectionError):  # if Spark has ended, the original error is raised
+            # The session has connections of its own to the catalogs, for which Java would keep it for ever.
+            to.spark._jvm.sluice.SecretCatalog.closeCatalogs(own._jsparkSession)
             to.spark.catalog.dropTempView(view)
     to.context.at("merged")

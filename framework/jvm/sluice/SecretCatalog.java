@@ -68,7 +68,8 @@ public final class SecretCatalog extends SparkCatalog {
     logOut();
   }
 
-  private static void closeCatalogs(SparkSession session) {
+  /** Closes the connections of the catalogs of a session, which is not kept for them any longer. */
+  public static void closeCatalogs(SparkSession session) {
     Queue<Closeable> open = OPEN.remove(session);
     if (open != null) {
       open.forEach(SecretCatalog::close);
