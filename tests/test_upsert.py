@@ -81,7 +81,7 @@ def test_the_newest_row_of_each_key(customers: Project) -> None:
 
 
 def test_nothing_of_a_merge_is_kept_open(customers: Project, spark: Any) -> None:
-    """Each merge has a session of its own: a run that goes on for days would have one more with each batch."""
+    """Each merge has a session of its own. `run --every` for days must not fill the memory with them."""
     field = spark._jvm.java.lang.Class.forName("sluice.SecretCatalog").getDeclaredField("OPEN")
     field.setAccessible(True)
     open_at = []

@@ -55,7 +55,7 @@ def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], It
         own.sql("\n".join(statement(view)))
     finally:
         with suppress(Py4JError, ConnectionError):  # if Spark has ended, the original error is raised
-            # The session has connections of its own to the catalogs, for which Java would keep it for ever.
+            # The session has its own connections to the catalogs. Java keeps the session until they are closed.
             to.spark._jvm.sluice.SecretCatalog.closeCatalogs(own._jsparkSession)
             to.spark.catalog.dropTempView(view)
     to.context.at("merged")
