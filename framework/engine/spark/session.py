@@ -59,6 +59,11 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         WAREHOUSE: str(scratch / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # What has been, for pages that nobody sees.
+        "spark.ui.retainedJobs": "20",
+        "spark.ui.retainedStages": "20",
+        "spark.ui.retainedTasks": "100",
+        "spark.sql.ui.retainedExecutions": "5",
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
         # HotSpot does not compile methods over 8,000 bytes: Spark then splits them instead.
         "spark.sql.codegen.hugeMethodLimit": "8000",
@@ -70,6 +75,9 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         # Messages after the end of a batch, which are fetched with it, serve the next one: up to 20,000 per partition.
         "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
         "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "10s",
+        # Otherwise Spark clones the session for each frame that is kept, to plan it without what these two change.
+        "spark.sql.sources.bucketing.autoBucketedScan.enabled": "false",
+        "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
         # A joined table is copied into whole pages. Pages of Spark's own size, up to 64 MB by the memory, are mostly empty, and Java
         # collects the whole heap more often.
         "spark.buffer.pageSize": "8m",

@@ -62,9 +62,6 @@ _BEGIN = (
 _OF_PYSPARK = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")  # which writes them
 _LOGINS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS")  # of the machine
 _FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")  # of settings in files
-_SMALL = {  # of what has been, for pages that nobody sees
-    "spark.ui.retainedJobs": "20", "spark.ui.retainedStages": "20", "spark.ui.retainedTasks": "100", "spark.sql.ui.retainedExecutions": "5",
-}  # fmt: skip
 _OF_SESSIONS = "spark.sql.catalog."  # but for what Hadoop keeps for all of a JVM
 _LOGGER = logging.getLogger(__name__)
 _lease: Lease | None = None
@@ -163,7 +160,7 @@ def _conf(of: Plan, rows: int | None) -> dict[str, str]:
     }
     options = f"{conf['spark.driver.extraJavaOptions']} -XX:+ExitOnOutOfMemoryError"
     places = {"spark.local.dir": str(scratch), session.WAREHOUSE: str(scratch / "warehouse")}
-    return {**_SMALL, **conf, **places, "spark.driver.extraJavaOptions": options}
+    return {**conf, **places, "spark.driver.extraJavaOptions": options}
 
 
 def _key(conf: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""A MERGE into an attempt's branch, in a session of its own: the snapshot's summary is a setting of the session."""
+"""A MERGE into an attempt's branch."""
 
 from __future__ import annotations
 
@@ -43,19 +43,13 @@ def sources(to: Target) -> dict[str, str]:
 def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], Iterable[str]]) -> None:
     """Merges rows. `statement` gives the clauses, from the name of the view `s`; the table is `t`."""
     from py4j.protocol import Py4JError
-    from pyspark.sql import SparkSession
 
     view = f"sluice_{to.attempt}"
     rows.createOrReplaceTempView(view)
-    own = SparkSession(to.spark.sparkContext, to.spark._jsparkSession.cloneSession())
     try:
-        about = {f"spark.sql.iceberg.snapshot-property.{key}": value for key, value in to.summary.items()}
-        for key, value in {**about, **_BY_MAP, **(_LISTED if near.listed else {})}.items():
-            own.conf.set(key, value)
-        own.sql("\n".join(statement(view)))
+        settings = {**_BY_MAP, **(_LISTED if near.listed else {})}
+        to.spark._jvm.sluice.Statement.run(to.spark._jsparkSession, "\n".join(statement(view)), settings, dict(to.summary))
     finally:
         with suppress(Py4JError, ConnectionError):  # if Spark has ended, the original error is raised
-            # The session has its own connections to the catalogs. Java keeps the session until they are closed.
-            to.spark._jvm.sluice.SecretCatalog.closeCatalogs(own._jsparkSession)
             to.spark.catalog.dropTempView(view)
     to.context.at("merged")

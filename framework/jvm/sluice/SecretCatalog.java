@@ -68,8 +68,7 @@ public final class SecretCatalog extends SparkCatalog {
     logOut();
   }
 
-  /** Closes the connections of a session's catalogs, and releases the session. */
-  public static void closeCatalogs(SparkSession session) {
+  private static void closeCatalogs(SparkSession session) {
     Queue<Closeable> open = OPEN.remove(session);
     if (open != null) {
       open.forEach(SecretCatalog::close);
