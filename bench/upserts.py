@@ -22,6 +22,7 @@ from framework.engine.context import Context
 from framework.engine.loop import batches
 from framework.model import Pipeline
 from framework.plan.passes import make
+from tests.attached import used
 
 MILLIONS = (1, 10, 30)
 FILE = 250_000  # rows of a file: 40 files in ten million rows
@@ -47,7 +48,7 @@ WHEN MATCHED THEN UPDATE SET v = s.v, n = s.n WHEN NOT MATCHED THEN INSERT (k, v
 
 BARS = {
     "upsert_100k_vs_merge": "≥ 3", "upsert_10_vs_merge": "≥ 8", "upsert_random_vs_merge": "≥ 1", "upsert_bytes_ratio": "≤ 3",
-    "upsert_growth_per_tenfold": "≤ 1.5",
+    "upsert_growth_per_tenfold": "≤ 1.5", "upsert_heap_100_vs_20": "≤ 1.05",
 }  # fmt: skip
 
 
@@ -81,6 +82,7 @@ def measured(bootstrap: str) -> dict[str, float]:
                 print(f"turn {turn} {what}: {taken:.2f} s", flush=True)
                 if turn >= 2:
                     seconds.setdefault(what, []).append(taken)
+    heap = _heap(context, bootstrap, numbers)
     context.stop()
     median = {name: statistics.median(found) for name, found in seconds.items()}
     tenfold = math.log10(MILLIONS[-1] / MILLIONS[0])
@@ -91,6 +93,7 @@ def measured(bootstrap: str) -> dict[str, float]:
         "upsert_bytes_ratio": statistics.median(bytes_),
         "upsert_growth_per_tenfold": (median["clustered 30"] / median["clustered 1"]) ** (1 / tenfold),
         "upsert_growth_per_tenfold_random": (median["random 30"] / median["random 1"]) ** (1 / tenfold),
+        "upsert_heap_100_vs_20": heap,
         **{f"upsert_{name.replace(' ', '_')}_s": taken for name, taken in median.items()},
     }
 
@@ -104,6 +107,16 @@ def _work(turn: int) -> Iterator[tuple[str, int, Sequence[int]]]:
         yield f"random {size}", size, chance.sample(range(rows), MANY)
     for _ in range(TENS):
         yield "ten 10", 10, [chance.randrange(1_000_000) + part * 1_000_000 for part in range(10)]
+
+
+def _heap(context: Context, bootstrap: str, numbers: Iterator[int]) -> float:
+    """The heap of a process after a hundred batches of ten keys, relative to that after twenty."""
+    used_by = {}
+    for count in range(1, 101):
+        _ours(context, bootstrap, 1, range(count, count + 10), next(numbers))
+        if count in (20, 100):
+            used_by[count] = used(context.spark._jvm)
+    return used_by[100] / used_by[20]
 
 
 def _fill(context: Context, bootstrap: str, size: int) -> None:

@@ -193,7 +193,7 @@ def planned(lake: Path, size: int, version: int, partition_by: str) -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("size", "version", "partition_by", "examples"), few([(*TABLES[1], 2), *((*table, 25) for table in TABLES)], (*TABLES[1], 2))
+    ("size", "version", "partition_by", "examples"), few([(*TABLES[1], 2), *((*table, 15) for table in TABLES)], (*TABLES[1], 2))
 )
 def test_as_the_model_says(size: int, version: int, partition_by: str, examples: int, lake: Path, spark: Any) -> None:
     @settings(max_examples=examples, deadline=None, derandomize=examples == 2, database=None, phases=PHASES)

@@ -149,7 +149,7 @@ class Table:
         return {row["id"]: {name: row[name] for name in names} for row in rows}
 
 
-@pytest.mark.parametrize(("write", "examples"), few([("upsert", 2), ("upsert", 25), ("history", 25)], ("upsert", 2)))
+@pytest.mark.parametrize(("write", "examples"), few([("upsert", 2), ("upsert", 15), ("history", 15)], ("upsert", 2)))
 def test_the_table_is_that_of_the_database(write: str, examples: int, lake: Path, spark: Any) -> None:
     @settings(max_examples=examples, deadline=None, derandomize=examples == 2, database=None, phases=PHASES)
     @given(st.lists(st.lists(done, min_size=1, max_size=8), min_size=2, max_size=4))

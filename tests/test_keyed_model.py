@@ -194,7 +194,7 @@ FEW = [(*TABLES[number], 2) for number in (1,)]
 
 
 @pytest.mark.parametrize(
-    ("write", "deletes", "version", "partition_by", "examples"), few([*FEW, *((*table, 25) for table in TABLES)], *FEW)
+    ("write", "deletes", "version", "partition_by", "examples"), few([*FEW, *((*table, 15) for table in TABLES)], *FEW)
 )
 def test_as_the_model_says(
     write: str, deletes: str, version: int, partition_by: str, examples: int, lake: Path, spark: Any

@@ -90,6 +90,18 @@ def test_a_merge_makes_no_session(customers: Project, spark: Any) -> None:
     assert there[-1] <= there[0], there
 
 
+def test_a_merge_has_settings_of_its_own(customers: Project, spark: Any) -> None:
+    """Spark plans a merge of few keys once, without looking at its parts again; what comes behind it, as ever."""
+    for number in range(2):
+        send(customers, (1, f"ann {number}", 10 + number))
+        customers.run()
+    executions = spark._jsparkSession.sharedState().statusStore().executionsList()
+    plans = [executions.apply(index).physicalPlanDescription() for index in range(executions.size())]
+    newest = [plan for plan in plans if "MergeRows" in plan][-1]
+    assert "AdaptiveSparkPlan" not in newest.splitlines()[2], newest  # what is read there can have its own
+    assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
+
+
 def _sessions(spark: Any) -> int:
     """The number of Spark sessions in the memory of the JVM, after a collection."""
     jvm = spark._jvm

@@ -1,4 +1,4 @@
-"""A MERGE into an attempt's branch."""
+"""A MERGE into an attempt's branch, with settings of its own (`Statement.java`)."""
 
 from __future__ import annotations
 

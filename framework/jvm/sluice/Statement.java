@@ -1,21 +1,30 @@
 package sluice;
 
+import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.iceberg.spark.CommitMetadata;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Runs a statement of SQL with settings of its own, and with properties for the summaries of its snapshots. Both hold for this thread
- * alone: other threads use the same session.
+ * Runs a statement of SQL with properties for the summaries of its snapshots, which hold for this thread alone, and with settings for
+ * how Spark plans it. Those are the session's as long as the statement runs: other threads may get such plans, too, never other rows.
  */
 public final class Statement {
   private Statement() {}
 
-  public static void run(SparkSession session, String sql, Map<String, String> settings, Map<String, String> properties) {
-    SQLConf own = session.sessionState().conf().clone();
-    settings.forEach(own::setConfString);
-    CommitMetadata.withCommitProperties(
-        properties, () -> SQLConf.withExistingConf(own, () -> session.sql(sql)), RuntimeException.class);
+  /** One at a time, so that each session gets back the settings that it had. */
+  public static synchronized void run(
+      SparkSession session, String sql, Map<String, String> settings, Map<String, String> properties) {
+    SQLConf conf = session.sessionState().conf();
+    Map<String, Optional<String>> before = new HashMap<>();
+    settings.keySet().forEach(key -> before.put(key, Optional.ofNullable(conf.contains(key) ? conf.getConfString(key) : null)));
+    try {
+      settings.forEach(conf::setConfString);
+      CommitMetadata.withCommitProperties(properties, () -> session.sql(sql), RuntimeException.class);
+    } finally {
+      before.forEach((key, value) -> value.ifPresentOrElse(was -> conf.setConfString(key, was), () -> conf.unsetConf(key)));
+    }
   }
 }
