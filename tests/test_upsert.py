@@ -107,10 +107,10 @@ def _sessions(spark: Any) -> int:
     jvm = spark._jvm
 
     def array(of: Any, *values: Any) -> Any:
-        made = spark.sparkContext._gateway.new_array(of, len(values))
+        result = spark.sparkContext._gateway.new_array(of, len(values))
         for index, value in enumerate(values):
-            made[index] = value
-        return made
+            result[index] = value
+        return result
 
     commands = jvm.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand")
     command = array(
