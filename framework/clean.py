@@ -15,6 +15,7 @@ from pathlib import Path
 from framework import catalogs, services, ui
 from framework import jars as jars_
 from framework.engine import class_archive, drop, unpublish
+from framework.engine.export import records as export_records
 from framework.engine.iceberg import metadata, published, table_state
 from framework.engine.rules import attempts, protocol, run_record
 from framework.engine.spark import warm_jvm
@@ -22,17 +23,21 @@ from framework.engine.unpublish import Publication
 from framework.errors import RefusedError, SluiceError
 from framework.home import home
 from framework.jvm import build
-from framework.model import Catalog, Pipeline, Plan
+from framework.model import FOLLOWED, Catalog, Pipeline, Plan
 
+_HEX = "[0-9a-f]"
 # Files that Sluice writes below `.sluice`, as patterns: SLUICE_HOME may be a folder in which others have files of such names.
-# The functions below find services, Dagster, notes, catalogs and jars.
+# The functions below find services, Dagster, notes, records of exports, catalogs and jars. What an interrupted `forget` has yet to delete
+# stays written down.
 _PATTERNS = {
-    "attempts": ("[0-9a-f]" * 32,),
-    "registry": ("[0-9a-f]" * 16,),
+    "attempts": (_HEX * 32,),
+    "followers": (f"*-{FOLLOWED}*",),
+    "programs": ("versitygw", "go.mod", "go.sum", "lock"),
+    "registry": (_HEX * 16,),
     "warm": ("address", "jvm", "log", "turn", "lease-*"),
     "spark": ("blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
     ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
-    "logs": ("*-" + "[0-9a-f]" * 12 + ".log",),
+    "logs": (f"*-{_HEX * 12}.log",),
 }
 
 
@@ -150,6 +155,9 @@ def _existing(plan: Plan, jars: bool) -> Iterator[Path]:
         yield settings.parent
     records = [path for path in sorted(home().glob("pipelines/*.json")) if run_record.read(path.stem) != run_record.RunRecord()]
     yield from _whole(home() / "pipelines", records)
+    yield from _whole(
+        home() / "exports", [export_records.file(name) for name in export_records.exports() if export_records.of(name)]
+    )
     for name, patterns in _PATTERNS.items():
         yield from _whole(home() / name, [path for pattern in patterns for path in sorted((home() / name).glob(pattern))])
     if jars:

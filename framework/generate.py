@@ -31,7 +31,7 @@ _REMEMBERED = 1000  # messages that can come again
 
 
 @dataclass(frozen=True)
-class Message:
+class GeneratedMessage:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
@@ -50,7 +50,7 @@ class Sent:
         return self.messages / max(self.seconds, 0.001)
 
 
-def messages(topic: Topic, seed: int | None, start: datetime, writers: Writers | None = None) -> Iterator[Message]:
+def messages(topic: Topic, seed: int | None, start: datetime, writers: Writers | None = None) -> Iterator[GeneratedMessage]:
     """Messages without end. `now` is the start for the first message, and advances at the topic's rate. `writers` write a `key` or a
     `value` whose schema is in a registry."""
     generator = topic.generator
@@ -58,7 +58,7 @@ def messages(topic: Topic, seed: int | None, start: datetime, writers: Writers |
     random = Random(seed)
     begin = start.astimezone(timezone.utc).replace(tzinfo=None)
     makers = [(name, _maker(type_, way)) for name, type_, way in generator.fields]
-    sent: deque[Message] = deque(maxlen=_REMEMBERED)
+    sent: deque[GeneratedMessage] = deque(maxlen=_REMEMBERED)
     for number in itertools.count():
         if sent and random.random() < generator.repeats:
             yield random.choice(sent)
@@ -107,7 +107,7 @@ def ensure_topic(topic: Topic, secrets: SecretStore) -> bool:
 def send(
     topic: Topic,
     secrets: SecretStore,
-    messages_to_send: Iterable[Message],
+    messages_to_send: Iterable[GeneratedMessage],
     rate: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
     tell: Callable[[int], None] = lambda _: None,
@@ -154,7 +154,7 @@ class _Outbox:
         }
         self._producer = Producer({**client_settings(topic.cluster, secrets), **settings})
 
-    def put(self, message: Message) -> None:
+    def put(self, message: GeneratedMessage) -> None:
         from confluent_kafka import KafkaException
 
         while True:
@@ -202,12 +202,14 @@ class _Outbox:
             self._reason = self._reason or error.str()
 
 
-def _message(topic: Topic, columns: dict[str, Any], moment: datetime, writers: Writers) -> Message:
+def _message(topic: Topic, columns: dict[str, Any], moment: datetime, writers: Writers) -> GeneratedMessage:
     key = {name: columns.pop(name) for name in list(columns) if name.partition(".")[0] in topic.key_columns}
     headers = tuple((name, str(columns.pop(name)).encode()) for name in topic.headers if name in columns)
     if topic.changes and "value" not in writers:
         columns = dict(topic.changes.created(_nested(columns), moment))
-    return Message(_encoded("key", topic, key, writers) if key else None, _encoded("value", topic, columns, writers), headers)
+    return GeneratedMessage(
+        _encoded("key", topic, key, writers) if key else None, _encoded("value", topic, columns, writers), headers
+    )
 
 
 def _encoded(of: Of, topic: Topic, columns: dict[str, Any], writers: Writers) -> bytes:

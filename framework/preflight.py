@@ -38,7 +38,7 @@ class _Check:
             return Finding(self.subject, self.tried())
         except SluiceError as error:
             return Finding(self.subject, error.message, error.hint or f"see the code `{error.code}` in docs/operations.md")
-        except (OSError, catalogs.Refused) as error:
+        except (OSError, catalogs.RequestFailed) as error:
             return Finding(self.subject, str(error), getattr(error, "hint", "") or _STORAGE)
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from framework.amounts import counted
-from framework.engine.trials.preview import Message, Preview, Row
+from framework.engine.trials.preview import Preview, PreviewedMessage, Row
 from framework.model import Pipeline
 
 _WIDTH = 100  # characters of a line without a terminal
@@ -69,7 +69,7 @@ def _step(pipeline: Pipeline, at: int) -> str:
     return f"{at} {pipeline.steps[at - 1].name}" if at else "read"
 
 
-def _print_message(console: Console, pipeline: Pipeline, message: Message) -> None:
+def _print_message(console: Console, pipeline: Pipeline, message: PreviewedMessage) -> None:
     place = [message.topic] if len(pipeline.topics) > 1 or pipeline.source else []
     place += [f"partition {message.partition}, offset {message.offset}"] if message.partition is not None else []
     place += [message.timestamp] if message.timestamp else []

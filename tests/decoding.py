@@ -16,7 +16,7 @@ from typing import Any
 
 from framework import type_text, types
 from framework.encoding import decoder
-from framework.encoding.fields import Written
+from framework.encoding.fields import WrittenType
 from framework.java import java
 from framework.jvm import build
 from framework.types import Array, Map, Struct, Type
@@ -84,7 +84,7 @@ def value(given: Any, type_: Type) -> Any:
     if given is None:
         return None
     match type_:
-        case Written():
+        case WrittenType():
             return value(given, type_.type)
         case Array():
             return [value(each, type_.element) for each in given]

@@ -206,7 +206,7 @@ def test_as_the_model_says(size: int, version: int, partition_by: str, examples:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["dies", "another", "maintains"])
-def test_at_every_point(kind: str, lake: Path, spark: Any) -> None:
+def test_trouble_at_any_point_changes_no_total(kind: str, lake: Path, spark: Any) -> None:
     """A run dies there, or another run does the batch meanwhile; each batch adds to old groups, makes new ones and brings late rows."""
     given_: list[tuple[list[Trade], Trouble | None]] = []
     points = [each for each in POINTS if each not in ("staged_state",)]

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from framework.cli import main
+from framework.engine.export import records as export_records
 from framework.engine.iceberg.jvm_state import attempts_of
 from framework.engine.rules import attempts, protocol, refusals, run_record
 from framework.home import dagster_home
@@ -35,6 +36,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
     run_record.pause("trades")
     with attempts.attempt():
         pass
+    export_records.add("weekly", export_records.Record(window="", file="a.csv", snapshot=1, rows=1, bytes=1, sha256="", at=""))
     for name in (
         "demo.log",
         "spark/blockmgr-1/x",
@@ -43,6 +45,9 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
         "jars/classes-0.jsa",
         "services/kafka/lock",
         "services/kafka/data/0",
+        "programs/versitygw",
+        "programs/go.mod",
+        "followers/trades-sluice-also-topic-0123456789ab",
     ):
         (tmp_path / ".sluice" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / ".sluice" / name).write_text("1234567890")
@@ -293,9 +298,12 @@ class TestClean:
     def test_all_that_sluice_keeps_in_its_home_is_known(self) -> None:
         """Who writes a new thing into the home says so in framework/clean.py."""
         pages = {path: path.read_text(encoding="utf-8") for path in (ROOT / "framework").rglob("*.py")}
-        kept = {name for text in pages.values() for name in re.findall(r'home\(\) / f?"([^"{]+)', text)}
+        kept = {name for text in pages.values() for name in re.findall(r'(?:home\(\) / f?|private\(|_FOLDER = )"([^"{]+)', text)}
         source = pages[ROOT / "framework" / "clean.py"] + "services"  # of which services themselves know
         assert {name for name in kept if name not in source} == set()
+        page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+        folders = {name for name in kept if not re.search(r"\.\w+$|-$", name)}
+        assert {name for name in folders if f"| `{name}/` |" not in page} == set()
 
 
 def test_help_says_what_goes() -> None:

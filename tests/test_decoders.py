@@ -12,7 +12,7 @@ import yaml
 
 from framework import type_text, types
 from framework.encoding import decoder
-from framework.encoding.fields import Written
+from framework.encoding.fields import WrittenType
 from framework.types import Type
 from tests import json_texts
 from tests.decoding import of_json, types_of
@@ -34,7 +34,7 @@ def spec_columns() -> dict[str, Type]:
     for name, text in COLUMNS.items():
         options = yaml.safe_load(text)
         type_ = type_text.parse(options["type"] if isinstance(options, dict) else options)
-        columns[name] = Written(type_, options["format"]) if isinstance(options, dict) else type_
+        columns[name] = WrittenType(type_, options["format"]) if isinstance(options, dict) else type_
     return columns
 
 
@@ -55,7 +55,7 @@ def _column(name: str, options: Any) -> dict[str, Any]:
     options_ = options if isinstance(options, dict) else {"type": options}
     type_ = type_text.parse(options_.pop("type"))
     format_ = options_.pop("format", None)
-    return decoder.column(name, Written(type_, format_) if format_ else type_, **options_)
+    return decoder.column(name, WrittenType(type_, format_) if format_ else type_, **options_)
 
 
 def wrapped(column: str, text: str | bytes, format_: str) -> bytes:

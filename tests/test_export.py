@@ -218,7 +218,7 @@ def test_a_query_is_checked_before_there_is_a_table(shop: Path, query: str, code
     assert text in problem["message"]
 
 
-def test_what_is_refused(shop: Path) -> None:
+def test_names_and_windows_that_are_not_there_are_refused(shop: Path) -> None:
     assert "no-table: the table shop.orders, which weekly exports, does not exist yet" in export("weekly").stderr
     put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
     assert "unknown-export: there is no export `weakly`" in export("weakly").stderr

@@ -94,7 +94,7 @@ def things(folder: Path, columns: str = COLUMNS, **more: str) -> Topic:
     return next(topic for topic in make(project(folder, columns, **more)).topics if topic.name == "things")
 
 
-def some(topic: Topic, count: int, seed: int | None = 7) -> list[generate.Message]:
+def some(topic: Topic, count: int, seed: int | None = 7) -> list[generate.GeneratedMessage]:
     return list(itertools.islice(generate.messages(topic, seed, START), count))
 
 
@@ -316,7 +316,7 @@ def test_all_messages_arrive(tmp_path: Path, kafka: str) -> None:
     topic = things(tmp_path, bootstrap=kafka, name="arrives")
     assert generate.ensure_topic(topic, SecretStore())
     assert not generate.ensure_topic(topic, SecretStore())
-    messages = [*some(topic, 3000), generate.Message(None, None)]
+    messages = [*some(topic, 3000), generate.GeneratedMessage(None, None)]
     counts: list[int] = []
     sent = generate.send(topic, SecretStore(), messages, tell=counts.append)
     assert sent.messages == counts[-1] == 3001
@@ -376,7 +376,9 @@ def test_a_message_that_kafka_refuses_is_an_error(tmp_path: Path, kafka: str) ->
     topic = things(tmp_path, bootstrap=kafka, name="refuses")
     generate.ensure_topic(topic, SecretStore())
     with pytest.raises(UnreachableError, match=r"Kafka accepted 1 messages for refuses, but not 1: .*[Mm]essage") as error:
-        generate.send(topic, SecretStore(), [generate.Message(None, b"x"), generate.Message(None, b"x" * 2_000_000)])
+        generate.send(
+            topic, SecretStore(), [generate.GeneratedMessage(None, b"x"), generate.GeneratedMessage(None, b"x" * 2_000_000)]
+        )
     assert error.value.code == "not-delivered"
     with pytest.raises(SluiceError) as refused:
         generate.ensure_topic(replace(topic, kafka_name="no slash/"), SecretStore())
@@ -391,7 +393,7 @@ def test_a_missing_kafka_is_an_error(tmp_path: Path) -> None:
     assert error.value.code == "kafka-unreachable"
 
 
-def consumed(bootstrap: str, name: str, partitions: int) -> list[generate.Message]:
+def consumed(bootstrap: str, name: str, partitions: int) -> list[generate.GeneratedMessage]:
     """All that is in a topic."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False})
     try:
@@ -403,7 +405,7 @@ def consumed(bootstrap: str, name: str, partitions: int) -> list[generate.Messag
             for each in consumer.consume(left - len(messages), 5.0):
                 assert each.error() is None
                 headers: Any = each.headers() or ()
-                messages.append(generate.Message(each.key(), each.value(), tuple(headers)))
+                messages.append(generate.GeneratedMessage(each.key(), each.value(), tuple(headers)))
         return messages
     finally:
         consumer.close()

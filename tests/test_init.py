@@ -25,7 +25,7 @@ from framework.cli import main
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.kafka import newest_messages
-from framework.engine.kafka.newest_messages import Message, Sample
+from framework.engine.kafka.newest_messages import KafkaMessage, Sample
 from framework.engine.loop import batches
 from framework.errors import SluiceError
 from framework.init import files, infer, spec
@@ -52,7 +52,7 @@ def sampled(
     raw = [value if isinstance(value, bytes | None) else json.dumps(value).encode() for value in values]
     given = [*keys, *[None] * len(raw)]
     made = [
-        Message(partition=0, offset=at, timestamp=1_760_000_000_000 + at, key=given[at], value=value, headers=headers)
+        KafkaMessage(partition=0, offset=at, timestamp=1_760_000_000_000 + at, key=given[at], value=value, headers=headers)
         for at, value in enumerate(raw)
     ]
     return Sample(tuple(made), len(raw), 3)

@@ -60,8 +60,8 @@ class Shop:
 
     def __init__(self, lake: Path, spark: Any, missing: str = "keep", write: str = "upsert", more: str = "") -> None:
         self.spark = spark
-        text = (SPEC + more).format(namespace=f"n{uuid.uuid4().hex[:10]}", missing=missing, write=write)
-        self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
+        self.text = (SPEC + more).format(namespace=f"n{uuid.uuid4().hex[:10]}", missing=missing, write=write)
+        self.plan: Plan = plan_for(lake, "127.0.0.1:1", self.text)
         self.sent: dict[str, list[Message]] = {"customers": [], "orders": []}
 
     def pipeline(self, name: str) -> Pipeline:
@@ -139,6 +139,21 @@ def test_a_replaced_table_follows_the_joined_one(lake: Path, spark: Any) -> None
     for day in range(4, 4 + commits):  # so that the new table has as many
         shop.customer(1, "IT", day)
     assert (days(), days()) == ([3 + commits], None)
+
+
+def test_a_column_that_the_source_does_not_have_yet_is_null(lake: Path, spark: Any) -> None:
+    shop = Shop(lake, spark, more=REPLACED)
+    shop.customer(1, "DE")
+    shop.lands("orders", {"id": 1, "customer": 1})
+    plan = plan_for(lake, "127.0.0.1:1", shop.text.replace("derive: {where:", "derive: {later: id + 1, where:"))
+    replaced = plan.pipeline("replaced")
+    assert replaced is not None
+
+    batch = next_batch(Context(plan, spark=lambda: spark), replaced)
+
+    table = table_state.table(replaced.table.catalog, replaced.table.identifier)
+    assert batch and table is not None
+    assert [(row["id"], row["later"]) for row in table.scan().to_arrow().to_pylist()] == [(1, None)]
 
 
 @pytest.mark.long

@@ -27,7 +27,7 @@ SPEC = """
 topic: payments
 value: json
 key: {{format: long, as: id}}
-columns: {{amount: int}}
+columns: {{amount: int, note: string}}
 ---
 topic: orders
 value: json
@@ -50,7 +50,8 @@ class Shop:
 
     def __init__(self, lake: Path, spark: Any, missing: str = "keep", write: str = "append", steps: str = "") -> None:
         self.spark = spark
-        text = SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}", missing=missing, write=write, steps=steps.format())
+        namespace = f"n{uuid.uuid4().hex[:10]}"
+        text = SPEC.format(namespace=namespace, missing=missing, write=write, steps=steps.format(namespace=namespace))
         self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
         self.sent: dict[str, list[Message]] = {"payments": [], "orders": []}
 
@@ -108,6 +109,52 @@ def test_either_side_may_come_first(lake: Path, spark: Any) -> None:
     assert shop.rows() == [(1, 10), (2, 20)]
     assert shop.rows(bad=True) == [("waits", "replayed")]
     assert shop.run("orders") == []
+
+
+def test_a_row_is_tried_though_a_later_batch_has_read_the_change(lake: Path, spark: Any) -> None:
+    """As where orders come all the time; and one that dies between two tries."""
+    shop = Shop(lake, spark, write="append}\nbatch: {rows: 1")
+    shop.lands("payments", 1)
+    for id_ in (2, 3):
+        shop.lands("orders", id_)
+    for id_ in (2, 3):
+        shop.lands("payments", id_)
+    shop.sends("orders", 1)
+    shop.run("orders", dies="published")
+    assert shop.rows() == [(1, 10)]
+    assert waiting.due(shop.pipeline("orders")) is not None
+
+    shop.run("orders", dies="published")
+    assert len(shop.rows()) == 2
+    shop.run("orders")
+
+    assert shop.rows() == [(1, 10), (2, 20), (3, 30)]
+    assert Counter(shop.rows(bad=True)) == {("waits", "replayed"): 2}
+    assert waiting.due(shop.pipeline("orders")) is None
+
+
+def test_a_row_that_waits_for_two_is_tried_once_for_each(lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    longer = "  - join: {{table: {namespace}.payments, on: [id], take: [note], within: 24h}}\n"
+    shop = Shop(lake, spark, steps=longer)
+    shop.lands("payments", 9)
+    shop.lands("orders", 1)
+    orders, begun = shop.pipeline("orders"), pinning.now()
+
+    def at(hours: float) -> None:
+        monkeypatch.setattr(pinning, "now", lambda: begun + int(hours * 3600) * 1_000_000)
+
+    at(0.9)
+    assert waiting.due(orders) is None
+    at(1.1)
+    assert shop.run("orders") == ["0 rows", "1 bad"]
+    for hours in (1.1, 2, 23):
+        at(hours)
+        assert waiting.due(orders) is None
+        assert shop.run("orders") == []
+    at(24.1)
+    shop.run("orders")
+    assert shop.rows() == [(1, None)]
+    assert waiting.due(orders) is None
 
 
 @pytest.mark.long

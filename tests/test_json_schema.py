@@ -142,7 +142,7 @@ def test_each_schema_has_its_type(said: Json, type_: str) -> None:
         assert columns(of(x={"type": "array", "items": said})) == {"x": f"array<{type_}>"}
 
 
-def test_order_and_docs() -> None:
+def test_columns_have_the_order_and_docs_of_the_schema() -> None:
     said = of(
         b={"type": "integer", "description": "How  many\nthere are", "title": "B"},
         a={"oneOf": [{"type": "null"}, {"type": "string", "description": "Which"}], "connect.index": 1},
@@ -343,7 +343,7 @@ def test_the_text_of_a_schema_makes_its_columns() -> None:
     assert columns(json.loads(narrow)) == {"a": "int", "b": "int", "c": "string"}
 
 
-def test_what_is_written() -> None:
+def test_each_value_is_written_as_the_schema_says() -> None:
     encode = json_schema.encoder(Schema("JSON", json_schema.schema_text("orders", fields(COLUMNS))))
     row = {
         "id": 1, "s": "日本", "price": Decimal("12.50"), "at": datetime(2026, 1, 5, 10, tzinfo=timezone.utc), "day": date(2026, 1, 5),

@@ -222,7 +222,7 @@ def test_hostile_keys_are_kept_apart(write: str, deletes: str, lake: Path, spark
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["dies", "another", "maintains"])
 @pytest.mark.parametrize("write", ["upsert", "history"])
-def test_at_every_point(write: str, kind: str, lake: Path, spark: Any) -> None:
+def test_trouble_at_any_point_changes_no_row(write: str, kind: str, lake: Path, spark: Any) -> None:
     """A run dies there, or another run does the batch meanwhile; each batch changes, ends, deletes and brings late rows."""
     plan = plan_for(lake, "127.0.0.1:1", specs_of(write, "tombstones", 3, "[]"))
     batches: list[tuple[list[Sent], Trouble | None]] = []

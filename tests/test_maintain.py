@@ -162,6 +162,9 @@ def test_files_that_no_commit_names_go_once_they_are_old(aged: Project) -> None:
     folder = aged.lake / "warehouse" / aged.namespace / "trades"
     lost = folder / "data" / "lost.parquet"
     lost.write_bytes(b"of a run that was killed")
+    beside = folder / "index" / "of-a-follower"
+    beside.parent.mkdir()
+    beside.touch()
     maintained(aged)
     assert lost.exists()  # `orphans_after` is three days
     long_ago = 1
@@ -186,7 +189,7 @@ def test_files_that_no_commit_names_go_once_they_are_old(aged: Project) -> None:
     said = dict(maintained(aged))["trades"]
     assert said[-1] == "1 file that no commit names is gone"
     assert not lost.exists()
-    assert only.exists()
+    assert only.exists() and beside.exists()
     aged.run()
     aged.assert_exactly_once()
 

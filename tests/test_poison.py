@@ -168,7 +168,7 @@ def test_a_missing_required_field_is_a_bad_row(project: Project) -> None:
     assert {row["message"] for row in project.rows(bad=True)} == {"`id` is required and missing or null"}
 
 
-def test_keys_and_headers(project: Project) -> None:
+def test_keys_and_headers_are_columns_or_bad_rows(project: Project) -> None:
     project.topic_more = "key: {{format: string, as: user}}\nheaders: {{source: string}}".replace("{{", "{").replace("}}", "}")
     project.make_topic(1)
     producer = Producer({"bootstrap.servers": project.bootstrap})
@@ -234,7 +234,7 @@ into: {{{{table: {{namespace}}.trades}}}}
 @pytest.mark.parametrize(
     ("format_", "good", "bad"), [("string", "plain ünïcödé".encode(), b"\xff"), ("bytes", b"\xff\x00", None)]
 )
-def test_text_and_bytes(project: Project, format_: str, good: bytes, bad: bytes | None) -> None:
+def test_text_and_bytes_land_as_they_are(project: Project, format_: str, good: bytes, bad: bytes | None) -> None:
     project.template = f"""
 topic: trades
 kafka_name: {{topic}}

@@ -23,7 +23,7 @@ from framework.cli._terminal import console
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.loop import batches
-from framework.engine.trials.preview import Message, Preview, Row, preview
+from framework.engine.trials.preview import Preview, PreviewedMessage, Row, preview
 from framework.errors import RolledBack
 from framework.model import Plan
 from framework.plan.passes import make
@@ -116,13 +116,13 @@ NOT_JSON = "the value is not JSON: it is cut off"
 BAD = Row(item=None, after=(), fate="bad", code="undecodable", stage="value", message=NOT_JSON)
 VALUE = json.dumps(READ).encode()
 MESSAGES = (
-    Message(
+    PreviewedMessage(
         topic="orders", partition=0, offset=7, timestamp="2026-01-05T10:00:00.000Z", key=b"k\xff", value=VALUE, rows=(LANDS, GONE)
     ),
-    Message(
+    PreviewedMessage(
         topic="orders", partition=2, offset=1, timestamp="2026-01-05T10:00:01.000Z", key=None, value=b"not\x1b json", rows=(BAD,)
     ),
-    Message(
+    PreviewedMessage(
         topic="orders",
         partition=2,
         offset=2,

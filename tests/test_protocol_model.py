@@ -12,7 +12,7 @@ from tests.model.search import Schedule, changed, left, mistaken, overtaken, pla
 from tests.model.steps import Broken
 from tests.model.world import HAPPENINGS, Wrong
 
-SMALL = 10_000
+SMALL = 6_000
 LARGE = 60_000
 
 

@@ -99,7 +99,7 @@ def test_a_new_partition_begins_at_its_start() -> None:
     )
 
 
-def test_lost_and_beyond() -> None:
+def test_offsets_that_kafka_deleted_or_never_had_are_reported() -> None:
     position = at({"t/0": 5, "t/1": 5, "t/2": 5})
     assert lost_offsets(position, topic({"t/0": 5, "t/1": 7, "t/2": 0}, {"t/0": 9, "t/1": 9, "t/2": 9})) == (
         LostOffsets("t/1", 5, 7),

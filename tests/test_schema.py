@@ -88,10 +88,14 @@ def written(node: Node) -> str:
     return (node.text or "~") if plain else json.dumps(node.text, ensure_ascii=False)
 
 
+@cache
+def odd_values() -> tuple[Node, ...]:
+    return documents(f"[{', '.join(ODD)}]")[0].items
+
+
 def mutations(node: Node) -> Iterator[Node]:
     """The node with one thing in it changed: a value replaced, a key taken away, put there or misspelt."""
-    for text in ODD:
-        yield from documents(f"[{text}]")[0].items
+    yield from odd_values()
     for index, item in enumerate(node.items):
         for changed in mutations(item):
             yield replace(node, items=(*node.items[:index], changed, *node.items[index + 1 :]))

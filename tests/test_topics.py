@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from framework.cli import main
 from framework.encoding.json_text import Decoded, in_one_line, indented
-from framework.engine.kafka.newest_messages import Message
+from framework.engine.kafka.newest_messages import KafkaMessage
 from framework.engine.messages.decode import Reader
 from framework.formats import Given, Single, find
 from framework.plan.passes import make
@@ -161,7 +161,9 @@ def test_obvious_bad_rows_are_marked(
 ) -> None:
     plan = make(project(tmp_path))
     named = next(each for each in plan.topics if each.name == topic)
-    message = Message(partition=0, offset=0, timestamp=None, key=more.get("key"), value=value, headers=more.get("headers", ()))
+    message = KafkaMessage(
+        partition=0, offset=0, timestamp=None, key=more.get("key"), value=value, headers=more.get("headers", ())
+    )
     assert Reader(topic=named, secrets=plan.secrets).decode_message(message).bad_reason == found
 
 

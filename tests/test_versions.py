@@ -68,7 +68,7 @@ def test_a_delete_that_is_forgotten_still_ended_a_version(versions: Project, mon
     assert told(versions) == [(1, "a", 1, 3), (1, "b", 3, 5), (2, "b", 3, None), (3, "x", 1, None)]
 
 
-def test_without_a_time(versions: Project) -> None:
+def test_a_version_without_a_time_is_a_bad_row(versions: Project) -> None:
     """It would be so since nobody knows when. A tombstone has Kafka's."""
     send(versions, (1, "a", None), (2, "a", 1000), (2, None, 5000))
     versions.run()

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from framework.access.about import name
 from framework.access.steps import SHELL, SNOWFLAKE, Step, query, shared
+from framework.sql import standard
 from framework.sql.reserved import words
-from framework.sql.standard import quoted
 
 READER, WAREHOUSE = "sluice_reader", "sluice_reading"
 _RESERVED = words("""
@@ -27,8 +27,8 @@ def called(*parts: str) -> str:
 def identifier(word: str) -> str:
     """A name of a column or an object: what it has no word for and no digit in front is written as it is, and is the same in capitals."""
     if word.lower() in _RESERVED:
-        return quoted(word.upper())
-    return word if word.isidentifier() and word.isascii() else quoted(word)
+        return standard.identifier(word.upper())
+    return word if word.isidentifier() and word.isascii() else standard.identifier(word)
 
 
 def key_pair(user: str, why: str) -> Step:

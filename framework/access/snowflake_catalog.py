@@ -8,7 +8,7 @@ from framework.access import aws
 from framework.access.about import About, Place, name
 from framework.access.endpoint import POLARIS, Endpoint, endpoint
 from framework.access.steps import SHELL, SNOWFLAKE, Step, check, create, shared
-from framework.sql.standard import quoted_text
+from framework.sql.standard import literal
 
 REFRESH = 60  # seconds
 
@@ -36,11 +36,11 @@ def steps(about: About, place: Place) -> Iterator[Step]:
         yield _trusted(about, [*([f"DESC EXTERNAL VOLUME {files}"] if files else []),
                                *([f"DESC CATALOG INTEGRATION {catalog}"] if place.catalog.type == "glue" else [])])  # fmt: skip
     if files:
-        why = "Whether Snowflake can read the files: go on when it says so. To write is not allowed, and not needed."
-        yield create(SNOWFLAKE, why, f"SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME({quoted_text(files)});")
+        why = "Whether Snowflake can read the files: continue when it does. To write is not allowed, and not needed."
+        yield create(SNOWFLAKE, why, f"SELECT SYSTEM$VERIFY_EXTERNAL_VOLUME({literal(files)});")
     if place.catalog.type == "rest":
-        verify = f"SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION({quoted_text(catalog)});"
-        yield create(SNOWFLAKE, "Whether it reaches the catalog: go on when it says so.", verify)
+        verify = f"SELECT SYSTEM$VERIFY_CATALOG_INTEGRATION({literal(catalog)});"
+        yield create(SNOWFLAKE, "Whether it reaches the catalog: continue when it does.", verify)
 
 
 def checks(place: Place) -> Iterator[Step]:
@@ -53,7 +53,7 @@ def checks(place: Place) -> Iterator[Step]:
 def _trusted(about: About, describe: list[str]) -> Step:
     file = f"{name('sluice', about.pipeline.table.catalog.name)}.csv"
     policies, trust = about.command("aws-policy"), about.command("aws-trust", "--describe", file)
-    asked = quoted_text("; ".join(describe))
+    asked = literal("; ".join(describe))
     return shared(
         SHELL, "Whom AWS has to trust: the last two commands print the policy and the role. Run of them what is for readers.",
         f"snow sql --role ACCOUNTADMIN --format csv --query {asked} > {file}\n{policies}\n{trust}",
@@ -63,46 +63,46 @@ def _trusted(about: About, describe: list[str]) -> Step:
 
 def _volume(about: About, of: Endpoint, volume: str) -> str:
     base = f"{aws.files(about).warehouse}/"
-    where = [f"NAME = {quoted_text(volume)}"]
+    where = [f"NAME = {literal(volume)}"]
     if of.storage.endpoint:
-        where += ["STORAGE_PROVIDER = 'S3COMPAT'", f"STORAGE_BASE_URL = {quoted_text(base.replace('s3://', 's3compat://'))}"]
-        where += [f"STORAGE_ENDPOINT = {quoted_text(of.storage.endpoint.partition('://')[2])}"]
+        where += ["STORAGE_PROVIDER = 'S3COMPAT'", f"STORAGE_BASE_URL = {literal(base.replace('s3://', 's3compat://'))}"]
+        where += [f"STORAGE_ENDPOINT = {literal(of.storage.endpoint.partition('://')[2])}"]
         where += ["CREDENTIALS = (AWS_KEY_ID = '<key of the reader>' AWS_SECRET_KEY = '<its secret>')"]
     else:
-        where += ["STORAGE_PROVIDER = 'S3'", f"STORAGE_BASE_URL = {quoted_text(base)}"]
-        where += [f"STORAGE_AWS_ROLE_ARN = {quoted_text(aws.role(about, aws.READERS))}"]
+        where += ["STORAGE_PROVIDER = 'S3'", f"STORAGE_BASE_URL = {literal(base)}"]
+        where += [f"STORAGE_AWS_ROLE_ARN = {literal(aws.role(about, aws.READERS))}"]
         if of.storage.kms_key:
-            where += [f"ENCRYPTION = (TYPE = 'AWS_SSE_KMS' KMS_KEY_ID = {quoted_text(of.storage.kms_key)})"]
+            where += [f"ENCRYPTION = (TYPE = 'AWS_SSE_KMS' KMS_KEY_ID = {literal(of.storage.kms_key)})"]
     return f"CREATE EXTERNAL VOLUME IF NOT EXISTS {volume}\n  STORAGE_LOCATIONS = ((\n    {_lines(where)}\n  ))\n  ALLOW_WRITES = FALSE;"
 
 
 def _integration(name: str, source: str, namespace: str, lines: str) -> str:
     return (
         f"CREATE CATALOG INTEGRATION IF NOT EXISTS {name}\n  CATALOG_SOURCE = {source}\n  TABLE_FORMAT = ICEBERG\n"
-        f"  CATALOG_NAMESPACE = {quoted_text(namespace)}\n{lines}  ENABLED = TRUE\n  REFRESH_INTERVAL_SECONDS = {REFRESH};"
+        f"  CATALOG_NAMESPACE = {literal(namespace)}\n{lines}  ENABLED = TRUE\n  REFRESH_INTERVAL_SECONDS = {REFRESH};"
     )
 
 
 def _glue(about: About, place: Place, name: str) -> str:
-    region = f"  GLUE_REGION = {quoted_text(place.region)}\n" if place.region else ""
+    region = f"  GLUE_REGION = {literal(place.region)}\n" if place.region else ""
     lines = (
-        f"  GLUE_AWS_ROLE_ARN = {quoted_text(aws.role(about, aws.READERS))}\n"
-        f"  GLUE_CATALOG_ID = {quoted_text(aws.account(about))}\n{region}"
+        f"  GLUE_AWS_ROLE_ARN = {literal(aws.role(about, aws.READERS))}\n"
+        f"  GLUE_CATALOG_ID = {literal(aws.account(about))}\n{region}"
     )
     return _integration(name, "GLUE", place.namespace, lines)
 
 
 def _rest(place: Place, of: Endpoint, name: str) -> str:
     source = "POLARIS" if (of.scope or "").startswith(POLARIS) else "ICEBERG_REST"
-    config = [f"CATALOG_URI = {quoted_text(of.uri)}", *([f"CATALOG_NAME = {quoted_text(of.warehouse)}"] if of.warehouse else [])]
+    config = [f"CATALOG_URI = {literal(of.uri)}", *([f"CATALOG_NAME = {literal(of.warehouse)}"] if of.warehouse else [])]
     config.append(f"ACCESS_DELEGATION_MODE = {'VENDED_CREDENTIALS' if of.gives_keys else 'EXTERNAL_VOLUME_CREDENTIALS'}")
     if of.client:
-        client, its_secret = (quoted_text(str(each)) for each in of.client)
-        login = ["TYPE = OAUTH", f"OAUTH_TOKEN_URI = {quoted_text(of.token_uri)}"]
+        client, its_secret = (literal(str(each)) for each in of.client)
+        login = ["TYPE = OAUTH", f"OAUTH_TOKEN_URI = {literal(of.token_uri)}"]
         login += [f"OAUTH_CLIENT_ID = {client}", f"OAUTH_CLIENT_SECRET = {its_secret}"]
-        login += [f"OAUTH_ALLOWED_SCOPES = ({quoted_text(of.scope or f'{POLARIS}ALL')})"]
+        login += [f"OAUTH_ALLOWED_SCOPES = ({literal(of.scope or f'{POLARIS}ALL')})"]
     else:
-        login = ["TYPE = BEARER", f"BEARER_TOKEN = {quoted_text(str(of.token or ''))}"]
+        login = ["TYPE = BEARER", f"BEARER_TOKEN = {literal(str(of.token or ''))}"]
     lines = f"  REST_CONFIG = (\n    {_lines(config)}\n  )\n  REST_AUTHENTICATION = (\n    {_lines(login)}\n  )\n"
     return _integration(name, source, place.namespace, lines)
 

@@ -46,7 +46,8 @@ class Step:
 
     @property
     def taken_back(self) -> Step:
-        why = self.back or f"Takes back: {self.why.split('. ')[0].rstrip('.')}."
+        headline = self.why.split(". ")[0].rstrip(".")
+        why = self.back or f'Undoes the step "{headline}".'
         only = "Only if nothing else needs it. " if self.kept == "shared" else ""
         back = Step(part="cleanup", in_=self.in_, why=f"{only}{why}", run=self.undo)
         return back.commented if self.kept else back

@@ -37,7 +37,7 @@ class Cause:
     hint: str
 
 
-class Refused(Exception):
+class RequestFailed(Exception):
     """A catalog that is a server did not do as it was asked."""
 
     def __init__(self, says: str, hint: str = "") -> None:
@@ -114,7 +114,7 @@ class Files(ABC):
 
     @abstractmethod
     def probe(self, folder: str) -> None:
-        """Writes a small file there, reads, lists and deletes it. Raises `Refused` or OSError, which says what was not allowed."""
+        """Writes a small file there, reads, lists and deletes it. Raises `RequestFailed` or OSError, which says what was not allowed."""
 
     @abstractmethod
     def around(self, location: str) -> str:
@@ -221,10 +221,10 @@ class Catalog(ABC):
     def show(self, identifier: str, instead_of: Current | None, listed: Current) -> None:
         """Lists a table of another catalog, as this metadata has it. Raises `Moved` if the name has other metadata than `instead_of` by
         now. A catalog that writes metadata itself gets a file for a new name only."""
-        raise Refused("it cannot list the tables of another catalog", "name another catalog under `publish`")
+        raise RequestFailed("it cannot list the tables of another catalog", "name another catalog under `publish`")
 
     def probe(self, identifier: str) -> None:  # noqa: B027 - most cannot refuse this
-        """Tries without a change whether a table of this name may be created and changed. Raises `Refused` with what is missing."""
+        """Tries without a change whether a table of this name may be created and changed. Raises `RequestFailed` with what is missing."""
 
     def prepare(self) -> None:  # noqa: B027 - most need nothing
         """Creates what Spark needs before it starts."""

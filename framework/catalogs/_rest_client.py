@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from framework.catalogs import Moved, Refused
+from framework.catalogs import Moved, RequestFailed
 from framework.channel import TRUST, Channel, Reply, Silent, Strange, Untrusted
 from framework.errors import visible
 from framework.patience import CATALOG, CATALOG_AGAIN
@@ -30,7 +30,7 @@ _HINTS = {
 _VENDED = {"X-Iceberg-Access-Delegation": "vended-credentials"}
 
 
-class Answered(Refused):
+class Answered(RequestFailed):
     """The catalog's answer is that it does not."""
 
     def __init__(self, status: int, says: str) -> None:
@@ -181,7 +181,7 @@ class RestClient:
             try:
                 reply = (channel or self._channel).ask(method, path, body, CATALOG, form=form, headers=headers)
             except Untrusted as error:
-                raise Refused(f"its certificate is not trusted: {error}", TRUST) from None
+                raise RequestFailed(f"its certificate is not trusted: {error}", TRUST) from None
             except (Silent, Strange) as error:
                 if pause is None or method != "GET" or not isinstance(error, Silent):
                     raise ConnectionError(f"it {error}") from None

@@ -17,7 +17,7 @@ from typing import Any
 
 from framework import aws_policy, buckets
 from framework.buckets import Login
-from framework.catalogs import ANY_TIME, PROBE, Access, Files, Refused
+from framework.catalogs import ANY_TIME, PROBE, Access, Files, RequestFailed
 from framework.model import SecretStore, Storage
 from framework.model.storage import SCHEME
 
@@ -115,7 +115,7 @@ class S3Files(Files):
         if failed:
             message = f"{', '.join(failed)}: {self._error(next(iter(failed.values())), f'{SCHEME}{bucket}/{key}')}"
             refused = [action for action, error in failed.items() if buckets.trouble(error, self.storage).kind == "refused"]
-            raise Refused(
+            raise RequestFailed(
                 message, self._grant(refused, folder) if refused else "correct the login under `storage`, or `warehouse`"
             )
 

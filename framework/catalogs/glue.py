@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from framework import aws_policy, buckets
-from framework.catalogs import PROBE, Catalog, Cause, Current, Moved, Refused, _object_store
+from framework.catalogs import PROBE, Catalog, Cause, Current, Moved, RequestFailed, _object_store
 from framework.catalogs._s3_files import S3Files
 from framework.errors import Problem
 from framework.hosts import is_open
@@ -74,7 +74,7 @@ class Options(Bound):
             yield Problem(self.place("endpoint"), "unencrypted-login", message, "write `https://…`")
 
 
-class Denied(Refused):
+class Denied(RequestFailed):
     """The login lacks a right."""
 
 
@@ -193,7 +193,7 @@ class Glue(Catalog):
         if denied:
             named = (f"{each} (not for `run`, but for `drop` and `rebuild`)" if "Delete" in each else each for each in denied)
             on = aws_policy.of_namespace(self.storage.region, self.options.account, namespace)
-            raise Refused(
+            raise RequestFailed(
                 f"{', '.join(named)}: Glue refused it ({', '.join(set(denied.values()))})",
                 aws_policy.hint([aws_policy.allow(_RIGHTS, *on)]),
             )
@@ -249,10 +249,10 @@ class Glue(Catalog):
             if trouble.kind == "refused":
                 raise Denied(trouble.says, "give the login the rights of Glue that it needs") from None
             if trouble.kind == "wrong-login":
-                raise Refused(
+                raise RequestFailed(
                     f"Glue does not take the login: {trouble.says}", "correct the login under `storage`, or its secrets"
                 ) from None
-            raise Refused(trouble.says if trouble.kind != "unreachable" else "Glue does not answer") from None
+            raise RequestFailed(trouble.says if trouble.kind != "unreachable" else "Glue does not answer") from None
         return answer
 
     @property

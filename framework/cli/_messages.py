@@ -10,14 +10,14 @@ from rich.text import Text
 
 from framework.cli._terminal import console
 from framework.encoding.json_text import Decoded, as_text, in_one_line, indented
-from framework.engine.kafka.newest_messages import Message
+from framework.engine.kafka.newest_messages import KafkaMessage
 from framework.engine.messages.decode import Read, Reader
 from framework.errors import visible
 
 _WIDEST = 4000  # characters of a value on a terminal
 
 
-def show(reader: Reader, message: Message) -> None:
+def show(reader: Reader, message: KafkaMessage) -> None:
     out = console(sys.stdout, soft_wrap=True)
     decoded_message = reader.decode_message(message)
     key, value = decoded_message.key, decoded_message.value
@@ -35,7 +35,7 @@ def show(reader: Reader, message: Message) -> None:
         out.print(Text(f"  bad row: {decoded_message.bad_reason[0]}: {decoded_message.bad_reason[1]}", style="red"))
 
 
-def document(reader: Reader, message: Message) -> str:
+def document(reader: Reader, message: KafkaMessage) -> str:
     """One line of JSON. A value or key that is JSON stands in it as it came, to the last digit."""
     decoded_message = reader.decode_message(message)
     key, value, bad_reason = decoded_message.key, decoded_message.value, decoded_message.bad_reason
@@ -96,7 +96,7 @@ def _is_document(contents: Decoded) -> bool:
     return contents.json is not None and contents.json.lstrip()[:1] in ("{", "[")
 
 
-def _moment(message: Message) -> str | None:
+def _moment(message: KafkaMessage) -> str | None:
     if message.timestamp is None:
         return None
     try:

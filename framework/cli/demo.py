@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from framework.engine.observe.progress import Progress
-    from framework.generate import Message
+    from framework.generate import GeneratedMessage
     from framework.model import Plan, Topic
     from framework.services import State
 
@@ -143,7 +143,7 @@ def _send(console: Console, plan: Plan, address: str) -> int:
     return total
 
 
-def _messages(topic: Topic) -> Iterable[Message]:
+def _messages(topic: Topic) -> Iterable[GeneratedMessage]:
     """Messages of the last minutes, and some that cannot be decoded."""
     from framework import generate
 
@@ -152,7 +152,7 @@ def _messages(topic: Topic) -> Iterable[Message]:
     topic = replace(topic, generator=replace(topic.generator, rate=rate))
     start = datetime.now(timezone.utc) - timedelta(seconds=_MESSAGES / rate)
     generated = itertools.islice(generate.messages(topic, None, start), _MESSAGES)
-    return itertools.chain((generate.Message(b"bad", value) for value in _BAD.get(topic.name, ())), generated)
+    return itertools.chain((generate.GeneratedMessage(b"bad", value) for value in _BAD.get(topic.name, ())), generated)
 
 
 def _materialize() -> None:

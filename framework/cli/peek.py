@@ -12,7 +12,7 @@ from framework.cli import _complete, _specs, _topics
 from framework.cli._interrupted import until_interrupted
 
 if TYPE_CHECKING:
-    from framework.engine.kafka.newest_messages import Message
+    from framework.engine.kafka.newest_messages import KafkaMessage
     from framework.engine.kafka.read_messages import Bounds
     from framework.engine.messages.decode import Reader
     from framework.model import Plan, Topic
@@ -97,7 +97,7 @@ def _head(plan: Plan, topic: Topic, within: Bounds, sampled: int, start: str, pa
     return f"{head}\nonly obvious bad rows are marked{advice}"
 
 
-def _print(reader: Reader, messages: Sequence[Message], as_json: bool) -> None:
+def _print(reader: Reader, messages: Sequence[KafkaMessage], as_json: bool) -> None:
     from framework.cli._messages import document, show
 
     for message in messages:

@@ -13,7 +13,7 @@ from framework.cli import _complete, _specs
 from framework.cli._raw import raw
 
 if TYPE_CHECKING:
-    from framework.engine.trials.preview import Message, Preview, Row
+    from framework.engine.trials.preview import Preview, PreviewedMessage, Row
     from framework.model import Pipeline
 
 SECTION, ORDER = "write", 5
@@ -74,7 +74,7 @@ def _document(pipeline: Pipeline, result: Preview) -> dict[str, Any]:
     }
 
 
-def _message(pipeline: Pipeline, message: Message) -> dict[str, Any]:
+def _message(pipeline: Pipeline, message: PreviewedMessage) -> dict[str, Any]:
     return {
         "topic": message.topic, "partition": message.partition, "offset": message.offset, "timestamp": message.timestamp,
         **raw("key", message.key), **raw("value", message.value),

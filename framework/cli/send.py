@@ -68,7 +68,7 @@ def command(
     if partition is not None:
         _topics.refuse_partition(chosen, partition, bounds)
     lines = _Lines(written) if value == "-" else [given]
-    messages = (generate.Message(key_bytes, line, header_bytes, partition) for line in lines)
+    messages = (generate.GeneratedMessage(key_bytes, line, header_bytes, partition) for line in lines)
     arrived: list[tuple[int, int]] = []
     generate.send(chosen, plan.secrets, messages, arrived=lambda *place: arrived.append(place))
     _tell(chosen, arrived)

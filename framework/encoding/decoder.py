@@ -35,7 +35,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from framework.encoding.fields import Field, Written
+from framework.encoding.fields import Field, WrittenType
 from framework.model import Decoding, Fault, Of, raw
 from framework.sql.quote import identifier
 from framework.sql.settings import FUNCTIONS
@@ -132,6 +132,6 @@ def of_type(type_: Type) -> dict[str, Json]:
             return {"type": "map", "value": of_type(type_.value)}
         case Struct():
             return {"type": "struct", "fields": [column(field.name, field.type) for field in type_.fields]}
-        case Written():
+        case WrittenType():
             return {"type": str(type_.type), "format": type_.format}
     return {"type": str(type_)}

@@ -10,7 +10,7 @@ from framework.types import Decimal, Type
 
 
 @dataclass(frozen=True)
-class Written(Type):
+class WrittenType(Type):
     """A type that is written in JSON as another one: `format` says how."""
 
     type: Type
@@ -34,7 +34,7 @@ class Field:
 
     @property
     def written(self) -> Type:
-        return Written(self.type, self.format) if self.format else self.type
+        return WrittenType(self.type, self.format) if self.format else self.type
 
 
 def suits(format_: str, type_: Type) -> bool:

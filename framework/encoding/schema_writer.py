@@ -13,7 +13,7 @@ from typing import Any
 
 from framework.encoding import json_values
 from framework.encoding.confluent_frame import prefix_bytes
-from framework.encoding.fields import Written
+from framework.encoding.fields import WrittenType
 from framework.model.schemas import Schema
 from framework.schemas.versions import Path
 from framework.types import Array, Decimal, Map, Struct, Type
@@ -95,10 +95,10 @@ def _written(value: Any, type_: Type | None, base64_: bool) -> Any:
         case Struct() if isinstance(value, Mapping):
             types_ = {each.name: each.type for each in type_.fields}
             return {name: _written(each, types_.get(name), base64_) for name, each in value.items()}
-        case Written(Decimal() as decimal, "base64") if base64_ and isinstance(value, (int, Number)):
+        case WrittenType(Decimal() as decimal, "base64") if base64_ and isinstance(value, (int, Number)):
             with suppress(ValueError):
                 return json_values.base64_of(Number(value), decimal.scale)
-        case Written(inner, way) if isinstance(value, str) and way != "base64":
+        case WrittenType(inner, way) if isinstance(value, str) and way != "base64":
             with suppress(ValueError):
                 number = json_values.epoch(json_values.moment(value, inner), way)
                 return value if number is None else number

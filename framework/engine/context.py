@@ -14,7 +14,7 @@ from framework.engine.iceberg.lake import CommitCall, Lake, commit_transaction
 from framework.engine.kafka.cluster import Kafka
 from framework.engine.messages.schema_lookup import Schemas
 from framework.engine.rules.protocol import Partition
-from framework.engine.source import Counted, FromTopics, Messages
+from framework.engine.source import FromTopics, Messages, SourceWithCounts
 from framework.engine.spark import session, start, warm
 from framework.errors import SetupError
 from framework.model import Catalog, MaskKey, Pipeline, Plan
@@ -97,7 +97,7 @@ class Context:
             self._kafka[cluster.name] = Kafka(cluster, self.plan.secrets)
         return self._kafka[cluster.name]
 
-    def source(self, pipeline: Pipeline) -> Counted:
+    def source(self, pipeline: Pipeline) -> SourceWithCounts:
         """The source of the pipeline's rows."""
         if pipeline.source:
             return table_source.of(pipeline, self.lake_of)

@@ -121,7 +121,7 @@ def drop(shown_table: Held, data: bool) -> int:
     if table is not None:  # else another program dropped it first
         try:
             catalog.drop(shown_table.identifier)
-        except (catalogs.Refused, OSError) as error:
+        except (catalogs.RequestFailed, OSError) as error:
             raise metadata.unreachable(shown_table.catalog, error) from None
     if data:
         its_files.delete(current.files, current.folder)

@@ -34,8 +34,8 @@ class Source(Protocol):
         ...
 
 
-class Counted(Source, Protocol):
-    """One that tells how much there is, without Spark."""
+class SourceWithCounts(Source, Protocol):
+    """A source that counts what waits, without Spark."""
 
     def lag(self, range_: Range | None) -> int:
         """The number of messages or rows that wait."""

@@ -1,7 +1,7 @@
 """Sends the rows of a table to a Kafka topic, once they are committed.
 
 Guarantee: each committed row at least once, and those of a key in the order of their commits. A repeat has the same headers
-`sluice-table`, `sluice-commit` and `sluice-row`. Of a row that changed several times before it was sent, the last state is sent.
+`sluice-table`, `sluice-commit` and `sluice-row`. If a row changed several times before it was sent, its last state is sent.
 Limit: rows that leave a table without keys, as by a rollback, stay in the topic.
 """
 

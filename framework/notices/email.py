@@ -51,7 +51,7 @@ class Email(Bound):
 
 @dataclass(frozen=True)
 class Options(Bound):
-    """Mail the file. One of more than 10 MB is not attached; the mail says where it is. Of one in an object store it has a link."""
+    """Mail the file. One of more than 10 MB is not attached; the mail says where it is, with a link if that is an object store."""
 
     known_by: ClassVar[str | None] = "email"
 

@@ -194,7 +194,7 @@ def _is_assigned(name: str, steps: Iterable[Step]) -> bool:
 
 
 def _without_order(into: kinds.Into, rows: Rows) -> Iterable[Problem]:
-    """Of a time, Kafka's own takes its place."""
+    """A problem if rows may lack the column of `order_by` and nothing stands in for it, as Kafka's time does for a time."""
     column = next((each for each in rows.columns if each.name == into.order_by), None)
     if column is not None and column.type not in (*_TIMES, VOID):
         hint = "order by a time, for which Kafka's own stands in, or by a column of the key; or write `deletes: {when: …}`"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from framework.model import EVENT_TIME, VERSION, Pipeline, SelectSource, Step, TableSource, Topic, columns_read
+from framework.model import EVENT_TIME, KAFKA_COLUMNS, VERSION, Pipeline, SelectSource, Step, TableSource, Topic, columns_read
 from framework.model.accumulated import MEASURES, TIME, WINDOW_END, WINDOW_START, Accumulated
 
 
@@ -20,8 +20,7 @@ def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
         source = pipeline.source.columns if pipeline.source else pipeline.topic.columns
         origins = {column.name: frozenset([column.name]) for column in source}
     kafka = {column.name: frozenset([column.name]) for column in pipeline.kafka_columns}
-    event_time = None if pipeline.source else pipeline.topic.event_time
-    moment = {EVENT_TIME: frozenset([event_time])} if event_time else {}
+    moment = {} if pipeline.source else {EVENT_TIME: frozenset([pipeline.topic.event_time or KAFKA_COLUMNS[-1].name])}
     for step in pipeline.steps:
         origins = _after(step, origins, {**origins, **kafka, **moment})
     origins = {**kafka, **moment, **origins}

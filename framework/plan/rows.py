@@ -196,6 +196,10 @@ def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Proble
     if folded(name).startswith(("_kafka_", "_sluice")) or folded(name) in _RESERVED:
         hint = f"choose another name, such as `{name.lstrip('_')}`"
         return [Problem(where, "reserved-name", f"`{name}` is a name that Sluice uses itself", hint)]
+    return case_collisions(name, where, others)
+
+
+def case_collisions(name: str, where: Where, others: Iterable[str]) -> list[Problem]:
     return [
         Problem(
             where, "case-collision", f"`{name}` and `{other}` differ only in case", "tables do not tell them apart: rename one"

@@ -91,6 +91,9 @@ def problems(spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Problem]:
         if into.late_after is not None:
             message = f"rows of {name} are also changed and deleted, at any time: no window of theirs closes"
             yield Problem(into.key_place("late_after"), "unused-key", message, "remove `late_after`")
+        if into.deletes == "ignore":
+            message = f"`deletes` has no effect with `write: {into.write}`: rows that are deleted in {name} leave the totals"
+            yield Problem(into.key_place("deletes"), "unused-key", message, "remove it")
     elif not write.by_key and into.deletes != "ignore":
         message = f"`write: {into.write}` only adds rows, and rows of {name} are also changed and deleted"
         hint = "`write: upsert` with `keys` follows them; with `deletes: ignore` each new state of a row becomes a row"

@@ -14,7 +14,7 @@ from framework.reference.options import table, tables, takes
 from framework.spec import extensions, scalars
 from framework.spec.kinds import document_kinds, document_types, later_kinds
 from framework.spec.kinds.expectation import EXPECT_EXAMPLE
-from framework.spec.kinds.pipeline import LANGUAGE_STEPS
+from framework.spec.kinds.pipeline import NOT_YET
 from framework.spec.scalars import Scalar
 from framework.spec.shapes import BoundClass, RecordShape, record_shape, shape_of
 from framework.spec.words import in_quotes
@@ -65,7 +65,7 @@ def _index(steps: Mapping[str, extensions.Extension], by_hand: bool) -> str:
         (f"[{kind}]({kind}.md)", _first(inspect.getdoc(inspect.getmodule(cls)) or "")) for kind, cls in document_types().items()
     ]
     listed = [(f"[{name}]({_step_file(name)})", f"{_first(step.doc)}{_mark(step)}") for name, step in steps.items()]
-    later = LATER.format(in_quotes(name for name in LANGUAGE_STEPS if name not in steps))
+    later = LATER.format(in_quotes(name for name in NOT_YET if name not in steps))
     same_everywhere = " and ".join(f"{name}s" for name, kind in document_kinds().items() if kind.same_everywhere)
     return _joined(
         INTRODUCTION.replace("{same_everywhere}", same_everywhere),

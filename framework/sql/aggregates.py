@@ -3,7 +3,7 @@
 A function has parts, such as the sum and the count of an average. Each part is computed over the rows of a batch, and merged with that of
 the table; the value is computed from the parts. A part that is the value itself is called `value`.
 
-Of rows that change, those that are no more are taken off again, where the function can do so exactly.
+When rows change, their former values are subtracted again, where the function can do so exactly.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from framework.types import (
 )
 
 _MOST_DIGITS = 38  # of a decimal
+MOST_SCALE = _MOST_DIGITS - 2  # of what is added without rounding
 _FEW_DIGITS = 6  # behind the point, which Spark never takes from a result
 _WHOLE = Decimal(_MOST_DIGITS, 0)
 
@@ -70,10 +71,15 @@ def _sums(name: str, type_: Type, of_rows: str) -> dict[str, Part]:
 
 def _added(type_: Type, t: str, s: str) -> str:
     """Spark gives a sum of 38 digits fewer of them behind the point: the parts before it and behind it are added apart."""
-    if not isinstance(type_, Decimal) or type_.precision < _MOST_DIGITS or not _FEW_DIGITS < type_.scale < _MOST_DIGITS - 1:
+    if not isinstance(type_, Decimal) or type_.precision < _MOST_DIGITS or not _FEW_DIGITS < type_.scale <= MOST_SCALE:
         return f"{t} + {s}"
     whole, rest = Decimal(_MOST_DIGITS - 1 - type_.scale, 0).sql, Decimal(type_.scale + 1, type_.scale).sql
     return f"CAST(floor({t}) + floor({s}) AS {whole}) + CAST(pmod({t}, 1) + pmod({s}, 1) AS {rest})"
+
+
+def rounds(function: str, type_: Type) -> bool:
+    """Whether the parts of a function are added with fewer digits than they have: `_added` needs one before the point."""
+    return function in ("sum", "avg") and isinstance(type_, Decimal) and type_.scale > MOST_SCALE
 
 
 def _sum_for_average(type_: Type) -> Type:

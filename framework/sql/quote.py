@@ -7,11 +7,15 @@ other systems. One name is quoted as `framework.types` quotes a field's name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
+from typing import TYPE_CHECKING
 
 from framework import types
 from framework.model.column_sql import ColumnSql
+
+if TYPE_CHECKING:
+    from framework.model import Column
 
 # `$` too: even if a session substituted variables, a literal would have none.
 _ESCAPED = re.compile(r"[\\'$\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
@@ -38,6 +42,13 @@ def _escape(character: str) -> str:
 def identifier(*names: str) -> str:
     """A name, or a path of names, in backquotes."""
     return ".".join(map(types.identifier, names))
+
+
+def present_or_null(columns: Iterable[Column], there: Collection[str]) -> Iterator[str]:
+    """The columns under their names; null for one that is not there, such as one that the spec has and the table does not have yet."""
+    for column in columns:
+        name = identifier(column.name)
+        yield name if column.name in there else f"CAST(NULL AS {column.type.sql}) AS {name}"
 
 
 def column_path(name: str, *fields: str) -> ColumnSql:

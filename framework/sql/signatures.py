@@ -15,7 +15,7 @@ A signature is a line such as `substring(text, number, number?) string`:
 | `x?`, `x...` | may be left out; any number of them |
 | `$1` | in the result: the type of the first argument |
 
-Of several signatures of a function the first that fits counts.
+If a function has several signatures, the first that fits counts.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Quoting in standard SQL, which DuckDB, Trino and Snowflake speak. Spark's is `quote`."""
+"""Quoting in standard SQL, which DuckDB, Trino and Snowflake speak. Spark's is in `framework.sql.quote`."""
 
 from __future__ import annotations
 
 
-def quoted(name: str) -> str:
+def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def quoted_text(value: str) -> str:
+def literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"

@@ -64,9 +64,12 @@ class Generalize(Bound):
         at_most=1_000_000_000,
     )
     ip_prefix: int | None = option(
-        "An address becomes its network of so many bits: 203.0.113.0/24. Of IPv6 twice as many.", default=None, example="24", at_least=1,
+        "An address becomes its network of so many bits: 203.0.113.0/24. For IPv6 the network has twice as many bits.",
+        default=None,
+        example="24",
+        at_least=1,
         at_most=32,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)

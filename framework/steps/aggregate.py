@@ -15,7 +15,7 @@ from framework.model.accumulated import MEASURES, TIME, WINDOW_END, WINDOW_START
 from framework.model.accumulated import Measure as Planned
 from framework.model.accumulated import Window as Windows
 from framework.plan.landing import Landing
-from framework.plan.rows import Resolved, Rows, name_problems
+from framework.plan.rows import Resolved, Rows, case_collisions, name_problems
 from framework.plan.text import duration
 from framework.spec.options import Bound, WrittenStep, option
 from framework.spec.scalars import ColumnName, Duration, Expression
@@ -107,7 +107,7 @@ def _type_of(row_column: str, measures: Iterable[Planned]) -> Type:
 
 
 def _of_groups(written: Written, rows: Rows) -> Iterator[Problem]:
-    taken = [WINDOW_START, WINDOW_END] if written.window else []
+    taken = [MEASURES, *([WINDOW_START, WINDOW_END] if written.window else [])]
     for at, name in enumerate(written.by):
         column, where = rows.column(name, written.place("by", at)), written.place("by", at)
         if column and holds_map(column.type):
@@ -117,10 +117,11 @@ def _of_groups(written: Written, rows: Rows) -> Iterator[Problem]:
             yield Problem(
                 where, "duplicate-column", f"there are two columns `{name}`", "name each column once, or rename it before"
             )
+        yield from case_collisions(name, where, taken)
         taken.append(name)
     for name in written.measures:
         yield from name_problems(name, written.key_place("measures", name), taken)
-        if name in (*taken, MEASURES):
+        if name in taken:
             hint = "give the measure another name"
             yield Problem(written.key_place("measures", name), "duplicate-column", f"there are two columns `{name}`", hint)
         taken.append(name)
@@ -163,6 +164,11 @@ def _argument(name: str, text: str, written: Written, rows: Rows) -> tuple[str, 
         if value and not function.takes(value.type):
             hint = f"write it over {function.wants}"
             raise refused(read.offset, "sql-measure", f"{read.function} takes {function.wants}, and this is {value.type}", hint)
+        if value and aggregates.rounds(read.function, value.type):
+            message = (
+                f"{read.function} of {value.type} rounds: up to {aggregates.MOST_SCALE} digits behind the point are added exactly"
+            )
+            raise refused(read.offset, "sql-measure", message, f"cast the value: `{read.function}(cast(x as decimal(38, 18)))`")
     except ExpressionError as error:
         rows.refuse(error, text, where)
         return None

@@ -131,7 +131,7 @@ def _leaf(method: str | _masks.Method, keys: tuple[MaskKey, ...], path: list[str
 
 
 def _keys(written: Written) -> tuple[MaskKey, ...]:
-    """Of one key the secret's name is its id."""
+    """The keys of a step. The id of an only key is its secret's name."""
     if written.keys is not None:
         return tuple(MaskKey(key.id, key.secret) for key in (written.keys.now, *written.keys.old))
     return (MaskKey(written.key.name, written.key),) if written.key is not None else ()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from framework.access.about import About
 from framework.access.steps import SHELL, Step, System, Warned, check, query
-from framework.sql.standard import quoted
+from framework.sql.standard import identifier
 
 OF = "table"
 ATHENA = System("In Athena", "sql", "--")
@@ -26,7 +26,9 @@ def steps(about: About) -> Iterator[Step | Warned]:
         SHELL, "Whether Glue has the table.",
         shlex.join(["aws", "glue", "get-table", "--region", region, "--database-name", place.namespace, "--name", place.table]),
     )  # fmt: skip
-    named = f"{quoted(place.namespace)}.{quoted(place.table)}"
+    named = f"{identifier(place.namespace)}.{identifier(place.table)}"
     yield query(ATHENA, "Rows.", f"SELECT * FROM {named} LIMIT 10;")
     yield query(ATHENA, "How many there are.", f"SELECT count(*) FROM {named};")
-    yield query(ATHENA, "Its snapshots.", f"SELECT * FROM {quoted(place.namespace)}.{quoted(f'{place.table}$snapshots')};")
+    yield query(
+        ATHENA, "Its snapshots.", f"SELECT * FROM {identifier(place.namespace)}.{identifier(f'{place.table}$snapshots')};"
+    )

@@ -11,7 +11,7 @@ from framework.access import aws
 from framework.access.about import About, Place, name
 from framework.access.steps import SHELL, Step, System, Warned, check, create, query, shared
 from framework.sql.quote import identifier
-from framework.sql.standard import quoted_text
+from framework.sql.standard import literal
 
 OF = "table"
 DATABRICKS = System("In Databricks", "sql", "--")
@@ -87,7 +87,7 @@ def _login(about: About, own: str) -> Iterator[Step]:
 
 
 def _catalog(place: Place, warehouse: str, own: str, account: str) -> Iterator[Step]:
-    url = quoted_text(warehouse)
+    url = literal(warehouse)
     yield shared(
         SHELL, "Where the files are.", f"databricks external-locations create {own} {shlex.quote(warehouse)} {own}_storage --read-only",
         f"databricks external-locations delete {own}",
@@ -95,8 +95,8 @@ def _catalog(place: Place, warehouse: str, own: str, account: str) -> Iterator[S
     yield shared(
         DATABRICKS, "Glue.",
         f"CREATE CONNECTION IF NOT EXISTS {own} TYPE glue\n"
-        f"  OPTIONS (aws_region {quoted_text(place.region or '<region>')}, aws_account_id {quoted_text(account)}, "
-        f"credential {quoted_text(f'{own}_service')});",
+        f"  OPTIONS (aws_region {literal(place.region or '<region>')}, aws_account_id {literal(account)}, "
+        f"credential {literal(f'{own}_service')});",
         f"DROP CONNECTION IF EXISTS {own};",
     )  # fmt: skip
     yield shared(

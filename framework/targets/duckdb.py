@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from framework.access.about import About, name
 from framework.access.endpoint import Endpoint, endpoint, serving, without_headers
 from framework.access.steps import DUCKDB, Step, Warned, check, create, query
-from framework.sql.standard import quoted, quoted_text
+from framework.sql.standard import identifier, literal
 
 OF = "table"
 
@@ -37,11 +37,11 @@ def steps(about: About) -> Iterator[Step | Warned]:
     delegated = "" if of.gives_keys else ", ACCESS_DELEGATION_MODE 'none'"
     yield create(
         DUCKDB, "The catalog.",
-        f"ATTACH {quoted_text(of.warehouse or '')} AS {lake} "
-        f"(TYPE iceberg, SECRET {lake}_login, ENDPOINT {quoted_text(of.uri)}{delegated});",
+        f"ATTACH {literal(of.warehouse or '')} AS {lake} "
+        f"(TYPE iceberg, SECRET {lake}_login, ENDPOINT {literal(of.uri)}{delegated});",
         f"DETACH {lake};",
     )  # fmt: skip
-    table = f"{lake}.{quoted(place.namespace)}.{quoted(place.table)}"
+    table = f"{lake}.{identifier(place.namespace)}.{identifier(place.table)}"
     yield check(DUCKDB, "The table and its columns.", f"DESCRIBE {table};")
     yield query(DUCKDB, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
     yield query(DUCKDB, "How many there are.", f"SELECT count(*) FROM {table};")
@@ -49,20 +49,20 @@ def steps(about: About) -> Iterator[Step | Warned]:
 
 def _login(of: Endpoint) -> str:
     if not of.client:
-        return f"TYPE iceberg, TOKEN {quoted_text(str(of.token or ''))}"
-    name, its_secret = (quoted_text(str(each)) for each in of.client)
-    scope = f", OAUTH2_SCOPE {quoted_text(of.scope)}" if of.scope else ""
-    return f"TYPE iceberg, CLIENT_ID {name}, CLIENT_SECRET {its_secret}, OAUTH2_SERVER_URI {quoted_text(of.token_uri)}{scope}"
+        return f"TYPE iceberg, TOKEN {literal(str(of.token or ''))}"
+    name, its_secret = (literal(str(each)) for each in of.client)
+    scope = f", OAUTH2_SCOPE {literal(of.scope)}" if of.scope else ""
+    return f"TYPE iceberg, CLIENT_ID {name}, CLIENT_SECRET {its_secret}, OAUTH2_SERVER_URI {literal(of.token_uri)}{scope}"
 
 
 def _files(of: Endpoint) -> str:
     storage = of.storage
     parts = ["TYPE s3", "KEY_ID '<key of the reader>'", "SECRET '<its secret>'"]
     if storage.region:
-        parts.append(f"REGION {quoted_text(storage.region)}")
+        parts.append(f"REGION {literal(storage.region)}")
     if storage.endpoint:
         at = urlsplit(storage.endpoint)
-        parts += [f"ENDPOINT {quoted_text(at.netloc)}", f"USE_SSL {'true' if at.scheme == 'https' else 'false'}"]
+        parts += [f"ENDPOINT {literal(at.netloc)}", f"USE_SSL {'true' if at.scheme == 'https' else 'false'}"]
     if storage.path_style:
         parts.append("URL_STYLE 'path'")
     return ", ".join(parts)

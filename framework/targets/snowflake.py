@@ -12,7 +12,7 @@ from framework.access.snowflake import READER, WAREHOUSE, called, identifier
 from framework.access.steps import SNOWFLAKE, Step, Warned, check, create, optional, query
 from framework.errors import SluiceError
 from framework.hosts import url_is_loopback
-from framework.sql.standard import quoted_text
+from framework.sql.standard import literal
 from framework.types import STRING, is_numeric
 
 OF = "table"
@@ -33,7 +33,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
         f"DROP TABLE IF EXISTS {_copy(named)};", "the copy",
     )  # fmt: skip
     yield from snowflake_catalog.checks(place)
-    status = f"SELECT SYSTEM$AUTO_REFRESH_STATUS({quoted_text(named)});"
+    status = f"SELECT SYSTEM$AUTO_REFRESH_STATUS({literal(named)});"
     yield check(SNOWFLAKE, "When it was refreshed last, and what went wrong.", status)
     yield from _queries(about, named)
 
@@ -76,11 +76,11 @@ def _reader(database: str, schema: str) -> Iterator[Step]:
 
 def _table(place: Place, named: str) -> Iterator[Step]:
     volume = snowflake_catalog.volume(place)
-    with_volume = f"  EXTERNAL_VOLUME = {quoted_text(volume)}\n" if volume else ""
+    with_volume = f"  EXTERNAL_VOLUME = {literal(volume)}\n" if volume else ""
     yield create(
         SNOWFLAKE, "The table. Not a stage over its folder: that would show rows that were never published, and rows that are deleted.",
-        f"CREATE ICEBERG TABLE IF NOT EXISTS {named}\n{with_volume}  CATALOG = {quoted_text(snowflake_catalog.integration(place))}\n"
-        f"  CATALOG_NAMESPACE = {quoted_text(place.namespace)}\n  CATALOG_TABLE_NAME = {quoted_text(place.table)}\n  AUTO_REFRESH = TRUE;",
+        f"CREATE ICEBERG TABLE IF NOT EXISTS {named}\n{with_volume}  CATALOG = {literal(snowflake_catalog.integration(place))}\n"
+        f"  CATALOG_NAMESPACE = {literal(place.namespace)}\n  CATALOG_TABLE_NAME = {literal(place.table)}\n  AUTO_REFRESH = TRUE;",
         f"DROP ICEBERG TABLE IF EXISTS {named};",
     )  # fmt: skip
     yield create(SNOWFLAKE, "Who may read it.", f"GRANT SELECT ON ICEBERG TABLE {named} TO ROLE {READER};")

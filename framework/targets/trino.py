@@ -9,7 +9,7 @@ from framework.access.about import About, Place, name
 from framework.access.asked import Asked
 from framework.access.endpoint import Endpoint, endpoint, serving, without_headers
 from framework.access.steps import SHELL, Step, System, Warned, check, query, shared
-from framework.sql.standard import quoted
+from framework.sql.standard import identifier
 
 OF = "table"
 TRINO = System("In Trino", "sql", "--")
@@ -31,10 +31,12 @@ def steps(about: About) -> Iterator[Step | Warned]:
         SHELL, "The catalog; a file that is there stays. Trino reads secrets from its own environment; start it again behind this.",
         f"test -e {file} || cat > {file} <<'END'\n{lines}\nEND", f"rm {file}",
     )  # fmt: skip
-    table = f"{lake}.{quoted(place.namespace)}.{quoted(place.table)}"
+    table = f"{lake}.{identifier(place.namespace)}.{identifier(place.table)}"
     yield check(TRINO, "The table and its columns.", f"DESCRIBE {table};")
     yield query(TRINO, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
-    yield query(TRINO, "Its snapshots.", f"SELECT * FROM {lake}.{quoted(place.namespace)}.{quoted(f'{place.table}$snapshots')};")
+    yield query(
+        TRINO, "Its snapshots.", f"SELECT * FROM {lake}.{identifier(place.namespace)}.{identifier(f'{place.table}$snapshots')};"
+    )
 
 
 def _properties(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:

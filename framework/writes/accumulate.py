@@ -42,7 +42,8 @@ def stage(to: Target, frame: Frame) -> Counted:
         counted = to.counted(frame)
         if counted.unknown_schemas:
             return counted
-        near = ranges.near(to, totals, about.without_nulls)
+        window = to.accumulated.window
+        near = ranges.near(to, totals, about.without_nulls, -(-window.size // window.every) if window else 1)
         new = _with_groups_again(to, totals) if about.some_lost else totals
         merge(to.with_newest(about.newest_time), new, Near(near, False), lambda view: _statement(to, view, near))
     return replace(counted, newest_time=about.newest_time)

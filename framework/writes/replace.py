@@ -13,7 +13,7 @@ from framework.engine.staging import Target, ranges
 from framework.engine.staging.merge import inserts, merge
 from framework.engine.staging.ranges import Near
 from framework.plan.modes import Mode
-from framework.sql.quote import identifier
+from framework.sql.quote import identifier, present_or_null
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,13 +45,7 @@ def stage(to: Target, frame: Frame) -> Counted:
 def _merge(to: Target, rows: DataFrame, groups: Groups) -> None:
     """Puts the rows of these groups in the place of those that the table has."""
     names = [name for _, name in groups.names]
-    keys = groups.frame(to.spark).selectExpr(
-        *(
-            identifier(column.name) if column.name in names else f"CAST(NULL AS {column.type.sql}) AS {identifier(column.name)}"
-            for column in to.pipeline.table.columns
-        ),
-        f"true AS {_GROUP}",
-    )
+    keys = groups.frame(to.spark).selectExpr(*present_or_null(to.pipeline.table.columns, names), f"true AS {_GROUP}")
     # A column without nulls among the groups leaves out files that have none of its values.
     near = ranges.near(to, keys, [name for column, name in groups.names if not groups.values[column].null_count])
     both = rows.selectExpr("*", f"false AS {_GROUP}").unionByName(keys)

@@ -30,7 +30,7 @@ class Record:
 def of(export: str) -> Mapping[str, Record]:
     """By window, the oldest first. A file that cannot be read is none."""
     with suppress(OSError, ValueError, TypeError):
-        read = json.loads(_file(export).read_text(encoding="utf-8"))
+        read = json.loads(file(export).read_text(encoding="utf-8"))
         return {each["window"]: Record(**{**each, "told": tuple(each.get("told", ()))}) for each in read}
     return {}
 
@@ -44,8 +44,9 @@ def add(export: str, record: Record) -> None:
     """Two exports of one name at once leave the record of one of them, and both files whole."""
     private(_FOLDER)
     kept = {**of(export), record.window: record}
-    put(_file(export), json.dumps([asdict(each) for each in kept.values()], indent=1))
+    put(file(export), json.dumps([asdict(each) for each in kept.values()], indent=1))
 
 
-def _file(export: str) -> Path:
+def file(export: str) -> Path:
+    """Where its records are."""
     return home() / _FOLDER / f"{export}.json"

@@ -12,7 +12,7 @@ from framework.engine.query.statement import single_select, table_names
 from framework.errors import Problem, SluiceError
 from framework.model import Plan
 from framework.model.export import Export
-from framework.sql.standard import quoted
+from framework.sql.standard import identifier
 from framework.types import Array, Map, Struct, Type
 
 INPUT = "input"
@@ -51,7 +51,7 @@ def _bound(export: Export) -> None:
 
 
 def _columns(columns: Iterable[tuple[str, Type]]) -> Iterator[str]:
-    yield from (f"{quoted(name)} {_type(type_)}" for name, type_ in columns)
+    yield from (f"{identifier(name)} {_type(type_)}" for name, type_ in columns)
 
 
 def _type(type_: Type) -> str:

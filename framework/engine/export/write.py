@@ -29,7 +29,7 @@ from framework.engine.query.database import interruptible, opened, scratch
 from framework.errors import SluiceError
 from framework.model import SecretStore
 from framework.model.export import Export
-from framework.sql.standard import quoted, quoted_text
+from framework.sql.standard import identifier, literal
 from framework.types import DATE, TIMESTAMP
 
 _MEMORY = "700MB"
@@ -86,7 +86,7 @@ def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, d
     folders = [files.around(location), files.path(location), str(draft.parent)]
     database = opened(folders, str(scratch_folder), access=[files.access(location)], memory=_MEMORY)
     try:
-        scan = f"iceberg_scan({quoted_text(table.file)}, snapshot_from_id = {snapshot})"
+        scan = f"iceberg_scan({literal(table.file)}, snapshot_from_id = {snapshot})"
         where = f" WHERE {_within(export, span)}" if span else ""
         with ThreadPoolExecutor(1) as worker:
 
@@ -96,7 +96,7 @@ def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, d
             run(f"CREATE VIEW input AS SELECT * FROM {scan}{where}")
             select = _selected(export, database)
             options = _options(export, _about(export, snapshot, span))
-            (rows,) = run(f"COPY ({select}) TO {quoted_text(str(draft))} ({options})")
+            (rows,) = run(f"COPY ({select}) TO {literal(str(draft))} ({options})")
     finally:
         database.close()
     if export.format == "csv" and export.for_spreadsheets:
@@ -109,7 +109,7 @@ def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, d
 def _within(export: Export, span: Span) -> str:
     """SQL of whether a row is of the window. A time without a zone is one of the window's zone."""
     assert export.window is not None
-    by = quoted(export.window.by)
+    by = identifier(export.window.by)
     type_ = next(column.type for column in export.pipeline.table.columns if column.name == export.window.by)
     if type_ == DATE:
         start, end = (f"DATE '{each.date().isoformat()}'" for each in (span.start, span.end))
@@ -128,8 +128,8 @@ def _selected(export: Export, database: duckdb.DuckDBPyConnection) -> str:
     described = database.execute(f"DESCRIBE ({query}\n)").fetchall()
     columns = []
     for name, type_, *_ in described:
-        column = quoted(name)
-        safe = f"CASE WHEN regexp_matches({column}, {quoted_text(_COMPUTED)}) THEN '''' || {column} ELSE {column} END AS {column}"
+        column = identifier(name)
+        safe = f"CASE WHEN regexp_matches({column}, {literal(_COMPUTED)}) THEN '''' || {column} ELSE {column} END AS {column}"
         columns.append(safe if type_ == "VARCHAR" else column)
     return f"SELECT {', '.join(columns)} FROM ({query}\n) AS answer"
 
@@ -148,7 +148,7 @@ def _options(export: Export, about: Mapping[str, str]) -> str:
         return "FORMAT csv, HEADER true, USE_TMP_FILE false"
     if export.format == "jsonl":
         return "FORMAT json, USE_TMP_FILE false"
-    values = ", ".join(f"{name}: {quoted_text(value)}" for name, value in about.items())
+    values = ", ".join(f"{name}: {literal(value)}" for name, value in about.items())
     return f"FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {{{values}}}"
 
 

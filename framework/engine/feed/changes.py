@@ -8,13 +8,12 @@ Cost: files that only one of the snapshots has, and, of those in which rows were
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 from framework.model import Column
-from framework.sql.quote import identifier
+from framework.sql.quote import identifier, present_or_null
 from framework.sql.settings import STAGED_FILES
 
 if TYPE_CHECKING:
@@ -168,17 +167,13 @@ class Changes:
             column: sql if self.lake.iceberg.TableUtil.supportsRowLineage(self.table) else "CAST(NULL AS BIGINT)"
             for column, sql in _ROW_IDS.items()
         } | _PLACE
-        return rows.selectExpr(*self._values(rows), *(f"{sql} AS {column}" for column, sql in own.items()))
-
-    def _values(self, rows: DataFrame) -> Iterator[str]:
-        """SQL of the columns, as the spec has them. One that the table does not have yet is null."""
-        for column in self.columns:
-            name = identifier(column.name)
-            yield name if column.name in rows.columns else f"CAST(NULL AS {column.type.sql}) AS {name}"
+        values = present_or_null(self.columns, rows.columns)
+        return rows.selectExpr(*values, *(f"{sql} AS {column}" for column, sql in own.items()))
 
     def _none(self) -> DataFrame:
         rows: DataFrame = self.lake.spark.table(identifier(self.lake.of.name, *self.table.name().split(".")[1:])).where("false")
-        return rows.selectExpr(*self._values(rows), *(f"CAST(NULL AS BIGINT) AS {column}" for column in _ROW_IDS))
+        values = present_or_null(self.columns, rows.columns)
+        return rows.selectExpr(*values, *(f"CAST(NULL AS BIGINT) AS {column}" for column in _ROW_IDS))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.model import Catalog, Column, Pipeline, SelectSource, TableSource
-from framework.sql.quote import identifier, literal_of, substituted
+from framework.sql.quote import identifier, literal_of, present_or_null, substituted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,18 +57,20 @@ class Select:
     def next(self, position: Position, state: TopicState) -> Range | None:
         same = (position.topics, position.spec) == (state.topics, self.pipeline.spec)
         if not same or position.ends.keys() != state.ends.keys():
-            return Range({}, state.ends, 0)
+            return self._whole(state)
         news = [commits.news(commits.now(self.pipeline, each)[0], position.ends[each.partition]) for each in self.source.tables]
         rows = sum(each or 0 for each in news)
         if None in news or (rows and not self.source.apart):
-            return Range({}, state.ends, 0)
+            return self._whole(state)
         return Range(position.ends, state.ends, rows, rows=rows) if rows else None
+
+    def _whole(self, state: TopicState) -> Range:
+        rows = self.rows()
+        return Range({}, state.ends, rows, rows=rows)
 
     def lag(self, range_: Range | None) -> int:
         """The number of rows that wait."""
-        if range_ is None:
-            return 0
-        return range_.waiting if range_.starts else self.rows()
+        return range_.waiting if range_ else 0
 
     def at_most(self, state: TopicState) -> int:
         return self.rows()
@@ -134,10 +136,7 @@ class Select:
         table, _ = commits.now(self.pipeline, source)
         snapshot = commits.read_at(table, source, sequence)
         there = table.columns_of(snapshot)
-        columns = (
-            identifier(each.name) if each.name in there else f"CAST(NULL AS {each.type.sql}) AS {identifier(each.name)}"
-            for each in (*source.columns, *source.kafka)
-        )
+        columns = present_or_null((*source.columns, *source.kafka), there)
         name = identifier(source.catalog.name, *source.identifier.split("."))
         return f"(SELECT {', '.join(columns)} FROM {name} VERSION AS OF {snapshot['snapshot-id']})"
 

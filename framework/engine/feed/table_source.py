@@ -19,7 +19,7 @@ from framework.engine.rules import forgotten
 from framework.engine.rules.protocol import Partition, Position, Range, TopicState
 from framework.engine.rules.refusals import source_lost
 from framework.model import FROM_COLUMNS, OLD, Catalog, Join, Pipeline, SelectSource, TableSource
-from framework.sql.quote import identifier
+from framework.sql.quote import identifier, present_or_null
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,7 +73,7 @@ class WholeTable:
     def next(self, position: Position, state: TopicState) -> Range | None:
         same = (position.topics, position.spec) == (state.topics, self.pipeline.spec)
         is_read = same and position.ends.keys() == state.ends.keys() and not self._have_news(position)
-        return None if is_read else Range({}, state.ends, 0)
+        return None if is_read else Range({}, state.ends, rows := self.rows(), rows=rows)
 
     def _have_news(self, position: Position) -> bool:
         joined = [self._looked_up(join)[0] for join in self.pipeline.joins]
@@ -90,7 +90,7 @@ class WholeTable:
 
     def lag(self, range_: Range | None) -> int:
         """The number of rows that wait."""
-        return self.rows() if range_ else 0
+        return range_.waiting if range_ else 0
 
     def at_most(self, state: TopicState) -> int:
         return self.rows()
@@ -103,7 +103,8 @@ class WholeTable:
         table, _ = self._now()
         snapshot = commits.read_at(table, self.source, range_.ends[self.source.partition])
         name = identifier(self.source.catalog.name, *self.source.identifier.split("."))
-        return spark.read.option("versionAsOf", snapshot["snapshot-id"]).table(name)
+        rows = spark.read.option("versionAsOf", snapshot["snapshot-id"]).table(name)
+        return rows.selectExpr(*present_or_null((*self.source.columns, *self.source.kafka), rows.columns))
 
     def _now(self) -> tuple[Metadata, Snapshot]:
         return commits.now(self.pipeline, self.source)
@@ -132,9 +133,6 @@ class ChangesOfTable(WholeTable):
         until = news[-1] if is_line and self.source.reads == "commits" else main
         rows = sum(map(commits.changed, news[-1:] if until is not main else news))
         return Range({here: since}, {here: commits.number(until)}, sum(map(commits.changed, news)), rows=rows)
-
-    def lag(self, range_: Range | None) -> int:
-        return range_.waiting if range_ else 0
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         return self._read(range_, batch)
@@ -167,12 +165,7 @@ class ChangesOfTable(WholeTable):
         old = {"false": differing.deleted(asked), "true": differing.before() if source.old == "all" else None}
         for before, old_rows in old.items():
             if old_rows is not None:
-                values = (
-                    identifier(column.name)
-                    if column in asked
-                    else f"CAST(NULL AS {column.type.sql}) AS {identifier(column.name)}"
-                    for column in columns
-                )
+                values = present_or_null(columns, [column.name for column in asked])
                 orders = (f"{sql} AS {name}" for name, sql in order.items())
                 rows = rows.unionByName(old_rows.selectExpr(*values, *orders, f"true AS {OLD}", f"{before} AS _sluice_before"))
         return rows

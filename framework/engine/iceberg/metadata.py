@@ -121,7 +121,7 @@ def unreachable(catalog: Catalog, error: Exception, does: str = "cannot be read"
     if isinstance(error, SetupError):
         return error
     error_text = (str(error) or type(error).__name__).splitlines()[0]
-    hint = error.hint if isinstance(error, catalogs.Refused) else ""
+    hint = error.hint if isinstance(error, catalogs.RequestFailed) else ""
     named = dataclasses.fields(catalog.options)
     options = " and ".join(
         f"`{each.name}`" for each in named if "option" in each.metadata and getattr(catalog.options, each.name)

@@ -21,7 +21,7 @@ NO_GROUP = KafkaError.GROUP_AUTHORIZATION_FAILED  # the client asks for a group'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message:
+class KafkaMessage:
     partition: int
     offset: int
     timestamp: int | None  # milliseconds since 1970
@@ -34,7 +34,7 @@ class Message:
 class Sample:
     """Messages by partition and offset, and how much the topic has."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[KafkaMessage, ...]
     offsets: int  # in the topic; messages, where it is neither compacted nor transactional
     partitions: int
 
@@ -87,10 +87,10 @@ def _ranges(bounds: Mapping[int, tuple[int, int]], most: int) -> dict[int, tuple
     return ranges
 
 
-def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) -> list[Message]:
+def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) -> list[KafkaMessage]:
     """The messages from the first of these offsets to the end of each partition's."""
     consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in ranges.items()])
-    messages: list[Message] = []
+    messages: list[KafkaMessage] = []
     left = {number: end for number, (_, end) in ranges.items()}
     until = time.monotonic() + KAFKA
     while left:
@@ -113,10 +113,10 @@ def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) 
     return messages
 
 
-def message_of(message: Any) -> Message:
+def message_of(message: Any) -> KafkaMessage:
     kind, timestamp = message.timestamp()
     headers = tuple((name, value) for name, value in message.headers() or ())
-    return Message(
+    return KafkaMessage(
         partition=message.partition(),
         offset=message.offset(),
         timestamp=timestamp if kind else None,

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from framework.engine.kafka import newest_messages
 from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent, unreachable
-from framework.engine.kafka.newest_messages import Message
+from framework.engine.kafka.newest_messages import KafkaMessage
 from framework.engine.rules.protocol import parted
 from framework.model import SecretStore, Topic
 from framework.patience import KAFKA_WATCHED
@@ -31,15 +31,17 @@ def bounds(topic: Topic, secrets: SecretStore) -> dict[int, tuple[int, int]]:
     return {parted(each)[1]: (state.starts[each], end) for each, end in state.ends.items()}
 
 
-def some(topic: Topic, secrets: SecretStore, within: Bounds, most: int, which: Literal["earliest", "latest"]) -> list[Message]:
+def some(
+    topic: Topic, secrets: SecretStore, within: Bounds, most: int, which: Literal["earliest", "latest"]
+) -> list[KafkaMessage]:
     """At most `most` messages between these offsets."""
-    by_partition: dict[int, list[Message]] = {number: [] for number in within}
+    by_partition: dict[int, list[KafkaMessage]] = {number: [] for number in within}
     left = {number: (first, end) for number, (first, end) in within.items() if first < end}
     width = most
     with _reading(topic, secrets) as consumer:
         while left:
             ranges, left = _parts(left, width, which)
-            read: dict[int, list[Message]] = {number: [] for number in ranges}
+            read: dict[int, list[KafkaMessage]] = {number: [] for number in ranges}
             for message in newest_messages.read(consumer, topic.kafka_name, ranges):
                 read[message.partition].append(message)
             for number, messages in read.items():
@@ -54,7 +56,7 @@ def some(topic: Topic, secrets: SecretStore, within: Bounds, most: int, which: L
     return [message for message, _ in zip(backwards, range(most), strict=False)][::-1]
 
 
-def follow(topic: Topic, secrets: SecretStore, from_: Mapping[int, int], stopped: Callable[[], bool]) -> Iterator[Message]:
+def follow(topic: Topic, secrets: SecretStore, from_: Mapping[int, int], stopped: Callable[[], bool]) -> Iterator[KafkaMessage]:
     """The messages from these offsets on, as they come, until it is stopped."""
     with _reading(topic, secrets) as consumer:
         consumer.assign([TopicPartition(topic.kafka_name, number, offset) for number, offset in from_.items()])
@@ -89,5 +91,5 @@ def _reading(topic: Topic, secrets: SecretStore) -> Iterator[Consumer]:
         consumer.close()
 
 
-def _moment(message: Message) -> int:
+def _moment(message: KafkaMessage) -> int:
     return message.timestamp or 0

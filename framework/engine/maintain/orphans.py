@@ -1,7 +1,8 @@
 """Orphans: files in a table's folder that no metadata there names, such as those of a run that was killed while it wrote.
 
-Guarantee: a file goes only if it is older than any run can be, lies in the table's own folder, and neither this table, a rebuild of it,
-nor any other metadata file in that folder names it. Metadata files themselves stay.
+Guarantee: a file goes only if it is older than any run can be, lies in `data` or `metadata` of the table's own folder, and neither this
+table, a rebuild of it, nor any other metadata file in that folder names it. Metadata files themselves stay, and what others keep in other
+folders, such as a Delta log.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, now: datetime) -> 
 
 
 def unnamed(lake: Lake, pipeline: Pipeline, name: str, before: datetime = ANY_TIME) -> set[str]:
-    """The files in a table's folder that it does not name, but for metadata and a Delta log."""
+    """The files in the folders that Iceberg fills that the table does not name, but for its metadata."""
     table = metadata.read(pipeline.table.catalog, name)
     if table is None:
         return set()
     # Listed before the references are read: what is committed in between is among them.
-    files = table.files
-    old = set(files.older(str(table.document["location"]), before))
-    old = {each for each in old if not (each.endswith(others.METADATA) or f"/{others.DELTA}/" in each)}
+    files, location = table.files, str(table.document["location"])
+    in_folders = (each for folder in ("data", "metadata") for each in files.older(f"{location}/{folder}", before))
+    old = {each for each in in_folders if not each.endswith(others.METADATA)}
     second = second_pipeline(pipeline).table.identifier
     also = [second] if name == pipeline.table.identifier and metadata.read(pipeline.table.catalog, second) is not None else []
     return old - {files.path(each) for of in (name, *also) for each in named(lake, pipeline, of)} if old else old

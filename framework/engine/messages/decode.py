@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from framework.encoding.confluent_frame import id_of
 from framework.encoding.json_text import Decoded, undecoded, utf8
-from framework.engine.kafka.newest_messages import Message
+from framework.engine.kafka.newest_messages import KafkaMessage
 from framework.errors import NoSubject, SluiceError
 from framework.formats import BySchema, by_schema, find
 from framework.model import Of, SecretStore, Topic
@@ -90,14 +90,14 @@ class Reader:
             return Read(bytes_, version, (_code(of), f"the {of} is not what schema {id_} says: {error}"))
         return Read(Decoded(json.loads(text) if text.startswith('"') else text, text), version)
 
-    def decode_message(self, message: Message) -> DecodedMessage:
+    def decode_message(self, message: KafkaMessage) -> DecodedMessage:
         key = None if message.key is None else self.read("key", message.key)
         value = None if message.value is None else self.read("value", message.value)
         codes = {fault.code for fault in self.topic.decoding.faults}
         reasons = self._bad_reasons(message, key, value)
         return DecodedMessage(key, value, next((reason for reason in reasons if reason and reason[0] in codes), None))
 
-    def _bad_reasons(self, message: Message, key: Read | None, value: Read | None) -> Iterator[BadReason | None]:
+    def _bad_reasons(self, message: KafkaMessage, key: Read | None, value: Read | None) -> Iterator[BadReason | None]:
         yield value.bad_reason if value else ("null_value", "the message has no value")
         yield key.bad_reason if key else None
         headers = dict(message.headers)  # of equal names the last counts

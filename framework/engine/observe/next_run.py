@@ -176,7 +176,7 @@ def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mappi
         return Recompute(f"once `{', '.join(new)}` has created it", None)
     position, topic = next_position(pipeline, state, source)
     next_ = source.next(position, topic)
-    rows = next_.size if next_ and (not whole or next_.starts) else source.rows() if whole else 0
+    rows = next_.size if next_ else source.rows() if whole else 0
     if state is None or position.attempt == protocol.BORN:
         return Recompute("for the first time", rows)
     if position.ends == {}:

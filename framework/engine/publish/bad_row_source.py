@@ -1,7 +1,7 @@
 """Bad rows as a source: their messages are decoded and stepped again, by the spec of now.
 
 A replay is a batch like any other, whose offsets do not move. What becomes of each bad row is staged with it: replayed, or still bad
-with its current reason. Of a message whose list is taken apart only those items land that were bad.
+with its current reason. If the list of a message is taken apart, only those items land that were bad.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from framework.engine.context import Context
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish.bad_row_source import BadRowSource
-from framework.engine.publish.side_tables import append, open_side_table, quoted
+from framework.engine.publish.side_tables import append, open_side_table, side_identifier
 from framework.engine.rows.bad_rows import table_rows
 from framework.engine.rows.counts import Counted
 from framework.engine.rows.frame import frame_of
@@ -42,7 +42,7 @@ def stage(
     table.refresh()
     written = table.snapshot(protocol.BRANCH + attempt)
     if int(written.summary().get("added-records") or 0) < counted.bad:
-        again = context.spark.read.option("versionAsOf", written.snapshotId()).table(quoted(pipeline, side))
+        again = context.spark.read.option("versionAsOf", written.snapshotId()).table(side_identifier(pipeline, side))
         lake.branch_again(table, attempt, main)
         append(_with_lost(pipeline, number, again, counted.carried), pipeline, side, attempt)
 

@@ -72,7 +72,7 @@ def now() -> int:
 
 
 def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> Bounds:
-    """Those by the table as it is now. Without such columns it has nothing to measure."""
+    """The bounds, measured on the table as it is now; unchanged where it has no such columns."""
     column = pipeline.event_time
     if table is None or table.main is None or not {bounds.column, *bounds.per, column} <= table.columns_of(table.main):
         return bounds

@@ -24,7 +24,7 @@ from framework.sql.quote import identifier
 OF = protocol.OF
 
 
-def quoted(pipeline: Pipeline, side: SideTable) -> str:
+def side_identifier(pipeline: Pipeline, side: SideTable) -> str:
     return identifier(pipeline.table.catalog.name, *side.identifier.split("."))
 
 
@@ -45,7 +45,7 @@ def open_side_table(lake: Lake, pipeline: Pipeline, side: SideTable, uuid: str) 
 
 def append(rows: Any, pipeline: Pipeline, side: SideTable, attempt: str) -> None:
     """Writes rows to the attempt's branch."""
-    writer = rows.writeTo(f"{quoted(pipeline, side)}.`branch_{protocol.BRANCH}{attempt}`")
+    writer = rows.writeTo(f"{side_identifier(pipeline, side)}.`branch_{protocol.BRANCH}{attempt}`")
     with named_errors(pipeline):
         writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).append()
 
@@ -77,7 +77,7 @@ def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str,
     for side, of_second in zip(pipeline.table.side_tables, second.table.side_tables, strict=True):
         if lake.find(of_second.identifier) is None:
             continue
-        rows = lake.spark.table(quoted(second, of_second)).where(f"batch <= {up_to}")
+        rows = lake.spark.table(side_identifier(second, of_second)).where(f"batch <= {up_to}")
         count = int(rows.count())
         if count:
             table = open_side_table(lake, pipeline, side, uuid)

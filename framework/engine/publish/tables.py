@@ -18,7 +18,7 @@ from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import TableState, TopicState
 from framework.engine.spark.java_errors import CommitRefused
 from framework.errors import BatchError, ColumnsChanged
-from framework.model import Pipeline, Table
+from framework.model import Pipeline
 from framework.plan.change import Change, acceptable, changes, hint, refusal_text
 
 LAYOUT = {
@@ -54,7 +54,7 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
 
 def _with_properties(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
     """The table without statistics of columns that the spec masks by now."""
-    missing = {key: value for key, value in _of_masked(pipeline.table).items() if table.properties().get(key) != value}
+    missing = {key: value for key, value in _of_masked(pipeline).items() if table.properties().get(key) != value}
     if missing:
         lake.mark(table, missing)
         table.refresh()
@@ -82,7 +82,12 @@ def create_table(context: Context, lake: Lake, pipeline: Pipeline, also: Mapping
 def write_properties(pipeline: Pipeline) -> dict[str, str]:
     """The table's properties about how it is written."""
     table = pipeline.table
-    return {**(_ROWS_CHANGE if table.rows_change else {}), protocol.WRITE: table.words, **_of_time(pipeline), **_of_masked(table)}
+    return {
+        **(_ROWS_CHANGE if table.rows_change else {}),
+        protocol.WRITE: table.words,
+        **_of_time(pipeline),
+        **_of_masked(pipeline),
+    }
 
 
 def _of_time(pipeline: Pipeline) -> dict[str, str]:
@@ -91,14 +96,14 @@ def _of_time(pipeline: Pipeline) -> dict[str, str]:
     return {f"write.metadata.metrics.column.{pipeline.event_time}": "full"} if many and pipeline.event_time else {}
 
 
-def _of_masked(table: Table) -> dict[str, str]:
-    """No statistics of columns that are masked, neither in lists of files nor in files. Hashes are long, and a file has many different
-    ones: they need a larger dictionary than Parquet's 2 MiB."""
-    paths = [".".join(path) for path in table.masked]
+def _of_masked(pipeline: Pipeline) -> dict[str, str]:
+    """No statistics of columns that are masked, neither in lists of files nor in files, but for a time that is made coarser, which tells
+    the newest row. Hashes are long, and a file has many different ones: they need a larger dictionary than Parquet's 2 MiB."""
+    has_statistics = {".".join(path): path == (pipeline.event_time,) for path in pipeline.table.masked}
     return {
-        **({"write.parquet.dict-size-bytes": str(8 << 20)} if paths else {}),
-        **{f"write.metadata.metrics.column.{path}": "none" for path in paths},
-        **{f"write.parquet.stats-enabled.column.{path}": "false" for path in paths},
+        **({"write.parquet.dict-size-bytes": str(8 << 20)} if has_statistics else {}),
+        **{f"write.metadata.metrics.column.{path}": "full" if has else "none" for path, has in has_statistics.items()},
+        **{f"write.parquet.stats-enabled.column.{path}": str(has).lower() for path, has in has_statistics.items()},
     }
 
 

@@ -16,7 +16,7 @@ from framework.catalogs import Access
 from framework.engine.query.errors import duckdb_errors
 from framework.errors import SetupError
 from framework.home import home
-from framework.sql.standard import quoted, quoted_text
+from framework.sql.standard import identifier, literal
 
 _EXTENSIONS = ("avro", "httpfs", "iceberg")  # each needs those before it
 _OFFLINE: dict[str, Any] = {
@@ -44,17 +44,17 @@ def opened(
     """A database that reads and writes files in these folders alone, some of which need `access`, with `catalogs` for names of tables."""
     database = duckdb.connect(config=_OFFLINE)
     for name in _EXTENSIONS:
-        database.execute(f"LOAD {quoted_text(str(_extension(name)))}")
+        database.execute(f"LOAD {literal(str(_extension(name)))}")
     # Under a name that no namespace has: `memory.t` would be a table of DuckDB's own database.
     database.execute("ATTACH ':memory:' AS \" sluice\"; USE \" sluice\"; DETACH memory; SET TimeZone = 'UTC'")
     for catalog in catalogs:
-        database.execute(f"ATTACH ':memory:' AS {quoted(catalog)}")
+        database.execute(f"ATTACH ':memory:' AS {identifier(catalog)}")
     for number, each in enumerate(dict.fromkeys(filter(None, access))):
         database.execute(f"CREATE SECRET access_{number} ({_secret(each)})")
-    database.execute(f"SET temp_directory = {quoted_text(scratch)}")
+    database.execute(f"SET temp_directory = {literal(scratch)}")
     if memory:
-        database.execute(f"SET memory_limit = {quoted_text(memory)}")
-    database.execute(f"SET allowed_directories = [{', '.join(quoted_text(folder) for folder in dict.fromkeys(folders))}]")
+        database.execute(f"SET memory_limit = {literal(memory)}")
+    database.execute(f"SET allowed_directories = [{', '.join(literal(folder) for folder in dict.fromkeys(folders))}]")
     database.execute("SET enable_external_access = false; SET lock_configuration = true")
     return database
 
@@ -62,10 +62,10 @@ def opened(
 def _secret(access: Access) -> str:
     """A login as DuckDB's SQL has it. It stays in this process, and DuckDB shows it to no query."""
     parts = {"KEY_ID": access.key, "SECRET": access.secret, "SESSION_TOKEN": access.token, "REGION": access.region}
-    options = [f"SCOPE {quoted_text(access.scope)}", *(f"{name} {quoted_text(value)}" for name, value in parts.items() if value)]
+    options = [f"SCOPE {literal(access.scope)}", *(f"{name} {literal(value)}" for name, value in parts.items() if value)]
     if access.endpoint:
         encrypted, _, host = access.endpoint.rstrip("/").partition("://")
-        options += [f"ENDPOINT {quoted_text(host)}", f"USE_SSL {'true' if encrypted == 'https' else 'false'}"]
+        options += [f"ENDPOINT {literal(host)}", f"USE_SSL {'true' if encrypted == 'https' else 'false'}"]
     if access.path_style:
         options.append("URL_STYLE 'path'")
     return ", ".join(["TYPE s3", *options])

@@ -26,7 +26,7 @@ from framework.engine.query.values import Reader, reader
 from framework.errors import SluiceError
 from framework.model import Catalog
 from framework.spelling import did_you_mean, listed
-from framework.sql.standard import quoted, quoted_text
+from framework.sql.standard import identifier, literal
 
 _CHUNK = 1000  # rows
 
@@ -53,7 +53,7 @@ class Answer:
 
     def rows(self, limit: int | None = None) -> Iterator[Sequence[Any]]:
         """The rows, with values of None, bool, int, float, str, bytes, and lists and dicts of them."""
-        casts = ", ".join(read.select(quoted(each.name)) for each, read in zip(self.columns, self._readers, strict=True))
+        casts = ", ".join(read.select(identifier(each.name)) for each, read in zip(self.columns, self._readers, strict=True))
         most = "" if limit is None else f" LIMIT {limit}"
         converters = [(index, read.value) for index, read in enumerate(self._readers) if read.value is not None]
         self._run(lambda: self._database.execute(f"SELECT {casts} FROM {self._inner}{most}"))
@@ -157,10 +157,10 @@ def _opened(tables: Mapping[_NamedTable, Metadata], scratch_folder: str, at: Mom
         others = {each.catalog for each in tables if not each.short}
         database = opened(folders, scratch_folder, others, [files.access(location) for files, location in stores])
         for each, table in tables.items():
-            schema = f"{quoted(' sluice' if each.short else each.catalog)}.{quoted(each.namespace)}"
+            schema = f"{identifier(' sluice' if each.short else each.catalog)}.{identifier(each.namespace)}"
             database.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-            view = f"{schema}.{quoted(each.table)}"
-            scan = f"iceberg_scan({quoted_text(table.files.path(table.file))}{_as_of(each, table, at)})"
+            view = f"{schema}.{identifier(each.table)}"
+            scan = f"iceberg_scan({literal(table.files.path(table.file))}{_as_of(each, table, at)})"
             database.execute(f"CREATE VIEW {view} AS FROM {scan}")
     return database
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from framework.sql.standard import quoted
+from framework.sql.standard import identifier
 
 _INTEGERS = frozenset(
     ("tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint", "uhugeint")
@@ -47,7 +47,7 @@ def _nested(type_: Any) -> Reader:
     inside = {name: reader(child) for name, child in type_.children if name != "size"}
     is_cast = any(each.is_cast for each in inside.values())
     if type_.id == "struct":
-        fields = ", ".join(f"{quoted(name)} {each.cast}" for name, each in inside.items())
+        fields = ", ".join(f"{identifier(name)} {each.cast}" for name, each in inside.items())
         return Reader(f"STRUCT({fields})", is_cast, lambda raw: {name: _read(inside[name], raw[name]) for name in inside}, False)
     if type_.id == "map":
         key, value = inside["key"], inside["value"]

@@ -98,7 +98,7 @@ def place(struct: Any) -> str | None:
 
 
 def _place(row: Any) -> str | None:
-    """The same from a row of Java."""
+    """The place of a row in Kafka, from a row of Java."""
     return None if row is None else place((row.get(0), row.get(1)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from framework.model import IS_CURRENT, Join, TableSource
-from framework.sql.quote import identifier
+from framework.sql.quote import identifier, present_or_null
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,7 +22,8 @@ def current(spark: Any, source: TableSource, snapshot: int | None) -> DataFrame:
     """The rows of another table in a snapshot, or now: of a history those that have not ended."""
     reader = spark.read if snapshot is None else spark.read.option("versionAsOf", snapshot)
     rows: DataFrame = reader.table(identifier(source.catalog.name, *source.identifier.split(".")))
-    return rows.where(IS_CURRENT) if source.versions else rows
+    rows = rows.where(IS_CURRENT) if source.versions else rows
+    return rows.selectExpr(*present_or_null((*source.columns, *source.kafka), rows.columns))
 
 
 def joined(rows: DataFrame, join: Join) -> DataFrame:
@@ -31,12 +32,9 @@ def joined(rows: DataFrame, join: Join) -> DataFrame:
     from pyspark.sql import functions
 
     other = current(rows.sparkSession, join.source, join.snapshot)
-    types = {column.name: column.type for column in join.source.columns}
-    # A column that the spec has and the table does not have yet is null.
-    values = {name: identifier(name) if name in other.columns else f"CAST(NULL AS {types[name].sql})" for name in types}
     other = other.selectExpr(
-        *(f"{values[name]} AS _sluice_on{at}" for at, name in enumerate(join.on)),
-        *(f"{values[name]} AS {taken(name)}" for name in join.take),
+        *(f"{identifier(name)} AS _sluice_on{at}" for at, name in enumerate(join.on)),
+        *(f"{identifier(name)} AS {taken(name)}" for name in join.take),
         "true AS _sluice_there",
     )
     if join.snapshot is not None and join.rows <= _FEW:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from framework.model import IS_CURRENT, Bounds, Pipeline
+from framework.sql import standard
 from framework.sql.quote import identifier
-from framework.sql.standard import quoted
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatchReader
@@ -121,10 +121,9 @@ def _kept(bounds: Bounds, pipeline: Pipeline) -> _Kept | None:
 
 def _add(rows: RecordBatchReader, bounds: Bounds, pipeline: Pipeline) -> None:
     assert pipeline.event_time is not None, "bounds need a time"
-    per = "".join(f"{quoted(name)} AS _sluice_per{at}, " for at, name in enumerate(bounds.per))
-    values_ = (
-        f"SELECT {per}CAST({quoted(bounds.column)} AS DOUBLE) AS x, epoch_us({quoted(pipeline.event_time)}) AS micros FROM added"
-    )
+    per = "".join(f"{standard.identifier(name)} AS _sluice_per{at}, " for at, name in enumerate(bounds.per))
+    column, time = standard.identifier(bounds.column), standard.identifier(pipeline.event_time)
+    values_ = f"SELECT {per}CAST({column} AS DOUBLE) AS x, epoch_us({time}) AS micros FROM added"
     length = _length(bounds)
     parts = f"SELECT *, micros - (micros % {length} + {length}) % {length} AS part FROM ({values_}) WHERE isfinite(x)"
     by = ", ".join((*_per(bounds), "part"))

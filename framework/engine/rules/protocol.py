@@ -20,6 +20,7 @@ OWNER = "sluice.owner"
 ADOPTED = "sluice.adopted"  # that another program created the table
 ACCEPTED = "sluice.accepted"  # changes of columns that a run refuses and that were accepted
 JOINED = "sluice.joined"  # in the summary of a staged snapshot: the snapshots of tables that its steps read
+TIME = "sluice.time"  # there, too: the time in microseconds by which rows wait
 PINNED = "sluice.pinned"  # in the summary of an empty snapshot, by which main moves with a commit
 ATTEMPT = "sluice.attempt"  # in the summary of a staged snapshot
 BRANCH = "sluice_"  # each attempt's branch is this and the attempt's id

@@ -9,6 +9,7 @@ from framework.errors import BatchError, SparkEnded, Transient
 # Error texts of Java for a full disk and a missing permission. Catalogs add theirs.
 _TEXTS = {"no space left on device": DISK_FULL, "permission denied": DENIED, "read-only file system": DENIED}
 _STOPPED = ("SparkContext was shut down", "stopped SparkContext", "SparkContext has been shutdown", "Shutdown in progress")
+SMALLER = "give `engine` more `memory`, or a pipeline that reads topics a smaller `batch: {rows: …}`"
 TRUST = "`JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=…` names a store that Java trusts"  # where an error says PKIX
 
 
@@ -55,7 +56,4 @@ def is_spark_gone(error: BaseException) -> bool:
 
 
 def spark_ended() -> SparkEnded:
-    hint = (
-        "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; the next run repeats what was not published"
-    )
-    return SparkEnded("spark-ended", "Spark ended while it worked", hint)
+    return SparkEnded("spark-ended", "Spark ended while it worked", f"{SMALLER}; the next run repeats what was not published")

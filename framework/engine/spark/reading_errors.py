@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from framework.catalogs import Cause
-from framework.engine.spark.causes import TRUST, cause_of, is_spark_gone, spark_ended
+from framework.engine.spark.causes import SMALLER, TRUST, cause_of, is_spark_gone, spark_ended
 from framework.errors import BatchError, Transient
 from framework.model import Pipeline, SelectSource
 
@@ -27,7 +27,6 @@ _LOGIN = {
 }
 _UNKNOWN_KEY = "sluice.UnknownKey"
 _NO_BRANCH = "Cannot use branch (does not exist)"  # Iceberg has no class for it
-_SMALLER = "give `engine` more `memory`, or the pipeline a smaller `batch: {rows: …}`; nothing of this batch was published"
 
 
 @contextmanager
@@ -41,7 +40,9 @@ def named_errors(pipeline: Pipeline) -> Iterator[None]:
         from framework.engine.spark.java_errors import java_classes
 
         if any(each.endswith("OutOfMemoryError") for each in java_classes(error)):
-            raise BatchError("out-of-memory", "Spark ran out of memory", _SMALLER) from None
+            raise BatchError(
+                "out-of-memory", "Spark ran out of memory", f"{SMALLER}; nothing of this batch was published"
+            ) from None
         if is_spark_gone(error):
             raise spark_ended() from None
         _name(pipeline, error)

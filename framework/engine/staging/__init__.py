@@ -79,10 +79,12 @@ class Target:
         joined = {each.source.identifier: each.snapshot for each in self.pipeline.joins}
         if self.pipeline.bounds:
             joined[self.pipeline.table.identifier] = self.pipeline.bounds[0].snapshot
+        times = [each.now for each in self.pipeline.joins if each.now is not None]
         return {
             protocol.ATTEMPT: self.attempt,
             protocol.POSITION: self.reached.short_text(),
             **({protocol.JOINED: json.dumps(joined)} if joined else {}),
+            **({protocol.TIME: str(min(times))} if times else {}),
         }
 
     def with_newest(self, newest_time: int) -> Target:

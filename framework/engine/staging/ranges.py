@@ -51,12 +51,12 @@ def scan_keys(to: Target, rows: DataFrame, keys: Sequence[str]) -> tuple[int, Ne
     return sum(table[DELETE].to_pylist()), Near(_all(conditions), bool(conditions) and listed)
 
 
-def near(to: Target, rows: DataFrame, keys: Sequence[str]) -> str:
-    """The condition for rows with the same keys, of which none is null. The rows have been kept."""
+def near(to: Target, rows: DataFrame, keys: Sequence[str], windows: int = 1) -> str:
+    """The condition for rows with the same keys, of which none is null. The rows have been kept; there are up to so many of a message."""
     if not _is_large(to):
         return ""
     keys = [name for name in keys if _has_bounds(to.there[name])]
-    if to.size > _MOST_KEYS or to.pipeline.explodes:
+    if to.size * windows > _MOST_KEYS or to.pipeline.explodes:
         return _all(_bounded(rows, name, to.there[name]) for name in keys)
     table = rows.selectExpr(*(_looked_at(name, to.there[name]) for name in keys)).toArrow()
     return _all(_condition(to, table[name], name, to.there[name]) for name in keys)

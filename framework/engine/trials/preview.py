@@ -58,7 +58,7 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message:
+class PreviewedMessage:
     """A message or a table's row with its outcome. The place in Kafka of a table's row may be unknown."""
 
     topic: str
@@ -74,7 +74,7 @@ class Message:
 class Preview:
     """Previewed messages. `which` says which ones: not the next where nothing waits, or where `refused` says why a run would stop."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[PreviewedMessage, ...]
     which: Which
     waiting: int | None
     refused: RefusedError | None = None
@@ -149,7 +149,7 @@ def _back(now: TopicState, most: int) -> Iterator[Range]:
 
 def _any_of(
     context: Context, pipeline: Pipeline, ranges: Iterator[Range], count: int, order: Literal["asc", "desc"]
-) -> tuple[Message, ...]:
+) -> tuple[PreviewedMessage, ...]:
     """The oldest or newest messages of the first range that has any."""
     for range_ in ranges:
         if messages := _previewed(context, pipeline, _few(context.source(pipeline).read(context.spark, range_, 0), count, order)):
@@ -168,7 +168,7 @@ def _few(messages: DataFrame, count: int, order: Literal["asc", "desc"]) -> Data
     return few.where(f"_sluice_before < {_BYTES}").drop("_sluice_before")
 
 
-def _previewed(context: Context, pipeline: Pipeline, messages: DataFrame) -> tuple[Message, ...]:
+def _previewed(context: Context, pipeline: Pipeline, messages: DataFrame) -> tuple[PreviewedMessage, ...]:
     """The messages by their time, each with what becomes of it."""
     with named_errors(pipeline):
         rows = [row.asDict() for row in _frame(messages, pipeline).collect()]
@@ -242,7 +242,7 @@ def _faults(spark: SparkSession, pipeline: Pipeline, rows: Sequence[Mapping[str,
     return {row.offset: row for row in bad_rows.table_rows(pipeline, 0, frame).collect()}
 
 
-def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], faults: Mapping[int, Any]) -> Message:
+def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], faults: Mapping[int, Any]) -> PreviewedMessage:
     first = next(iter(message_rows.values()))
     key, value = (None if first.get(name) is None else bytes(first[name]) for name in ("_sluice_key", "_sluice_value"))
     if pipeline.mask_keys:
@@ -251,7 +251,7 @@ def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], 
     rows = [_row(pipeline, row, faults.get(at)) for at, row in message_rows.items()]
     rows.sort(key=lambda row: [int(each) for each in (row.item or "0").split(".")])
     topic = first.get(KAFKA_TOPIC.name, pipeline.sources[0])
-    return Message(
+    return PreviewedMessage(
         topic=topic,
         partition=partition,
         offset=offset,

@@ -106,7 +106,7 @@ def discard(context: Context, pipeline: Pipeline, where: str) -> int:
     if table is None:
         return 0
     side_rows.add_columns(lake, table, BAD_ROW_COLUMNS)
-    name = side_tables.quoted(pipeline, pipeline.table.side_tables[0])
+    name = side_tables.side_identifier(pipeline, pipeline.table.side_tables[0])
     count = int(lake.spark.table(name).where(where).count())
     if count:
         side_rows.change(lake, table, lambda branch: [f"UPDATE {branch} SET state = '{DISCARDED}' WHERE {where}"])

@@ -120,7 +120,7 @@ def _bytes(node: Node, data: bytes) -> Any:
 
 
 def _fraction(kind: str, data: bytes) -> Any:
-    """A number that JSON lacks is text. Of a float it is the shortest number that is the same in four bytes."""
+    """A number that JSON lacks is text. A float becomes the shortest number that is the same in four bytes."""
     (number,) = struct.unpack("<f" if kind == "float" else "<d", data)
     if not math.isfinite(number):
         return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")

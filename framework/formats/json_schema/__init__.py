@@ -17,7 +17,7 @@ from framework import types
 from framework.encoding import decoder as decoder_
 from framework.encoding import json_values
 from framework.encoding.confluent_frame import Read, renamed
-from framework.encoding.fields import Written
+from framework.encoding.fields import WrittenType
 from framework.encoding.schema_writer import Way
 from framework.formats import OBJECT, BySchema
 from framework.formats.json_schema.keyword_types import Allowed
@@ -58,7 +58,7 @@ def _shape(name: str, values: Allowed) -> Shape:
 def _plain(type_: Type) -> Type:
     """The column's type, however it is written."""
     match type_:
-        case Written():
+        case WrittenType():
             return type_.type
         case Array():
             return Array(_plain(type_.element))
@@ -100,7 +100,7 @@ def _written(fields: Iterable[tuple[str, Allowed]], path: Path) -> Iterator[tupl
         inside = values
         while inside.inner:
             inside = inside.inner
-        if isinstance(inside.type, Written):
+        if isinstance(inside.type, WrittenType):
             yield here, inside.type.format
         elif inside.type in (types.DATE, types.TIMESTAMP):
             yield here, "text"
@@ -118,7 +118,7 @@ def _as_written(shape: Shape, type_: Type, path: Path, ways: Mapping[Path, str])
             inside = (types.Field(each.name, _as_written(each, each.type, here, ways)) for each in shape.inside)
             return Struct(tuple(inside))
     way = ways.get(here, "integral" if types.is_integral(type_) else "text")
-    return type_ if way == "text" else Written(type_, way)
+    return type_ if way == "text" else WrittenType(type_, way)
 
 
 _SAYS: Mapping[Type, Mapping[str, Any]] = {

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Any, Literal
 
 from framework import types
-from framework.encoding.fields import Written
+from framework.encoding.fields import WrittenType
 from framework.schemas.versions import Unsupported
 from framework.types import Array, Decimal, Map, Struct, Type
 
@@ -17,11 +17,11 @@ _NUMBERS: Sequence[Type] = (types.INT, types.BIGINT, types.FLOAT, types.DOUBLE) 
 _INTS = ("int8", "int16", "int32", "uint8", "uint16")
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 _TITLES = {
-    "org.apache.kafka.connect.data.Date": Written(types.DATE, "epoch_days"),
-    "org.apache.kafka.connect.data.Timestamp": Written(types.TIMESTAMP, "epoch_millis"),
-    "io.debezium.time.Date": Written(types.DATE, "epoch_days"),
-    "io.debezium.time.Timestamp": Written(types.TIMESTAMP, "epoch_millis"),
-    "io.debezium.time.MicroTimestamp": Written(types.TIMESTAMP, "epoch_micros"),
+    "org.apache.kafka.connect.data.Date": WrittenType(types.DATE, "epoch_days"),
+    "org.apache.kafka.connect.data.Timestamp": WrittenType(types.TIMESTAMP, "epoch_millis"),
+    "io.debezium.time.Date": WrittenType(types.DATE, "epoch_days"),
+    "io.debezium.time.Timestamp": WrittenType(types.TIMESTAMP, "epoch_millis"),
+    "io.debezium.time.MicroTimestamp": WrittenType(types.TIMESTAMP, "epoch_micros"),
 }
 _FORMATS: Mapping[str, Type] = {"date": types.DATE, "date-time": types.TIMESTAMP}
 
@@ -127,7 +127,7 @@ def _decimal(schema: dict[str, Any]) -> Type:
     if not re.fullmatch(r"\d\d?", scale) or int(scale) > 38:
         return types.BINARY
     whole = int(precision) if re.fullmatch(r"\d{1,3}", precision) else 38
-    return Written(Decimal(min(38, max(whole, int(scale), 1)), int(scale)), "base64")
+    return WrittenType(Decimal(min(38, max(whole, int(scale), 1)), int(scale)), "base64")
 
 
 def both(one: Allowed, other: Allowed) -> Allowed:

@@ -114,7 +114,9 @@ class _Reader:
         if not isinstance(schema, dict):
             return ANYTHING
         if id(schema) in self.open:
-            hint = "a table has no such column: where it begins anew, say `{}` in the schema, and the column is its JSON text"
+            hint = (
+                "a table has no such column: write `{}` in the schema where it refers to itself, and the column is its JSON text"
+            )
             raise Unsupported("the schema contains itself", hint)
         self.open.append(id(schema))
         allowed = self._all(schema, self._base(schema, resolver), top)

@@ -15,7 +15,7 @@ import java.util.zip.Inflater;
 /**
  * What a message holds and which columns it becomes: the name of the SQL function, read.
  *
- * <p>It is JSON, or `z:` and the base64 of its zlib compression. `framework/jvm/description.py` writes it, and says what each key means.
+ * <p>It is JSON, or `z:` and the base64 of its zlib compression. `framework/encoding/decoder.py` writes it, and says what each key means.
  */
 final class Description {
   private static final int LARGEST = 256 << 20;

@@ -42,7 +42,7 @@ def joined(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> Scope 
 
 
 def _columns(join: Join, left: Scope, both: Scope, pairs: list[tuple[Named, Named]]) -> Scope:
-    """The columns of both sides, as SQL. Of two columns that USING joins one is found by name."""
+    """The columns of both sides, as SQL. USING joins two columns, of which one is found by name."""
     names = left.names if join.kind in ("left semi", "left anti") else both.names
     columns = [identifier(each.flat) for each in names]
     first: list[Named] = []
