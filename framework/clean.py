@@ -122,7 +122,18 @@ def _goes_whole(catalog: Catalog) -> bool:
     # Links and `..` followed: what is elsewhere is not Sluice's alone.
     places = [place.resolve() for place in asked.places()]
     inside = asked.on_this_machine and bool(places) and all(home().resolve() in place.parents for place in places)
-    return inside and all(map(partial(_is_ours, catalog), metadata.names(catalog)))
+    return inside and all(map(partial(_is_ours, catalog), metadata.names(catalog))) and not _has_more(catalog)
+
+
+def _has_more(catalog: Catalog) -> bool:
+    """Whether its folders have files that are in no folder of its tables: of another catalog with the same warehouse, or of somebody."""
+    folders = set()
+    for name in metadata.names(catalog):
+        if (table := metadata.read(catalog, name)) is not None:
+            folders.add(Path(table.files.path(str(table.document["location"]))).resolve())
+    warehouses = [place.resolve() for place in catalogs.of(catalog).places() if place.is_dir()]
+    files = (path for warehouse in warehouses for path in warehouse.rglob("*") if path.is_file())
+    return any(folders.isdisjoint(path.parents) for path in files)
 
 
 def _is_ours(catalog: Catalog, identifier: str) -> bool:

@@ -279,6 +279,21 @@ class TestClean:
         said = {protocol.OWNER: refusals.owner(shop)}
         inside.create_table("shop.trades", pyarrow.schema([("n", pyarrow.int64())]), properties=said)
 
+    @pytest.mark.parametrize("of", ["another catalog", "another environment", "somebody"])
+    def test_a_warehouse_with_files_of_others_stays(self, shop: Pipeline, of: str) -> None:
+        self.move_in(shop)
+        specs = Path(shop.where.file)
+        if of == "another catalog":  # in the same file, by its name
+            specs.write_text(specs.read_text().replace("catalog: lake", "catalog: main"))
+        elif of == "another environment":  # which has the same warehouse
+            specs.write_text(specs.read_text().replace("/.sluice/lake.db", "/.sluice/own.db"))
+        else:
+            Path(".sluice/warehouse/mine.txt").write_text("mine")
+        theirs = [path for path in Path(".sluice/warehouse").rglob("mine.txt" if of == "somebody" else "*") if path.is_file()]
+        done = clean("--yes")
+        assert done.exit_code == 0, done.output
+        assert theirs and all(path.exists() for path in theirs)
+
     def test_a_run_that_is_under_way_is_not_cut_off(self, shop: Pipeline) -> None:
         before = files()
         with attempts.attempt():

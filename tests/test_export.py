@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -248,3 +248,33 @@ def test_an_export_is_an_asset_with_a_schedule(shop: Path) -> None:
         raise_on_error=False,
     )
     assert not failed.success
+
+
+def test_columns_of_one_name_keep_their_own_values(shop: Path) -> None:
+    specs("select order_id, channel as n, amount as N from input order by 1 -- all of it")
+    put(("o-1", "web", "10.50", utc("2026-11-10T12:00")))
+    done = export("weekly", "--window", "2026-W46")
+    assert done.exit_code == 0, done.output
+    assert Path("exports/weekly_2026-11-09.csv").read_text("utf-8-sig").splitlines() == ["order_id,n,N_1", "o-1,web,10.50"]
+
+
+def test_a_query_may_end_in_a_comment(shop: Path) -> None:
+    text = (
+        Path("specs/all.yaml")
+        .read_text()
+        .replace("from input order by order_id\nfile: {format: jsonl", "from input -- all\nfile: {format: jsonl")
+    )
+    Path("specs/all.yaml").write_text(text)
+    put(("o-1", "web", "10.50", utc("2026-11-10T12:00")))
+    done = export("lines", "--window", "2026-11-10")
+    assert done.exit_code == 0, done.output
+    assert '"order_id":"o-1"' in Path("exports/2026/11-10.jsonl").read_text()
+
+
+def test_one_that_fails_does_not_keep_the_others_back(shop: Path) -> None:
+    specs("select cast(channel as int) as wrong from input")
+    put(("o-1", "web", "1.00", datetime.now(timezone.utc) - timedelta(days=7)))
+    done = export()
+    assert done.exit_code == 1
+    assert "weekly: " in done.stderr
+    assert Path("exports/orders.parquet").exists()

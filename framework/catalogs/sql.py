@@ -193,6 +193,8 @@ class Sql(Catalog):
         self.database.parent.mkdir(parents=True, exist_ok=True)
 
     def places(self) -> tuple[Path, ...]:
+        if self._is_shared():
+            return ()
         database = [self.database.with_name(self.database.name + suffix) for suffix in ("", "-journal", "-wal", "-shm")]
         return (*database, *(() if self._storage else (Path(self.files.path(self.files.root)),)))
 
@@ -217,6 +219,14 @@ class Sql(Catalog):
             if not file.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone():
                 return []  # there is no table yet
             return file.execute(f"SELECT * FROM iceberg_tables WHERE catalog_name = ? {more}", (self.name, *values)).fetchall()
+
+    def _is_shared(self) -> bool:
+        """Whether the file has tables under another catalog's name, too."""
+        if not self.database.exists():
+            return False
+        with self._opened(CATALOG_FILE) as file:
+            tables = file.execute("SELECT name FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone()
+            return bool(tables and file.execute("SELECT 1 FROM iceberg_tables WHERE catalog_name <> ?", (self.name,)).fetchone())
 
     def _opened(self, patience: float) -> closing[sqlite3.Connection]:
         # Not read-only: SQLite then repairs what a killed writer left unfinished.

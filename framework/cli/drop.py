@@ -46,7 +46,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     tables = drop.of_pipeline(pipeline)
     publications = list(unpublish.of_pipeline(plan, pipeline))
     if not tables and not topics:
-        run_record.forget(name)
+        run_record.forget(pipeline.name)
         click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} does not exist")
         return
     for line in (
@@ -74,7 +74,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     for topic, _ in topics:
         drop.delete_topic(topic, plan.secrets)
         click.echo(f"{topic.kafka_name}: deleted in Kafka")
-    run_record.forget(name)
+    run_record.forget(pipeline.name)
     click.echo(f"`sluice run {name}` starts again{_start(pipeline)}")
 
 

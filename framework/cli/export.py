@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,13 +44,20 @@ def command(names: tuple[str, ...], window: str | None, specs: Path, environment
     from framework.engine.export.notify import notify
     from framework.engine.export.write import write
 
-    now = datetime.now(timezone.utc)
+    now, failed = datetime.now(timezone.utc), False
     for export in exports:
-        done = write(export, windows.chosen(export, window or "", now), now, plan.secrets)
-        for line in lines(done):
-            click.echo(line)
-        for sent in notify(export, done, plan.secrets):
-            click.echo(f"  {sent}")
+        try:
+            done = write(export, windows.chosen(export, window or "", now), now, plan.secrets)
+            for line in lines(done):
+                click.echo(line)
+            for sent in notify(export, done, plan.secrets):
+                click.echo(f"  {sent}")
+        except SluiceError as error:
+            if len(exports) == 1:
+                raise
+            click.echo(f"{export.name}: {error}", err=True)
+            failed = True
+    sys.exit(1 if failed else 0)
 
 
 def _chosen(plan: Plan, names: tuple[str, ...]) -> list[Export]:

@@ -84,9 +84,12 @@ def _seconds(every: str | None) -> int | None:
     from framework.spec.scalars import read_duration
 
     try:
-        return read_duration(every)
+        seconds = read_duration(every)
     except (ValueError, KeyError, IndexError):
-        raise click.BadParameter(f"`{every}` is no duration: write 15s, 1m or 2h", param_hint="--every") from None
+        seconds = 0
+    if seconds < 1:
+        raise click.BadParameter(f"`{every}` is no duration: write 15s, 1m or 2h", param_hint="--every")
+    return seconds
 
 
 class _Report:

@@ -97,6 +97,10 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     paths = []
     for path, method in written.columns.items():
         first, *rest = path.split(".")
+        if around := next((other for other in written.columns if path.startswith(f"{other}.")), None):
+            message, hint = f"`{path}` is in `{around}`, which is masked as a whole", "name only one of them"
+            rows.problems.append(Problem(written.key_place("columns", path), "mask-twice", message, hint))
+            continue
         column = columns.get(first) or rows.column(first, written.key_place("columns", path))
         if column is None or column.type == VOID or not _is_there(column.type, rest, path, written, rows):
             continue

@@ -96,7 +96,7 @@ def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, d
             run(f"CREATE VIEW input AS SELECT * FROM {scan}{where}")
             select = _selected(export, database)
             options = _options(export, _about(export, snapshot, span))
-            (rows,) = run(f"COPY ({select}) TO {literal(str(draft))} ({options})")
+            (rows,) = run(f"COPY ({select}\n) TO {literal(str(draft))} ({options})")
     finally:
         database.close()
     if export.format == "csv" and export.for_spreadsheets:
@@ -125,7 +125,7 @@ def _selected(export: Export, database: duckdb.DuckDBPyConnection) -> str:
     query = checked(export.query)
     if export.format != "csv" or not export.for_spreadsheets:
         return query
-    described = database.execute(f"DESCRIBE ({query}\n)").fetchall()
+    described = database.execute(f"DESCRIBE SELECT * FROM ({query}\n) AS answer").fetchall()
     columns = []
     for name, type_, *_ in described:
         column = identifier(name)

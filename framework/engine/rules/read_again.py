@@ -19,7 +19,10 @@ def read_again(position: Position) -> str:
 
 
 def replay_undone(position: Position) -> str:
-    """SQL of whether a replay is undone, which let a bad row through or tried it."""
+    """SQL of whether a replay is undone, which let a bad row through or tried it. What a rewind reads again is deleted by `read_again`;
+    the rows of other replays are still in the table."""
     assert position.forget is not None
+    if position.rewound:
+        return "false"
     above, up_to = position.forget
     return f"replayed_in > {above} AND replayed_in <= {up_to}"
