@@ -105,6 +105,8 @@ def reader(storage: Storage, login: Login | None, location: str) -> Login:
     policy = aws_policy.policy(
         aws_policy.allow(["s3:GetObject"], aws_policy.of_objects(location)),
         aws_policy.allow(["s3:ListBucket"], aws_policy.of_bucket(location), where={"StringLike": {"s3:prefix": f"{prefix}/*"}}),
+        # With which keys is a matter of the role's own policy: both have to allow it.
+        *([aws_policy.allow(["kms:Decrypt"], "*")] if storage.kms_key else []),
     )
     answer = client(_own(storage, login), storage, "sts").assume_role(
         RoleArn=storage.role,

@@ -24,7 +24,6 @@ REGISTRY_FOR_BATCH = 30.0  # if a batch fails without it
 
 DOWNLOAD = 30.0  # without a word or a byte of what is downloaded
 STARTING = 60.0  # until a server of this machine must answer: a JVM on a busy machine takes twenty
-DAGSTER = 5.0  # for an answer of Dagster, once it has started
 DAGSTER_STARTING = 120.0  # until Dagster must answer: it loads the specs in several processes
 ENDING = 20.0  # until processes that were asked to end are killed: Kafka writes its logs first
 KILLED = 5.0  # until a killed process counts as stuck

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,9 +19,9 @@ from pathlib import Path
 
 from framework.errors import SetupError
 from framework.home import dagster_home, home
-from framework.patience import DAGSTER, DAGSTER_STARTING
+from framework.patience import DAGSTER_STARTING
 from framework.processes import end_group
-from framework.services import process
+from framework.services import http, process
 
 DEFINITIONS = Path(__file__).resolve().parent.parent / "pipelines" / "definitions.py"
 
@@ -55,7 +54,7 @@ def served(specs: Path, environment: str, port: int, read_only: bool, stopped: C
             )  # fmt: skip
         server = Server(f"http://127.0.0.1:{port}", log, child)
         try:
-            _wait(server, stopped)
+            _wait(server, port, stopped)
             yield server
         finally:
             end_group(child)
@@ -103,12 +102,12 @@ def _alone(port: int, read_only: bool) -> Iterator[tuple[int, ...]]:
         file.truncate(0)
 
 
-def _wait(server: Server, stopped: Callable[[], bool]) -> None:
+def _wait(server: Server, port: int, stopped: Callable[[], bool]) -> None:
     until = time.monotonic() + DAGSTER_STARTING
     while not stopped():
         if ended := server.ended():
             raise ended
-        with suppress(OSError), urllib.request.urlopen(f"{server.address}/server_info", timeout=DAGSTER):
+        if http.status(port, "GET", "/server_info") == 200:
             return
         if time.monotonic() > until:
             raise process.failed(f"Dagster did not answer within {DAGSTER_STARTING:.0f} seconds", server.log)

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,21 @@ import pytest
 
 from framework.engine import loop
 from framework.engine.context import Context
+from framework.engine.maintain import due
 from framework.engine.observe import same_failure
 from framework.engine.observe.status import statuses
 from framework.engine.outage import outage
 from framework.engine.rules import protocol, refusals, run_record
-from framework.errors import BadRowsStop, BatchError, RefusedError, Transient, Unexpected, UnreachableError
+from framework.errors import (
+    BadRowsStop,
+    BatchError,
+    CatalogAway,
+    RefusedError,
+    TopicRecreated,
+    Transient,
+    Unexpected,
+    UnreachableError,
+)
 from framework.model import Pipeline, Plan
 from framework.plan.passes import make
 from tests.project import BASE
@@ -249,7 +260,7 @@ def test_a_run_without_batches_keeps_the_last_result_of_each_check(folder: Path,
     assert (before["sane"], before["wild"], before["can_run"]) == ("failed", "succeeded", "never")
     result = materialized(instance, "copy")
     assert result.success
-    assert checks(instance) == {**before, "can_run": "succeeded", "fresh": "succeeded", "newest_event": "failed"}
+    assert checks(instance) == {**before, "can_run": "succeeded", "fresh": "succeeded"}
     repeated = [each for each in result.get_asset_check_evaluations() if each.check_name == "sane"]
     assert [each.metadata["rows"].value for each in repeated] == [7]
 
@@ -378,7 +389,7 @@ def test_a_broken_spec_keeps_its_table_and_its_checks(folder: Path, instance: Da
 def test_a_broken_step_keeps_all_checks(folder: Path) -> None:
     write(COPY + "steps: [{derive: {m: nn * 2}}]\n" + EXPECTING)
     names = {each.name for each in shown().resolve_asset_graph().asset_check_keys if each.asset_key.path[-1] == "copy"}
-    assert names == {"can_run", "fresh", "newest_event", "sane", "wild"}
+    assert names == {"can_run", "fresh", "sane", "wild"}
 
 
 def test_an_expectation_that_stops_the_batch_blocks_later_assets(folder: Path) -> None:
@@ -470,3 +481,19 @@ def test_a_table_has_one_run_at_a_time_however_it_is_started(monkeypatch: pytest
     assert (dagster_home() / "dagster.yaml").read_text() == current, "what an older Sluice wrote is replaced"
     settings.write_text("telemetry: {enabled: false}\n")
     assert (dagster_home() / "dagster.yaml").read_text() == "telemetry: {enabled: false}\n", "what somebody wrote is not"
+
+
+def test_what_a_look_does_not_find_any_more_holds_no_run_back(folder: Path) -> None:
+    context, copy = Context(plan()), pipeline("copy")
+    for error, holds in ((TopicRecreated("topic-recreated", "it is another topic"), False), (BadRowsStop("bad-rows", "2"), True)):
+        run_record.record_failure("copy", error)
+        same_failure.note(context, copy)
+        assert (same_failure.same_failure(context, copy) is not None) is holds
+
+
+def test_an_outage_of_a_readers_catalog_hides_no_status(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> None:
+        raise CatalogAway("catalog-unreachable", "the catalog `other` does not answer")
+
+    monkeypatch.setattr(due, "due", away)
+    assert due.behind_a_run(pipeline("copy"), datetime.now(timezone.utc)) == ()

@@ -477,3 +477,17 @@ def test_the_command_shows_what_it_means_and_writes_exports_again(project: Proje
     assert "keeps a hash of" in typed("drop", "trades", answer="n\n")
     assert "write COLUMN=VALUE" in typed("forget", "trades", "--key", "email")
     assert "cannot be undone" not in typed("forget", "trades", "--key", "email=", "--yes")
+
+
+def test_a_copy_of_masked_rows_is_forgotten_by_the_plain_value(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_SECRET_PII", "of sixteen characters")
+    project.template, project.more = APPEND + COPY, MASKED
+    project.make_topic(1)
+    project.produce(orders(ANN, BOB, ANN))
+    context = project.context()
+    for pipeline in in_order(context.plan.pipelines):
+        list(batches(context, pipeline))
+    copy = context.plan.pipeline("copy")
+    assert copy is not None
+    meaning = forget.judged(context, copy, {"email": ANN})
+    assert next(iter(forget.forget(context, copy, meaning.key))) == f"2 rows of {project.namespace}.copy are gone"

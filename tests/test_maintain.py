@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from framework.engine.maintain.maintain import KILL_POINTS, maintain
 from framework.engine.observe.next_run import next_runs
 from framework.engine.publish import accept as accepting
 from framework.engine.publish.accept import accept, refusal
+from framework.engine.rules import protocol, refusals
 from framework.engine.undo import rollback
 from framework.errors import RolledBack
 from tests.project import Project
@@ -192,6 +194,14 @@ def test_files_that_no_commit_names_go_once_they_are_old(aged: Project) -> None:
     assert only.exists() and beside.exists()
     aged.run()
     aged.assert_exactly_once()
+
+
+def test_the_table_of_another_pipeline_is_left_to_it(aged: Project) -> None:
+    owner = refusals.owner(replace(aged.pipeline, name="other"))
+    aged.spark.sql(f"alter table {aged.table} set tblproperties ('{protocol.OWNER}' = '{owner}')")
+    before = counts(aged)
+    assert maintained(aged) == []
+    assert counts(aged) == before
 
 
 def test_files_that_another_catalog_names_stay_when_snapshots_go(aged: Project) -> None:

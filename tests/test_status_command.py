@@ -228,7 +228,7 @@ def test_an_outage_of_several_tables_is_shown_once(folder: Path) -> None:
         "",
         "kafka-unreachable: Kafka at x does not answer",
         "  hint: is it running?",
-        "  do: once the topic exists, the next run continues; nothing is lost",
+        "  do: once it answers, the next run continues; no message is lost",
         "  pipelines: trades, orders",
     ]
     assert printed(found[:1], 120)[4:] == [

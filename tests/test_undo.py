@@ -19,7 +19,8 @@ from framework.engine.iceberg import table_state
 from framework.engine.observe.bad_row_report import quarantine
 from framework.engine.observe.progress import read_progress
 from framework.engine.publish import accept
-from framework.engine.rules.protocol import KILL_POINTS
+from framework.engine.rules import read_again as conditions
+from framework.engine.rules.protocol import KILL_POINTS, Position
 from framework.engine.undo import read_again, replay, rewind, rollback
 from framework.errors import RefusedError, SluiceError
 from tests.project import BASE, Project, losing_answers
@@ -325,6 +326,23 @@ def _with_bad_rows(project: Project) -> None:
     project.send([json.dumps({"id": number % 3}).encode() for number in range(9)], partition=0)
     project.run()
     project.more = "10 / nullif(id, 0)"
+
+
+def test_a_replay_lets_rows_stay_bad_whatever_stops_a_run(project: Project) -> None:
+    _with_bad_rows(project)
+    project.send([b"{"], partition=0)
+    project.run()
+    project.template = PLAIN + "bad_rows: stop\n"
+    (batch,) = replayed(project)
+    assert (batch.read, batch.rows, batch.bad) == (4, 3, 1)
+    project.assert_exactly_once()
+
+
+def test_a_rewind_undoes_no_replay() -> None:
+    """What it reads again is deleted from the bad rows; the rows of older messages are still in the table."""
+    position = Position(attempt="a", batch=3, cluster="main", topics={"t": "id"}, ends={"t/0": 5}, forget=(-1, 3), rewound=True)
+    assert conditions.replay_undone(position) == "false"
+    assert "offset >= 5" in conditions.read_again(position)
 
 
 @pytest.mark.long

@@ -46,8 +46,9 @@ def specs(key: AssetKey, pipeline: Pipeline) -> list[AssetCheckSpec]:
         within = duration(pipeline.fresh_within)
         says = f"All messages are in the table, or its last batch is at most {within} old."
         check_specs.append(AssetCheckSpec(FRESH, asset=key, description=says))
-        says = f"The newest event in the table is at most {within} old."
-        check_specs.append(AssetCheckSpec(NEWEST_EVENT, asset=key, description=says))
+        if pipeline.event_time:
+            says = f"The newest event in the table is at most {within} old."
+            check_specs.append(AssetCheckSpec(NEWEST_EVENT, asset=key, description=says))
     return check_specs
 
 
@@ -93,7 +94,8 @@ def now(keys: Keys, status: Status) -> Iterator[AssetCheckResult]:
     if status.pipeline.fresh_within:
         if status.fresh is not None:
             yield _fresh(key, status)
-        yield _newest_event(key, status)
+        if status.pipeline.event_time:
+            yield _newest_event(key, status)
 
 
 def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:

@@ -23,7 +23,7 @@ _COLUMNS = (
     Column("rows", 1, right=True), Column("bad rows", 1, right=True), Column("files", 5, right=True), Column("fresh"),
 )  # fmt: skip
 _COLOURS = {"caught up": "green", "syncing": "cyan", "pending": "", "paused": "yellow", "suspended": "red", "failing": "red"}
-_ALL = "once the topic exists, the next run continues; nothing is lost"
+_ALL = "once it answers, the next run continues; no message is lost"
 _LEGEND = "waiting: messages that no run has read yet; newest event: the newest time in the table, by its event time or Kafka's"
 
 

@@ -38,7 +38,11 @@ def steps(about: About) -> Iterator[Step | Warned]:
         )  # fmt: skip
     yield from _attached(about)
     yield from _others(where)
-    yield check(SHELL, "Who a login is, and whether it may read.", f"aws sts get-caller-identity\naws s3 ls '{where.warehouse}/'")
+    yield check(
+        SHELL,
+        "Who a login is, and whether it may read.",
+        f"aws sts get-caller-identity\naws s3 ls {shlex.quote(f'{where.warehouse}/')}",
+    )
 
 
 def _attached(about: About) -> Iterator[Step]:

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from framework.engine.context import Context
 from framework.errors import SluiceError
-from framework.model import Joined, MaskKey, Pipeline
+from framework.model import Joined, MaskKey, Pipeline, TableSource
+from framework.plan.lineage import by_source
 from framework.spelling import did_you_mean
 from framework.sql import masks
 from framework.types import BIGINT, DATE, INT, SMALLINT, STRING, TINYINT, Type
@@ -81,6 +82,8 @@ def _text(name: str, value: str, type_: Type) -> str:
 
 
 def _stored(context: Context, pipeline: Pipeline, name: str, text: str) -> tuple[str, ...]:
+    """The texts that a table may have for a value: as it comes from its sources, and masked by its own keys."""
+    texts = tuple(dict.fromkeys((text, *_of_sources(context, pipeline, name, text))))
     for at, step in enumerate(pipeline.steps):
         of = step.masks
         if of is None:
@@ -96,8 +99,17 @@ def _stored(context: Context, pipeline: Pipeline, name: str, text: str) -> tuple
         if joined is None:
             message = f"`{name}` is masked so that different persons can have equal values"
             raise SluiceError("forget-key", message, "take a column that tells persons apart, such as one masked by `hmac`")
-        return (text, *(_masked(context, joined, key, text) for key in of.keys))
-    return (text,)
+        return (*texts, *(_masked(context, joined, key, each) for key in of.keys for each in texts))
+    return texts
+
+
+def _of_sources(context: Context, pipeline: Pipeline, name: str, text: str) -> Iterator[str]:
+    """The texts that the tables have, from which the column comes: their pipelines may have masked it."""
+    for source, column in by_source(pipeline).get(name, ()):
+        if isinstance(source, TableSource):
+            for writer in context.plan.pipelines:
+                if (writer.table.catalog, writer.table.identifier) == (source.catalog, source.identifier):
+                    yield from _stored(context, writer, column, text)
 
 
 def _masked(context: Context, of: Joined, key: MaskKey, text: str) -> str:

@@ -14,6 +14,8 @@ from framework.engine.iceberg.table_state import state_of
 from framework.engine.maintain import readers, thinning
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Standing, standing
+from framework.engine.rules.refusals import owner, same_owner
+from framework.errors import UnreachableError
 from framework.model import Maintain, Pipeline
 
 FEWEST_FILES = 5
@@ -47,13 +49,15 @@ class Due:
 
 def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ...]:
     """Of the table and its bad rows; `asked` for by a person, whenever the last compaction was. A table that was rolled back keeps
-    all: its snapshots say what is to be read again."""
+    all: its snapshots say what is to be read again. So does a table of another pipeline."""
     catalog = pipeline.table.catalog
     table = metadata.read(catalog, pipeline.table.identifier)
     if table is None or table.main is None:
         return ()
     state = state_of(table)
     if state is None or standing(state) in (Standing.ROLLED_BACK, Standing.FOREIGN):
+        return ()
+    if state.owner is None or not same_owner(state.owner, owner(pipeline)):  # its own pipeline knows what it has to keep
         return ()
     read = readers.needed(table, pipeline)
     tables = [_of(table, pipeline.table.identifier, pipeline.maintain, now, asked, read)]
@@ -62,6 +66,14 @@ def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ..
         if side_table is not None and side_table.main is not None:
             tables.append(_of(side_table, side.identifier, pipeline.maintain, now, asked))
     return tuple(tables)
+
+
+def behind_a_run(pipeline: Pipeline, now: datetime) -> tuple[Due, ...]:
+    """What the next run maintains; nothing where another catalog does not say what the readers of the table need."""
+    try:
+        return tuple(each for each in due(pipeline, now) if each.behind_a_run)
+    except UnreachableError:
+        return ()
 
 
 def _of(table: Metadata, identifier: str, maintain: Maintain, now: datetime, asked: bool, read: Set[int] = frozenset()) -> Due:

@@ -13,7 +13,7 @@ from framework.engine.feed import table_source
 from framework.engine.iceberg import metadata, table_state
 from framework.engine.kafka.backlog import SPEED, Waiting, waiting
 from framework.engine.kafka.cluster import Kafka, listens, silent
-from framework.engine.maintain.due import Due, due
+from framework.engine.maintain.due import Due, behind_a_run
 from framework.engine.rebuild.estimate import Estimate, estimate_rebuild
 from framework.engine.rules import protocol, refusals, run_record
 from framework.engine.rules.protocol import Position, TableState, TopicState
@@ -141,7 +141,7 @@ def _next_run(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Next
     run = replace(run, changes=_changes(pipeline, existing, run.refused))
     if run.would_run and not run.unreachable and existing is not None:
         now = datetime.now(timezone.utc)
-        run = replace(run, maintenance=tuple(each for each in due(pipeline, now) if each.behind_a_run))
+        run = replace(run, maintenance=behind_a_run(pipeline, now))
     return _with_rebuild(run, state.position if state else None, from_ if isinstance(from_, Kafka) else None)
 
 

@@ -12,13 +12,13 @@ from datetime import datetime, timezone
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata
 from framework.engine.rules import run_record
-from framework.engine.rules.run_record import FailedRun
-from framework.errors import CatalogAway, KafkaAway, NoTopic, RegistryAway, SourceMissing, Transient
+from framework.engine.rules.run_record import CHECKED, FailedRun
+from framework.errors import CatalogAway, KafkaAway, NoTopic, RegistryAway, Transient
 from framework.model import Catalog, Pipeline
 
 _HOUR = 3600.0  # after which a run is tried again where no person must decide: a disk may have space, a machine memory
-# Errors of a moment in another system. The next run does not meet them again.
-_PASSING = (CatalogAway, KafkaAway, NoTopic, RegistryAway, SourceMissing, Transient)
+# Errors that a look at the topic and the table finds, too, and errors of a moment in another system. The next run does not meet them again.
+_PASSING = (*CHECKED, CatalogAway, KafkaAway, NoTopic, RegistryAway, Transient)
 
 
 def note(context: Context, pipeline: Pipeline) -> None:
@@ -27,7 +27,7 @@ def note(context: Context, pipeline: Pipeline) -> None:
 
 
 def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
-    """The failure of the last run, if the next one would end by it too."""
+    """The failure of the last run, if the next one would end by it too. Asked after a look found no refusal."""
     record = run_record.read(pipeline.name)
     failed = record.failed
     if failed is None or record.failed_at is None or failed.is_a(*_PASSING):

@@ -7,30 +7,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Literal
 
-from framework.engine.maintain.due import Due, due
+from framework.engine.maintain.due import Due, behind_a_run
 from framework.engine.observe.followers import FollowerState, follower_states
 from framework.engine.observe.progress import Progress, newest_event, read_progress
 from framework.engine.rules import attempts, run_record
 from framework.engine.rules.protocol import BORN, Position
-from framework.engine.rules.run_record import FailedRun, RunRecord
+from framework.engine.rules.run_record import CHECKED, FailedRun, RunRecord
 from framework.errors import (
     CatalogAway,
     KafkaAway,
     NoTopic,
-    NotOwned,
-    OffsetsGone,
-    RolledBack,
     SourceMissing,
-    TableRecreated,
-    TopicRecreated,
 )
 from framework.model import Pipeline, Plan
 from framework.patience import KAFKA, KAFKA_GLANCE
 
 State = Literal["pending", "syncing", "caught up", "paused", "suspended", "failing"]
 
-# Errors that this check raises as a run does: where it no longer raises them, neither does a run.
-_CHECKED_NOW = (NotOwned, OffsetsGone, RolledBack, SourceMissing, TableRecreated, TopicRecreated)
 _UNANSWERED = (CatalogAway, KafkaAway, NoTopic)
 
 
@@ -81,7 +74,7 @@ def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_
     for pipeline in chosen:
         status = _status(plan, pipeline, read, now)
         idle = bool(status.progress.trouble)
-        maintenance = () if idle else tuple(each for each in due(pipeline, now) if each.behind_a_run)
+        maintenance = () if idle else behind_a_run(pipeline, now)
         answers.append(replace(status, maintenance=maintenance))
     return tuple(answers)
 
@@ -179,7 +172,7 @@ def _reason(pipeline: Pipeline, failed: FailedRun, answers: bool) -> Reason:
 
 def _is_over(progress: Progress, failed: FailedRun) -> bool:
     """Whether the failure of the last run is over: the position was moved since, as by `sluice accept`, or this check passes."""
-    if progress.trouble is None and failed.is_a(*_CHECKED_NOW):
+    if progress.trouble is None and failed.is_a(*CHECKED):
         return True
     position = progress.position
     # A second later: the record has no fractions, and the batch before the failed one does not end the failure.

@@ -147,7 +147,8 @@ class Attempt:
         self.at("staged")
         if counted.unknown_schemas:
             raise schema_lookup.UnknownSchemas(counted.unknown_schemas)
-        bad_rows.stop(self.pipeline, opened, position, counted)
+        if not self.replayed:  # rows that are bad already
+            bad_rows.stop(self.pipeline, opened, position, counted)
         self._expect(counted, counted.unmet)
         if self.replayed or (counted.bad and self.pipeline.bad_rows != "drop"):
             try:

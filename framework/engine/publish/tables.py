@@ -53,7 +53,10 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
 
 
 def _with_properties(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
-    """The table without statistics of columns that the spec masks by now."""
+    """The table without statistics of columns that the spec masks by now; another pipeline's table as it is."""
+    recorded = table.properties().get(protocol.OWNER)
+    if recorded is None or not refusals.same_owner(recorded, refusals.owner(pipeline)):
+        return table
     missing = {key: value for key, value in _of_masked(pipeline).items() if table.properties().get(key) != value}
     if missing:
         lake.mark(table, missing)

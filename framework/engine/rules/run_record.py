@@ -13,8 +13,23 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from framework.errors import Paused, RefusedError, SetupError, SluiceError, kind_named
+from framework.errors import (
+    NotOwned,
+    OffsetsGone,
+    Paused,
+    RefusedError,
+    RolledBack,
+    SetupError,
+    SluiceError,
+    SourceMissing,
+    TableRecreated,
+    TopicRecreated,
+    kind_named,
+)
 from framework.home import home, private, put
+
+# Errors that a look at the topic and the table raises as a run does: where it no longer raises them, neither does a run.
+CHECKED = (NotOwned, OffsetsGone, RolledBack, SourceMissing, TableRecreated, TopicRecreated)
 
 
 @dataclass(frozen=True, kw_only=True)
