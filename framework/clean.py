@@ -65,7 +65,13 @@ def plan_cleanup(plan: Plan, jars: bool) -> Cleanup:
     staying: list[str] = []
     publications = tuple(_publications(plan))
     # A catalog may be a service.
-    going = [*_listings(plan, publications), *_tables(plan, publications, staying), *_services(), *_files(plan, jars)]
+    whole = [catalog for catalog in plan.catalogs if _goes_whole(catalog)]
+    going = [
+        *_listings(plan, publications, whole),
+        *_tables(plan, publications, whole, staying),
+        *_services(),
+        *_files(plan, whole, jars),
+    ]
     return Cleanup(tuple(going), (*staying, *_left(going)))
 
 
@@ -85,18 +91,19 @@ def _publications(plan: Plan) -> Iterator[tuple[Pipeline, Publication]]:
             yield from ((pipeline, each) for each in unpublish.of_pipeline(plan, pipeline) if each.there is not None)
 
 
-def _listings(plan: Plan, publications: Sequence[tuple[Pipeline, Publication]]) -> Iterator[Going]:
+def _listings(plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], whole: Sequence[Catalog]) -> Iterator[Going]:
     """Those in catalogs that are not deleted as a whole."""
-    whole = {catalog.name for catalog in plan.catalogs if _goes_whole(catalog)}
     for pipeline, each in publications:
-        if each.catalog not in whole:
+        if each.catalog not in {catalog.name for catalog in whole}:
             yield Going(f"the name {each.words}", 0, partial(unpublish.end, plan, pipeline, each))
 
 
-def _tables(plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], staying: list[str]) -> Iterator[Going]:
+def _tables(
+    plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], whole: Sequence[Catalog], staying: list[str]
+) -> Iterator[Going]:
     """The tables of these specs, in catalogs that are not deleted as a whole."""
     for catalog in plan.catalogs:
-        if _goes_whole(catalog):
+        if catalog in whole:
             continue
         mine: set[str] = set()
         for pipeline in plan.pipelines:
@@ -148,14 +155,13 @@ def _is_ours(catalog: Catalog, identifier: str) -> bool:
     return listed or protocol.OWNER in table.properties or protocol.OF in table.properties
 
 
-def _files(plan: Plan, jars: bool) -> Iterator[Going]:
-    for path in dict.fromkeys(_existing(plan, jars)):
+def _files(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Going]:
+    for path in dict.fromkeys(_existing(plan, whole, jars)):
         if path.exists() or path.is_symlink():
             yield Going(str(path), _size(path), partial(_remove, path))
 
 
-def _existing(plan: Plan, jars: bool) -> Iterator[Path]:
-    whole = [catalog for catalog in plan.catalogs if _goes_whole(catalog)]
+def _existing(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Path]:
     staying = [place for each in plan.catalogs if each not in whole for place in catalogs.of(each).places()]
     for place in (place for catalog in whole for place in catalogs.of(catalog).places()):
         if not any(_overlap(place.resolve(), each.resolve()) for each in staying):  # a warehouse may be of two

@@ -193,7 +193,7 @@ class Sql(Catalog):
         self.database.parent.mkdir(parents=True, exist_ok=True)
 
     def places(self) -> tuple[Path, ...]:
-        if self._is_shared():
+        if self._rows(CATALOG_FILE, of_others=True):  # nothing is its alone
             return ()
         database = [self.database.with_name(self.database.name + suffix) for suffix in ("", "-journal", "-wal", "-shm")]
         return (*database, *(() if self._storage else (Path(self.files.path(self.files.root)),)))
@@ -211,22 +211,18 @@ class Sql(Catalog):
             return {}
         return {**_object_store.settings(self._storage), **_object_store.of_python(self._storage, self.secrets)}
 
-    def _rows(self, patience: float, more: str = "", *values: str) -> list[sqlite3.Row]:
+    def _rows(self, patience: float, more: str = "", *values: str, of_others: bool = False) -> list[sqlite3.Row]:
+        """The rows of this catalog's tables, or of those that other catalogs have in the file."""
         if not self.database.exists():
             return []
         with self._opened(patience) as file:
             file.row_factory = sqlite3.Row
             if not file.execute("SELECT 1 FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone():
                 return []  # there is no table yet
-            return file.execute(f"SELECT * FROM iceberg_tables WHERE catalog_name = ? {more}", (self.name, *values)).fetchall()
-
-    def _is_shared(self) -> bool:
-        """Whether the file has tables under another catalog's name, too."""
-        if not self.database.exists():
-            return False
-        with self._opened(CATALOG_FILE) as file:
-            tables = file.execute("SELECT name FROM sqlite_master WHERE name = 'iceberg_tables'").fetchone()
-            return bool(tables and file.execute("SELECT 1 FROM iceberg_tables WHERE catalog_name <> ?", (self.name,)).fetchone())
+            compares = "<>" if of_others else "="
+            return file.execute(
+                f"SELECT * FROM iceberg_tables WHERE catalog_name {compares} ? {more}", (self.name, *values)
+            ).fetchall()
 
     def _opened(self, patience: float) -> closing[sqlite3.Connection]:
         # Not read-only: SQLite then repairs what a killed writer left unfinished.

@@ -59,7 +59,7 @@ def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
         if protocol.ADOPTED in table.properties:
             message = f"the table {identifier} was there before `{pipeline.name}` took it over"
             raise RefusedError("table-not-ours", message, "drop it with the program that created it")
-        if owner is None or not refusals.same_owner(owner, refusals.owner(pipeline)):
+        if not refusals.is_ours(pipeline, owner):
             of = "one that Sluice created" if owner is None else f"of `{pipeline.name}`"
             code = "table-not-ours" if owner is None else "table-of-another"
             raise RefusedError(code, f"the table {identifier} is not {of}", "drop it with the program that created it")

@@ -39,7 +39,7 @@ def of_pipeline(plan: Plan, pipeline: Pipeline, catalog: str | None = None, ask:
     """Each other catalog, or that one, which lists the pipeline's table, in the spec or no longer. Without `ask`, as the table knows it."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     owner = table.properties.get(protocol.OWNER) if table else None
-    if table is None or owner is None or not refusals.same_owner(owner, refusals.owner(pipeline)):
+    if table is None or not refusals.is_ours(pipeline, owner):
         return
     for each in (*pipeline.published, *published.left(pipeline, table.refs)):
         name, _, identifier = each.name.partition(".")

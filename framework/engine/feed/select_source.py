@@ -57,16 +57,12 @@ class Select:
     def next(self, position: Position, state: TopicState) -> Range | None:
         same = (position.topics, position.spec) == (state.topics, self.pipeline.spec)
         if not same or position.ends.keys() != state.ends.keys():
-            return self._whole(state)
+            return Range.of_all(state.ends, self.rows())
         news = [commits.news(commits.now(self.pipeline, each)[0], position.ends[each.partition]) for each in self.source.tables]
         rows = sum(each or 0 for each in news)
         if None in news or (rows and not self.source.apart):
-            return self._whole(state)
+            return Range.of_all(state.ends, self.rows())
         return Range(position.ends, state.ends, rows, rows=rows) if rows else None
-
-    def _whole(self, state: TopicState) -> Range:
-        rows = self.rows()
-        return Range({}, state.ends, rows, rows=rows)
 
     def lag(self, range_: Range | None) -> int:
         """The number of rows that wait."""

@@ -73,7 +73,7 @@ class WholeTable:
     def next(self, position: Position, state: TopicState) -> Range | None:
         same = (position.topics, position.spec) == (state.topics, self.pipeline.spec)
         is_read = same and position.ends.keys() == state.ends.keys() and not self._have_news(position)
-        return None if is_read else Range({}, state.ends, rows := self.rows(), rows=rows)
+        return None if is_read else Range.of_all(state.ends, self.rows())
 
     def _have_news(self, position: Position) -> bool:
         joined = [self._looked_up(join)[0] for join in self.pipeline.joins]
@@ -123,7 +123,7 @@ class ChangesOfTable(WholeTable):
             return None
         table, main = self._now()
         if since is None:
-            return Range({}, {here: commits.number(main)}, rows := metadata.rows(metadata.summary(main)), rows=rows)
+            return Range.of_all({here: commits.number(main)}, metadata.rows(metadata.summary(main)))
         self._snapshot_of(table, since)
         newer = list(commits.since(table, since))
         news = [each for each in newer if metadata.summary(each).get("operation") != commits.COMPACTION]

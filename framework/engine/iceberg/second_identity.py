@@ -43,7 +43,7 @@ def second_uuid(pipeline: Pipeline) -> str | None:
 def is_leftover(table: Any | None, pipeline: Pipeline) -> bool:
     """Whether a table by the second's name is one of a rebuild of this pipeline."""
     owner = table.properties.get(protocol.OWNER) if table is not None else None
-    return owner is not None and refusals.same_owner(owner, refusals.owner(pipeline))
+    return refusals.is_ours(pipeline, owner)
 
 
 def refuse_changes(pipeline: Pipeline, spec_changes: tuple[Change, ...]) -> None:

@@ -14,7 +14,7 @@ from framework.engine.iceberg.table_state import state_of
 from framework.engine.maintain import readers, thinning
 from framework.engine.rules import protocol
 from framework.engine.rules.protocol import Standing, standing
-from framework.engine.rules.refusals import owner, same_owner
+from framework.engine.rules.refusals import is_ours
 from framework.errors import UnreachableError
 from framework.model import Maintain, Pipeline
 
@@ -57,7 +57,7 @@ def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ..
     state = state_of(table)
     if state is None or standing(state) in (Standing.ROLLED_BACK, Standing.FOREIGN):
         return ()
-    if state.owner is None or not same_owner(state.owner, owner(pipeline)):  # its own pipeline knows what it has to keep
+    if not is_ours(pipeline, state.owner):  # its own pipeline knows what it has to keep
         return ()
     read = readers.needed(table, pipeline)
     tables = [_of(table, pipeline.table.identifier, pipeline.maintain, now, asked, read)]

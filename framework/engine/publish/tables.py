@@ -54,8 +54,7 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
 
 def _with_properties(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
     """The table without statistics of columns that the spec masks by now; another pipeline's table as it is."""
-    recorded = table.properties().get(protocol.OWNER)
-    if recorded is None or not refusals.same_owner(recorded, refusals.owner(pipeline)):
+    if not refusals.is_ours(pipeline, table.properties().get(protocol.OWNER)):
         return table
     missing = {key: value for key, value in _of_masked(pipeline).items() if table.properties().get(key) != value}
     if missing:
@@ -157,7 +156,7 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
 def _wanted(lake: Lake, pipeline: Pipeline, table: Any) -> list[Change]:
     """The changes that the spec asks of a table; none of another pipeline's, which the next check refuses."""
     current = lake.existing(table)
-    if current.owner is None or not refusals.same_owner(current.owner, refusals.owner(pipeline)):
+    if not refusals.is_ours(pipeline, current.owner):
         return []
     spec_changes = changes(pipeline, current)
     if any(not change.allowed for change in spec_changes):

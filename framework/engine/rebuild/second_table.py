@@ -31,7 +31,7 @@ def find_resumable(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) 
     if table is None:
         return None
     owner = table.properties().get(protocol.OWNER)
-    if owner is None or not refusals.same_owner(owner, refusals.owner(pipeline)):
+    if not refusals.is_ours(pipeline, owner):
         message = (
             f"the table {second.table.identifier} exists and no rebuild of this pipeline created it; a rebuild needs that name"
         )

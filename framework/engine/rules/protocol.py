@@ -253,6 +253,11 @@ class Range:
     topics: Mapping[str, str] = field(default_factory=dict)  # their ids by name
     rows: int | None = None  # of a table, whose numbers of commits say nothing of it
 
+    @classmethod
+    def of_all(cls, ends: Mapping[Partition, int], rows: int) -> Range:
+        """All rows that tables have, up to these commits."""
+        return cls({}, ends, rows, rows=rows)
+
     @property
     def size(self) -> int:
         return (

@@ -36,6 +36,11 @@ def same_owner(recorded: str, own: str) -> bool:
     return {**old, "topics": new["topics"]} == new and set(old["topics"]) <= set(new["topics"])
 
 
+def is_ours(pipeline: Pipeline, recorded: str | None) -> bool:
+    """Whether a table with this owner is the pipeline's."""
+    return recorded is not None and same_owner(recorded, owner(pipeline))
+
+
 def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     """The position at which to continue; raises the refusal."""
     position = check_owner(pipeline, state)
