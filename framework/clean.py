@@ -170,8 +170,7 @@ def _existing(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Path
     settings = home() / "dagster" / "dagster.yaml"
     if settings.exists() and "nux: {enabled: false}" in settings.read_text(encoding="utf-8", errors="replace"):
         yield settings.parent
-    records = [path for path in sorted(home().glob("pipelines/*.json")) if run_record.read(path.stem) != run_record.RunRecord()]
-    yield from _whole(home() / "pipelines", records)
+    yield from _whole(home() / "pipelines", [run_record.file(name) for name in run_record.recorded()])
     yield from _whole(
         home() / "exports", [export_records.file(name) for name in export_records.exports() if export_records.of(name)]
     )
@@ -192,7 +191,8 @@ def _overlap(one: Path, other: Path) -> bool:
 
 def _whole(folder: Path, files: list[Path]) -> list[Path]:
     """The folder itself, if it holds nothing but these files; otherwise the files."""
-    whole = folder != home() and folder.is_dir() and set(folder.iterdir()) == set(files)
+    there = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    whole = folder != home() and folder.is_dir() and set(there) == set(files)
     return [folder] if whole else files
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import uuid
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -180,6 +181,18 @@ def test_runs_of_other_tables_and_previews_block_no_run(folder: Path, instance: 
     instance.add_run(DagsterRun(job_name="__ASSET_JOB", status=DagsterRunStatus.STARTED, asset_selection=other))
     instance.add_run(DagsterRun(job_name="Preview", status=DagsterRunStatus.STARTED))
     assert len(asked(instance).run_requests) == 1
+
+
+def test_a_run_of_a_job_of_ones_own_holds_the_sensor_back(folder: Path, instance: DagsterInstance) -> None:
+    from dagster import DagsterRunStatus, Definitions, define_asset_job
+
+    jobs = [define_asset_job(f"only_{name}", selection=f'key:"lake/shop/{name}"') for name in ("trades", "copy")]
+    own = Definitions.merge(shown(), Definitions(jobs=jobs))
+    for name in ("trades", "copy"):
+        assert len(asked(instance).run_requests) == 1
+        job = own.resolve_job_def(f"only_{name}")
+        instance.create_run_for_job(job, run_id=str(uuid.uuid5(uuid.NAMESPACE_OID, name)), status=DagsterRunStatus.STARTING)
+    assert asked(instance).skip_message == f"run {str(uuid.uuid5(uuid.NAMESPACE_OID, 'copy'))[:8]} is starting"
 
 
 def test_a_failed_run_is_not_requested_again_while_nothing_has_changed(folder: Path, instance: DagsterInstance) -> None:
@@ -367,6 +380,27 @@ def test_a_run_whose_process_died_is_ended(folder: Path, instance: DagsterInstan
     statuses = {name: run.status.value for name in before if (run := instance.get_run_by_id(name))}
     assert statuses == {"alive": "STARTED", "dead": "FAILURE", "of another machine": "STARTED"}
     assert len(asked(instance).run_requests) == 1
+
+
+def test_a_run_that_ended_well_while_one_looked_stays_so(
+    folder: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dagster import DagsterRun, DagsterRunStatus
+
+    from framework.assets import dead_runs
+
+    with subprocess.Popen(["true"]) as child:
+        tags = {dead_runs.TAG: dead_runs.identity(child.pid)}
+    instance.add_run(DagsterRun("__ASSET_JOB", "quick", status=DagsterRunStatus.STARTED, tags=tags))
+
+    def ends(_pid: int) -> str:
+        run = instance.get_run_by_id("quick")
+        assert run
+        instance.report_run_failed(run, "stands for any end: its own event came first")
+        return ""
+
+    monkeypatch.setattr(dead_runs, "identity", ends)
+    assert list(dead_runs.end_dead(instance)) == []
 
 
 def test_a_broken_spec_keeps_its_table_and_its_checks(folder: Path, instance: DagsterInstance) -> None:

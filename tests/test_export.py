@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -222,6 +223,7 @@ def test_names_and_windows_that_are_not_there_are_refused(shop: Path) -> None:
     assert "no-table: the table shop.orders, which weekly exports, does not exist yet" in export("weekly").stderr
     put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
     assert "unknown-export: there is no export `weakly`" in export("weakly").stderr
+    assert "bad-window: `9999-W52` is no week" in export("weekly", "--window", "9999-W52").stderr
     assert "no-window: whole exports the whole table" in export("whole", "--window", "2026-W46").stderr
     assert "--window needs the name of one export" in export("--window", "2026-W46").stderr
 
@@ -248,6 +250,21 @@ def test_an_export_is_an_asset_with_a_schedule(shop: Path) -> None:
         raise_on_error=False,
     )
     assert not failed.success
+
+
+def test_a_tick_that_comes_late_writes_the_window_of_its_own_time(shop: Path) -> None:
+    from dagster import RunRequest, build_schedule_context
+
+    from framework.assets import exports
+    from framework.assets.translator import Assets
+
+    assets = Assets(make(Path("specs")))
+    planned = next(each for each in assets.exports if each.name == "weekly")
+    weekly = exports.schedule_of(replace(planned, schedule="0 6 * * 1"), assets)
+    with build_schedule_context(scheduled_execution_time=utc("2026-01-07T06:00")) as context:
+        (asked,) = weekly.evaluate_tick(context).run_requests or ()
+    assert isinstance(asked, RunRequest)
+    assert asked.run_config == {"ops": {"Export_weekly": {"config": {"window": "2026-W01"}}}}
 
 
 def test_columns_of_one_name_keep_their_own_values(shop: Path) -> None:

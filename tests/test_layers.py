@@ -27,10 +27,10 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "cli": (
         *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
-        *("engine", "generate", "services", "init", "formats", "encoding", "reference", "doctor", "serve", "ui", "clean", "jvm"),
+        *("engine", "generate", "hints", "services", "init", "formats", "encoding", "reference", "doctor", "serve", "ui", "clean", "jvm"),
         *("preview_text", "components", "secrets", "preflight", "access", "targets", "lineage", "__version__"),
     ),
-    "assets": ("errors", "amounts", "home", "processes", "model", "plan", "engine", "spec", "preview_text"),
+    "assets": ("errors", "amounts", "hints", "home", "processes", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "catalogs", "home", "jars", "jvm", "model", "plan", "engine", "services", "ui"),
     "lineage": ("model", "plan.lineage"),
     "preview_text": ("amounts", "model", "engine.trials"),
@@ -102,7 +102,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.spark": (*ENGINE, "ivy", "java", "jars", "jvm", "processes", "encoding", "engine.rules", "secrets"),
     "engine.rows": ("model", "sql.masks", "sql.quote", "sql.standard"),
     "engine.rules": ("errors", "home", "model", "sql.quote"),
-    "reference": ("access", "errors", "type_text", "types", "model", "sql", "spec", "plan.rows"),
+    "reference": ("access", "errors", "hints", "type_text", "types", "model", "sql", "spec", "plan.rows"),
     "steps": ("errors", "type_text", "types", "model", "sql", "plan.rows", "plan.landing", "plan.text", "spec.options", "spec.scalars"),
     "plan": (
         *("components", "errors", "amounts", "spelling", "type_text", "types", "model", "sql", "spec", "formats", "encoding"),
@@ -140,7 +140,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "types": (),
     "processes": ("patience",),
     "iso_times": (),
-    "patience": (), "components": (), "jar_cache": (), "spelling": (), "hosts": (), "home": (), "amounts": (), "errors": (),
+    "patience": (), "components": (), "jar_cache": (), "spelling": (), "hosts": (), "home": (), "hints": (), "amounts": (), "errors": (),
 }  # fmt: skip
 # Which parts may import each third party.
 ONLY: dict[str, tuple[str, ...]] = {

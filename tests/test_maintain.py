@@ -230,7 +230,7 @@ def test_what_is_due_is_said_without_spark(aged: Project) -> None:
 def test_a_plan_says_what_is_maintained_behind_the_next_run(aged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = aged.pipeline
     later = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
-    monkeypatch.setattr("framework.engine.observe.next_run.due", lambda *_: later)
+    monkeypatch.setattr("framework.engine.maintain.due.due", lambda *_: later)
     aged.send_good(3)
     (run,) = next_runs(aged.plan, [pipeline])
     assert any(line.startswith(f"then maintains {pipeline.table.identifier}: to compact: ") for line in next_run_lines(run))

@@ -20,6 +20,7 @@ from dagster import (
 )
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
+from framework import hints
 from framework.assets.keys import Keys
 from framework.engine.observe.status import Status
 from framework.engine.publish.batch import Batch
@@ -80,7 +81,7 @@ def stopped(keys: Keys, pipeline: Pipeline, error: SluiceError) -> Iterator[Asse
         if isinstance(error, Unexpected) and each.name == error.expectation:
             yield AssetCheckResult(
                 passed=False, asset_key=keys.table(pipeline), check_name=name, severity=AssetCheckSeverity.ERROR,
-                description=str(error),
+                description=hints.of_environment(str(error), pipeline.environment),
             )  # fmt: skip
 
 
@@ -115,8 +116,9 @@ def _can_run(key: AssetKey, status: Status) -> AssetCheckResult:
     if status.paused:
         lines.insert(0, f"paused since {status.paused.isoformat()}\n\n`sluice resume {status.pipeline.name}` resumes it")
     mild = bool(status.paused) or all(each.unanswered for each in status.reasons)
+    says = hints.of_environment("\n\n".join(lines), status.pipeline.environment)
     return AssetCheckResult(
-        passed=not lines, asset_key=key, check_name=CAN_RUN, description="\n\n".join(lines) or None,
+        passed=not lines, asset_key=key, check_name=CAN_RUN, description=says or None,
         severity=AssetCheckSeverity.WARN if mild else AssetCheckSeverity.ERROR,
         metadata={"state": status.state, "because": ", ".join(each.code for each in status.reasons) or "nothing"},
     )  # fmt: skip

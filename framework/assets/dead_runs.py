@@ -38,7 +38,9 @@ def end_dead(instance: DagsterInstance) -> Iterator[DagsterRun]:
     for run in instance.get_runs(RunsFilter(statuses=_WORKING)):
         process = run.tags.get(TAG, "")
         host, _, rest = process.partition(" ")
-        if rest and host == socket.gethostname() and identity(int(rest.split()[0])) != process:
+        dead = rest and host == socket.gethostname() and identity(int(rest.split()[0])) != process
+        # Read again: a run that ended well meanwhile has no process either.
+        if dead and (now := instance.get_run_by_id(run.run_id)) and now.status in _WORKING:
             instance.report_run_failed(run, "the process of this run died; its published batches stay")
             yield run
 

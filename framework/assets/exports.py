@@ -21,6 +21,7 @@ from dagster import (
     schedule,
 )
 
+from framework import hints
 from framework.assets.translator import Assets
 from framework.engine.export import window as windows
 from framework.engine.export.notify import notify
@@ -29,27 +30,33 @@ from framework.errors import SluiceError
 from framework.model import SecretStore
 from framework.model.export import Export
 
+_WINDOW = "window"
+
 
 def asset(export: Export, assets: Assets, secrets: SecretStore) -> AssetsDefinition:
     which = Field(str, default_value="", description="A window, such as 2026-W46; empty: the last complete one.")
 
     @multi_asset(
-        name=assets.named(f"Export_{export.name}"),  # a capital letter, which no pipeline's name has
+        name=_name(export, assets),
         specs=[assets.export(export)],
-        config_schema={"window": which} if export.window else None,
+        config_schema={_WINDOW: which} if export.window else None,
     )
     def run(context: AssetExecutionContext) -> Iterator[MaterializeResult[None]]:
         now = datetime.now(timezone.utc)
-        asked = context.op_execution_context.op_config["window"] if export.window else ""
+        asked = context.op_execution_context.op_config[_WINDOW] if export.window else ""
         try:
             done = write(export, windows.chosen(export, asked, now), now, secrets)
             yield _result(assets.keys.export(export), done)
             for sent in notify(export, done, secrets):
                 context.log.info(f"{done.record.file}: {sent}")
         except SluiceError as error:
-            raise Failure(str(error), allow_retries=False) from None
+            raise Failure(hints.of_environment(str(error), export.pipeline.environment), allow_retries=False) from None
 
     return run
+
+
+def _name(export: Export, assets: Assets) -> str:
+    return assets.named(f"Export_{export.name}")  # a capital letter, which no pipeline's name has
 
 
 def _result(key: AssetKey, done: Done) -> MaterializeResult[None]:
@@ -69,12 +76,18 @@ def _result(key: AssetKey, done: Done) -> MaterializeResult[None]:
 
 
 def schedule_of(export: Export, assets: Assets) -> ScheduleDefinition:
+    """Each tick writes the window that was complete at its own time, also where it comes late."""
+    name = _name(export, assets)
+
     @schedule(
-        export.schedule or "", name=assets.named(f"Export_{export.name}_schedule"),
+        export.schedule or "", name=f"{name}_schedule",
         target=AssetSelection.assets(assets.keys.export(export)), execution_timezone="UTC",
         default_status=DefaultScheduleStatus.RUNNING, description=f"Writes {export.name} at {export.schedule} (UTC).",
     )  # fmt: skip
-    def ask(_context: ScheduleEvaluationContext) -> RunRequest:
-        return RunRequest()
+    def ask(context: ScheduleEvaluationContext) -> RunRequest:
+        if not export.window:
+            return RunRequest()
+        complete = windows.chosen(export, "", context.scheduled_execution_time)
+        return RunRequest(run_config={"ops": {name: {"config": {_WINDOW: complete.name if complete else ""}}}})
 
     return ask

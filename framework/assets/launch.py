@@ -1,7 +1,7 @@
 """The options of a run that is started from the launchpad."""
 
 # Without `from __future__ import annotations`: Dagster reads the types of a step's configuration.
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from dagster import Config
@@ -23,11 +23,16 @@ class Launch(Config):
 def until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] | None:
     """The time or the offsets at which the run stops reading."""
     topics = [topic.kafka_name for topic in pipeline.topics]
-    unknown = [each for each in config.until_offsets if each.rpartition("/")[0] not in topics]
+    if config.until and config.until_offsets:
+        raise SluiceError("bad-limit", "there are both `until` and `until_offsets`", "leave one of them out")
+    unknown = [each for each in config.until_offsets if not _is_partition(each, topics)]
     if unknown or (config.until and not topics):
         what = f"`{unknown[0]}` is no partition that {pipeline.name} reads" if unknown else f"{pipeline.name} reads no topic"
         hint = f"write a topic, / and a number, such as {topics[0]}/0" if topics else "leave `until` out"
         raise SluiceError("bad-limit", what, hint)
+    negative = [f"{where}: {offset}" for where, offset in config.until_offsets.items() if offset < 0]
+    if negative:
+        raise SluiceError("bad-limit", f"`{negative[0]}` is no offset", "offsets begin at 0")
     if config.until is None:
         return config.until_offsets or None
     from framework.spec.scalars import read_time
@@ -36,3 +41,8 @@ def until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] | 
         return read_time(config.until)
     except ValueError:
         raise SluiceError("bad-time", f"`until: {config.until}` is no time", "write it as 2026-01-05T10:00:00Z") from None
+
+
+def _is_partition(where: str, topics: Sequence[str]) -> bool:
+    topic, _, number = where.rpartition("/")
+    return topic in topics and number.isdecimal() and number == str(int(number))

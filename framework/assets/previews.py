@@ -21,7 +21,7 @@ from dagster import (
     op,
 )
 
-from framework import preview_text
+from framework import hints, preview_text
 from framework.assets.translator import Assets
 from framework.engine.trials.preview import Preview, once
 from framework.errors import SluiceError
@@ -50,7 +50,7 @@ def job_of(plan: Plan, assets: Assets, runnable: Sequence[Pipeline]) -> JobDefin
         try:
             preview = _preview(plan, pipeline, context.op_config)
         except SluiceError as error:
-            raise Failure(str(error), allow_retries=False) from None
+            raise Failure(hints.of_environment(str(error), plan.environment), allow_retries=False) from None
         text = preview_text.text(pipeline, preview)
         context.log.info(text)
         preview_metadata: dict[str, Any] = {"preview": MetadataValue.md(f"```\n{text}```"), "messages": len(preview.messages)}

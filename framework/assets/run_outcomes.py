@@ -20,16 +20,17 @@ from dagster import (
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
 from dagster._core.storage.tags import AUTOMATION_CONDITION_TAG
 
+from framework import hints
 from framework.assets import checks, results
 from framework.assets.keys import Keys
 from framework.engine.observe.status import Status
 from framework.engine.publish.batch import Batch
-from framework.errors import CatalogAway, KafkaAway, SluiceError
+from framework.errors import CatalogAway, KafkaAway, RegistryAway, SluiceError
 from framework.model import Pipeline, Plan
 
 TableResult: TypeAlias = MaterializeResult[Any] | AssetCheckResult
 Result: TypeAlias = TableResult | AssetCheckEvaluation | Output[None]
-PASSING = (KafkaAway, CatalogAway)  # may answer again in a moment
+PASSING = (KafkaAway, CatalogAway, RegistryAway)  # may answer again in a moment
 _TRIES = 3
 
 
@@ -39,15 +40,16 @@ def failed(
     """Retry an error that can pass; otherwise report the checks and fail the step. The committed batches are recorded in any case."""
     pipeline = status.pipeline
     bad = record(context, keys, status, batches)
+    says = hints.of_environment(str(error), pipeline.environment)
     if isinstance(error, PASSING) and context.retry_number < _TRIES:
-        context.log.warning(f"{error}\n  retrying in {between:g} s, {context.retry_number + 1} of {_TRIES}")
-        raise RetryRequested(_TRIES, between) from Failure(str(error))
+        context.log.warning(f"{says}\n  retrying in {between:g} s, {context.retry_number + 1} of {_TRIES}")
+        raise RetryRequested(_TRIES, between) from Failure(says)
     stopped = list(checks.stopped(keys, pipeline, error))
     names = {each.check_name for each in stopped}
     others = [each for each in checks.results(keys, pipeline, batches, bad) if each.check_name not in names] if batches else []
     yield from step_results(context, [*stopped, *others, *checks.now(keys, status)])
     # A person must do something first; a retry would fail in the same way.
-    raise Failure(str(error), allow_retries=False) from None
+    raise Failure(says, allow_retries=False) from None
 
 
 def record(context: AssetExecutionContext, keys: Keys, status: Status, batches: list[Batch]) -> Counter[str]:

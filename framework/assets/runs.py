@@ -104,14 +104,14 @@ def _run(
     context: AssetExecutionContext, plan: Plan, assets: Assets, pipeline: Pipeline, config: Launch, batches: list[Batch]
 ) -> None:
     """Run the batches and add each to `batches`. The failure is noted and raised."""
-    run_record.refuse_paused(pipeline.name)
+    run_record.refuse_paused(pipeline)
     limit = until(pipeline, config)
     spark: SparkOfARun = getattr(context.resources, assets.spark)
     engine = Context(plan, lambda: progress.started(context, spark, plan, engine.rows), progress.points(context), until=limit)
     try:
         watched = status_of(plan, pipeline).progress
         if isinstance(watched.trouble, run_outcomes.PASSING):
-            run_record.record_failure(pipeline.name, watched.trouble)
+            run_record.record_failure(pipeline.recorded_as, watched.trouble)
             raise watched.trouble
         progress.waiting(context, pipeline, watched)
         for batch in loop.batches(engine, pipeline):

@@ -4,9 +4,12 @@ would not fail as the last one did."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Set
 
 from dagster import (
+    AssetKey,
     AssetSelection,
+    DagsterEventType,
     DagsterInstance,
     DagsterRun,
     DefaultScheduleStatus,
@@ -24,7 +27,7 @@ from dagster import (
 from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
 from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
-from framework import amounts
+from framework import amounts, hints
 from framework.assets.outages import Outages
 from framework.assets.translator import Assets
 from framework.engine.context import Context
@@ -95,7 +98,7 @@ class Triggers:
         if run := unfinished(instance, self.assets, pipeline):
             return SkipReason(f"run {run.run_id[:8]} is {run.status.value.lower().replace('_', ' ')}")
         try:
-            run_record.refuse_paused(pipeline.name)
+            run_record.refuse_paused(pipeline)
             with self.outages.asking(pipeline):
                 if not waiting.count(self.engine, pipeline) and not follow.should_try(pipeline):
                     return SkipReason("nothing waits")
@@ -104,12 +107,11 @@ class Triggers:
         except UnreachableError:
             raise
         except SluiceError as error:
-            return SkipReason(str(error))
+            return SkipReason(hints.of_environment(str(error), pipeline.environment))
         if failed:
-            return SkipReason(
-                f"the last run ended with {failed.code}, and nothing has changed since: {failed.message}\n"
-                f"  hint: {failed.hint}; or materialize the table to try it now"
-            )
+            says = f"the last run ended with {failed.code}, and nothing has changed since: {failed.message}"
+            hint = f"hint: {failed.hint}; or materialize the table to try it now"
+            return SkipReason(hints.of_environment(f"{says}\n  {hint}", pipeline.environment))
         return RunRequest(tags={TAG: self.assets.named(pipeline.name)})
 
 
@@ -118,6 +120,15 @@ def unfinished(instance: DagsterInstance, assets: Assets, pipeline: Pipeline) ->
     keys, tag = set(assets.keys.written(pipeline)), assets.named(pipeline.name)
     for run in instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES)):
         of_all = run.asset_selection is None and run.job_name == IMPLICIT_ASSET_JOB_NAME
-        if of_all or run.tags.get(TAG) == tag or keys & (run.asset_selection or set()):
+        if of_all or run.tags.get(TAG) == tag or keys & _planned(instance, run):
             return run
     return None
+
+
+def _planned(instance: DagsterInstance, run: DagsterRun) -> Set[AssetKey]:
+    """The assets that a run materializes, also where it is one of a user's own job, which selects none."""
+    if run.asset_selection:
+        return run.asset_selection
+    records = instance.get_records_for_run(run.run_id, of_type=DagsterEventType.ASSET_MATERIALIZATION_PLANNED).records
+    events = (each.event_log_entry.dagster_event for each in records)
+    return {event.asset_key for event in events if event and event.asset_key}

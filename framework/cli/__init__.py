@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from framework import __version__, components
-from framework.cli import _slim
+from framework.cli import _slim, _specs
 from framework.cli._interrupted import ends_on_ctrl_c
 from framework.errors import SluiceError
 
@@ -63,7 +63,7 @@ class Commands(click.Group):
             except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
                 raise
             except Exception as error:
-                click.echo(str(_named(ctx.invoked_subcommand or "sluice", error)), err=True)
+                click.echo(_specs.hinted(str(_named(ctx.invoked_subcommand or "sluice", error))), err=True)
                 sys.exit(1)
 
 

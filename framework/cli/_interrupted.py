@@ -30,10 +30,10 @@ def ends_on_ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, ask) if in_front else None
     try:
         yield
-    except (SystemExit, click.Abort, click.exceptions.Exit):
+    except (SystemExit, click.exceptions.Exit):
         raise
     except BaseException as error:
-        if not (asked or isinstance(error, KeyboardInterrupt)):
+        if not (asked or isinstance(error, KeyboardInterrupt)):  # click raises its Abort for a `no` and for Ctrl-C
             raise
         click.echo("stopped by Ctrl-C", err=True)
         sys.exit(STATUS)

@@ -12,14 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from framework import hints
 from framework.cli import _slim
 
 if TYPE_CHECKING:
     from framework.engine.context import Context
     from framework.model import Pipeline, Plan
 
-_SPECS = click.option(
-    "--specs", type=click.Path(path_type=Path), default=Path("specs"), show_default=True, help="The folder with the specs."
+_GIVEN = "sluice.options"  # to this command
+
+
+def given(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    ctx.meta.setdefault(_GIVEN, {})[param.name] = value
+    return value
+
+
+SPECS = click.option(
+    "--specs",
+    type=click.Path(path_type=Path),
+    default=Path("specs"),
+    show_default=True,
+    callback=given,
+    help="The folder with the specs.",
 )
 _ENV = click.option(
     "--env",
@@ -27,6 +41,7 @@ _ENV = click.option(
     default="local",
     show_default=True,
     envvar="SLUICE_ENV",
+    callback=given,
     help="The environment, a folder of specs/environments.",
 )
 
@@ -72,7 +87,7 @@ _COLD = click.option(
 
 
 def with_specs(command: Callable[..., Any]) -> Callable[..., Any]:
-    return _SPECS(with_environment(command))
+    return SPECS(with_environment(command))
 
 
 def with_spark(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,10 +95,13 @@ def with_spark(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_specs(_COLD(_with_jars(command)))
 
 
-def flags(specs: Path, environment: str) -> tuple[str, ...]:
-    """The options by which a command finds the same specs."""
-    folder = () if specs == Path("specs") else ("--specs", str(specs))
-    return (*folder, *(() if environment == "local" else ("--env", environment)))
+def hinted(text: str) -> str:
+    """A text whose commands have the options `--specs` and `--env` of this one."""
+    context = click.get_current_context(silent=True)
+    mine = context.meta.get(_GIVEN) if context else None
+    if not mine:
+        return text
+    return hints.with_options(text, hints.options(mine.get("environment") or "local", mine.get("specs", Path("specs"))))
 
 
 def with_environment(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from framework.amounts import counted
 from framework.cli._grid import Column, ago, grid, span
+from framework.cli._specs import hinted
 from framework.engine.observe.status import Reason, Status
 from framework.engine.rules.protocol import parted
 from framework.plan.text import duration
@@ -68,20 +69,20 @@ def _details(status: Status, shared: Container[Reason]) -> Iterator[Text]:
     """The details of one table, printed below the grid."""
     watched, name = status.progress, status.pipeline.name
     if status.paused:
-        yield Text(f"  paused {ago(status.age(status.paused))}: `sluice resume {name}` resumes it", style="yellow")
+        yield Text(hinted(f"  paused {ago(status.age(status.paused))}: `sluice resume {name}` resumes it"), style="yellow")
     for reason in status.reasons:
         if replace(reason, do=_ALL) not in shared:
             since = f"the last run, {ago(status.age(reason.at))}: " if reason.at else ""
             yield from (Text("  ") + line for line in _why(reason, since))
     if status.state == "pending":
-        yield Text(f"  {_pending(status)}")
+        yield Text(hinted(f"  {_pending(status)}"))
     if status.fresh is False:
         yield Text(f"  {_late(status)}", style="red")
     for follower in status.followers:
         yield Text(f"  also {follower.follower.title}: {follower.words}", style="red" if follower.failed else "")
         if follower.failed:
             yield Text(f"    {follower.failed.code}: {follower.failed.message}", style="red")
-            yield Text(f"    hint: {follower.failed.hint}")
+            yield Text(hinted(f"    hint: {follower.failed.hint}"))
     for each in status.maintenance:
         yield Text(f"  the next run maintains {each.identifier}: {each.words}")
     if watched.bad_waiting:
@@ -92,8 +93,8 @@ def _details(status: Status, shared: Container[Reason]) -> Iterator[Text]:
 def _why(reason: Reason, since: str) -> Iterator[Text]:
     yield Text(f"{since}{reason.code}: {reason.message}", style="red")
     if reason.hint:
-        yield Text(f"  hint: {reason.hint}")
-    yield Text(f"  do: {reason.do}")
+        yield Text(hinted(f"  hint: {reason.hint}"))
+    yield Text(hinted(f"  do: {reason.do}"))
 
 
 def _late(status: Status) -> str:

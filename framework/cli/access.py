@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from framework import hints
 from framework.access.steps import PARTS
 from framework.cli import _complete, _specs, _topics
 from framework.targets import names
@@ -43,7 +44,7 @@ def command(
     from framework.access import described, script
     from framework.access.about import About, AboutTopic, typed
 
-    plan, flags = _specs.plan(specs, environment), _specs.flags(specs, environment)
+    plan, flags = _specs.plan(specs, environment), hints.options(environment, specs)
     file = script.targets()[target]
     if describe and not hasattr(file, "DESCRIBED"):
         takes = ", ".join(each for each, module in script.targets().items() if hasattr(module, "DESCRIBED"))

@@ -84,7 +84,7 @@ def lines(pipeline: Pipeline, report: Quarantine, code: str | None, width: int) 
         )
     for row in report.samples:
         yield from _sample(row)
-    yield Text("\n".join(("", *_next(pipeline, report, code))))
+    yield Text(_specs.hinted("\n".join(("", *_next(pipeline, report, code)))))
 
 
 def _none(pipeline: Pipeline, code: str | None, settled: bool) -> str:

@@ -186,7 +186,7 @@ def _failed(what: str) -> SluiceError:
 def _print_end(console: Console, plan: Plan, sent: int, seconds: float, kafka: State) -> None:
     from framework.engine.export import records
 
-    exports = {document.name: records.of(document.name) for document in plan.documents_of("export")}
+    exports = {document.name: records.of(document.value.recorded_as) for document in plan.documents_of("export")}
     sluice = ".venv/bin/sluice" if Path(".venv/bin/sluice").exists() else "sluice"
     first = plan.pipeline("flagged_stock_trades") or plan.pipelines[0]
     commands = [

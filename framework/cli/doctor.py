@@ -8,15 +8,19 @@ from pathlib import Path
 import click
 
 from framework.amounts import counted
+from framework.cli import _specs
 
 SECTION, ORDER = "try and tidy", 8
 
 
 @click.command()
-@click.option("--env", "environment", help="Check the systems of this environment, too, a folder of specs/environments.")
 @click.option(
-    "--specs", type=click.Path(path_type=Path), default=Path("specs"), show_default=True, help="The folder with the specs."
+    "--env",
+    "environment",
+    callback=_specs.given,
+    help="Check the systems of this environment, too, a folder of specs/environments.",
 )
+@_specs.SPECS
 def command(environment: str | None, specs: Path) -> None:
     """Check Python, Java, packages, jars, ports, disk and memory.
 
@@ -25,20 +29,21 @@ def command(environment: str | None, specs: Path) -> None:
 
     Example: sluice doctor --env prod
     """
+    if environment is None and specs != Path("specs"):
+        raise click.UsageError("--specs has no effect without --env: name the environment, such as --env local")
     from framework.doctor import diagnose
 
     findings = diagnose()
     if environment is not None:
-        from framework.cli._specs import plan
         from framework.preflight import preflight
 
-        findings += tuple(preflight(plan(specs, environment)))
+        findings += tuple(preflight(_specs.plan(specs, environment)))
     width = max(len(finding.subject) for finding in findings)
     for finding in findings:
         word = click.style("ok     ", fg="green") if finding.ok else click.style("problem", fg="red", bold=True)
         click.echo(f"{word}  {finding.subject:<{width}}  {finding.state}")
         if not finding.ok:
-            click.echo(f"{'':9}{'':{width}}  hint: {finding.hint}")
+            click.echo(f"{'':9}{'':{width}}  hint: {_specs.hinted(finding.hint)}")
     problems = sum(not finding.ok for finding in findings)
     if problems:
         click.echo(counted(problems, "problem"))

@@ -46,7 +46,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     tables = drop.of_pipeline(pipeline)
     publications = list(unpublish.of_pipeline(plan, pipeline))
     if not tables and not topics:
-        run_record.forget(pipeline.name)
+        run_record.forget(pipeline.recorded_as)
         click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} does not exist")
         return
     for line in (
@@ -74,8 +74,8 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     for topic, _ in topics:
         drop.delete_topic(topic, plan.secrets)
         click.echo(f"{topic.kafka_name}: deleted in Kafka")
-    run_record.forget(pipeline.name)
-    click.echo(f"`sluice run {name}` starts again{_start(pipeline)}")
+    run_record.forget(pipeline.recorded_as)
+    click.echo(_specs.hinted(f"`sluice run {name}` starts again{_start(pipeline)}"))
 
 
 def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
@@ -109,7 +109,7 @@ def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterato
     for other in plan.pipelines:
         if tables and pipeline.name in other.made_of:
             yield f"`{other.name}` reads this table, and fails until it exists again"
-    if since := run_record.read(pipeline.name).paused:
+    if since := run_record.read(pipeline.recorded_as).paused:
         yield f"{pipeline.name} is paused since {since}; dropping it ends the pause"
 
 

@@ -64,7 +64,9 @@ def lines(pipeline: Pipeline, past: History | None, limit: int, partitions: bool
     from framework.cli._grid import Column, grid
 
     if past is None or not past.commits:
-        yield Text(f"{pipeline.table.identifier}: no table yet, so no commits: `sluice run {pipeline.name}` creates it")
+        yield Text(
+            _specs.hinted(f"{pipeline.table.identifier}: no table yet, so no commits: `sluice run {pipeline.name}` creates it")
+        )
         return
     columns = (
         Column("when"), Column("batch"), Column("operation", 4), Column("rows", right=True), Column("bad rows", 2, right=True),

@@ -26,5 +26,5 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
     from framework.engine.rules import run_record
 
     for pipeline in _specs.chosen(_specs.plan(specs, environment), names):
-        since = run_record.pause(pipeline.name).paused
+        since = run_record.pause(pipeline.recorded_as).paused
         click.echo(f"{pipeline.name}: paused since {since}")

@@ -87,7 +87,7 @@ def command(
     else:
         away = (error for next_run in checked for error in next_run.unreachable if not isinstance(error, NoTopic))
         for silent in {str(error): error for error in away}.values():
-            click.echo(f"not checked: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
+            click.echo(_specs.hinted(f"not checked: {silent.message}{f' ({silent.hint})' if silent.hint else ''}"))
     if not all(next_run.would_run for next_run in checked):
         sys.exit(1)
 
@@ -105,7 +105,7 @@ def _submitted(plan: Plan, names: list[str], specs: Path, environment: str) -> I
 def _print(next_run: NextRun) -> None:
     lines = list(next_run_lines(next_run))
     if lines:
-        click.echo("\n".join((f"{next_run.pipeline.name}, the next run", *(f"  {line}" for line in lines), "")))
+        click.echo(_specs.hinted("\n".join((f"{next_run.pipeline.name}, the next run", *(f"  {line}" for line in lines), ""))))
 
 
 def next_run_lines(next_run: NextRun) -> Iterator[str]:

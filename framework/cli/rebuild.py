@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from framework.cli import _complete, _specs
-from framework.cli._interrupted import until_interrupted
+from framework.cli._interrupted import STATUS, until_interrupted
 
 if TYPE_CHECKING:
     from framework.engine.publish.batch import Batch
@@ -54,8 +54,8 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
             done = rebuild.rebuild(context, pipeline, estimate, _batch, stop.is_set)
         table = pipeline.table.identifier
         if done is None:
-            click.echo(f"{name}: stopped, {table} is unchanged; `sluice rebuild {name}` continues from here")
-            raise SystemExit(1)  # the rebuild is not done
+            click.echo(_specs.hinted(f"{name}: stopped, {table} is unchanged; `sluice rebuild {name}` continues from here"))
+            raise SystemExit(STATUS)
         if done.only_ended:
             click.echo(f"{name}: {table} was published before as batch {done.number}, and the rest of the rebuild is done")
         else:

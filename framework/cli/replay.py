@@ -10,7 +10,7 @@ import click
 
 from framework.amounts import counted
 from framework.cli import _complete, _specs
-from framework.cli._interrupted import until_interrupted
+from framework.cli._interrupted import STATUS, until_interrupted
 
 if TYPE_CHECKING:
     from framework.engine.undo.replay import Trial
@@ -60,6 +60,9 @@ def command(name: str, where: str, dry_run: bool, discard: bool, specs: Path, en
                 for batch in replay.replay(context, pipeline, meant, stop.is_set):
                     click.echo(line(batch))
                     batches += 1
+            if stop.is_set():
+                click.echo(f"{name}: stopped; the same command continues")
+                raise SystemExit(STATUS)
             if not batches:
                 click.echo(f"{name}: no bad row to replay")
 

@@ -27,6 +27,6 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
     from framework.engine.rules import run_record
 
     for pipeline in _specs.chosen(_specs.plan(specs, environment), names):
-        was = run_record.read(pipeline.name).paused
-        run_record.resume(pipeline.name)
+        was = run_record.read(pipeline.recorded_as).paused
+        run_record.resume(pipeline.recorded_as)
         click.echo(f"{pipeline.name}: {f'resumed, was paused since {was}' if was else 'was not paused'}")

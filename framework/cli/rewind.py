@@ -10,7 +10,7 @@ import click
 
 from framework.amounts import counted
 from framework.cli import _complete, _specs
-from framework.cli._interrupted import until_interrupted
+from framework.cli._interrupted import STATUS, until_interrupted
 from framework.cli._scalar import Scalar
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _again(context: Context, pipeline: Pipeline, to: datetime, yes: bool) -> Non
     if not yes:
         click.confirm("Rewind it?", abort=True)
     accept.move(context, pipeline, meaning.moves)
-    click.echo(f"{name}: rewound; `sluice run {name}` reads them again")
+    click.echo(_specs.hinted(f"{name}: rewound; `sluice run {name}` reads them again"))
 
 
 def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str, yes: bool) -> None:
@@ -89,5 +89,5 @@ def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str
         done = read_again.read(context, meaning, lambda batch: click.echo(line(batch)), stop.is_set)
     if not done:
         click.echo(f"{name}: stopped; the same command continues")
-        raise SystemExit(1)
+        raise SystemExit(STATUS)
     click.echo(f"{name}: {identifier} has all that {own} has read since {since:%Y-%m-%d %H:%M:%S} UTC")

@@ -50,11 +50,11 @@ def command(name: str, to: Moment, yes: bool, specs: Path, environment: str) -> 
         if not meaning.undone and not meaning.messages:
             click.echo(f"{name}: {table} is at snapshot {meaning.to} already")
             return
-        click.echo("\n".join(_shows(context.plan, pipeline, meaning)))
+        click.echo(_specs.hinted("\n".join(_shows(context.plan, pipeline, meaning))))
         if not yes:
             click.confirm("Roll it back?", abort=True)
         accept.move(context, pipeline, meaning.moves)
-        click.echo(f"{name}: {table} is at snapshot {meaning.to} again; `sluice run {name}` reads on from there")
+        click.echo(_specs.hinted(f"{name}: {table} is at snapshot {meaning.to} again; `sluice run {name}` reads on from there"))
 
 
 def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:
@@ -71,5 +71,5 @@ def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:
         yield f"  {meaning.gone:,} of them are not in Kafka any more: their rows are lost, and the next run is refused, `offsets-gone`"
     for reader in readers_that_stop(plan.pipelines, pipeline):
         yield f"  {reader} appends its rows and cannot follow: afterwards `sluice rebuild {reader}`"
-    if not run_record.read(pipeline.name).paused:
+    if not run_record.read(pipeline.recorded_as).paused:
         yield f"  it is not paused: to correct its spec before it is read again, `sluice pause {pipeline.name}` first"

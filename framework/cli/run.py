@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from framework.cli import _complete, _specs
-from framework.cli._interrupted import until_interrupted
+from framework.cli._interrupted import STATUS, until_interrupted
 from framework.errors import Paused, SluiceError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     Without a NAME, all pipelines except paused ones. Ctrl-C ends after the commit that is under way.
 
     Exit status: 0 all is well, or only paused pipelines were left out; 1 a pipeline failed, was refused or, if given by
-    NAME, is paused; 2 wrong usage.
+    NAME, is paused; 2 wrong usage; 130 stopped by Ctrl-C, which is 0 with --every.
 
     Example: sluice run flagged_stock_trades --every 1m
     """
@@ -73,6 +73,9 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
         for pipeline in pipelines:
             if pipeline.name not in behind and not stop.is_set():
                 report.end(pipeline)
+        if stop.is_set():
+            click.echo("stopped after its last commit; the next run continues there", err=True)
+            sys.exit(STATUS)
         sys.exit(1 if any(failed) else 0)
     finally:
         context.stop()
@@ -136,16 +139,18 @@ class _Report:
     def failure(self, failure: Failure) -> bool:
         """Whether a pause is an error: without names, paused pipelines are left out."""
         if self.by_name or not isinstance(failure.error, Paused):
-            click.echo(f"{failure.pipeline}: {failure.error}", err=True)
+            click.echo(_specs.hinted(f"{failure.pipeline}: {failure.error}"), err=True)
             return True
-        line = f"{failure.pipeline}: paused{_since(failure.pipeline)}, left out"
+        from framework.model.pipeline import recorded_as
+
+        line = f"{failure.pipeline}: paused{_since(recorded_as(self.context.plan.environment, failure.pipeline))}, left out"
         if line not in self._left_out:  # once, not each time with --every
             self._left_out.add(line)
             click.echo(line)
         return False
 
     def end(self, pipeline: Pipeline) -> None:
-        since = _since(pipeline.name)  # paused while its batches ran
+        since = _since(pipeline.recorded_as)  # paused while its batches ran
         done = f"paused{since}, its earlier batches are published" if since else f"{pipeline.table.identifier} is caught up"
         click.echo(f"{pipeline.name}: {done}")
 

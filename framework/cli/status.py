@@ -165,14 +165,14 @@ def _follower(follower: FollowerState) -> dict[str, Any]:
     failed = follower.failed
     return {
         "to": follower.follower.title, "state": follower.state, "rows_waiting": follower.rows, "code": failed and failed.code,
-        "message": failed and failed.message, "hint": failed and failed.hint,
+        "message": failed and failed.message, "hint": failed and _specs.hinted(failed.hint),
     }  # fmt: skip
 
 
 def _reason(reason: Reason) -> dict[str, Any]:
     return {
-        "code": reason.code, "message": reason.message, "hint": reason.hint, "do": reason.do, "suspended": reason.suspended,
-        "at": _time(reason.at),
+        "code": reason.code, "message": reason.message, "hint": _specs.hinted(reason.hint), "do": _specs.hinted(reason.do),
+        "suspended": reason.suspended, "at": _time(reason.at),
     }  # fmt: skip
 
 

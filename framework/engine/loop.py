@@ -62,7 +62,7 @@ def catch_up(
     failures: list[Failure] = []
     for pipeline in in_order(pipelines):
         try:
-            run_record.refuse_paused(pipeline.name)
+            run_record.refuse_paused(pipeline)
             published = False
             follows, lists = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
             with around(pipeline):
@@ -116,22 +116,22 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
                 for batch in _batches(context, pipeline):
                     told.add(batch.rows)
                     yield batch
-            if run_record.read(pipeline.name).paused:
+            if run_record.read(pipeline.recorded_as).paused:
                 return
     except Exception as error:
         named = _named(pipeline, error)
         if isinstance(named, SparkEnded) and stopped():
             return  # the signal that stops this process may stop Spark too: no message is lost
-        run_record.record_failure(pipeline.name, named)
+        run_record.record_failure(pipeline.recorded_as, named)
         if named is error:
             raise
         raise named from error
-    run_record.record_success(pipeline.name)
+    run_record.record_success(pipeline.recorded_as)
 
 
 def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
     """The same, while it is not paused: before a run, `refuse_paused` raises."""
-    while not run_record.read(pipeline.name).paused:
+    while not run_record.read(pipeline.recorded_as).paused:
         pipeline = context.schemas.current(pipeline)
         batch = next_batch(context, pipeline)
         if batch is None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from framework.errors import Where
 from framework.model.notice import Notice
-from framework.model.pipeline import Pipeline
+from framework.model.pipeline import Pipeline, recorded_as
 from framework.model.storage import Storage
 
 Length = Literal["hour", "day", "week", "month"]
@@ -40,3 +40,8 @@ class Export:
     storage: Storage | None  # of `s3://…`
     for_spreadsheets: bool
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def recorded_as(self) -> str:
+        """Its name in the records of this machine."""
+        return recorded_as(self.pipeline.environment, self.name)

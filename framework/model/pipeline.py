@@ -117,6 +117,7 @@ class Run:
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
     name: str
+    environment: str
     where: Where
     doc: str
     owner: str | None
@@ -138,6 +139,11 @@ class Pipeline:
     examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)
     readers: tuple[Reader, ...] = field(default=(), compare=False, repr=False)  # of its table
     also: tuple[Follower, ...] = ()  # what shows the rows of its table elsewhere
+
+    @property
+    def recorded_as(self) -> str:
+        """Its name in the records of this machine, where a pipeline of each environment has its own."""
+        return recorded_as(self.environment, self.name)
 
     @property
     def published(self) -> tuple[Follower, ...]:
@@ -220,6 +226,10 @@ class Pipeline:
         if self.source:
             return tuple(table.identifier for table in self.source.tables)
         return tuple(topic.kafka_name for topic in self.topics)
+
+
+def recorded_as(environment: str, name: str) -> str:
+    return name if environment == "local" else f"{environment}/{name}"
 
 
 def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:

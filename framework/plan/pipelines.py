@@ -100,7 +100,7 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     typed = _with_short_names(spec, typed, table)
     names = {each.name for each in typed.expected}
     sets = set_expectations.resolve(spec, table, names, lookup, draft.problems)
-    pipeline = _put_together(spec, typed, table, sets)
+    pipeline = _put_together(spec, typed, table, sets, draft.written.environment)
     draft.problems.extend(_landing_problems(spec, typed.judges, pipeline))
     pipeline = replace(pipeline, also=followers.resolve(draft, spec, pipeline))
     sure = len(draft.problems) == before and "expect" not in spec.gaps
@@ -157,11 +157,14 @@ def _with_short_names(spec: kinds.Pipeline, typed: _Typed, table: Table) -> _Typ
     return replace(typed, steps=steps, inputs=replace(typed.inputs, source=source))
 
 
-def _put_together(spec: kinds.Pipeline, typed: _Typed, table: Table, sets: tuple[SetExpectation, ...]) -> Pipeline:
+def _put_together(
+    spec: kinds.Pipeline, typed: _Typed, table: Table, sets: tuple[SetExpectation, ...], environment: str
+) -> Pipeline:
     source, read = typed.inputs.source, typed.inputs.topics
     decides = (source or (read[0].columns, read[0].decoding), typed.steps, typed.expected, table)
     return Pipeline(
         name=spec.name,
+        environment=environment,
         where=spec.place(),
         doc=spec.doc or "",
         owner=spec.owner,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from types import ModuleType
 
+from framework import hints
 from framework.access import script
 from framework.access.about import About, AboutTopic, typed
 from framework.access.steps import PARTS, Step
@@ -26,7 +27,7 @@ def page(target: str, file: ModuleType, plans: Mapping[str, Plan]) -> str:
             refused.append(f"- `--env {environment}`: {error.message}; {error.hint}")
             continue
         warnings = [f"- {each.says}" for each in warned]
-        command = typed(target, name, _flags(environment))
+        command = typed(target, name, hints.options(environment))
         return "\n".join(_lines(target, script.says(file), command, warnings, refused, steps)) + "\n"
     raise ValueError(f"{target} finds {name} nowhere")
 
@@ -36,11 +37,7 @@ def _about(file: ModuleType, plan: Plan, name: str) -> About | AboutTopic:
         return AboutTopic(plan, next(topic for topic in plan.topics if topic.name == name))
     pipeline = plan.pipeline(name)
     assert pipeline is not None
-    return About(plan, pipeline, flags=_flags(plan.environment))
-
-
-def _flags(environment: str) -> tuple[str, ...]:
-    return () if environment == "local" else ("--env", environment)
+    return About(plan, pipeline, flags=hints.options(plan.environment))
 
 
 def _lines(

@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,7 +47,9 @@ class Written:
 
     documents: tuple[Document, ...]
     problems: tuple[Problem, ...]
+    _: KW_ONLY
     places: tuple[Where, ...] = ()  # where each document begins, also one of no known kind
+    environment: str = LOCAL
     lost: bool = False  # part of the files could not be read and may hold a document that seems to be missing
 
     def of(self, kind: type[_Kind]) -> tuple[_Kind, ...]:
@@ -114,7 +116,8 @@ def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> 
     documents = tuple(
         _document(kind, kinds[kind].document, name, node, references, root) for (kind, name), node in chosen.items()
     )
-    return Written(documents, tuple(sorted(set(problems))), tuple(node.where for node in (*base, *replacing)), lost)
+    places = tuple(node.where for node in (*base, *replacing))
+    return Written(documents, tuple(sorted(set(problems))), places=places, environment=environment, lost=lost)
 
 
 def _steps(nodes: Iterable[Node]) -> Iterator[str]:

@@ -37,7 +37,7 @@ def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
             failed.append(error)
             continue
         record = replace(record, told=(*record.told, notice.id))
-        records.add(export.name, record)
+        records.add(export.recorded_as, record)
     if failed:
         first = failed[0]
         messages = "; ".join(error.message for error in failed)

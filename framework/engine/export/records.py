@@ -1,4 +1,7 @@
-"""The files that an export wrote, by window, with snapshots and numbers of rows. In `.sluice/exports`, a file for each export."""
+"""The files that an export wrote, by window, with snapshots and numbers of rows. In `.sluice/exports`, a file for each export.
+
+Here, an export is named by its `recorded_as`: those of an environment are in a folder of its name.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +39,17 @@ def of(export: str) -> Mapping[str, Record]:
 
 
 def exports() -> list[str]:
-    """The exports that have written files."""
-    return sorted(path.stem for path in (home() / _FOLDER).glob("*.json"))
+    """The exports that have written files, of all environments."""
+    there = home() / _FOLDER
+    return sorted(path.relative_to(there).with_suffix("").as_posix() for path in there.rglob("*.json"))
 
 
 def add(export: str, record: Record) -> None:
     """Two exports of one name at once leave the record of one of them, and both files whole."""
-    private(_FOLDER)
+    path = file(export)
+    private(*path.parent.relative_to(home()).parts)
     kept = {**of(export), record.window: record}
-    put(file(export), json.dumps([asdict(each) for each in kept.values()], indent=1))
+    put(path, json.dumps([asdict(each) for each in kept.values()], indent=1))
 
 
 def file(export: str) -> Path:

@@ -59,7 +59,7 @@ def named(window: Window, name: str, now: datetime) -> Span:
         if match is None:
             raise ValueError
         span = _of_match(window.last, match, zone)
-    except ValueError:
+    except (ValueError, OverflowError):
         hint = f"write it like `{example}`{f', {words}' if words else ''}; without `--window` it is the last complete one"
         raise SluiceError("bad-window", f"`{name}` is no {window.last}", hint) from None
     if span.end > now:

@@ -62,13 +62,13 @@ def write(export: Export, span: Span | None, now: datetime, secrets: SecretStore
         with place.draft(scratch_folder) as draft:
             rows = _copied(export, span, table, snapshot, draft, scratch_folder)
             record = _record(place, span, snapshot, rows, draft, now)
-            before = records.of(export.name).get(record.window)
+            before = records.of(export.recorded_as).get(record.window)
             if before is not None and (before.sha256, before.file) == (record.sha256, record.file):
                 record = replace(record, told=before.told)
             place.take(draft, _about(export, snapshot, span))
     finally:
         shutil.rmtree(scratch_folder, ignore_errors=True)
-    records.add(export.name, record)
+    records.add(export.recorded_as, record)
     return Done(export=export.name, table=identifier, span=span, record=record, before=before, link=place.link)
 
 

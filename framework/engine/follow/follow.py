@@ -65,7 +65,7 @@ def after_run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] 
         except Exception as error:
             context.forget_spark_if_gone()
             trouble = _trouble(pipeline, follower, defects.as_sluice_error(pipeline.name, error))
-            run_record.record_follower(pipeline.name, follower.tag, trouble)
+            run_record.record_follower(pipeline.recorded_as, follower.tag, trouble)
             yield Followed(pipeline, follower, rows, trouble)
             continue
         if rows:
@@ -77,7 +77,7 @@ def should_try(pipeline: Pipeline) -> bool:
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if pipeline.also else None
     if table is None:
         return False
-    failed = run_record.read(pipeline.name).followers
+    failed = run_record.read(pipeline.recorded_as).followers
     soon = datetime.now(timezone.utc) - timedelta(seconds=_AGAIN)
     behind = [follower.tag for follower in pipeline.also if waiting.step(table, follower)]
     return any(tag not in failed or datetime.fromisoformat(failed[tag].at) < soon for tag in behind)
@@ -95,7 +95,7 @@ def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped:
             table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
             step = waiting.step(table, follower) if table else None
             if table is None or step is None:
-                run_record.record_follower(pipeline.name, follower.tag, None)
+                run_record.record_follower(pipeline.recorded_as, follower.tag, None)
                 return
             was = None if step.since == NOTHING else step.since
             if follower.showing not in table.refs and not follower.latest_only:

@@ -11,6 +11,7 @@ from framework.engine.export.records import Record
 from framework.engine.export.write import Done, write
 from framework.model import Pipeline, Plan
 from framework.model.export import Export
+from framework.model.pipeline import recorded_as
 
 
 def written(plan: Plan, pipeline: Pipeline) -> Iterator[tuple[Export, Record]]:
@@ -18,7 +19,7 @@ def written(plan: Plan, pipeline: Pipeline) -> Iterator[tuple[Export, Record]]:
     for document in plan.documents_of("export"):
         export: Export = document.value
         if export.pipeline.name == pipeline.name:
-            for record in records.of(export.name).values():
+            for record in records.of(export.recorded_as).values():
                 if export.storage or Path(record.file).exists():
                     yield export, record
 
@@ -32,9 +33,11 @@ def write_again(plan: Plan, export: Export, record: Record, now: datetime) -> Do
 
 def left(plan: Plan, pipeline: Pipeline, now: datetime) -> Iterator[str]:
     """Files that may have the person: of exports that are not in the specs any more, or that write other files by now."""
-    documents = {document.name: document.value for document in plan.documents_of("export")}
+    exports = {document.value.recorded_as: document.value for document in plan.documents_of("export")}
     for name in records.exports():
-        export = documents.get(name)
+        if name != recorded_as(plan.environment, name.rpartition("/")[2]):
+            continue  # another environment's
+        export = exports.get(name)
         if export is None or export.pipeline.name == pipeline.name:
             yield from (
                 record.file for record in records.of(name).values() if export is None or not _is_written(export, record, now)

@@ -134,7 +134,7 @@ def _next_run(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Next
             run = replace(run, waiting=tuple(waiting_by_topic))
         else:
             run = replace(run, recompute=_recompute(pipeline, state, from_))
-        run_record.refuse_paused(pipeline.name)
+        run_record.refuse_paused(pipeline)
     except SluiceError as error:
         is_unreachable = isinstance(error, UnreachableError)
         run = replace(run, unreachable=(error,)) if is_unreachable else replace(run, refused=(error,))

@@ -23,12 +23,12 @@ _PASSING = (*CHECKED, CatalogAway, KafkaAway, NoTopic, RegistryAway, Transient)
 
 def note(context: Context, pipeline: Pipeline) -> None:
     """Records the inputs of the run that just failed."""
-    run_record.record_failed_inputs(pipeline.name, _digest(context, pipeline))
+    run_record.record_failed_inputs(pipeline.recorded_as, _digest(context, pipeline))
 
 
 def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
     """The failure of the last run, if the next one would end by it too. Asked after a look found no refusal."""
-    record = run_record.read(pipeline.name)
+    record = run_record.read(pipeline.recorded_as)
     failed = record.failed
     if failed is None or record.failed_at is None or failed.is_a(*_PASSING):
         return None

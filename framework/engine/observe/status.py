@@ -100,7 +100,7 @@ def _before(plan: Plan, pipeline: Pipeline) -> Iterator[Pipeline]:
 
 
 def _status(plan: Plan, pipeline: Pipeline, read: Mapping[str, Progress], now: datetime) -> Status:
-    progress, record = read[pipeline.name], run_record.read(pipeline.name)
+    progress, record = read[pipeline.name], run_record.read(pipeline.recorded_as)
     waits_before = any(read[each.name].lag != 0 for each in _before(plan, pipeline))
     latest = None if progress.catalog_away else newest_event(pipeline)
     followers = () if progress.catalog_away else tuple(follower_states(pipeline, progress.now, record))

@@ -1,12 +1,16 @@
 """The record of each pipeline's runs on this machine, a small file in `.sluice/pipelines/`: since when it is paused, its last failure.
 
+Here, a pipeline is named by its `recorded_as`: each environment has records of its own, in a folder of its name.
+
 Limit: only runs that use the same `.sluice` folder share it. No row depends on it: without these files, runs continue as before.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
@@ -27,7 +31,9 @@ from framework.errors import (
     kind_named,
 )
 from framework.home import home, private, put
+from framework.model import Pipeline
 
+_FOLDER = "pipelines"
 # Errors that a look at the topic and the table raises as a run does: where it no longer raises them, neither does a run.
 CHECKED = (NotOwned, OffsetsGone, RolledBack, SourceMissing, TableRecreated, TopicRecreated)
 
@@ -71,7 +77,7 @@ class RunRecord:
 
 def read(pipeline: str) -> RunRecord:
     try:
-        fields = json.loads(_path(pipeline).read_text(encoding="utf-8"))
+        fields = json.loads(file(pipeline).read_text(encoding="utf-8"))
         followers = {tag: failed for tag, each in fields.get("followers", {}).items() if (failed := _failed(each))}
         return RunRecord(fields["paused"], _failed(fields["failed"]), fields.get("failed_at"), followers)
     except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
@@ -83,73 +89,90 @@ def _failed(fields: Mapping[str, Any] | None) -> FailedRun | None:
     return FailedRun(**fields) if fields and "kind" in fields else None
 
 
+def recorded() -> list[str]:
+    """The pipelines that have a record, of all environments."""
+    there = home() / _FOLDER
+    names = (path.relative_to(there).with_suffix("").as_posix() for path in there.rglob("*.json"))
+    return sorted(name for name in names if read(name) != RunRecord())
+
+
 def pause(pipeline: str) -> RunRecord:
-    record = read(pipeline)
-    return record if record.paused else _write_or_raise(pipeline, replace(record, paused=_now()))
+    return _changed_or_raise(pipeline, lambda record: record if record.paused else replace(record, paused=_now()))
 
 
 def resume(pipeline: str) -> None:
-    _write_or_raise(pipeline, replace(read(pipeline), paused=None))
+    _changed_or_raise(pipeline, lambda record: replace(record, paused=None))
 
 
-def refuse_paused(pipeline: str) -> None:
-    if since := read(pipeline).paused:
-        raise Paused("pipeline-paused", f"{pipeline} is paused since {since}", f"`sluice resume {pipeline}` resumes it")
+def refuse_paused(pipeline: Pipeline) -> None:
+    if since := read(pipeline.recorded_as).paused:
+        name = pipeline.name
+        raise Paused("pipeline-paused", f"{name} is paused since {since}", f"`sluice resume {name}` resumes it")
 
 
 def record_failure(pipeline: str, error: SluiceError) -> None:
-    _write(pipeline, replace(read(pipeline), failed=FailedRun.of(error, _now())))
+    _change(pipeline, lambda record: replace(record, failed=FailedRun.of(error, _now())))
 
 
 def record_follower(pipeline: str, tag: str, error: SluiceError | None) -> None:
     """Records the failure of a follower, or that it has caught up."""
-    record = read(pipeline)
-    others = {each: failed for each, failed in record.followers.items() if each != tag}
-    if error or len(others) < len(record.followers):
-        _write(pipeline, replace(record, followers={**others, **({tag: FailedRun.of(error, _now())} if error else {})}))
+    failed = {tag: FailedRun.of(error, _now())} if error else {}
+
+    def change(record: RunRecord) -> RunRecord:
+        others = {each: earlier for each, earlier in record.followers.items() if each != tag}
+        return replace(record, followers={**others, **failed})
+
+    if error or tag in read(pipeline).followers:
+        _change(pipeline, change)
 
 
 def record_failed_inputs(pipeline: str, digest: str) -> None:
     """Records the inputs of the run that failed last (`engine/observe/same_failure.py`)."""
-    _write(pipeline, replace(read(pipeline), failed_at=digest))
+    _change(pipeline, lambda record: replace(record, failed_at=digest))
 
 
 def record_success(pipeline: str) -> None:
-    record = read(pipeline)
-    if record.failed is not None:
-        _write(pipeline, replace(record, failed=None, failed_at=None))
+    if read(pipeline).failed is not None:
+        _change(pipeline, lambda record: replace(record, failed=None, failed_at=None))
 
 
 def forget(pipeline: str) -> None:
-    _write(pipeline, RunRecord())
+    _change(pipeline, lambda _record: RunRecord())
 
 
-def _write_or_raise(pipeline: str, record: RunRecord) -> RunRecord:
-    """Writes a record that a person asked for; raises if it cannot be written."""
+def _changed_or_raise(pipeline: str, change: Callable[[RunRecord], RunRecord]) -> RunRecord:
+    """Changes a record as a person asked for; raises if it cannot be written."""
     try:
-        _put(pipeline, record)
+        return _changed(pipeline, change)
     except OSError as error:
-        message = f"{_path(pipeline)} cannot be written: {error.strerror}"
+        message = f"{file(pipeline)} cannot be written: {error.strerror}"
         raise SetupError("note-not-written", message, "free some space there, or correct its permissions") from None
-    return record
 
 
-def _write(pipeline: str, record: RunRecord) -> None:
+def _change(pipeline: str, change: Callable[[RunRecord], RunRecord]) -> None:
     with suppress(OSError):  # a full or read-only disk stops no run
-        _put(pipeline, record)
+        _changed(pipeline, change)
 
 
-def _put(pipeline: str, record: RunRecord) -> None:
-    path = _path(pipeline)
-    if record == RunRecord():
-        path.unlink(missing_ok=True)
-        return
-    private("pipelines")
-    put(path, json.dumps(asdict(record)))
+def _changed(pipeline: str, change: Callable[[RunRecord], RunRecord]) -> RunRecord:
+    """One process at a time: a pause is not lost where a run ends at the same moment."""
+    path = file(pipeline)
+    folder = os.open(private(*path.parent.relative_to(home()).parts), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        before = read(pipeline)
+        after = change(before)
+        if after == RunRecord():
+            path.unlink(missing_ok=True)
+        elif after != before:
+            put(path, json.dumps(asdict(after)))
+        return after
+    finally:
+        os.close(folder)
 
 
-def _path(pipeline: str) -> Path:
-    return home() / "pipelines" / f"{pipeline}.json"
+def file(pipeline: str) -> Path:
+    return home() / _FOLDER / f"{pipeline}.json"
 
 
 def _now() -> str:

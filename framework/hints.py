@@ -1,0 +1,32 @@
+"""Commands in texts for people, with the options by which they find the same specs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+WITHOUT = ("completion", "demo", "docs", "init", "schema", "services", "setup")  # commands that read no specs, or make them
+_COMMAND = re.compile(r"`sluice ([a-z-]+)(?: [^`]*)?`")
+
+
+def options(environment: str, specs: Path = Path("specs")) -> tuple[str, ...]:
+    """The options of a command that finds the same specs as this one."""
+    folder = () if specs == Path("specs") else ("--specs", str(specs))
+    return (*folder, *(() if environment == "local" else ("--env", environment)))
+
+
+def of_environment(text: str, environment: str) -> str:
+    return with_options(text, options(environment))
+
+
+def with_options(text: str, given: Sequence[str]) -> str:
+    """A text in which each command in backticks has the options that it would need."""
+
+    def complete(command: re.Match[str]) -> str:
+        whole = command.group(0)[:-1]
+        missing = not set(given) & set(whole.split()) and command.group(1) not in WITHOUT
+        return f"{whole} {shlex.join(given)}`" if missing else f"{whole}`"
+
+    return _COMMAND.sub(complete, text) if given else text
