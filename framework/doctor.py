@@ -23,7 +23,7 @@ from framework.services.ports import is_free
 GIB = 1 << 30
 DISK = 3 * GIB
 MEMORY = 4 * GIB
-_PACKAGES = "`make setup` in the clone of Sluice, whose .venv has the `sluice` to use"
+_PACKAGES = "install `sluice` again in an environment of its own; in a clone of Sluice, `make setup` does"
 
 
 @dataclass(frozen=True)

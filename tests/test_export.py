@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -60,7 +62,7 @@ export: local
 from: {table: shop.orders}
 window: {last: hour, by: local, timezone: Europe/Berlin}
 query: select order_id from input order by order_id
-file: {format: csv, to: "exports/{window_start:%Y-%m-%dT%H}.csv", for_spreadsheets: false}
+file: {format: csv, to: "exports/{window_start:%Y-%m-%dT%H%z}.csv", for_spreadsheets: false}
 """
 QUERY = "select channel, count(*) as orders, sum(amount) as amount from input group by channel order by channel"
 SCHEMA = pa.schema([
@@ -164,7 +166,7 @@ def test_days_and_local_times(shop: Path) -> None:
     lines = Path("exports/2026/11-10.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [{"order_id": "o-1", "amount": 1.0}, {"order_id": "o-2", "amount": 2.0}]
     assert export("local", "--window", "2026-11-09T23").exit_code == 0  # midnight in Berlin
-    assert Path("exports/2026-11-10T00.csv").read_text() == "order_id\no-1\n"
+    assert Path("exports/2026-11-10T00+0100.csv").read_text() == "order_id\no-1\n"
 
 
 def test_a_file_appears_whole_or_not_at_all(shop: Path) -> None:
@@ -250,6 +252,25 @@ def test_an_export_is_an_asset_with_a_schedule(shop: Path) -> None:
         raise_on_error=False,
     )
     assert not failed.success
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(shop: Path) -> None:
+    put(("o-1", "web", "10.50", utc("2026-11-10T12:00")))
+    Path("exports").write_text("")
+    refused = export("weekly", "--window", "2026-W46")
+    assert refused.exit_code == 1
+    assert "bad-location: exports/weekly_2026-11-09.csv, the file of weekly, needs a folder where a file is: " in refused.stderr
+
+
+def test_a_full_disk_is_named(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    put(("o-1", "web", "10.50", utc("2026-11-10T12:00")))
+    monkeypatch.setattr(os, "fsync", full)
+    refused = export("weekly", "--window", "2026-W46")
+    assert refused.stderr == "disk-full: the disk is full\n  hint: free some space and run again\n"
+    assert not list(Path("exports").iterdir())
 
 
 def test_a_tick_that_comes_late_writes_the_window_of_its_own_time(shop: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -62,14 +61,14 @@ def test_commands_that_take_no_such_options_are_known() -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
     monkeypatch.delenv("SLUICE_ENV", raising=False)
     (tmp_path / "specs" / "environments" / "prod").mkdir(parents=True)
     (tmp_path / "specs" / "a.yaml").write_text(SPECS.format(name="lake") + PIPELINE)
     (tmp_path / "specs" / "environments" / "prod" / "a.yaml").write_text(SPECS.format(name="prod"))
-    yield tmp_path
+    return tmp_path
 
 
 def sluice(*words: str) -> tuple[int, str]:

@@ -30,11 +30,11 @@ TIME = "2026-01-05T10:00:00Z"
 )
 def test_an_option_that_would_have_no_effect_is_refused(options: dict[str, Any], says: str) -> None:
     with pytest.raises(SluiceError) as refused:
-        until(PIPELINE, Launch(**options))
+        until(PIPELINE, Launch.model_validate(options))
     assert refused.value.message == says and refused.value.hint
 
 
 def test_a_run_has_an_end_or_none() -> None:
-    assert until(PIPELINE, Launch()) is None
-    assert until(PIPELINE, Launch(until_offsets={"t/0": 0, "t/12": 5})) == {"t/0": 0, "t/12": 5}
-    assert until(PIPELINE, Launch(until=TIME)) == datetime(2026, 1, 5, 10, tzinfo=timezone.utc)
+    assert until(PIPELINE, Launch.model_validate({})) is None
+    assert until(PIPELINE, Launch.model_validate({"until_offsets": {"t/0": 0, "t/12": 5}})) == {"t/0": 0, "t/12": 5}
+    assert until(PIPELINE, Launch.model_validate({"until": TIME})) == datetime(2026, 1, 5, 10, tzinfo=timezone.utc)

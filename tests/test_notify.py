@@ -164,6 +164,29 @@ def test_a_mail_server_with_a_login(shop: Path, monkeypatch: pytest.MonkeyPatch)
     assert "wr0ng" not in failed.output
 
 
+def test_letters_that_a_login_cannot_have_are_named(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    login = 'tls: none\nusername: sluice\npassword: "${secret:mail}"'
+    monkeypatch.setenv("SLUICE_SECRET_MAIL", "gehä1m")
+    with mail_server(authenticator=authenticated, auth_require_tls=False) as (_, port):
+        specs(port, TWO, login)
+        failed = export("weekly", "--window", "2026-W46")
+    assert "mail-not-sent: exports/weekly_2026-11-09.csv is written" in failed.stderr
+    assert "can have no such letters" in failed.stderr and "1m" not in failed.output
+
+
+def test_a_mail_that_was_taken_counts_however_the_connection_ends(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cut(self: Any, _arg: str) -> None:
+        self.transport.abort()
+
+    monkeypatch.setattr("aiosmtpd.smtp.SMTP.smtp_QUIT", cut)
+    with mail_server() as (box, port):
+        specs(port, TWO)
+        done = export("weekly", "--window", "2026-W46")
+        assert done.exit_code == 0, done.output
+        assert "not sent again" in export("weekly", "--window", "2026-W46").output
+    assert len(box.mails) == 1
+
+
 @pytest.mark.parametrize("tls", ["none", "starttls", "tls"])
 def test_a_server_that_does_not_take_it(shop: Path, tls: str) -> None:
     """The file is there in each case, and each of the others is told."""

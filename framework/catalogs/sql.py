@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -162,7 +162,10 @@ class Sql(Catalog):
         return StaticTable(tuple(identifier.split(".")), table_metadata, location, io, NoopCatalog(self.name))
 
     def drop(self, identifier: str) -> None:
-        self._by_pyiceberg().drop_table(identifier)
+        from pyiceberg.exceptions import NoSuchTableError
+
+        with suppress(NoSuchTableError):  # another program was faster
+            self._by_pyiceberg().drop_table(identifier)
 
     def show(self, identifier: str, instead_of: Current | None, listed: Current) -> None:
         if instead_of is None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 from framework.cli import _complete, _specs
+from framework.errors import SluiceError
 
 SECTION, ORDER = "run", 6
 ALSO_CALLED = ("compact", "optimize", "vacuum", "expire")
@@ -41,10 +43,15 @@ def command(names: tuple[str, ...], dry_run: bool, specs: Path, environment: str
     from framework.engine.context import Context
     from framework.engine.maintain.maintain import maintain
 
-    context = Context(plan)
+    context, failed = Context(plan), False
     try:
         for pipeline in chosen:
-            for done in maintain(context, pipeline):
-                click.echo(done.line)
+            try:
+                for done in maintain(context, pipeline):
+                    click.echo(done.line)
+            except SluiceError as error:  # which keeps no other table back
+                click.echo(_specs.hinted(f"{pipeline.name}: {error}"), err=True)
+                failed = True
     finally:
         context.stop()
+    sys.exit(1 if failed else 0)

@@ -93,9 +93,10 @@ class Context:
         if self._source is not None:
             return self._source
         cluster = pipeline.topic.cluster
-        if cluster.name not in self._kafka:
-            self._kafka[cluster.name] = Kafka(cluster, self.plan.secrets)
-        return self._kafka[cluster.name]
+        connected = self._kafka.get(cluster.name)
+        if connected is None or not connected.has_login(self.plan.secrets):  # a secret may be corrected while a process runs
+            connected = self._kafka[cluster.name] = Kafka(cluster, self.plan.secrets)
+        return connected
 
     def source(self, pipeline: Pipeline) -> SourceWithCounts:
         """The source of the pipeline's rows."""

@@ -121,11 +121,15 @@ def drop(shown_table: Held, data: bool) -> int:
     if table is not None:  # else another program dropped it first
         try:
             catalog.drop(shown_table.identifier)
-        except (catalogs.RequestFailed, OSError) as error:
-            raise metadata.unreachable(shown_table.catalog, error) from None
-    if data:
-        its_files.delete(current.files, current.folder)
-    return its_files.left(its_files.folders(current.folder))
+        except Exception as error:  # of the catalog's library, too
+            raise metadata.unreachable(shown_table.catalog, error, "did not drop the table") from None
+    try:
+        if data:
+            its_files.delete(current.files, current.folder)
+        return its_files.left(its_files.folders(current.folder))
+    except Exception as error:
+        message = f"{current.name} is dropped, and files of it stay in {current.folder}: {str(error) or type(error).__name__}"
+        raise SluiceError("files-stay", message, "delete that folder with the tools of its store") from None
 
 
 def files_of(

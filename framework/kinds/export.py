@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 from framework import components
 from framework.errors import Problem, Where
+from framework.kinds import _file_names as file_names
 from framework.model import Pipeline, PlannedDocument
 from framework.model.export import Export as Planned
 from framework.model.export import Window
@@ -132,16 +133,24 @@ class Export(Kind):
             yield Problem(self.key_place("storage"), "unused-key", message, "remove it, or write `to: s3://bucket/…`")
         if to.startswith(("/", "~")) or ".." in to.split("/"):
             yield Problem(where, "path-goes-up", f"`{to}` leaves the project", _INSIDE)
-        elif (wrong := bad_template(to, bool(self.window))) is not None:
+        elif (wrong := file_names.bad_template(to, bool(self.window))) is not None:
             yield Problem(
                 where, "bad-template", wrong, "write `{window_start:%Y-%m-%d}`, with parts of a date as `strftime` has them"
             )
+        elif same := self._shared_file():
+            yield Problem(where, "bad-template", *same)
         if self.file.format != "csv" and self.file.node.get("for_spreadsheets") is not None:
             message = f"`for_spreadsheets` has no effect with `format: {self.file.format}`"
             yield Problem(self.file.key_place("for_spreadsheets"), "unused-key", message, "remove it, or write `format: csv`")
         if self.window and "timezone" not in self.window.gaps and self.window.timezone not in available_timezones():
             hint = did_you_mean(self.window.timezone, available_timezones(), "write a name such as `Europe/Berlin` or `UTC`")
             yield Problem(self.window.place("timezone"), "bad-timezone", f"there is no time zone `{self.window.timezone}`", hint)
+
+    def _shared_file(self) -> tuple[str, str] | None:
+        window = self.window
+        if window is None or window.gaps or window.timezone not in available_timezones():
+            return None
+        return file_names.shared(self.file.to, window.last, ZoneInfo(window.timezone))
 
     def _problems_in_bucket(self) -> Iterator[Problem]:
         if not _IN_BUCKET.fullmatch(self.file.to):
@@ -153,26 +162,6 @@ class Export(Kind):
             yield Problem(
                 self.file.place("to"), "no-storage", message, "add `storage: {region: …}`, or `{endpoint: …}` and its keys"
             )
-
-
-def bad_template(to: str, windowed: bool, what: str = "a file's name") -> str | None:
-    """The fault of a file's name, or of another text of a window."""
-    import string
-    from datetime import datetime
-
-    try:
-        fields = [field for _, field, _, _ in string.Formatter().parse(to) if field is not None]
-        unknown = [field for field in fields if field not in ("window_start", "window_end")]
-        if unknown:
-            return f"`{{{unknown[0]}}}` is nothing that {what} can have"
-        if fields and not windowed:
-            return "without a `window` there is no `{window_start}`"
-        if windowed and not fields and what == "a file's name":
-            return "each window needs a file of its own"
-        name = to.format(window_start=datetime(2026, 1, 5), window_end=datetime(2026, 1, 12))
-    except (ValueError, IndexError, KeyError):
-        return f"`{to}` cannot be filled in"
-    return f"`{to}` gives a name with `..`" if ".." in name.split("/") else None
 
 
 def resolve(draft: Draft, documents: tuple[Export, ...]) -> None:
@@ -230,7 +219,7 @@ def _has_time(draft: Draft, spec: Export, pipeline: Pipeline) -> bool:
 def _notices(draft: Draft, spec: Export) -> Iterator[Notice]:
     def template(text: str, where: Where) -> bool:
         """Whether a text can be filled in for each window."""
-        wrong = bad_template(text, bool(spec.window), "a text")
+        wrong = file_names.bad_template(text, bool(spec.window), "a text")
         if wrong:
             hint = "write `{window_start:%d %b}`, with parts of a date as `strftime` has them"
             draft.problems.append(Problem(where, "bad-template", wrong, hint))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import smtplib
 import ssl
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
@@ -81,7 +81,7 @@ def send(notice: Notice, about: About, secrets: SecretStore) -> str:
     try:
         with _logged_in(mail, secrets) as server:
             refused = server.send_message(message)
-    except (smtplib.SMTPException, OSError) as error:
+    except (smtplib.SMTPException, OSError, UnicodeError) as error:
         raise _not_sent(mail, error) from None
     if refused:
         raise _no_recipients(mail, refused)
@@ -93,16 +93,21 @@ def connect(mail: Mail, secrets: SecretStore) -> None:
     try:
         with _logged_in(mail, secrets) as server:
             server.noop()
-    except (smtplib.SMTPException, OSError) as error:
+    except (smtplib.SMTPException, OSError, UnicodeError) as error:
         raise _not_sent(mail, error) from None
 
 
 @contextmanager
 def _logged_in(mail: Mail, secrets: SecretStore) -> Iterator[smtplib.SMTP]:
-    with _connected(mail) as server:
+    server = _connected(mail)
+    try:
         if mail.username:
             server.login(reveal(mail.username, secrets), reveal(mail.password or "", secrets))
         yield server
+    finally:
+        with suppress(smtplib.SMTPException, OSError):  # a mail that was taken stays so, however the connection ends
+            server.quit()
+        server.close()
 
 
 def _message(mail: Mail, to: tuple[str, ...], subject: str, about: About, valid_for: int) -> EmailMessage:
@@ -146,6 +151,9 @@ def _not_sent(mail: Mail, error: Exception) -> SluiceError:
     if isinstance(error, ssl.SSLCertVerificationError):
         message = f"the certificate of the mail server {mail.server} is not trusted: {error.verify_message}"
         return SluiceError("mail-not-sent", message, "let SSL_CERT_FILE name the certificate that signed it, or correct `host`")
+    if isinstance(error, UnicodeError):
+        message = f"mail by {mail.server} can have no such letters in its login, host and addresses: {error}"
+        return SluiceError("mail-not-sent", message, "use a login and addresses of ASCII letters, and the host's name as `xn--…`")
     says: str | bytes = error.smtp_error if isinstance(error, smtplib.SMTPResponseException) else str(error)
     says = says.decode(errors="replace") if isinstance(says, bytes) else says
     hint = "correct `host`, `port` and `tls` of the document `mail`"

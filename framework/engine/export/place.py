@@ -63,7 +63,11 @@ def in_folder(export: Export, span: Span | None) -> InFolder:
     """Inside the project also after links are followed."""
     written = name(export, span)
     target = Path.cwd() / written
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        what = f"{written}, the file of {export.name}, needs a folder where a file is: {error.filename}"
+        raise SluiceError("bad-location", what, "move that file, or write another path under `file: {to: …}`") from None
     real = target.parent.resolve() / target.name
     if not real.is_relative_to(Path.cwd().resolve()) or target.is_dir():
         why = "is a folder" if target.is_dir() else "leads out of the project"

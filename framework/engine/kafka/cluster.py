@@ -47,9 +47,14 @@ class Kafka:
         self._secrets = secrets
         self._patience = patience
         self._login_error: Any = None  # the cluster's error about the login, which its answers do not contain
-        self._settings = {**client_settings(cluster, secrets), "log_level": 0, "error_cb": self._keep_login_error}
+        self._login = client_settings(cluster, secrets)
+        self._settings = {**self._login, "log_level": 0, "error_cb": self._keep_login_error}
         self._admin = AdminClient(self._settings)
         self._cluster_id = ""
+
+    def has_login(self, secrets: SecretStore) -> bool:
+        """Whether it logged in by what the secrets say now."""
+        return self._login == client_settings(self.cluster, secrets)
 
     def topic_state(self, *topics: Topic) -> TopicState:
         """The topics now. Their ids are read before and after their offsets: the offsets are never those of two topics of one name."""
@@ -180,11 +185,13 @@ class Kafka:
 
     def _ask(self, question: Any) -> Any:
         try:
-            return question()
+            answer = question()
         except KafkaException as error:
             if error.args[0].name() in ("_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_AUTHENTICATION", "_SSL"):
                 raise self._unreachable(error) from None
             raise
+        self._login_error = None
+        return answer
 
     def _keep_login_error(self, error: Any) -> None:
         if _is_login_error(error):

@@ -93,5 +93,5 @@ def _extension(name: str) -> Path:
     raise SetupError(
         "extension-missing",
         f"the package duckdb-extension-{name} {duckdb.__version__} is not installed",
-        "`make setup` in the clone of Sluice installs it",
+        "install `sluice` again in an environment of its own; in a clone of Sluice, `make setup` does",
     )

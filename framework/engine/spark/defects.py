@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import sys
 import traceback
 from contextlib import suppress
 
+from framework.catalogs import DENIED, DISK_FULL
 from framework.engine.spark.causes import is_spark_gone, spark_ended
 from framework.errors import Defect, SluiceError
 from framework.home import home, private
+
+_CAUSES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), DISK_FULL),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), DENIED),
+}
 
 
 def as_sluice_error(name: str, error: Exception) -> SluiceError:
     """An error of a pipeline or a command with its own code, or as an unexpected error."""
     if isinstance(error, SluiceError):
         return error
+    if isinstance(error, OSError) and error.errno in _CAUSES:
+        cause = _CAUSES[error.errno]
+        where = f"{error.filename}: " if error.filename else ""
+        return SluiceError(cause.code, f"{where}{cause.says}", cause.hint)
     return spark_ended() if _has_spark() and is_spark_gone(error) else as_defect(name, error)
 
 
