@@ -235,6 +235,29 @@ def test_a_bad_row_of_a_flattened_field_goes(project: Project) -> None:
     assert [row["value"].decode() for row in project.rows(bad=True)] == [values[1]]
 
 
+def test_bad_rows_go_however_their_json_is_written(project: Project) -> None:
+    """As Gson and PHP escape it, in JSON that is a text of JSON, and a number of a field inside."""
+    project.template = FLATTENED.replace("number: string", "number: bigint, name: string").replace(
+        "[{{flatten: [who]}}]", "[{{derive: {{no: who.number, called: who.name}}}}, {{drop: [who]}}]"
+    )
+    project.make_topic(1)
+    rest = '"amount": "x"}'
+    of_ann = (
+        r'{"who": {"name": "Ann O\u0027Neil \u00E4\/\uD83D\uDE00"}, ',
+        r'{"who": {"name": "- \nAnn O\u0027Neil \u00e4/\ud83d\ude00\n"}, ',
+        r'{"who": {"name": "{\"x\": \"Ann O\\u0027Neil \\u00e4/\\ud83d\\ude00\"}"}, ',
+    )
+    of_bob = (r'{"who": {"name": "Ann O\u0027Neil \u00e4\/"}, ', r'{"who": {"number": 4711}, ')
+    project.send([(each + rest).encode() for each in (*of_ann, *of_bob)], partition=0)
+    project.send(['{"id": 2, "who": {"number": 4711, "name": "Ann O\'Neil ä/😀"}}'.encode()], partition=0)
+    project.run()
+    said = forgotten(project, key={"called": "Ann O'Neil ä/😀"})
+    assert [line.split()[0] for line in said[:2]] == ["1", "3"]
+    assert [row["value"].decode() for row in project.rows(bad=True)] == [each + rest for each in of_bob]
+    forgotten(project, key={"no": "4711"})
+    assert [row["value"].decode() for row in project.rows(bad=True)] == [of_bob[0] + rest]
+
+
 def test_what_a_batch_that_leaves_repeats_out_counts(project: Project) -> None:
     project.template, project.more = APPEND, "steps: [{dedup: {keys: [id]}}]"
     project.make_topic(1)
@@ -416,6 +439,10 @@ def test_a_masked_column_is_named_by_its_plain_value(project: Project, monkeypat
     ):
         another.setenv("SLUICE_SECRET_PII", "another-secret-of-the-canaries-0123456789")
         forgotten(project)
+    project.more = ""
+    with pytest.raises(SluiceError, match=r"^forget-key: a bad row of trades is encrypted by a key"):
+        forgotten(project)
+    project.more = MASKED
     said = forgotten(project)
     assert said[:2] == [
         f"1 row of {project.namespace}.trades is gone",

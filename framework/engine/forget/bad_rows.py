@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast
@@ -22,6 +20,7 @@ from framework.errors import SluiceError
 from framework.model import MaskKey, Pipeline, SecretRef
 from framework.plan.lineage import lineage
 from framework.sql import masks
+from framework.types import Array, Map, Struct, Type
 
 _SEALED = "sluice.UnknownKey"
 
@@ -69,7 +68,7 @@ def _mentions(context: Context, pipeline: Pipeline, key: Key) -> str:
 
 def _mentions_one(context: Context, pipeline: Pipeline, at: int, key: Key) -> str:
     texts = []
-    for nth, value_ in enumerate(dict.fromkeys(each for value in key.stored[at] for each in _written(value))):
+    for nth, value_ in enumerate(key.stored[at]):
         texts.append(MaskKey(str(nth), SecretRef(f"value {at} {nth} to forget")))
         cast(Any, context.spark)._jvm.sluice.Keys.put(texts[-1].secret.name, value_)
     key_, value, headers = sealed(pipeline, "open")
@@ -78,13 +77,18 @@ def _mentions_one(context: Context, pipeline: Pipeline, at: int, key: Key) -> st
     return " OR ".join((*parts, f"exists({headers}, h -> {mention('h.value')})"))
 
 
-def _written(value: str) -> Iterator[str]:
-    """As JSON may have it."""
-    escaped = json.dumps(value)[1:-1]
-    yield from (value, escaped, re.sub(r"\\u[0-9a-f]{4}", lambda match: match[0].upper().replace("U", "u"), escaped))
-
-
 def _fields(pipeline: Pipeline, column: str) -> list[str]:
-    """The possible names of the field in a message: that of the column, those that it is made of, and a flattened one's field."""
+    """The possible names of the field in a message: that of the column, and those that it is made of, with the fields inside them."""
     origins = lineage(pipeline)[column]
-    return sorted({column, *origins, *(column.removeprefix(f"{each}_") for each in origins)})
+    read = pipeline.source.columns if pipeline.source else pipeline.topic.columns
+    inside = (name for each in read if each.name in origins for name in _inside(each.type))
+    return sorted({column, *origins, *inside})
+
+
+def _inside(type_: Type) -> Iterator[str]:
+    """The names of fields in a type, however deep."""
+    if isinstance(type_, Struct):
+        for field in type_.fields:
+            yield from (field.name, *_inside(field.type))
+    elif isinstance(type_, (Array, Map)):
+        yield from _inside(type_.element if isinstance(type_, Array) else type_.value)

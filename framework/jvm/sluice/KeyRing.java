@@ -23,7 +23,7 @@ final class KeyRing {
     for (int at = 0; at < ids.length; at++) {
       ciphers.put(ids[at], new Cipher(secrets[at]));
     }
-    now = ids[0];
+    now = ids.length == 0 ? "" : ids[0]; // without a key, only what was never sealed can be opened
     byte[] id = now.getBytes(StandardCharsets.UTF_8);
     head = ByteBuffer.allocate(BYTES.length + 1 + id.length).put(BYTES).put((byte) id.length).put(id).array();
   }

@@ -1,6 +1,7 @@
 package sluice;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -29,7 +30,53 @@ public final class Mention extends Mask<Boolean> {
   }
 
   public boolean invoke(byte[] bytes) {
-    return bytes != null && Arrays.stream(secrets).anyMatch(text -> isIn(bytes, text));
+    for (byte[] each = bytes; each != null; each = unescaped(each)) { // a text of JSON may have JSON in it
+      byte[] now = each;
+      if (Arrays.stream(secrets).anyMatch(text -> isIn(now, text))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The bytes with what JSON escapes as it is; null where nothing is escaped. */
+  private static byte[] unescaped(byte[] bytes) {
+    ByteArrayOutputStream plain = new ByteArrayOutputStream(bytes.length);
+    for (int at = 0; at < bytes.length; at++) {
+      int letter = bytes[at] == '\\' && at + 1 < bytes.length ? "bfnrt\"\\/u".indexOf(bytes[at + 1]) : -1;
+      if (letter < 0) {
+        plain.write(bytes[at]);
+      } else if (letter < 8) {
+        plain.write("\b\f\n\r\t\"\\/".charAt(letter));
+        at++;
+      } else {
+        int end = at;
+        StringBuilder text = new StringBuilder(2); // two of them may be one character
+        for (int unit = unit(bytes, end); unit >= 0; unit = unit(bytes, end)) {
+          text.append((char) unit);
+          end += 6;
+        }
+        plain.writeBytes(end == at ? new byte[] {bytes[at]} : text.toString().getBytes(StandardCharsets.UTF_8));
+        at = Math.max(at, end - 1);
+      }
+    }
+    return plain.size() == bytes.length ? null : plain.toByteArray();
+  }
+
+  /** The half of a character that begins here as a backslash, u and four digits; -1 for anything else. */
+  private static int unit(byte[] bytes, int at) {
+    if (at + 6 > bytes.length || bytes[at] != '\\' || bytes[at + 1] != 'u') {
+      return -1;
+    }
+    int unit = 0;
+    for (int digit = at + 2; digit < at + 6; digit++) {
+      int value = Character.digit(bytes[digit], 16);
+      if (value < 0) {
+        return -1;
+      }
+      unit = unit << 4 | value;
+    }
+    return unit;
   }
 
   private boolean isIn(byte[] bytes, byte[] text) {
