@@ -11,6 +11,7 @@ from framework.engine import drop
 from framework.engine.iceberg import moves, table_state
 from framework.engine.observe.next_run import next_runs
 from framework.engine.observe.status import status_of
+from framework.engine.publish import accept
 from framework.engine.rebuild.rebuild import check_rebuild
 from framework.errors import RefusedError, SluiceError
 from tests.project import Project
@@ -95,6 +96,44 @@ def test_other_columns_are_refused_and_nothing_is_changed(theirs: Project) -> No
         theirs.run()
     assert caught.value.code == "schema-change"
     assert properties(theirs) == before
+
+
+def test_a_change_can_be_accepted_before_it_is_taken_over(theirs: Project) -> None:
+    theirs.template = theirs.template.replace(
+        "{table: {namespace}.trades, ", "{table: {namespace}.trades, schema_changes: {{add: refuse}}, "
+    )
+    theirs.template = theirs.template.replace("price: double", "price: double, size: int")
+    theirs.send_good(1, partition=0)
+    with pytest.raises(SluiceError) as caught:
+        theirs.run()
+    assert "`sluice accept trades`" in caught.value.hint
+    context = theirs.context()
+    (pipeline,) = context.plan.pipelines
+    refused = accept.refusal(context, pipeline)
+    assert refused is not None and refused.code == "schema-change"
+    accept.accept(context, pipeline, refused)
+    assert accept.refusal(context, pipeline) is None
+    theirs.run()
+    assert ids(theirs) == [-2, -1, 0]
+
+
+def test_a_table_that_never_had_rows_is_taken_over(project: Project) -> None:
+    project.template = ADOPTING
+    project.make_topic(1)
+    project.sql("CREATE NAMESPACE lake." + project.namespace)
+    project.sql("CREATE TABLE {table} (id bigint, price double) USING iceberg")
+    project.send_good(2, partition=0)
+    assert [batch.rows for batch in project.run()] == [2]
+    assert project.run() == [] and ids(project) == [0, 1]
+
+
+def test_a_null_that_the_table_does_not_take_is_named(theirs: Project) -> None:
+    theirs.template = theirs.template.replace("{{type: bigint, required: true}}", "bigint")
+    theirs.send([b'{"price": 1.0}'], partition=0)
+    with pytest.raises(SluiceError) as caught:
+        theirs.run()
+    assert caught.value.code == "null-refused" and "takes no null in `id`, and a row has one" in caught.value.message
+    assert ids(theirs) == [-2, -1]
 
 
 def test_a_commit_comes_between(theirs: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,13 +22,13 @@ _HINT = "run again when the other writer is done; nothing was lost"
 
 
 def adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
-    """Does nothing if the table is missing, has never had rows, or is a pipeline's."""
+    """Does nothing if the table is missing or is a pipeline's."""
     again(pipeline.table.identifier, partial(_adopt, context, lake, pipeline), _HINT)
 
 
 def _adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     table = lake.load(pipeline.table.identifier)
-    if table is None or table.currentSnapshot() is None or not refusals.may_adopt(pipeline, state(table)):
+    if table is None or not refusals.may_adopt(pipeline, state(table)):
         return
     wanted = changes(pipeline, lake.existing(table))
     if any(not change.allowed for change in wanted):
@@ -36,6 +36,8 @@ def _adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     source = context.source(pipeline)
     topic = source.topic_state()
     transaction = lake.begin(table)
+    if transaction.table().currentSnapshot() is None:  # it has never had rows
+        transaction.newAppend().commit()
     now = state(transaction.table())
     first = protocol.born(topic, source.starts(topic, {}), pipeline.spec)
     position = replace(first, snapshot=now.main, sequence=now.snapshots[now.main].sequence)

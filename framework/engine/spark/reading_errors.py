@@ -99,10 +99,25 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
     if cause := cause_of(error_text):
         message = f"Spark failed, since {cause.says}: {_line_of(error_text, cause)}; nothing of this batch was published"
         raise BatchError(cause.code, message, cause.hint) from None
+    if column := _without_null(error):
+        message = f"{pipeline.table.identifier} takes no null in `{column}`, and a row has one; nothing was published"
+        hint = (
+            f"write `required: true` for `{column}`, so that such a message becomes a bad row; or let the table take nulls in it"
+        )
+        raise BatchError("null-refused", message, hint) from None
     if isinstance(pipeline.source, SelectSource) and (of_a_row := _of_a_row(error)):
         hint = f"{of_a_row[1] or 'write it so that it has a value for each row'}; nothing was published"
         message = f"the select of {pipeline.name} cannot be computed for some row: {of_a_row[0]}"
         raise BatchError("select-failed", message, hint) from None
+
+
+def _without_null(error: Exception) -> str | None:
+    """The column of a table that another program created as NOT NULL, if a row had no value for it."""
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, PySparkException) and error.getCondition() == "NOT_NULL_ASSERT_VIOLATION":
+        return (error.getMessageParameters() or {}).get("walkedTypePath", "").strip() or "a column"
+    return None
 
 
 def _of_a_row(error: Exception) -> tuple[str, str] | None:
