@@ -257,14 +257,31 @@ def test_items_of_a_list(lake: Path, spark: Any) -> None:
     assert [each["code"] for each in table.rows(bad=True)] == ["value_not_sent"]
 
 
-def test_a_truncate_of_several_tables_says_which_one(lake: Path) -> None:
-    """A truncate says which table it is of; which rows came of it nobody knows."""
-    specs = SPEC.replace("NAMESPACE", "shop").replace("STEPS", "").replace("WRITE", "upsert").replace(", MORE", "")
+def of_two(lake: Path, more: str = "") -> Plan:
+    """The rows of two topics in one table."""
+    specs = SPEC.replace("NAMESPACE", f"n{uuid.uuid4().hex[:10]}").replace("STEPS", "").replace("WRITE", "upsert")
+    specs = specs.replace(", MORE", more)
     two = specs.replace("from: {topic: orders}", "from: {topics: [orders, others]}").replace(
         "topic: orders\n", "topic: others\n", 1
     )
     one = specs.split("---")[0]
-    (pipeline,) = plan_for(lake, "127.0.0.1:1", f"{one}---\n{two.strip()}").pipelines
+    return plan_for(lake, "127.0.0.1:1", f"{one}---\n{two.strip()}")
+
+
+def test_a_delete_without_its_order_is_a_bad_row(lake: Path, spark: Any) -> None:
+    """It would be older than each row of its key, so that it did nothing."""
+    database, table = Database(), Table(of_two(lake, ", order_by: amount"), spark)
+    database.insert(1, 1, "a")
+    database.insert(2, 1, "b")
+    database.delete(1, 0, None)
+    database.say("d", {"id": 2, "amount": None, "note": None, "tags": None, "nums": None})
+    table.take(database.said)
+    assert [each["code"] for each in table.rows(bad=True)] == ["no_order"]
+
+
+def test_a_truncate_of_several_tables_says_which_one(lake: Path) -> None:
+    """A truncate says which table it is of; which rows came of it nobody knows."""
+    (pipeline,) = of_two(lake).pipelines
     assert pipeline.table.keyed is not None
     assert pipeline.table.keyed.truncates is None
     assert [fault.code for fault in pipeline.topic.decoding.faults if fault.code == "truncated"] == ["truncated"]

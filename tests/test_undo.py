@@ -421,6 +421,23 @@ def test_commands_say_what_they_will_do(project: Project, monkeypatch: pytest.Mo
     assert len(project.rows()) == 6
 
 
+def test_bad_rows_that_were_accepted_stop_no_second_reading(project: Project) -> None:
+    project.template, project.more = PLAIN + "bad_rows: stop\n", "id"
+    project.make_topic(1)
+    begun = datetime.now(timezone.utc)
+    project.send([b"broken"], partition=0)
+    context = project.context()
+    (pipeline,) = context.plan.pipelines
+    refused = accept.refusal(context, pipeline)
+    assert refused is not None
+    accept.accept(context, pipeline, refused)
+    project.run()
+    context = project.context()
+    meaning = read_again.judged(context, context.plan.pipelines[0], begun, f"{project.namespace}.again")
+    assert read_again.read(context, meaning, lambda _: None, lambda: False)
+    assert project.spark.table(f"lake.{project.namespace}.again__bad_rows").count() == 1
+
+
 @pytest.mark.parametrize(
     "dies", ["", pytest.param("staged", marks=pytest.mark.long), pytest.param("published", marks=pytest.mark.long)]
 )

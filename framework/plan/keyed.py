@@ -135,7 +135,7 @@ def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
         needs = "NOT _sluice_tombstone AND " if keyed.stands_in else ""
         null = ColumnSql(f"{needs}{identifier(order)} IS NULL", (order,))
         yield Fault("keys", "no_order", f"`{order}` is null, and it says since when the row is so", when=null)
-    elif keyed.truncates:
+    elif keyed.ends and not keyed.stands_in:
         message = f"a delete without `{order}`, which says what it is newer than: order by Kafka's timestamp, as is the default"
         yield Fault("keys", "no_order", message, when=ColumnSql(f"_sluice_tombstone AND {identifier(order)} IS NULL", (order,)))
 

@@ -15,7 +15,7 @@ from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_tables
 from framework.engine.rules import protocol, refusals
-from framework.engine.rules.protocol import TableState, TopicState
+from framework.engine.rules.protocol import Partition, TableState, TopicState
 from framework.engine.spark.java_errors import CommitRefused
 from framework.errors import BatchError, ColumnsChanged
 from framework.model import Pipeline
@@ -63,13 +63,19 @@ def _with_properties(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
     return table
 
 
-def create_table(context: Context, lake: Lake, pipeline: Pipeline, also: Mapping[str, str] | None = None) -> None:
+def create_table(
+    context: Context,
+    lake: Lake,
+    pipeline: Pipeline,
+    also: Mapping[str, str] | None = None,
+    accepted: Mapping[Partition, int] | None = None,
+) -> None:
     """Creates the table with the position from which reading begins: a first batch that fails begins there again, even with
-    `start_from: latest`."""
+    `start_from: latest`. Bad rows below the `accepted` offsets stop nothing."""
     table = pipeline.table
     source = context.source(pipeline)
     topic = source.topic_state()
-    first = protocol.born(topic, source.starts(topic, {}), pipeline.spec)
+    first = replace(protocol.born(topic, source.starts(topic, {}), pipeline.spec), accepted=accepted or {})
 
     def describe(snapshot: int, sequence: int) -> dict[str, str]:
         position = replace(first, snapshot=snapshot, sequence=sequence)

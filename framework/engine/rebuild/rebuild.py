@@ -100,6 +100,7 @@ def _publish(
     for _ in range(_TRIES):
         if _rebuilt(lake, pipeline) != before:  # another rebuild was published meanwhile
             return _finish(context, lake, pipeline) or _result(lake, pipeline)
+        pipeline = context.schemas.current(pipeline)  # a schema may be registered while it is built
         _open(context, lake, pipeline, estimate)
         for batch in _build(context, lake, pipeline):
             on_batch(batch)

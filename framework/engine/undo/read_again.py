@@ -35,6 +35,7 @@ class ReadAgain:
     messages: int
     cut: int  # partitions of which Kafka may have deleted messages since then
     properties: Mapping[str, str]
+    accepted: Mapping[Partition, int]  # bad rows below these offsets stop nothing, as in the own table
 
 
 def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: str) -> ReadAgain:
@@ -60,6 +61,7 @@ def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: st
     return ReadAgain(
         other, starts=starts, until={**ends, **position.ends}, messages=refusals.messages_between(ends, position.ends),
         cut=sum(0 < offset == topic.starts[each] for each, offset in (starts or {}).items()), properties=properties,
+        accepted=position.accepted,
     )  # fmt: skip
 
 
@@ -68,7 +70,7 @@ def read(context: Context, to: ReadAgain, on_batch: Callable[[Batch], None], sto
     context.expect(to.messages)
     limited = Context(context.plan, spark=lambda: context.spark, at=context.at, until=to.until)
     if to.starts is not None:
-        create_table(limited, limited.lake(to.pipeline), to.pipeline, to.properties)
+        create_table(limited, limited.lake(to.pipeline), to.pipeline, to.properties, to.accepted)
     with openlineage.told(to.pipeline, at_once=False) as told:
         for batch in _batches(limited, to.pipeline):
             told.add(batch.rows)

@@ -13,6 +13,7 @@ from typing import Any
 
 from framework.engine import openlineage
 from framework.engine.context import Context
+from framework.engine.iceberg.again import again
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.messages import schema_lookup
 from framework.engine.publish import side_rows, side_tables
@@ -105,12 +106,17 @@ def discard(context: Context, pipeline: Pipeline, where: str) -> int:
     table = lake.find(pipeline.table.bad_rows)
     if table is None:
         return 0
-    side_rows.add_columns(lake, table, BAD_ROW_COLUMNS)
     name = side_tables.side_identifier(pipeline, pipeline.table.side_tables[0])
-    count = int(lake.spark.table(name).where(where).count())
-    if count:
-        side_rows.change(lake, table, lambda branch: [f"UPDATE {branch} SET state = '{DISCARDED}' WHERE {where}"])
-    return count
+
+    def once() -> int:
+        table = lake.load(pipeline.table.bad_rows)
+        side_rows.add_columns(lake, table, BAD_ROW_COLUMNS)
+        count = int(lake.spark.table(name).where(where).count())
+        if count:
+            side_rows.change(lake, table, lambda branch: [f"UPDATE {branch} SET state = '{DISCARDED}' WHERE {where}"])
+        return count
+
+    return again(pipeline.table.bad_rows, once)
 
 
 def _source(context: Context, pipeline: Pipeline, where: str, since: int) -> BadRowSource:
