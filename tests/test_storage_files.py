@@ -45,6 +45,15 @@ def test_what_others_name_is_unknown_while_a_store_does_not_answer() -> None:
     assert others.named(Metadata("own.metadata.json", document, Gone("")), there) == frozenset({"list.avro"})
 
 
+def test_a_login_is_for_the_files_of_its_own_catalog() -> None:
+    """Another catalog may have another login to the same bucket."""
+    store = Storage(endpoint="http://127.0.0.1:1", region="us-east-1", access_key="a", secret_key="b", profile=None)
+    files = S3Files("s3://bucket/lake/", store, SecretStore())
+    assert files.access("s3a://bucket/lake/shop/orders").scope == "s3://bucket/lake/"
+    assert files.access("s3://bucket/lakes/shop/orders").scope == "s3://bucket"
+    assert S3Files("", store, SecretStore()).access("s3://bucket/lake/shop/orders").scope == "s3://bucket"
+
+
 def test_only_names_below_a_tables_folder_are_deleted() -> None:
     files = S3Files("", STORE, SecretStore())
     folders = files.folders("s3a://bucket/shop/orders/", "s3://bucket", "s3://bucket/", "/tmp/x")

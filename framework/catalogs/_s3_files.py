@@ -141,12 +141,18 @@ class S3Files(Files):
             keys = buckets.keys(session)
         except buckets.errors() as error:
             raise self._error(error, location) from None
-        bucket, _ = self._parts(location)
         return Access(
-            scope=f"{self.path(location).rstrip('/')}/" if self.login else f"{SCHEME}{bucket}",  # keys that are given are of one table
+            scope=self._scope(self.path(location)),
             endpoint=self.storage.endpoint, region=session.region_name, path_style=self.storage.path_style,
             key=keys.key if keys else "", secret=keys.secret if keys else "", token=keys.token if keys else None,
         )  # fmt: skip
+
+    def _scope(self, path: str) -> str:
+        """Keys that are given are of one table. Another catalog may have another login to the same bucket."""
+        root = self.path(self.root).rstrip("/")
+        if self.login or (root and path.startswith(f"{root}/")):
+            return f"{path.rstrip('/') if self.login else root}/"
+        return f"{SCHEME}{self._parts(path)[0]}"
 
     def _sizes(self, paths: Iterable[str]) -> dict[str, int]:
         """The sizes of the files in the folders of these."""

@@ -184,13 +184,14 @@ def _in_range(size: int, value: str, type_: Type) -> Masked:
 def at_path(
     column: str, type_: Type, path: Sequence[str], leaf: Callable[[str, Type], Masked | None], depth: int = 0
 ) -> Masked | None:
-    """A column in which the value at the path is another, also in each struct of a list. None where `leaf` drops it."""
+    """A column in which the value at the path is another, also in each struct of a list. None where `leaf` drops all that it has."""
     if not path:
         return leaf(column, type_)
     if isinstance(type_, Array):
         item = f"i{depth}"
         inner = at_path(item, type_.element, path, leaf, depth + 1)
-        assert inner is not None
+        if inner is None:
+            return None
         return Masked(f"transform({column}, {item} -> {inner.sql})", Array(inner.type), inner.wrong, inner.hint)
     assert isinstance(type_, Struct)
     parts, fields = [], []
@@ -204,4 +205,6 @@ def at_path(
             parts.append(f"{literal(field.name)}, {changed.sql}")
             fields.append(Field(field.name, changed.type))
             wrong, hint = (changed.wrong, changed.hint) if changed.wrong else (wrong, hint)
+    if not fields:
+        return None
     return Masked(f"IF({column} IS NULL, NULL, named_struct({', '.join(parts)}))", Struct(tuple(fields)), wrong, hint)
