@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from framework.engine.iceberg.metadata import Metadata
 from framework.engine.maintain import others
 from framework.errors import CatalogAway
 from framework.model import SecretStore, Storage
+from framework.model.secret import SecretRef
 from framework.plan.passes import make
 from tests.spec_parts import ORDERS
 
@@ -45,9 +47,10 @@ def test_what_others_name_is_unknown_while_a_store_does_not_answer() -> None:
     assert others.named(Metadata("own.metadata.json", document, Gone("")), there) == frozenset({"list.avro"})
 
 
-def test_a_login_is_for_the_files_of_its_own_catalog() -> None:
+def test_a_login_is_for_the_files_of_its_own_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another catalog may have another login to the same bucket."""
-    store = Storage(endpoint="http://127.0.0.1:1", region="us-east-1", access_key="a", secret_key="b", profile=None)
+    monkeypatch.setenv("SLUICE_SECRET_STORE", "b")
+    store = replace(STORE, secret_key=SecretRef("store"))
     files = S3Files("s3://bucket/lake/", store, SecretStore())
     assert files.access("s3a://bucket/lake/shop/orders").scope == "s3://bucket/lake/"
     assert files.access("s3://bucket/lakes/shop/orders").scope == "s3://bucket"
