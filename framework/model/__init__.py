@@ -1,45 +1,20 @@
 """The plan that will run: all names are resolved, and every column has a type. The engine does nothing that the plan does not show."""
 
 from framework.model.bounds import Bounds
+from framework.model.catalog import Catalog, Listing
 from framework.model.column_sql import ColumnSql, columns_read
 from framework.model.example import Example, GivenRow, Message
+from framework.model.expectation import Expectation, SetExpectation
 from framework.model.follower import FOLLOWED, PUBLISHED, Follower, ListedTable
-from framework.model.pipeline import (
-    Each,
-    Engine,
-    Expectation,
-    Memory,
-    Pipeline,
-    Plan,
-    PlannedDocument,
-    Replanned,
-    Run,
-    SetExpectation,
-    Step,
-    in_order,
-)
+from framework.model.maintain import Maintain, Reader, Thin
+from framework.model.pipeline import Pipeline, Run, in_order
+from framework.model.plan import Engine, Plan, PlannedDocument, Replanned
 from framework.model.secret import Joined, MaskKey, Masks, SecretRef
 from framework.model.side_table import BAD_ROW_COLUMNS, DISCARDED, LOST_BYTES, OPEN, REPLAYED, WAITS, SideTable
+from framework.model.step import Each, Memory, Step
 from framework.model.storage import Storage
-from framework.model.table import (
-    FROM_COLUMNS,
-    IS_CURRENT,
-    OLD,
-    VERSION,
-    Catalog,
-    Join,
-    Keyed,
-    Listing,
-    Maintain,
-    PartitionField,
-    Reader,
-    SchemaChanges,
-    SelectSource,
-    State,
-    Table,
-    TableSource,
-    Thin,
-)
+from framework.model.table import IS_CURRENT, VERSION, Keyed, PartitionField, SchemaChanges, State, Table
+from framework.model.table_source import FROM_COLUMNS, OLD, Join, SelectSource, TableSource
 from framework.model.topic import (
     EVENT_TIME,
     KAFKA_COLUMNS,

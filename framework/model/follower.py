@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from framework.errors import Where
-from framework.model.table import Catalog
+from framework.model.catalog import Catalog
 from framework.model.topic import Cluster
 
 FOLLOWED = "sluice-also-"  # how the tags of followers begin

@@ -1,107 +1,26 @@
-"""Steps, expectations and pipelines as they run, and the plan that holds them."""
+"""Pipelines as they run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
-from typing import Any, Literal
+from typing import Literal
 
-from framework.errors import Problem, Where
+from framework.errors import Where
 from framework.model.accumulated import WINDOW_START
 from framework.model.bounds import Bounds
-from framework.model.column_sql import ColumnSql, columns_read
+from framework.model.column_sql import columns_read
 from framework.model.example import Example
+from framework.model.expectation import Expectation, SetExpectation
 from framework.model.follower import Follower
-from framework.model.schemas import Schema
-from framework.model.secret import MaskKey, Masks
-from framework.model.table import Catalog, Join, Maintain, Reader, SelectSource, State, Table, TableSource
-from framework.model.topic import EVENT_TIME, KAFKA_COLUMNS, Cluster, Column, Fault, SecretStore, Topic
+from framework.model.maintain import Maintain, Reader
+from framework.model.secret import MaskKey
+from framework.model.step import Step
+from framework.model.table import Table
+from framework.model.table_source import Join, SelectSource, TableSource
+from framework.model.topic import EVENT_TIME, KAFKA_COLUMNS, Column, Fault, Topic
 from framework.types import TIMESTAMP
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One step: the columns it sets, the rows it keeps, the faults a row can have, and the columns after the step. With `each`,
-    every item of a list becomes a row of its own, and the column `into` holds the item. Sluice's own steps write their SQL as
-    `ColumnSql`; other steps may write a plain `str`."""
-
-    name: str
-    where: Where = field(compare=False, repr=False)
-    says: tuple[str, ...]
-    attempts: tuple[
-        tuple[str, str], ...
-    ] = ()  # structs of a value and an error, which `assign`, `keep` and `faults` read by name
-    assign: tuple[tuple[str, str], ...] = ()
-    keep: str | None = None
-    faults: tuple[Fault, ...] = ()
-    columns: tuple[Column, ...]
-    each: Each | None = None
-    of_tombstones: bool = False  # whether its faults are also checked in messages without a value that delete a row
-    memory: Memory | None = None
-    masks: Masks | None = None
-    join: Join | None = None
-    bounds: tuple[Bounds, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Memory:
-    """The memory of a step that compares rows with those of earlier batches: with the rows of its table, or with a `state` of its own.
-
-    `admit` takes the rows after all steps as a frame, and what the engine offers to compare them with (`Earlier` of
-    `engine/staging/admission.py`). It returns the rows that land. Each batch adds these rows' columns to the state."""
-
-    columns: tuple[str, ...]  # of the table
-    admit: Callable[[Any, Any], Any] = field(compare=False, repr=False)
-    state: State | None = None
-
-
-@dataclass(frozen=True)
-class Each:
-    """SQL of a list, and the column that holds one item."""
-
-    list: str
-    into: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Expectation:
-    """A condition on rows: `holds` is SQL that is true for a row that meets the condition."""
-
-    name: str
-    where: Where = field(compare=False, repr=False)
-    says: str
-    holds: ColumnSql
-    otherwise: Literal["quarantine", "warn", "stop"]
-
-    @property
-    def message(self) -> str:
-        return self.says if self.name == self.says else f"{self.name}: {self.says}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SetExpectation:
-    """A condition on many rows, checked on the table as a batch would leave it: the rows of the batch have no `columns` twice there, or
-    have theirs in another table; or how many rows the table has."""
-
-    name: str
-    where: Where = field(compare=False, repr=False)
-    says: str
-    otherwise: Literal["warn", "stop"]
-    kind: Literal["unique", "references", "rows"]
-    columns: tuple[str, ...] = ()
-    of: TableSource | None = None  # the other table
-    of_columns: tuple[str, ...] = ()
-    snapshot: int | None = None  # of the other table, when a batch begins
-    least: int = 0
-    most: int = 0
-
-
-@dataclass(frozen=True)
-class Engine:
-    master: str = "local[*]"
-    memory: str = "4g"
-    conf: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -237,45 +156,3 @@ def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:
     named = {pipeline.name: pipeline for pipeline in pipelines}
     before = {name: pipeline.made_of for name, pipeline in named.items()}
     return [named[name] for name in TopologicalSorter(before).static_order() if name in named]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedDocument:
-    """A document whose kind has no field of its own in a plan. `value` comes from the document's kind, `says` are its lines in a plan."""
-
-    kind: str
-    name: str
-    where: Where
-    value: Any
-    says: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    environment: str
-    engine: Engine
-    secrets: SecretStore
-    clusters: tuple[Cluster, ...]
-    catalogs: tuple[Catalog, ...]
-    topics: tuple[Topic, ...]
-    pipelines: tuple[Pipeline, ...]
-    documents: tuple[PlannedDocument, ...] = ()
-    # Plans the same specs again with the registry's current schemas and, for each topic, schemas of other subjects.
-    again: Callable[[Mapping[str, Mapping[int, Schema | None]]], Replanned] | None = field(
-        default=None, compare=False, repr=False
-    )
-
-    def pipeline(self, name: str) -> Pipeline | None:
-        return next((pipeline for pipeline in self.pipelines if pipeline.name == name), None)
-
-    def documents_of(self, kind: str) -> tuple[PlannedDocument, ...]:
-        return tuple(document for document in self.documents if document.kind == kind)
-
-
-@dataclass(frozen=True)
-class Replanned:
-    """A plan of the same specs at a later time, and the problems of the specs. No problem concerns the `runnable` pipelines."""
-
-    plan: Plan
-    problems: tuple[Problem, ...]
-    runnable: tuple[Pipeline, ...]

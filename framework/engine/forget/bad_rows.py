@@ -30,7 +30,7 @@ def count(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
 
 
 def _count(lake: Lake, pipeline: Pipeline, where: str) -> int:
-    name = side_tables.side_identifier(pipeline, pipeline.table.side_tables[0])
+    name = side_tables.side_identifier(pipeline, pipeline.table.bad_rows_table)
     try:
         return int(lake.spark.table(name).where(where).count())
     except Py4JJavaError as error:

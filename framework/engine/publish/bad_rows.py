@@ -28,7 +28,7 @@ def stage(
 ) -> None:
     """Writes the batch's bad rows to a branch of their table. Bad rows too large for the first pass are read again."""
     assert counted.carried is not None
-    side = pipeline.table.side_tables[0]
+    side = pipeline.table.bad_rows_table
     table = open_side_table(lake, pipeline, side, opened.uuid)
     main = table.currentSnapshot().snapshotId()
     number = _number(opened)
@@ -57,7 +57,7 @@ def stage_outcomes(
     source: BadRowSource,
 ) -> None:
     """Writes what a replay makes of bad rows to a branch of their table."""
-    side = pipeline.table.side_tables[0]
+    side = pipeline.table.bad_rows_table
     table = open_side_table(lake, pipeline, side, opened.uuid)
     number = _number(opened)
     bad = counted.carried

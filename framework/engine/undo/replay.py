@@ -106,7 +106,7 @@ def discard(context: Context, pipeline: Pipeline, where: str) -> int:
     table = lake.find(pipeline.table.bad_rows)
     if table is None:
         return 0
-    name = side_tables.side_identifier(pipeline, pipeline.table.side_tables[0])
+    name = side_tables.side_identifier(pipeline, pipeline.table.bad_rows_table)
 
     def once() -> int:
         table = lake.load(pipeline.table.bad_rows)
