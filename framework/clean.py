@@ -170,8 +170,8 @@ def _existing(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Path
     settings = home() / "dagster" / "dagster.yaml"
     if settings.exists() and "nux: {enabled: false}" in settings.read_text(encoding="utf-8", errors="replace"):
         yield settings.parent
-    yield from _whole(home() / "pipelines", [run_record.file(name) for name in run_record.recorded()])
-    yield from _whole(
+    yield from _of_environments(home() / "pipelines", [run_record.file(name) for name in run_record.recorded()])
+    yield from _of_environments(
         home() / "exports", [export_records.file(name) for name in export_records.exports() if export_records.of(name)]
     )
     for name, patterns in _PATTERNS.items():
@@ -191,9 +191,15 @@ def _overlap(one: Path, other: Path) -> bool:
 
 def _whole(folder: Path, files: list[Path]) -> list[Path]:
     """The folder itself, if it holds nothing but these files; otherwise the files."""
-    there = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    whole = folder != home() and folder.is_dir() and set(there) == set(files)
+    whole = folder != home() and folder.is_dir() and set(folder.iterdir()) == set(files)
     return [folder] if whole else files
+
+
+def _of_environments(folder: Path, files: list[Path]) -> list[Path]:
+    """The same for a folder in which each environment may have one of its own."""
+    inner = sorted({path.parent for path in files} - {folder})
+    going = [each for place in inner for each in _whole(place, [path for path in files if path.parent == place])]
+    return _whole(folder, [*(path for path in files if path.parent == folder), *going])
 
 
 def _left(going: list[Going]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -14,7 +15,8 @@ _COMMAND = re.compile(r"`sluice ([a-z-]+)(?: [^`]*)?`")
 def options(environment: str, specs: Path = Path("specs")) -> tuple[str, ...]:
     """The options of a command that finds the same specs as this one."""
     folder = () if specs == Path("specs") else ("--specs", str(specs))
-    return (*folder, *(() if environment == "local" else ("--env", environment)))
+    usual = os.environ.get("SLUICE_ENV") or "local"
+    return (*folder, *(() if environment == usual == "local" else ("--env", environment)))
 
 
 def of_environment(text: str, environment: str) -> str:
@@ -26,7 +28,7 @@ def with_options(text: str, given: Sequence[str]) -> str:
 
     def complete(command: re.Match[str]) -> str:
         whole = command.group(0)[:-1]
-        missing = not set(given) & set(whole.split()) and command.group(1) not in WITHOUT
+        missing = not {each for each in given if each.startswith("--")} & set(whole.split()) and command.group(1) not in WITHOUT
         return f"{whole} {shlex.join(given)}`" if missing else f"{whole}`"
 
     return _COMMAND.sub(complete, text) if given else text

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from framework import hints
 from framework.amounts import counted
 from framework.engine.trials.preview import Preview, PreviewedMessage, Row
 from framework.model import Pipeline
@@ -42,7 +43,7 @@ def _about(pipeline: Pipeline, preview: Preview) -> Iterator[Text]:
     messages = counted(number, "row" if pipeline.source else "message")
     where = ", ".join(pipeline.sources)
     if preview.refused:
-        yield Text(f"a run would be refused: {preview.refused}", style="red")
+        yield Text(hints.of_environment(f"a run would be refused: {preview.refused}", pipeline.environment), style="red")
     if not number:
         noun = "rows" if pipeline.source else "messages"
         none = f"no {noun} are at the offsets that wait" if preview.waiting else f"there are no {noun}"

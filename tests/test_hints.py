@@ -40,15 +40,19 @@ into: {table: shop.copy}
         ("`sluice run a` continues", "`sluice run a --env prod` continues"),
         ("`sluice run` continues", "`sluice run --env prod` continues"),
         ("`sluice run a --env prod`", "`sluice run a --env prod`"),
+        ("`sluice run prod`", "`sluice run prod --env prod`"),
         ("`sluice services up kafka` starts one", "`sluice services up kafka` starts one"),
         ("write `sluice` there, and `a: b`", "write `sluice` there, and `a: b`"),
     ],
 )
-def test_a_command_in_a_text_has_the_options_that_it_needs(text: str, becomes: str) -> None:
+def test_a_command_in_a_text_has_the_options_that_it_needs(text: str, becomes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLUICE_ENV", raising=False)
     assert hints.of_environment(text, "prod") == becomes
     assert hints.of_environment(text, "local") == text
     folder = hints.options("local", Path("my specs"))
     assert hints.with_options("`sluice run a`", folder) == "`sluice run a --specs 'my specs'`"
+    monkeypatch.setenv("SLUICE_ENV", "prod")
+    assert hints.of_environment("`sluice run a`", "local") == "`sluice run a --env local`"
 
 
 def test_commands_that_take_no_such_options_are_known() -> None:
@@ -101,6 +105,6 @@ def test_clean_removes_the_records_of_all_environments(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_doctor_refuses_specs_without_an_environment() -> None:
+def test_doctor_checks_what_these_specs_name() -> None:
     code, says = sluice("doctor", "--specs", "others")
-    assert code == 2 and "--specs has no effect without --env" in says
+    assert code == 1 and "no-folder" in says

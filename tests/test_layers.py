@@ -33,7 +33,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "assets": ("errors", "amounts", "hints", "home", "processes", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "catalogs", "home", "jars", "jvm", "model", "plan", "engine", "services", "ui"),
     "lineage": ("model", "plan.lineage"),
-    "preview_text": ("amounts", "model", "engine.trials"),
+    "preview_text": ("amounts", "hints", "model", "engine.trials"),
     "init": (
         *("errors", "catalogs", "patience", "types", "model", "registry", "formats", "encoding", "spec", "plan", "engine.kafka"),
         "services",

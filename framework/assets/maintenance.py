@@ -24,6 +24,7 @@ from dagster import (
     schedule,
 )
 
+from framework import hints
 from framework.assets import progress
 from framework.assets.keys import Keys
 from framework.assets.translator import Assets
@@ -48,7 +49,7 @@ def job_of(plan: Plan, assets: Assets, pipelines: Sequence[Pipeline]) -> JobDefi
             raise Failure(f"there is no pipeline {', '.join(unknown)}", allow_retries=False)
         failures = list(_maintained(context, plan, assets, [named[each] for each in asked]))
         if failures:
-            raise Failure("\n".join(failures), allow_retries=False)
+            raise Failure(hints.of_environment("\n".join(failures), plan.environment), allow_retries=False)
 
     @job(
         name=assets.named("Maintenance"),

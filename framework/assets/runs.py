@@ -12,6 +12,7 @@ from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
+from framework import hints
 from framework.assets import checks, dead_runs, progress, run_outcomes
 from framework.assets.launch import Launch, until
 from framework.assets.run_outcomes import Result
@@ -120,7 +121,7 @@ def _run(
         _follow(context, engine, pipeline)
         maintained = list(maintain.after_run(engine, pipeline)) if batches else []
         for done in maintained:
-            context.log.info(done.line)
+            context.log.info(hints.of_environment(done.line, pipeline.environment))
         if maintained:  # other files
             _follow(context, engine, pipeline)
     except Exception as error:
@@ -136,6 +137,6 @@ def _run(
 def _follow(context: AssetExecutionContext, engine: Context, pipeline: Pipeline) -> None:
     for followed in follow.after_run(engine, pipeline):
         if followed.trouble:
-            context.log.warning(str(followed.trouble))
+            context.log.warning(hints.of_environment(str(followed.trouble), pipeline.environment))
         else:
             context.log.info(followed.line)

@@ -104,7 +104,8 @@ class Triggers:
                     return SkipReason("nothing waits")
             with self._registry:
                 failed = same_failure.same_failure(self.engine, pipeline)
-        except UnreachableError:
+        except UnreachableError as error:
+            error.hint = hints.of_environment(error.hint, pipeline.environment)
             raise
         except SluiceError as error:
             return SkipReason(hints.of_environment(str(error), pipeline.environment))

@@ -45,10 +45,10 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
     for note in _unchecked(plan, sorted(project.left_out)):
         click.echo(f"note: {note}", err=True)
     if as_json:
-        click.echo(json.dumps([_entry(problem) for problem in problems], indent=2))
+        click.echo(_specs.hinted(json.dumps([_entry(problem) for problem in problems], indent=2)))
     else:
         for problem in problems:
-            click.echo(str(problem))
+            click.echo(_specs.hinted(str(problem)))
         checked = f"{counted(len(plan.pipelines), 'pipeline')}, {counted(len(plan.topics), 'topic')}: no problems"
         click.echo(counted(len(problems), "problem") if problems else checked)
     sys.exit(1 if problems else 0)

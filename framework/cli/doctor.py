@@ -24,20 +24,19 @@ SECTION, ORDER = "try and tidy", 8
 def command(environment: str | None, specs: Path) -> None:
     """Check Python, Java, packages, jars, ports, disk and memory.
 
-    Changes and downloads nothing. With --env it also checks what the specs name: whether Kafka, registry, catalogs, their files and the
-    mail server can be reached, with the rights that a run needs. For that it writes a small file beside the tables, and deletes it.
+    Changes and downloads nothing. With --env or --specs it also checks what the specs name: whether Kafka, registry, catalogs, their
+    files and the mail server can be reached, with the rights that a run needs. For that it writes a small file beside the tables,
+    and deletes it.
 
     Example: sluice doctor --env prod
     """
-    if environment is None and specs != Path("specs"):
-        raise click.UsageError("--specs has no effect without --env: name the environment, such as --env local")
     from framework.doctor import diagnose
 
     findings = diagnose()
-    if environment is not None:
+    if environment is not None or specs != Path("specs"):
         from framework.preflight import preflight
 
-        findings += tuple(preflight(_specs.plan(specs, environment)))
+        findings += tuple(preflight(_specs.plan(specs, environment or "local")))
     width = max(len(finding.subject) for finding in findings)
     for finding in findings:
         word = click.style("ok     ", fg="green") if finding.ok else click.style("problem", fg="red", bold=True)

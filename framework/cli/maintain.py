@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from framework.cli import _complete, _specs
-from framework.errors import SluiceError
 
 SECTION, ORDER = "run", 6
 ALSO_CALLED = ("compact", "optimize", "vacuum", "expire")
@@ -42,15 +41,19 @@ def command(names: tuple[str, ...], dry_run: bool, specs: Path, environment: str
         return
     from framework.engine.context import Context
     from framework.engine.maintain.maintain import maintain
+    from framework.engine.spark import defects
 
     context, failed = Context(plan), False
     try:
         for pipeline in chosen:
             try:
                 for done in maintain(context, pipeline):
-                    click.echo(done.line)
-            except SluiceError as error:  # which keeps no other table back
-                click.echo(_specs.hinted(f"{pipeline.name}: {error}"), err=True)
+                    click.echo(_specs.hinted(done.line))
+            except BrokenPipeError:
+                raise
+            except Exception as error:  # which keeps no other table back
+                click.echo(_specs.hinted(f"{pipeline.name}: {defects.as_sluice_error(pipeline.name, error)}"), err=True)
+                context.forget_spark_if_gone()
                 failed = True
     finally:
         context.stop()

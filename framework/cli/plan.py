@@ -55,7 +55,7 @@ def command(
     except SpecError as error:
         if not as_json:
             raise
-        click.echo(json.dumps([_problem(problem) for problem in error.problems], indent=2))
+        click.echo(_specs.hinted(json.dumps([_problem(problem) for problem in error.problems], indent=2)))
         sys.exit(1)
     pipelines = _specs.chosen(plan, names)
     if lineage:
@@ -69,7 +69,7 @@ def command(
     lines = [line for pipeline in pipelines for line in (*pipeline_lines(pipeline), "")]
     lines += [] if names else document_lines(plan)
     if not as_json:
-        click.echo("\n".join(lines or ["there are no pipelines"]))
+        click.echo(_specs.hinted("\n".join(lines or ["there are no pipelines"])))
         if not pipelines:
             return
     checked: list[NextRun] = []
@@ -83,7 +83,7 @@ def command(
     if as_json:
         by_name = {next_run.pipeline.name: next_run for next_run in checked}
         documents = [document(pipeline, by_name.get(pipeline.name)) for pipeline in pipelines]
-        click.echo(json.dumps({"environment": environment, "pipelines": documents}, indent=2))
+        click.echo(_specs.hinted(json.dumps({"environment": environment, "pipelines": documents}, indent=2)))
     else:
         away = (error for next_run in checked for error in next_run.unreachable if not isinstance(error, NoTopic))
         for silent in {str(error): error for error in away}.values():

@@ -43,7 +43,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     Without a NAME, all pipelines except paused ones. Ctrl-C ends after the commit that is under way.
 
     Exit status: 0 all is well, or only paused pipelines were left out; 1 a pipeline failed, was refused or, if given by
-    NAME, is paused; 2 wrong usage; 130 stopped by Ctrl-C, which is 0 with --every.
+    NAME, is paused; 2 wrong usage; 130 stopped by Ctrl-C or SIGTERM, which is 0 with --every.
 
     Example: sluice run flagged_stock_trades --every 1m
     """
@@ -75,8 +75,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
                 report.end(pipeline)
         if stop.is_set():
             click.echo("stopped after its last commit; the next run continues there", err=True)
-            sys.exit(STATUS)
-        sys.exit(1 if any(failed) else 0)
+        sys.exit(1 if any(failed) else STATUS if stop.is_set() else 0)
     finally:
         context.stop()
 
@@ -131,7 +130,7 @@ class _Report:
             click.echo(text)
 
     def maintained(self, done: Done) -> None:
-        click.echo(done.line)
+        click.echo(_specs.hinted(done.line))
 
     def followed(self, followed: Followed) -> None:
         click.echo(followed.line)

@@ -69,7 +69,7 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
         states = statuses(plan, pipelines)
         bad = any(status.bad for status in states)
         if as_json:
-            click.echo(json.dumps(document(environment, states), indent=2, ensure_ascii=False))
+            click.echo(_specs.hinted(json.dumps(document(environment, states), indent=2, ensure_ascii=False)))
         else:
             from framework.cli import _grid, _status
 
@@ -165,13 +165,13 @@ def _follower(follower: FollowerState) -> dict[str, Any]:
     failed = follower.failed
     return {
         "to": follower.follower.title, "state": follower.state, "rows_waiting": follower.rows, "code": failed and failed.code,
-        "message": failed and failed.message, "hint": failed and _specs.hinted(failed.hint),
+        "message": failed and failed.message, "hint": failed and failed.hint,
     }  # fmt: skip
 
 
 def _reason(reason: Reason) -> dict[str, Any]:
     return {
-        "code": reason.code, "message": reason.message, "hint": _specs.hinted(reason.hint), "do": _specs.hinted(reason.do),
+        "code": reason.code, "message": reason.message, "hint": reason.hint, "do": reason.do,
         "suspended": reason.suspended, "at": _time(reason.at),
     }  # fmt: skip
 

@@ -123,12 +123,17 @@ def drop(shown_table: Held, data: bool) -> int:
             catalog.drop(shown_table.identifier)
         except Exception as error:  # of the catalog's library, too
             raise metadata.unreachable(shown_table.catalog, error, "did not drop the table") from None
+    if data:
+        _delete(its_files, current)
+    return its_files.left(its_files.folders(current.folder))
+
+
+def _delete(its_files: catalogs.Files, held_table: Held) -> None:
     try:
-        if data:
-            its_files.delete(current.files, current.folder)
-        return its_files.left(its_files.folders(current.folder))
+        its_files.delete(held_table.files, held_table.folder)
     except Exception as error:
-        message = f"{current.name} is dropped, and files of it stay in {current.folder}: {str(error) or type(error).__name__}"
+        why = getattr(error, "message", "") or str(error) or type(error).__name__
+        message = f"{held_table.name} is dropped, and files of it stay in {held_table.folder}: {why}"
         raise SluiceError("files-stay", message, "delete that folder with the tools of its store") from None
 
 

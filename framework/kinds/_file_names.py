@@ -5,19 +5,12 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone, tzinfo
-from itertools import pairwise
 
 from framework.model.export import Length
 
-_FIRST = datetime(2026, 2, 2)  # a Monday; four weeks later is the second of a month again
-_LATER = {  # starts of windows that many patterns cannot tell from the first
-    "hour": (timedelta(hours=1), timedelta(hours=12), timedelta(days=1), timedelta(days=7), timedelta(days=28)),
-    "day": (timedelta(days=1), timedelta(days=7), timedelta(days=28)),
-    "week": (timedelta(days=7), timedelta(days=28), timedelta(days=364)),
-    "month": (timedelta(days=28),),
-}
-_YEARS = (2027, 2032)
-_LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=31)}
+_FIRST = datetime(2024, 1, 1)  # a Monday
+_YEARS = 11  # in which each date has been on each day of the week
+_LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 
 
 def bad_template(to: str, windowed: bool, what: str = "a file's name") -> str | None:
@@ -39,42 +32,46 @@ def bad_template(to: str, windowed: bool, what: str = "a file's name") -> str | 
 
 def shared(to: str, length: Length, zone: tzinfo) -> tuple[str, str] | None:
     """Two windows whose files would have one name, in words, and what to write instead."""
-    first = _FIRST.replace(day=1) if length == "month" else _FIRST
-    starts = [first, *(first + each for each in _LATER[length]), *(first.replace(year=each) for each in _YEARS)]
-    starts_there = [each.replace(tzinfo=zone) for each in starts if length != "week" or not each.weekday()]
-    for later in starts_there[1:]:
-        if _named(to, length, later) == _named(to, length, starts_there[0]):
-            hint = "write its year, month and day" + (", and its hour" if length == "hour" else "")
-            return _words(
-                to, length, starts_there[0], later
-            ), f"{hint}: `{{window_start:%Y-%m-%d{'T%H' if length == 'hour' else ''}}}`"
-    if length == "hour":
-        for one, other in _repeated(zone):
-            if _named(to, length, one) == _named(to, length, other):
-                return _words(
-                    to, length, one, other
-                ), "write its distance to UTC, too, as `{window_start:%Y-%m-%dT%H%z}`; or `timezone: UTC`"
+    there: dict[str, datetime] = {}
+    for start in _starts(length, zone):
+        name = _named(to, length, start)
+        if name in there:
+            since = (each.isoformat() if length == "hour" else each.date().isoformat() for each in (there[name], start))
+            message = f"`{to}` is one file for two windows: the {length}s from {' and from '.join(since)}"
+            parts = "%Y-%m-%d" if length != "hour" else "%Y-%m-%dT%H" if zone.utcoffset(None) is not None else "%Y-%m-%dT%H%z"
+            return message, f"write what tells all of them apart: `{{window_start:{parts}}}`"
+        there[name] = start
     return None
 
 
-def _words(to: str, length: Length, one: datetime, other: datetime) -> str:
-    since = (each.isoformat() if length == "hour" else each.date().isoformat() for each in (one, other))
-    return f"`{to}` is one file for two windows: the {length}s from {' and from '.join(since)}"
+def _starts(length: Length, zone: tzinfo) -> Iterator[datetime]:
+    """The starts of all windows of some years; of hours the first one of each day, those of a day, and those in which a clock changes."""
+    first = _FIRST.replace(tzinfo=zone)
+    if length == "month":
+        yield from (first.replace(year=first.year + year, month=month) for year in range(_YEARS) for month in range(1, 13))
+        return
+    for at in range(0, _YEARS * 365, 7 if length == "week" else 1):
+        yield first + timedelta(days=at)
+    if length == "hour":
+        yield from (first + timedelta(hours=at) for at in range(1, 24))
+        yield from _changed_clocks(zone)
+
+
+def _changed_clocks(zone: tzinfo) -> Iterator[datetime]:
+    """The hours around each change of a clock in a year."""
+    day = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    for _ in range(366):
+        if day.astimezone(zone).utcoffset() != (day + timedelta(days=1)).astimezone(zone).utcoffset():
+            hours = ((day + timedelta(hours=each)).astimezone(zone) for each in range(24))
+            yield from (each for each in hours if each.hour or each.minute or each.fold)  # the first midnight was there
+        day += timedelta(days=1)
 
 
 def _named(to: str, length: Length, start: datetime) -> str:
-    zone = start.tzinfo
-    end = (start.astimezone(timezone.utc) + _LENGTHS[length]).astimezone(zone) if length == "hour" else start + _LENGTHS[length]
+    if length == "month":
+        end = (start + timedelta(days=31)).replace(day=1)
+    elif length == "hour":
+        end = (start.astimezone(timezone.utc) + _LENGTHS[length]).astimezone(start.tzinfo)
+    else:
+        end = start + _LENGTHS[length]
     return to.format(window_start=start, window_end=end)
-
-
-def _repeated(zone: tzinfo) -> Iterator[tuple[datetime, datetime]]:
-    """Hours of a year that a clock in this zone shows twice."""
-    day = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    for _ in range(366):
-        if day.astimezone(zone).utcoffset() != (day + timedelta(days=1)).astimezone(zone).utcoffset():
-            hours = [(day + timedelta(hours=each)).astimezone(zone) for each in range(26)]
-            for one, other in pairwise(hours):
-                if one.replace(tzinfo=None) == other.replace(tzinfo=None):
-                    yield one, other
-        day += timedelta(days=1)

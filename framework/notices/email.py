@@ -152,7 +152,7 @@ def _not_sent(mail: Mail, error: Exception) -> SluiceError:
         message = f"the certificate of the mail server {mail.server} is not trusted: {error.verify_message}"
         return SluiceError("mail-not-sent", message, "let SSL_CERT_FILE name the certificate that signed it, or correct `host`")
     if isinstance(error, UnicodeError):
-        message = f"mail by {mail.server} can have no such letters in its login, host and addresses: {error}"
+        message = f"mail by {mail.server} can have only ASCII letters in its login, host and addresses"
         return SluiceError("mail-not-sent", message, "use a login and addresses of ASCII letters, and the host's name as `xn--…`")
     says: str | bytes = error.smtp_error if isinstance(error, smtplib.SMTPResponseException) else str(error)
     says = says.decode(errors="replace") if isinstance(says, bytes) else says

@@ -148,7 +148,7 @@ def _are_moved(pipeline: Pipeline, tags: Mapping[str, int], remove: tuple[str, .
 @contextmanager
 def _turn(follower: Follower, pipeline: Pipeline) -> Iterator[bool]:
     """Whether no other process of this machine lets this follower catch up now."""
-    with (private("followers") / f"{pipeline.name}-{follower.tag}").open("w") as file:
+    with (private("followers") / f"{pipeline.recorded_as.replace('/', '-')}-{follower.tag}").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -79,10 +79,11 @@ def _mentions_one(context: Context, pipeline: Pipeline, at: int, key: Key) -> st
 
 def _fields(pipeline: Pipeline, column: str) -> list[str]:
     """The possible names of the field in a message: that of the column, and those that it is made of, with the fields inside them."""
-    origins = lineage(pipeline)[column]
-    read = pipeline.source.columns if pipeline.source else pipeline.topic.columns
+    origins = {each.rpartition(".")[2] for each in lineage(pipeline)[column]}  # without the names of tables
+    tables = pipeline.source.tables if pipeline.source else ()
+    read = [*(each for table in tables for each in table.columns), *(each for topic in pipeline.topics for each in topic.columns)]
     inside = (name for each in read if each.name in origins for name in _inside(each.type))
-    return sorted({column, *origins, *inside})
+    return sorted({column, *origins, *inside, *(column.removeprefix(f"{each}_") for each in origins)})
 
 
 def _inside(type_: Type) -> Iterator[str]:

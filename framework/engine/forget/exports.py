@@ -11,7 +11,6 @@ from framework.engine.export.records import Record
 from framework.engine.export.write import Done, write
 from framework.model import Pipeline, Plan
 from framework.model.export import Export
-from framework.model.pipeline import recorded_as
 
 
 def written(plan: Plan, pipeline: Pipeline) -> Iterator[tuple[Export, Record]]:
@@ -32,13 +31,13 @@ def write_again(plan: Plan, export: Export, record: Record, now: datetime) -> Do
 
 
 def left(plan: Plan, pipeline: Pipeline, now: datetime) -> Iterator[str]:
-    """Files that may have the person: of exports that are not in the specs any more, or that write other files by now."""
-    exports = {document.value.recorded_as: document.value for document in plan.documents_of("export")}
+    """Files that may have the person: of exports that are not in the specs any more, that write other files by now, or that another
+    environment has written, maybe from the same table."""
+    exports = {document.name: document.value for document in plan.documents_of("export")}
     for name in records.exports():
-        if name != recorded_as(plan.environment, name.rpartition("/")[2]):
-            continue  # another environment's
-        export = exports.get(name)
-        if export is None or export.pipeline.name == pipeline.name:
+        same = exports.get(name.rpartition("/")[2])
+        if same is None or same.pipeline.name == pipeline.name:
+            export = same if same and same.recorded_as == name else None
             yield from (
                 record.file for record in records.of(name).values() if export is None or not _is_written(export, record, now)
             )

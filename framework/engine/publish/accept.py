@@ -10,7 +10,7 @@ from framework.engine.context import Context
 from framework.engine.iceberg import moves
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.publish import side_tables
-from framework.engine.publish.adopt import adopt
+from framework.engine.publish.adopt import adoptable
 from framework.engine.publish.batch import next_batch
 from framework.engine.publish.tables import accept_changes, create_table, open_table
 from framework.engine.rules import attempts, refusals
@@ -25,8 +25,8 @@ def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
     """Why a run of the pipeline is refused, or None. With `bad_rows: stop` this runs a batch, which is published if nothing stops it."""
     try:
         lake = context.lake(pipeline)
-        if pipeline.table.adopt:
-            adopt(context, lake, pipeline)
+        if pipeline.table.adopt and adoptable(lake, pipeline) is not None:
+            return None  # the next run takes it over
         table = open_table(context, lake, pipeline)
         refusals.check(pipeline, state(table), context.source(pipeline).topic_state())
         if pipeline.bad_rows == "stop":

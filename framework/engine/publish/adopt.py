@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from framework.engine.context import Context
 from framework.engine.iceberg import moves
@@ -21,18 +22,26 @@ from framework.plan.change import changes
 _HINT = "run again when the other writer is done; nothing was lost"
 
 
+def adoptable(lake: Lake, pipeline: Pipeline) -> Any:
+    """The table, if a run takes it over. Refused if the spec does not fit it."""
+    table = lake.load(pipeline.table.identifier)
+    if table is None or not refusals.may_adopt(pipeline, state(table)):
+        return None
+    wanted = changes(pipeline, lake.existing(table))
+    if any(not change.allowed for change in wanted):
+        raise schema_change(pipeline, wanted)
+    return table
+
+
 def adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     """Does nothing if the table is missing or is a pipeline's."""
     again(pipeline.table.identifier, partial(_adopt, context, lake, pipeline), _HINT)
 
 
 def _adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
-    table = lake.load(pipeline.table.identifier)
-    if table is None or not refusals.may_adopt(pipeline, state(table)):
+    table = adoptable(lake, pipeline)
+    if table is None:
         return
-    wanted = changes(pipeline, lake.existing(table))
-    if any(not change.allowed for change in wanted):
-        raise schema_change(pipeline, wanted)
     source = context.source(pipeline)
     topic = source.topic_state()
     transaction = lake.begin(table)

@@ -159,7 +159,8 @@ def _changed(pipeline: str, change: Callable[[RunRecord], RunRecord]) -> RunReco
     path = file(pipeline)
     folder = os.open(private(*path.parent.relative_to(home()).parts), os.O_RDONLY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+        with suppress(OSError):  # some file systems of networks lock no folder
+            fcntl.flock(folder, fcntl.LOCK_EX)
         before = read(pipeline)
         after = change(before)
         if after == RunRecord():
