@@ -13,7 +13,8 @@ from framework.formats.avro import read as decoded
 from framework.formats.avro.schema import MOST, parse, shapes
 from framework.formats.avro.writer import encoder
 from framework.model.schemas import Schema, Version
-from framework.schemas.versions import Unsupported, merge
+from framework.schemas.versions import Shape, Unsupported, merge
+from framework.types import STRING
 from tests.registered import record
 
 
@@ -110,3 +111,41 @@ def test_what_is_no_avro_is_refused(said: Any) -> None:
 def test_a_description_of_half_a_character_is_readable() -> None:
     (shape,) = shapes(avro(record(("a", "int", {"doc": "x\ud800"}))))
     assert shape.doc == "x?"
+
+
+def test_a_description_has_nothing_that_a_reader_does_not_need() -> None:
+    """Java cannot read what others may write there."""
+    deep: list[Any] = []
+    for _ in range(600):
+        deep = [deep]
+    schema = avro(record(("a", "int", {"q": deep, "default": 1})) | {"n": 1e999, "k" * 60_000: 10**2000})
+    (writer,) = decoded("value", merge([(Version(1, schema, 1), shapes(schema))])).writers.values()
+    assert writer == {"schema": {"type": "record", "name": "Trade", "fields": [{"name": "a", "type": "int"}]}}
+
+
+def columns(*versions: Any) -> tuple[list[tuple[str, ...]], list[str]]:
+    """The columns with the names that they had, and the differences."""
+    made = [Version(number, avro(said), number) for number, said in enumerate(versions, 1)]
+    merged = merge((version, shapes(version.schema)) for version in made)
+    return [(each.name, *each.was) for each in merged.shapes], [each.kind for each in merged.differences]
+
+
+def test_a_field_that_has_the_old_name_of_another_is_another_field() -> None:
+    before = record(("a", "int"), ("b", "string"))
+    after = record(("b", "int", {"aliases": ["a"]}), ("c", "string", {"aliases": ["b"]}))
+    assert columns(before, after) == ([("b", "a"), ("c", "b")], [])
+    numbered = [
+        [Shape("name", STRING, number=1)],
+        [Shape("name_old", STRING, number=1), Shape("name", STRING, number=2)],
+    ]
+    merged = merge((Version(at, Schema("PROTOBUF", str(at)), at), shape) for at, shape in enumerate(numbered, 1))
+    assert [(each.name, each.number) for each in merged.shapes] == [("name_old", 1), ("name", 2)]
+
+
+def test_a_record_that_becomes_one_of_several_is_another_type() -> None:
+    one, other = (record(("x", "int"), name=name) for name in ("A", "B"))
+    assert columns(record(("p", ["null", one])), record(("p", ["null", one, other])))[1] == ["retype"]
+    assert columns(record(("p", {"type": "array", "items": one})), record(("p", {"type": "array", "items": [one, other]})))[
+        1
+    ] == ["retype"]
+    assert columns(record(("p", ["null", one, other])), record(("p", [one, other])))[1] == []

@@ -56,6 +56,26 @@ def decoded(decoders: Decoders, schemas: list[Schema], *messages: bytes | None) 
     return decoders.rows(*columns_of(*schemas), messages)
 
 
+def test_types_of_a_union_with_equal_names(decoders: Decoders) -> None:
+    """Null has no name, wherever it stands."""
+    colour = {"type": "enum", "name": "String", "symbols": ["RED"]}
+    for union in (["null", "string", colour], ["string", "null", colour], ["string", colour, "null"]):
+        json_ = record(("p", union))
+        for value, expected in (
+            ("x", {"string": "x", "String_1": None}),
+            (("String", "RED"), {"string": None, "String_1": "RED"}),
+        ):
+            (row,) = decoded(decoders, [schema(json_)], frame(encoded(json_, {"p": value})))
+            assert (row.values, row.why) == ({"p": expected}, None)
+
+
+def test_a_decimal_of_no_whole_digits_is_bytes(decoders: Decoders) -> None:
+    for more in ({"precision": "10"}, {"precision": 10.0}, {"precision": 10, "scale": None}, {"precision": 10, "scale": "2"}):
+        json_ = record(("p", {"type": "bytes", "logicalType": "decimal", **more}))
+        (row,) = decoded(decoders, [schema(json_)], frame(encoded(record(("p", "bytes")), {"p": b"ab"})))
+        assert (row.values, row.why) == ({"p": b"ab"}, None)
+
+
 def test_values_of_all_types_come_back(decoders: Decoders) -> None:
     """Alone, inside of arrays, maps and records, beside fields that are no columns, and passed over."""
     fields: list[tuple[Any, ...]] = []

@@ -25,8 +25,9 @@ from framework import generate
 from framework.cli import main
 from framework.errors import SluiceError, SpecError, UnreachableError
 from framework.model import Cluster, SecretStore, Security, Topic
-from framework.plan.generated import Unsuited, parts
+from framework.plan.generated import Unsuited, constant, parts
 from framework.plan.passes import make
+from framework.types import DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, Type
 from tests.pace import bar
 from tests.waiting import until
 
@@ -409,3 +410,23 @@ def consumed(bootstrap: str, name: str, partitions: int) -> list[generate.Genera
         return messages
     finally:
         consumer.close()
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        (DATE, "20260105", "2026-01-05"),
+        (TIMESTAMP, "2026-01-05", "2026-01-05T00:00:00Z"),
+        (TIMESTAMP, "2026-01-05T10:00:00+02:00", "2026-01-05T08:00:00Z"),
+        (TIMESTAMP_NTZ, "2026-01-05 10:00:00.5", "2026-01-05T10:00:00.500000"),
+        (FLOAT, "1.5", 1.5),
+    ],
+)
+def test_a_constant_is_written_as_the_decoder_reads_it(type_: Type, text: str, value: Any) -> None:
+    assert constant(type_, text) == value
+
+
+@pytest.mark.parametrize(("type_", "text"), [(TIMESTAMP_NTZ, "2026-01-05T10:00:00Z"), (FLOAT, "1e39"), (TIMESTAMP, "soon")])
+def test_a_constant_that_no_message_can_have_is_refused(type_: Type, text: str) -> None:
+    with pytest.raises((ValueError, OverflowError)):
+        constant(type_, text)

@@ -85,6 +85,8 @@ TYPES: list[tuple[Json, str]] = [
     ({"type": "object", "additionalProperties": {"type": "integer"}}, "map<string,bigint>"),
     ({"type": "object", "additionalProperties": of(a={"type": "number"})}, "map<string,struct<a:double>>"),
     ({"type": "object", "patternProperties": {"^x": {"type": "boolean"}}, "additionalProperties": False}, "map<string,boolean>"),
+    ({"type": "object", "patternProperties": {"^x": {"type": "boolean"}}}, "map<string,string>"),  # other names may have anything
+    ({"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": {"type": "number"}}, "map<string,double>"),
     ({"type": "object"}, "string"),
     ({"type": "object", "additionalProperties": True}, "string"),
     ({"type": "array", "items": {"type": "string", "format": "date"}}, "array<date>"),
@@ -295,6 +297,11 @@ def test_a_reference_that_cannot_be_followed_is_said_in_plain_words(ref: str) ->
 def merged(*texts: Json) -> Merged:
     made = [Version(number + 100, schema(said), number) for number, said in enumerate(texts, 1)]
     return merge((version, json_schema.shapes(version.schema)) for version in made)
+
+
+def test_a_description_of_half_a_character_is_readable() -> None:
+    (shape,) = json_schema.shapes(schema(of(a={"type": "string", "description": "x\ud800"})))
+    assert shape.doc == "x?"
 
 
 def test_versions_are_merged_into_columns() -> None:

@@ -96,6 +96,8 @@ def test_names_of_properties_are_judged_in_the_same_way() -> None:
         {"not": {"anyOf": [{"$ref": "#/not"}]}},
         {"properties": {"a": {"minLength": "x"}}},
         {"properties": {"a": {"enum": 5}}},
+        {"properties": {"a": {"type": "text"}}},
+        {"properties": {"a": {"if": {"$ref": "#/definitions/none"}}}},
     ],
 )  # fmt: skip
 def test_a_schema_that_no_value_can_be_compared_with_is_said_so(said: Any) -> None:

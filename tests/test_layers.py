@@ -106,7 +106,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "steps": ("errors", "type_text", "types", "model", "sql", "plan.rows", "plan.landing", "plan.text", "spec.options", "spec.scalars"),
     "plan": (
         *("components", "errors", "amounts", "spelling", "type_text", "types", "model", "sql", "spec", "formats", "encoding"),
-        *("schemas", "registry"),
+        *("schemas", "registry", "iso_times"),
     ),
     "formats": ("components", "iso_times", "types", "model", "sql.quote", "encoding", "schemas"),
     "encoding": ("iso_times", "types", "model", "sql.quote", "sql.settings", "schemas"),

@@ -343,7 +343,7 @@ def test_check_sends_a_login_only_with_online(tmp_path: Path, monkeypatch: pytes
         refused = checked(tmp_path, server)
         assert refused.exit_code == 1
         assert "registry-not-asked: the schema registry at http://127.0.0.1:" in refused.output
-        assert "`sluice check --online` asks it; or write `columns:`" in refused.output
+        assert f"`sluice check --online --specs {tmp_path / 'specs'}` asks it; or write `columns:`" in refused.output
         fine = checked(tmp_path, server, more="columns: {id: bigint}")
         assert fine.exit_code == 0
         assert "`columns` were not compared with it" in fine.stderr
@@ -360,3 +360,18 @@ def test_check_sends_a_login_only_with_online(tmp_path: Path, monkeypatch: pytes
 
 def test_an_error_that_quotes_somebody_cannot_steer_a_terminal() -> None:
     assert str(SluiceError("x", "one\n\ttwo \x1b[2J\x9b", "three\r")) == "x: one\n\ttwo \\x1b[2J\\x9b\n  hint: three\\r"
+
+
+def test_an_id_that_no_registry_has_is_not_asked_for() -> None:
+    """Some registries call an id of 32 bits no address, which is an answer of its own."""
+    with serving(lambda _: {"error_code": 404, "message": "HTTP 404 Not Found"}) as server:
+        assert server.registry().schema(1 << 31) is None
+        assert server.asked == []
+
+
+def test_a_subject_that_was_deleted_and_has_more_versions_now_is_read_anew() -> None:
+    schemas = {1: version(schema='"string"')}
+    with serving(lambda path: sorted(schemas) if path.endswith("/versions") else schemas[int(path[-1])]) as server:
+        assert [each.schema.text for each in server.registry().subject("s").versions] == ['"string"']
+        schemas.update({1: version(id=50, schema='"int"'), 2: version(id=51, version=2, schema='"long"')})
+        assert [each.schema.text for each in server.registry().subject("s").versions] == ['"int"', '"long"']

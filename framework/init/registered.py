@@ -171,7 +171,7 @@ def key_line(key: Schemaed) -> Line:
     options = [f"format: {key.format}"]
     options += [f"as: {key.single}"] if key.single else []
     options += [f"subject: {scalar(key.subject)}"] if key.subject else []
-    columns = ", ".join(f"{visible(column.name)} {column.type}" for column in key.columns)
+    columns = ", ".join(f"{visible(column.name)} {visible(str(column.type))}" for column in key.columns)
     return Line(
         f"key: {{{', '.join(options)}}}", [f"by {key.registered.write_version} of {_named(key)}", f"its columns: {columns}"]
     )

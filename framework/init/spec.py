@@ -29,6 +29,7 @@ from framework.types import TIMESTAMP, folded
 
 NAMESPACE = "raw"
 _MOST_COLUMNS = 500
+_MOST_PARTITIONS = 10_000  # that a spec can ask for
 _LONGEST_ID = 100  # characters
 _UNKNOWN = Subjects(value=None)
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
@@ -104,10 +105,11 @@ def _head(kafka_name: str, sample: Sample) -> Iterator[Line]:
     between = f", from {_time(min(times))} to {_time(max(times))}" if times else ""
     yield Line(f"# Written by `sluice init` from the newest {count:,} of about {sample.offsets:,} messages{between}.")
     yield Line("# Comments describe these messages. Other messages may differ: correct what you know better.")
-    yield Line(f"topic: {name_of(kafka_name)}")
+    yield Line(f"topic: {scalar(name_of(kafka_name))}")
     if name_of(kafka_name) != kafka_name:
         yield Line(f"kafka_name: {scalar(kafka_name)}")
-    yield Line(f"partitions: {sample.partitions}")
+    if sample.partitions <= _MOST_PARTITIONS:
+        yield Line(f"partitions: {sample.partitions}")
 
 
 def _given(guessed: Guessed, columns: Sequence[Column], out: dict[str, str], sample: Sample) -> Iterator[Line]:

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timezone
 from decimal import Decimal as Number
 from typing import Any
 
+from framework import iso_times
 from framework.model import Generated
-from framework.spec.scalars import read_time
 from framework.types import (
     BIGINT,
     BOOLEAN,
     DATE,
+    FLOAT,
     INTEGRALS,
     STRING,
     TIMESTAMP,
@@ -102,18 +104,31 @@ def constant(type_: Type, text: str) -> Any:
     if is_integral(type_):
         return _within(type_, int(text))
     if is_fractional(type_) and math.isfinite(float(text)):
+        if type_ == FLOAT:
+            struct.pack("<f", float(text))  # raises where it is too large
         return float(text)
     if isinstance(type_, Decimal) and Number(text).is_finite():
         return _within(type_, Number(text))
     if type_ == BOOLEAN:
         return {"true": True, "false": False}[text]
     if type_ == DATE:
-        date.fromisoformat(text)
-    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
-        read_time(text)
-    elif type_ != STRING:
+        return date.fromisoformat(text).isoformat()
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        return _moment(type_, text)
+    if type_ != STRING:
         raise ValueError
     return text
+
+
+def _moment(type_: Type, text: str) -> str:
+    """As a message has it, however it is written in the spec."""
+    moment = iso_times.read(text)
+    if type_ == TIMESTAMP_NTZ:
+        if moment.tzinfo:
+            raise ValueError
+        return moment.isoformat()
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    return moment.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
 
 
 def _parts(pattern: str) -> Iterator[Part]:

@@ -107,6 +107,9 @@ def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None],
         problems.append(Problem(asked.where, "unsupported-schema", f"`{asked.subject}`: {error.message}", error.hint))
         return _unread(asked, SluiceError("unsupported-schema", error.message, error.hint))
     columns, required = _columns(asked, merged, read, problems)
+    if asked.contract:  # other fields of the schemas may have names that columns cannot have
+        kept = {column.name for column, _ in columns}
+        read = replace(read, columns=tuple(each for each in read.columns if each["name"] in kept))
     absent = (id_ for id_, schema in also.items() if schema is None)
     sql = ((column.name, sql) for column, sql in columns)
     decoding = confluent_frame.decoding(asked.of, merged, read, sql, required, absent)

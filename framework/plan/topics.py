@@ -115,10 +115,12 @@ def _fields(spec: kinds.Topic | kinds.Key, format_: Format | None, problems: lis
             continue
         if given and (refused := given.refuses(type_)):
             problems.append(Problem(column.place("type"), "bad-type", *refused))
-        written_as = given is None or given.written_as
+        by_schema = isinstance(format_, BySchema)
+        written_as = given.written_as if given else not by_schema
         fits = column.format is None or (written_as and suits(column.format, type_))
         if not written_as and not fits:
-            message = f"`format` has no effect for {given.noun}" if given else ""
+            of = given.noun if given else f"{spec.value if isinstance(spec, kinds.Topic) else spec.format}, whose schemas say it"
+            message = f"`format` has no effect for {of}"
             problems.append(Problem(column.key_place("format"), "unused-key", message, "remove it"))
         elif not fits:
             hint = "write `type: timestamp` (of `epoch_days` date, of `base64` a decimal), or remove `format`"
@@ -141,6 +143,12 @@ def _value(
         case Given():
             columns = tuple(Column(field.name, field.type, docs[field.name]) for field in fields)
             own = format_.changes.columns if format_.changes else ()
+            made = {types.folded(column.name) for column in own}
+            for name in (each for each in spec.columns if types.folded(each) in made):
+                message = f"`{name}` is a column that Sluice makes itself, of what a message says of the change"
+                problems.append(
+                    Problem(spec.key_place("columns", name), "duplicate-column", message, "rename it in the connector")
+                )
             return (*columns, *own), format_.decoding(fields, spec.unknown_fields == "bad")
         case Single():
             return (Column(_VALUE, format_.type),), format_.decoding("value", _VALUE)

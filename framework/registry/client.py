@@ -76,7 +76,8 @@ class Registry:
                     raise
                 return Subject(name, cached.versions, error)
             there = {each.number: each for each in cached.versions} if cached else {}
-            if there.get(latest.number, latest) != latest:  # deleted for good and started again from 1
+            known = max((each for each in numbers if each in there), default=numbers[-1])
+            if there and self._version(name, known) != there.get(known):  # deleted for good and started again from 1
                 there = {}
             there[latest.number] = latest
             subject = Subject(name, tuple(there.get(number) or self._version(name, number) for number in numbers))
@@ -105,7 +106,9 @@ class Registry:
         return version_numbers
 
     def schema(self, id_: int) -> Schema | None:
-        """The schema of an id; None if the registry has none."""
+        """The schema of an id; None if the registry has none. Ids are signed, so that some registries call a larger one no address."""
+        if id_ >= 1 << 31:
+            return None
         if id_ not in self._schemas:
             with self._bounded():
                 try:

@@ -28,7 +28,7 @@ class Unsupported(Exception):
 @dataclass(frozen=True)
 class Shape:
     """A field as one version has it. `inside` are the fields of the struct that its type is, be it in arrays or maps. `was` are
-    older names of it; the same `number` is the same field."""
+    older names of it; the same `number` is the same field, whatever its name."""
 
     name: str
     type: Type
@@ -37,6 +37,7 @@ class Shape:
     was: tuple[str, ...] = ()
     number: int | None = None
     inside: tuple[Shape, ...] = ()
+    union: bool = False  # whether they are the types of a union
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class _Slot:
     doc: str = ""
     names: list[str] = field(default_factory=list)
     inside: list[_Slot] = field(default_factory=list)
+    union: bool = False
 
     @property
     def type(self) -> Type:
@@ -101,7 +103,13 @@ class _Slot:
     def shape(self) -> Shape:
         was = tuple(name for name in self.names if name != self.name)
         return Shape(
-            self.name, self.type, self.doc, was=was, number=self.number, inside=tuple(each.shape() for each in self.inside)
+            self.name,
+            self.type,
+            self.doc,
+            was=was,
+            number=self.number,
+            inside=tuple(each.shape() for each in self.inside),
+            union=self.union,
         )
 
 
@@ -132,15 +140,15 @@ def merge(versions: Iterable[tuple[Version, Sequence[Shape]]]) -> Merged:
 
 
 def _pairs(slots: Sequence[_Slot], shapes: Sequence[Shape]) -> Iterator[tuple[_Slot | None, Shape]]:
-    """Each field and the column that it is, found by its name, its number, its older names or an older name of the column."""
+    """Each field and the column that it is, found by its number, its older names, its name or an older name of the column."""
     called, numbered = _places((slot.name,) for slot in slots), _places((slot.number,) for slot in slots)
     ever = _places(slot.names for slot in slots)
     free = set(range(len(slots)))
     by_name: dict[str, _Slot] = {}
     ways: tuple[Callable[[Shape], Iterable[int]], ...] = (
-        lambda shape: called.get(shape.name, ()),
         lambda shape: numbered.get(shape.number, ()) if shape.number is not None else (),
-        lambda shape: (place for name in shape.was for place in ever.get(name, ())),
+        lambda shape: (place for name in shape.was if name != shape.name for place in ever.get(name, ())),
+        lambda shape: called.get(shape.name, ()),
         lambda shape: ever.get(shape.name, ()),
     )
     for places in ways:
@@ -167,7 +175,7 @@ def _differences(version: Version, slots: Sequence[_Slot], shapes: Sequence[Shap
             continue
         here = (*path, shape.name)
         wraps, leaf = _unwrapped(shape.type)
-        if slot.wraps != wraps or bool(slot.inside) != bool(shape.inside):
+        if slot.wraps != wraps or bool(slot.inside) != bool(shape.inside) or slot.union != shape.union:
             yield Difference(version, "retype", here, old=slot.type, new=shape.type)
         elif shape.inside:
             yield from _differences(version, slot.inside, shape.inside, here)
@@ -186,7 +194,7 @@ def _new(slots: Sequence[_Slot], shapes: Sequence[Shape], path: Path) -> Iterato
 def _take(slots: list[_Slot], shapes: Sequence[Shape], path: Path, places: dict[Path, _Slot], learn: bool) -> None:
     for slot_, shape in list(_pairs(slots, shapes)):
         wraps, leaf = _unwrapped(shape.type)
-        slot = slot_ or _Slot(name=shape.name, wraps=wraps, leaf=leaf)
+        slot = slot_ or _Slot(name=shape.name, wraps=wraps, leaf=leaf, union=shape.union)
         if slot_ is None:
             slots.append(slot)
         if learn:

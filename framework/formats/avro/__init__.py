@@ -21,7 +21,9 @@ from framework.schemas.versions import Merged, Path
 
 __all__ = ["KEY", "VALUE", "decoder", "encoder", "read", "schema_text", "shapes"]
 
-_NOT_NEEDED = ("doc", "aliases", "default", "order")  # by a reader
+_NEEDED = frozenset(  # by a reader
+    ("type", "name", "namespace", "fields", "symbols", "size", "items", "values", "logicalType", "precision", "scale")
+)
 
 
 def read(_of: Of, merged: Merged) -> Read:
@@ -39,7 +41,7 @@ def _bare(schema: Any) -> Any:
         return [_bare(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    return {key: _bare(value) for key, value in schema.items() if key not in _NOT_NEEDED}
+    return {key: _bare(value) for key, value in schema.items() if key in _NEEDED}
 
 
 def encoder(schema: Schema) -> Callable[[Any], bytes]:

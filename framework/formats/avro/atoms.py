@@ -117,7 +117,7 @@ def _bytes(schema: Mapping[str, Any], logical: str, value: Any) -> bytes:
     if logical == "decimal" and isinstance(value, (int, float, Number, str)) and not isinstance(value, bool):
         return _decimal(schema, value)
     if logical == "uuid":
-        return UUID(value).bytes
+        return UUID(value).bytes if isinstance(value, str) else _no()
     data = value if isinstance(value, bytes) else base64.b64decode(value, validate=True)
     return data if size is None or len(data) == size else _no()
 

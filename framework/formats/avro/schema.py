@@ -110,12 +110,20 @@ class Node:
             return node.items[0].shapes
         if node.kind == "union":
             named = zip(member_names(node), node.items, strict=True)
-            return tuple(Shape(name, type_, inside=each.shapes) for name, each in named if (type_ := each.type))
+            return tuple(
+                Shape(name, type_, inside=each.shapes, union=each.is_union) for name, each in named if (type_ := each.type)
+            )
         return tuple(
-            Shape(each.name, type_, each.doc, was=each.was, number=None, inside=each.node.shapes)
+            Shape(each.name, type_, each.doc, was=each.was, number=None, inside=each.node.shapes, union=each.node.is_union)
             for each in node.members
             if (type_ := each.node.type)
         )
+
+    @cached_property
+    def is_union(self) -> bool:
+        """Whether the struct that it is, be it in arrays or maps, has a field for each type of a union."""
+        node = self.value
+        return node.items[0].is_union if node.kind in ("array", "map") else node.kind == "union"
 
     @cached_property
     def size_of_all(self) -> tuple[int, int]:
@@ -261,7 +269,7 @@ def _logical(node: Node, schema: Mapping[str, Any]) -> Node:
     logical = schema.get("logicalType")
     if logical == "decimal" and node.kind in ("bytes", "fixed"):
         precision, scale = schema.get("precision", 0), schema.get("scale", 0)
-        fits = isinstance(precision, int) and isinstance(scale, int) and 0 < precision <= 38 and 0 <= scale <= precision
+        fits = type(precision) is type(scale) is int and 0 < precision <= 38 and 0 <= scale <= precision
         return Node(node.kind, "decimal", node.name, size=node.size, precision=precision, scale=scale) if fits else node
     if logical == "uuid" and (node.kind == "string" or node.size == _UUID_BYTES):
         return Node(node.kind, "uuid", node.name, size=node.size)

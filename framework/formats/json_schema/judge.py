@@ -37,8 +37,9 @@ Keyword = Callable[[Any, Any, Any, Any], Any]
 def judge(schema: Schema) -> Callable[[Any], str | None]:
     """The fault of a value, as JSON is loaded; None if it fits."""
     from jsonschema import FormatChecker
-    from jsonschema.exceptions import best_match
+    from jsonschema.exceptions import UnknownType, best_match
     from jsonschema.validators import Draft7Validator, extend, validator_for
+    from referencing.exceptions import Unresolvable
 
     from framework.formats.json_schema.text import MALFORMED, registry_of
 
@@ -59,7 +60,7 @@ def judge(schema: Schema) -> Callable[[Any], str | None]:
             error = best_match(checker.iter_errors(value))
         except _Endless:
             raise ValueError("it cannot be compared with the schema, which refers to itself without end") from None
-        except MALFORMED as error:
+        except (*MALFORMED, ArithmeticError, UnknownType, Unresolvable) as error:
             raise ValueError(f"it cannot be compared with the schema, of which a keyword has no meaning: {error}") from None
         if error is None:
             return None

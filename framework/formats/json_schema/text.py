@@ -124,6 +124,7 @@ class _Reader:
         title = keyword(schema, "title", str) or ""
         doc = keyword(schema, "description", str) or ("" if _CLASS.fullmatch(title) else title) or allowed.doc
         at = keyword(schema, "connect.index", int)
+        doc = doc.encode(errors="replace").decode()  # half a character is no text
         return replace(allowed, doc=" ".join(doc.split()), at=allowed.at if at is None else at)
 
     def _base(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Resolver[Any]:
@@ -170,6 +171,8 @@ class _Reader:
             return Allowed("object", fields=tuple(fields))
         others = [schema.get("additionalProperties"), *(keyword(schema, "patternProperties", dict) or {}).values()]
         values = [self.schema(each, resolver) for each in others if isinstance(each, dict) and each]
+        is_open = "patternProperties" in schema and schema.get("additionalProperties", True) in (True, {})
+        values += [ANYTHING] if values and is_open else []  # other names may have any value
         return Allowed("map", inner=reduce(either, values)) if values else Allowed("object")
 
     def _items(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Allowed:

@@ -49,7 +49,7 @@ def encoder(schema: Schema) -> Callable[[Mapping[str, Any]], bytes]:
         try:
             message = ParseDict(_message(descriptor, values), message_class(), descriptor_pool=pool)
             return _FIRST_TYPE + bytes(message.SerializeToString(deterministic=True))
-        except (ParseError, EncodeError) as error:
+        except (ParseError, EncodeError, OverflowError) as error:
             raise ValueError(str(error)) from None
 
     return encode

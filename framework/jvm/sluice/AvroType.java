@@ -44,7 +44,8 @@ final class AvroType {
     if (logical.equals("decimal") && (is("bytes") || is("fixed"))) {
       precision = json.path("precision").asInt();
       scale = json.path("scale").asInt();
-      boolean fits = precision > 0 && precision <= 38 && scale >= 0 && scale <= precision;
+      boolean isWhole = json.path("precision").isInt() && (!json.has("scale") || json.path("scale").isInt());
+      boolean fits = isWhole && precision > 0 && precision <= 38 && scale >= 0 && scale <= precision;
       this.logical = fits ? logical : "";
     } else if (logical.equals("uuid") && (is("string") || is("fixed") && size == 16)
         || logical.equals("date") && is("int")
@@ -53,12 +54,18 @@ final class AvroType {
     }
   }
 
-  /** Of a union: a record by its name, others by their type, and a number behind what is there already. */
+  /** Of a union: a record by its name, others by their type, and a number behind what is there already. Null has no name. */
   void nameMembers() {
+    int count = 0;
     for (AvroType member : members) {
+      if (member.is("null")) {
+        memberNames.add("");
+        continue;
+      }
       String name = member.name.isEmpty() ? member.kind : member.name;
       boolean isTaken = memberNames.stream().anyMatch(name::equalsIgnoreCase);
-      memberNames.add(isTaken ? name + "_" + memberNames.size() : name);
+      memberNames.add(isTaken ? name + "_" + count : name);
+      count++;
     }
   }
 

@@ -140,7 +140,7 @@ class Generated(Bound):
     )
     pattern: str | None = option("Text that matches this pattern.", default=None, example='"User_[1-9]"')
     now: Literal[True] | None = option("The current time.", default=None, example="true")
-    last: Duration | None = option("A time in the last so many days.", default=None, example="14d")
+    last: Duration | None = option("A time in the last so many days.", default=None, at_most="36500d", example="14d")
 
     def problems(self) -> Iterable[Problem]:
         if self.between is not None and self.between[0] > self.between[1]:
