@@ -86,7 +86,7 @@ TYPES: list[tuple[Json, str]] = [
     ({"type": "object", "additionalProperties": of(a={"type": "number"})}, "map<string,struct<a:double>>"),
     ({"type": "object", "patternProperties": {"^x": {"type": "boolean"}}, "additionalProperties": False}, "map<string,boolean>"),
     ({"type": "object", "patternProperties": {"^x": {"type": "boolean"}}}, "map<string,string>"),  # other names may have anything
-    ({"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": {"type": "number"}}, "map<string,double>"),
+    ({"type": "object", "patternProperties": {"x": {"type": "integer"}}, "additionalProperties": {"type": "number"}}, "map<string,double>"),
     ({"type": "object"}, "string"),
     ({"type": "object", "additionalProperties": True}, "string"),
     ({"type": "array", "items": {"type": "string", "format": "date"}}, "array<date>"),
