@@ -51,7 +51,7 @@ def preflight(plan: Plan) -> Iterator[Finding]:
 def _checks(plan: Plan) -> Iterator[_Check]:
     topics = {topic.name: topic for pipeline in plan.pipelines for topic in pipeline.topics}
     sent = {each.sends_to for pipeline in plan.pipelines for each in pipeline.also if each.sends_to}
-    clusters = {cluster.name: cluster for cluster in (*(topic.cluster for topic in topics.values()), *(of for of, _ in sent))}
+    clusters = {cluster.name: cluster for cluster in (*plan.clusters, *(of for of, _ in sent))}
     for cluster in clusters.values():
         own = [topic for topic in topics.values() if topic.cluster == cluster]
         written = sorted(name for of, name in sent if of == cluster)

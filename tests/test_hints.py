@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -91,6 +92,23 @@ def test_an_environment_has_its_own_pause() -> None:
     assert sluice("resume", "copy") == (0, "copy: was not paused\n")
     assert "copy: resumed" in sluice("resume", "copy", "--env", "prod")[1]
     assert not run_record.recorded()
+
+
+def test_a_pause_needs_no_other_specs(folder: Path) -> None:
+    """The daemon goes on with what has no problems, so that it must be possible to pause it."""
+    (folder / "specs" / "b.yaml").write_text("pipeline: broken\nfrom: {topic: nobody}\ninto: {table: shop.broken}\n")
+    assert sluice("pause", "copy", "broken")[0] == 0
+    assert run_record.recorded() == ["broken", "copy"]
+    assert "copy: resumed" in sluice("resume", "copy")[1]
+    assert sluice("pause", "nobody")[0] == 1 and sluice("pause", "copy", "--env", "nowhere")[0] == 1
+    assert run_record.recorded() == ["broken"]
+
+
+def test_json_stays_json_whatever_the_folder_is_called(folder: Path) -> None:
+    (folder / "specs").rename(folder / 'my "s')
+    (folder / 'my "s' / "b.yaml").write_text("pipeline: broken\n")
+    code, says = sluice("check", "--json", "--specs", 'my "s')
+    assert code == 1 and json.loads(says)
 
 
 @pytest.mark.usefixtures("folder")

@@ -89,7 +89,7 @@ class LocalFiles(Files):
         return self.path(self.root)
 
     def left(self, folders: Iterable[str]) -> int:
-        return sum(1 for folder in folders for path in Path(folder).rglob("*") if path.is_file())
+        return sum(1 for folder in folders for path in Path(folder).rglob("*") if path.is_file() and not _is_checksum(path))
 
 
 def _is_checksum(path: Path) -> bool:

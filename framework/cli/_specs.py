@@ -104,6 +104,18 @@ def hinted(text: str) -> str:
     return hints.with_options(text, hints.options(mine.get("environment") or "local", mine.get("specs", Path("specs"))))
 
 
+def hinted_in(document: Any) -> Any:
+    """The same for the hints in a document of JSON."""
+    if isinstance(document, list | tuple):
+        return [hinted_in(each) for each in document]
+    if isinstance(document, dict):
+        return {
+            name: hinted(value) if name in ("hint", "do") and isinstance(value, str) else hinted_in(value)
+            for name, value in document.items()
+        }
+    return document
+
+
 def with_environment(command: Callable[..., Any]) -> Callable[..., Any]:
     return _ENV(command)
 
@@ -131,6 +143,22 @@ def opened(specs: Path, environment: str, name: str) -> Iterator[tuple[Context, 
         yield context, pipeline
     finally:
         context.stop()
+
+
+def recorded(specs: Path, environment: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Pipelines, each with the name of its record; by their names alone where other specs have problems."""
+    from framework.errors import SpecError
+
+    try:
+        return [(each.name, each.recorded_as) for each in chosen(plan(specs, environment), names)]
+    except SpecError as error:
+        from framework.model.pipeline import recorded_as
+        from framework.spec import load
+
+        there = {name for kind, name in load(specs, environment).names if kind == "pipeline"}
+        if not there.issuperset(names) or any(problem.code == "unknown-environment" for problem in error.problems):
+            raise
+        return [(name, recorded_as(environment, name)) for name in names]
 
 
 def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:

@@ -45,7 +45,7 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
     for note in _unchecked(plan, sorted(project.left_out)):
         click.echo(f"note: {note}", err=True)
     if as_json:
-        click.echo(_specs.hinted(json.dumps([_entry(problem) for problem in problems], indent=2)))
+        click.echo(json.dumps(_specs.hinted_in([_entry(problem) for problem in problems]), indent=2))
     else:
         for problem in problems:
             click.echo(_specs.hinted(str(problem)))

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from framework.amounts import counted
 from framework.cli import _specs
@@ -21,7 +22,8 @@ SECTION, ORDER = "try and tidy", 8
     help="Check the systems of this environment, too, a folder of specs/environments.",
 )
 @_specs.SPECS
-def command(environment: str | None, specs: Path) -> None:
+@click.pass_context
+def command(ctx: click.Context, environment: str | None, specs: Path) -> None:
     """Check Python, Java, packages, jars, ports, disk and memory.
 
     Changes and downloads nothing. With --env or --specs it also checks what the specs name: whether Kafka, registry, catalogs, their
@@ -33,10 +35,11 @@ def command(environment: str | None, specs: Path) -> None:
     from framework.doctor import diagnose
 
     findings = diagnose()
-    if environment is not None or specs != Path("specs"):
+    if environment is not None or ctx.get_parameter_source("specs") == ParameterSource.COMMANDLINE:
+        from framework.home import environment_of
         from framework.preflight import preflight
 
-        findings += tuple(preflight(_specs.plan(specs, environment or "local")))
+        findings += tuple(preflight(_specs.plan(specs, environment_of(environment))))
     width = max(len(finding.subject) for finding in findings)
     for finding in findings:
         word = click.style("ok     ", fg="green") if finding.ok else click.style("problem", fg="red", bold=True)

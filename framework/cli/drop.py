@@ -46,7 +46,8 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     tables = drop.of_pipeline(pipeline)
     publications = list(unpublish.of_pipeline(plan, pipeline))
     if not tables and not topics:
-        run_record.forget(pipeline.recorded_as)
+        if not run_record.read(pipeline.recorded_as).paused:
+            run_record.forget(pipeline.recorded_as)
         click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} does not exist")
         return
     for line in (

@@ -19,12 +19,11 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
     No run loads anything into their tables until `sluice resume`. A batch that is under way is still finished.
 
-    Applies to all runs that use this folder's `.sluice`, those of Dagster too.
+    Applies to all runs of this environment that use this folder's `.sluice`, those of Dagster too.
 
     Example: sluice pause flagged_stock_trades
     """
     from framework.engine.rules import run_record
 
-    for pipeline in _specs.chosen(_specs.plan(specs, environment), names):
-        since = run_record.pause(pipeline.recorded_as).paused
-        click.echo(f"{pipeline.name}: paused since {since}")
+    for name, record in _specs.recorded(specs, environment, names):
+        click.echo(f"{name}: paused since {run_record.pause(record).paused}")

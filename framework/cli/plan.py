@@ -55,9 +55,11 @@ def command(
     except SpecError as error:
         if not as_json:
             raise
-        click.echo(_specs.hinted(json.dumps([_problem(problem) for problem in error.problems], indent=2)))
+        click.echo(json.dumps(_specs.hinted_in([_problem(problem) for problem in error.problems]), indent=2))
         sys.exit(1)
     pipelines = _specs.chosen(plan, names)
+    if submit and lineage:
+        raise click.UsageError("--spark-submit and --lineage exclude each other: choose one")
     if lineage:
         show_lineage(plan, pipelines, environment, as_json)
         return
@@ -83,7 +85,7 @@ def command(
     if as_json:
         by_name = {next_run.pipeline.name: next_run for next_run in checked}
         documents = [document(pipeline, by_name.get(pipeline.name)) for pipeline in pipelines]
-        click.echo(_specs.hinted(json.dumps({"environment": environment, "pipelines": documents}, indent=2)))
+        click.echo(json.dumps(_specs.hinted_in({"environment": environment, "pipelines": documents}), indent=2))
     else:
         away = (error for next_run in checked for error in next_run.unreachable if not isinstance(error, NoTopic))
         for silent in {str(error): error for error in away}.values():

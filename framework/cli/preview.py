@@ -54,7 +54,7 @@ def command(name: str, count: int, start: str | None, as_json: bool, specs: Path
         refuse_silent(pipeline.topic.cluster)
     result = once(plan, pipeline, count, start or "next")  # type: ignore[arg-type]
     if as_json:
-        click.echo(_specs.hinted(json.dumps(_document(pipeline, result), indent=2, ensure_ascii=False)))
+        click.echo(json.dumps(_document(pipeline, result), indent=2, ensure_ascii=False))
     else:
         from framework.cli._terminal import console
         from framework.preview_text import show

@@ -20,13 +20,13 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
     The next run loads all messages that arrived meanwhile.
 
-    Applies to all runs that use this folder's `.sluice`, those of Dagster too.
+    Applies to all runs of this environment that use this folder's `.sluice`, those of Dagster too.
 
     Example: sluice resume flagged_stock_trades
     """
     from framework.engine.rules import run_record
 
-    for pipeline in _specs.chosen(_specs.plan(specs, environment), names):
-        was = run_record.read(pipeline.recorded_as).paused
-        run_record.resume(pipeline.recorded_as)
-        click.echo(f"{pipeline.name}: {f'resumed, was paused since {was}' if was else 'was not paused'}")
+    for name, record in _specs.recorded(specs, environment, names):
+        was = run_record.read(record).paused
+        run_record.resume(record)
+        click.echo(f"{name}: {f'resumed, was paused since {was}' if was else 'was not paused'}")

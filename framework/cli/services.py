@@ -13,9 +13,10 @@ _NAMES = click.argument("names", nargs=-1, type=click.Choice(sorted(services.ser
 
 @click.group()
 def command() -> None:
-    """Start, stop and show a Kafka, a schema registry and an object store.
+    """Start, stop and show a Kafka, a schema registry and others.
 
-    They are real servers on this machine, for demos and tests.
+    They are real servers on this machine, for demos and tests: kafka; registry, a schema registry; s3, an object store; catalog, a
+    catalog of Iceberg's REST; aws, a stand-in for Glue and S3.
 
     Example: sluice services up kafka
     """

@@ -69,7 +69,7 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
         states = statuses(plan, pipelines)
         bad = any(status.bad for status in states)
         if as_json:
-            click.echo(_specs.hinted(json.dumps(document(environment, states), indent=2, ensure_ascii=False)))
+            click.echo(json.dumps(_specs.hinted_in(document(environment, states)), indent=2, ensure_ascii=False))
         else:
             from framework.cli import _grid, _status
 

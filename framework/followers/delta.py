@@ -42,6 +42,8 @@ class Options(Bound):
 
 
 def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
+    if not pipeline.table.catalog.type:  # which was reported
+        return None
     if not catalogs.of(pipeline.table.catalog).on_this_machine:
         message = "a Delta log in an object store is not in this version of Sluice"
         hint = "remove `delta` from `also`, or keep the table in a catalog with a `warehouse` on this machine"

@@ -16,7 +16,10 @@ _LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timede
 def bad_template(to: str, windowed: bool, what: str = "a file's name") -> str | None:
     """The fault of a file's name, or of another text of a window."""
     try:
-        fields = [field for _, field, _, _ in string.Formatter().parse(to) if field is not None]
+        parts = [(field, how) for _, field, _, how in string.Formatter().parse(to) if field is not None]
+        if any(how for _, how in parts):  # as `!r`, behind which there can be a width of any size
+            raise ValueError
+        fields = [field for field, _ in parts]
         unknown = [field for field in fields if field not in ("window_start", "window_end")]
         if unknown:
             return f"`{{{unknown[0]}}}` is nothing that {what} can have"

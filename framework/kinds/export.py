@@ -7,6 +7,7 @@ and the command says so. All rows come from one snapshot of the table, which the
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -133,6 +134,9 @@ class Export(Kind):
             yield Problem(self.key_place("storage"), "unused-key", message, "remove it, or write `to: s3://bucket/…`")
         if to.startswith(("/", "~")) or ".." in to.split("/"):
             yield Problem(where, "path-goes-up", f"`{to}` leaves the project", _INSIDE)
+        elif (first := posixpath.normpath(to).partition("/")[0]) in (".sluice", where.file.partition("/")[0]):
+            whose = "keeps its own files" if first == ".sluice" else "reads the specs"
+            yield Problem(where, "bad-location", f"`{to}` is in `{first}`, where Sluice {whose}", _INSIDE)
         elif (wrong := file_names.bad_template(to, bool(self.window))) is not None:
             yield Problem(
                 where, "bad-template", wrong, "write `{window_start:%Y-%m-%d}`, with parts of a date as `strftime` has them"
@@ -174,10 +178,11 @@ def resolve(draft: Draft, documents: tuple[Export, ...]) -> None:
             continue
         if spec.gaps or not _has_time(draft, spec, pipeline):
             continue
-        if spec.file.to in files:
-            message = f"`{spec.file.to}` is the file of the export `{files[spec.file.to]}`, too"
+        to = spec.file.to if spec.file.to.startswith(SCHEME) else posixpath.normpath(spec.file.to)
+        if to in files:
+            message = f"`{spec.file.to}` is the file of the export `{files[to]}`, too"
             draft.problems.append(Problem(spec.file.place("to"), "duplicate-file", message, "give each export a file of its own"))
-        files[spec.file.to] = spec.name
+        files[to] = spec.name
         planned = replace(_planned(spec, pipeline), notices=tuple(_notices(draft, spec)))
         draft.documents.append(
             PlannedDocument(kind="export", name=spec.name, where=spec.place(), value=planned, says=tuple(_says(planned)))

@@ -113,7 +113,10 @@ def _matching(fits: Sequence[Sequence[bool]], rows: int) -> dict[int, int]:
                     return True
         return False
 
-    for want in range(len(fits)):
+    for want in range(min(len(fits), rows)):  # rows in their order: the search is deep only where many differ
+        if fits[want][want]:
+            taken[want] = want
+    for want in set(range(len(fits))).difference(taken.values()):
         give(want, set())
     return taken
 

@@ -104,7 +104,9 @@ def _test(spec: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[s
         except ExpressionError as error:
             rows.refuse(error, "\n", spec.place(key))
             return None, f"{name} matches {spec.matches}"
-        return f"{column} rlike {literal(f'^({spec.matches})$')}", f"{name} matches {spec.matches}"
+        text = spec.matches or ""
+        flags = "(?i)" if text.startswith("(?i)") else ""  # which counts in front of all only
+        return f"{column} rlike {literal(f'{flags}^({text.removeprefix(flags)})$')}", f"{name} matches {text}"
     values = spec.between or spec.one_of or ()
     literals = [_literal(text, type_, key == "one_of", spec.place(key, at), rows) for at, text in enumerate(values)]
     if key == "between":

@@ -62,7 +62,7 @@ def resolve(
     tombstones = into.deletes == "tombstones" and not source
     if tombstones:
         rows.problems.extend(_tombstones(into, keys, read, steps))
-    order, *tie = _order_of_table(spec, source, rows) if source else _order(spec, read, rows)
+    order, *tie = _order_of_table(spec, source, rows) if source else _order(spec, read, steps, rows)
     if tombstones and into.order_by and not _has_value(into.order_by, read, steps):
         rows.problems.extend(_without_order(into, rows))
     write = mode(into.write)
@@ -218,14 +218,14 @@ def _order_of_table(spec: kinds.Pipeline, source: TableSource, rows: Rows) -> li
     return [*moment, *tie]
 
 
-def _order(spec: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> list[str]:
+def _order(spec: kinds.Pipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> list[str]:
     """The columns that decide, the first one first."""
     tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
-    return [_first(spec, read, rows), *tie]
+    return [_first(spec, read, steps, rows), *tie]
 
 
-def _first(spec: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
+def _first(spec: kinds.Pipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> str:
     into = spec.into
     if into.order_by:
         return _asked(into, rows)
@@ -233,7 +233,8 @@ def _first(spec: kinds.Pipeline, read: tuple[Topic, ...], rows: Rows) -> str:
     there = {column.name: column.type for column in rows.columns}
     if moment is None or changes_of(read):  # a connector sends changes of one key in their order
         return "_kafka_timestamp"
-    return moment if there.get(moment) == TIMESTAMP else EVENT_TIME
+    is_its = there.get(moment) == TIMESTAMP and not _is_assigned(moment, steps)  # a mask makes it coarser
+    return moment if is_its else EVENT_TIME
 
 
 def _asked(into: kinds.Into, rows: Rows) -> str:

@@ -232,6 +232,11 @@ class Messages:
             self.refuse(where, "duplicate-key", f"`{columns}` is made of the key, and is given as well", "keep one of them")
         if isinstance(self.format("key"), BySchema) and not node.is_null:
             return self.key_by_schema(node)
+        if isinstance(self.format("key"), Given) and node.kind == "map":
+            types = {column.name: column.type for column in self.pipeline.topic.columns_of("key")}
+            return self.fields(
+                "key", {key.text: value for key, value in node.entries}, types, {key.text: key.where for key, _ in node.entries}
+            )
         return self.single("key", node, "`key`")
 
     def key_by_schema(self, node: Node) -> bytes | None:

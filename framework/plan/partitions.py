@@ -84,7 +84,7 @@ def _field(text: str, rows: Rows) -> PartitionField | tuple[str, str, str]:
     transform, width, name = match["transform"] or "identity", match["width"], match["column"]
     if transform not in (*_PLAIN, *_WIDTH):
         return "bad-partition", f"there is no transform `{transform}`", did_you_mean(transform, (*_PLAIN, *_WIDTH), examples)
-    if (transform in _WIDTH) != (width is not None) or width == "0":
+    if (transform in _WIDTH) != (width is not None) or (width is not None and int(width) == 0):
         return (
             "bad-partition",
             f"`{text}` is not a partition",

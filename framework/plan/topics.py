@@ -143,8 +143,8 @@ def _value(
         case Given():
             columns = tuple(Column(field.name, field.type, docs[field.name]) for field in fields)
             own = format_.changes.columns if format_.changes else ()
-            made = {types.folded(column.name) for column in own}
-            for name in (each for each in spec.columns if types.folded(each) in made):
+            own_names = {types.folded(column.name) for column in own}
+            for name in (each for each in spec.columns if types.folded(each) in own_names):
                 message = f"`{name}` is a column that Sluice makes itself, of what a message says of the change"
                 problems.append(
                     Problem(spec.key_place("columns", name), "duplicate-column", message, "rename it in the connector")

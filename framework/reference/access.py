@@ -92,6 +92,7 @@ _ORDER = (
     "2. `sluice run`: a table has to be there before others can find it.",
     "3. The reader. `snowflake` calls `aws-policy` and `aws-trust` in its middle, as Snowflake tells only then whom AWS has to trust;",
     "   `snowflake-interactive` comes behind it. `athena` needs two policies of `aws-policy`. `databricks` makes its own role.",
-    "   `duckdb`, `spark`, `pyiceberg` and `trino` need the login of a reader, which `open-catalog` makes, and no other script.",
+    "   `duckdb`, `spark`, `pyiceberg` and `trino` need no other script: with `type: rest` the login of a reader, which `open-catalog`",
+    "   makes, and with `type: sql` a `sluice serve` that runs.",
     "4. To take it back, `--part cleanup` of the same scripts, the last first.",
 )

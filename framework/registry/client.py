@@ -76,8 +76,10 @@ class Registry:
                     raise
                 return Subject(name, cached.versions, error)
             there = {each.number: each for each in cached.versions} if cached else {}
-            known = max((each for each in numbers if each in there), default=numbers[-1])
-            if there and self._version(name, known) != there.get(known):  # deleted for good and started again from 1
+            cached_number = max((each for each in numbers if each in there), default=numbers[-1])
+            if there and self._version(name, cached_number) != there.get(
+                cached_number
+            ):  # deleted for good and started again from 1
                 there = {}
             there[latest.number] = latest
             subject = Subject(name, tuple(there.get(number) or self._version(name, number) for number in numbers))

@@ -160,6 +160,7 @@ class _Binder:
             return self.value(slot.shape, slot.option, node, (*path, name))
         if shape.cls.exactly_one:
             self.refuse(missing_value(Failure(node, slot.shape, slot.option, path=(*path, name))))
+            return FAILED
         return _ABSENT
 
     def part(self, slot: Slot, node: Node | None, path: tuple[str | int, ...]) -> Any:

@@ -14,8 +14,8 @@ def read(text: str) -> str:
     fields = text.lower().split()
     values = [_values(field, *bounds) for field, bounds in zip(fields, _FIELDS, strict=True)]
     _, _, days, months, _ = values
-    # If both the day and the day of the week are given, either one fires.
-    if fields[4] == "*" and not any(day <= _LONGEST[month] for day in days for month in months):
+    # If both the day and the day of the week are given, either one fires; but Dagster refuses a day that no month has even so.
+    if not any(day <= _LONGEST[month] for day in days for month in months):
         raise ValueError("a day that no month has")
     return " ".join(fields)
 

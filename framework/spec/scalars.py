@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from framework import iso_times
 from framework.spec import cron
@@ -178,9 +179,17 @@ Addresses = Annotated[
            pattern=r"^\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5}(\s*,\s*(\[[0-9A-Fa-f:]+\]|[^\s,:/@]+):[0-9]{1,5})*\s*$(?!\n)",
            rule="`host:port`, several separated by commas: `kafka1:9092,kafka2:9092`"),
 ]  # fmt: skip
+
+
+def _url(text: str) -> str:
+    urlsplit(text).port  # noqa: B018 - raises ValueError where it is none
+    return text
+
+
 Url = Annotated[
     str,
     Scalar(noun="an address", code="bad-address", example="http://127.0.0.1:18081", pattern=r"^https?://[^\s/\\@?#]+(/[^\s?#]*)?$(?!\n)",
+           read=_url,
            rule="`http://` or `https://`, a host, and a port or path if needed, without a login"),
 ]  # fmt: skip
 Subject = Annotated[

@@ -17,6 +17,7 @@ SECRET_TEXT = re.compile(
 )
 _OPEN = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _TYPES = ("array", "map", "struct")
+_LONGEST_TYPE = max(map(len, _TYPES))
 _LONGEST = 10_000  # characters within which a text must end
 _LONGEST_HINT = 200
 _VALUE = re.compile(r"^(?P<head>\s*(?:- +)*(?:[^\s:#'\"\[{][^:#]*|'[^']*'|\"[^\"]*\"):[ ]+|\s*(?:- +)+)(?P<value>\S.*?)\s*$")
@@ -53,7 +54,7 @@ def quote(text: str) -> str:
 
 
 def _opens(text: str, index: int) -> bool:
-    return text[index] != "<" or text[:index].lower().endswith(_TYPES)
+    return text[index] != "<" or text[max(0, index - _LONGEST_TYPE) : index].lower().endswith(_TYPES)
 
 
 def _nested(text: str) -> Iterator[tuple[int, list[str]]]:

@@ -126,7 +126,7 @@ def compared(use: Use) -> str:
 def formatted(use: Use) -> str:
     """`format_string`: a width is at most as large as a pad."""
     form = patterns.text(use.arguments[0], "a format")
-    if any(int(number) > LONGEST_PAD for number in re.findall(r"\d+", form)):
+    if any(len(number) > 9 or int(number) > LONGEST_PAD for number in re.findall(r"\d+", form)):
         raise use.fault(f"pads to at most {LONGEST_PAD:,} characters", "write a smaller width", use.arguments[0])
     return use.sql()
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal as Number
-from decimal import InvalidOperation
 
 from framework.sql import coercion, patterns
 from framework.sql.faults import ExpressionError, refused
@@ -30,6 +28,9 @@ from framework.types import (
 )
 
 _COMPARING = ("=", "<>", "<", "<=", ">", ">=", "<=>", "IN")
+# Texts that Spark reads as a number.
+_WHOLE = re.compile(r"[-+]?[0-9]+")
+_REAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?[dDfF]?")
 
 
 def name(type: Type) -> str:
@@ -61,6 +62,7 @@ def _beside_text(what: str, other: Piece) -> str:
 def together(what: str, pieces: Sequence[Piece], texts: bool = True) -> Type:
     """The common type that Spark gives compared values or branches. With `texts`, a literal text is read as what stands beside it."""
     values = [piece for piece in pieces if not (texts and piece.type == STRING and piece.constant is not None)] or [*pieces]
+    compared = {id(piece) for piece in values}
     widest, type = values[0], values[0].type
     for piece in values[1:]:
         both = coercion.wider(type, piece.type)
@@ -69,7 +71,7 @@ def together(what: str, pieces: Sequence[Piece], texts: bool = True) -> Type:
         if both != type:
             widest = piece
         type = both
-    literals = [piece for piece in pieces if piece not in values]
+    literals = [piece for piece in pieces if id(piece) not in compared]
     if not literals or type in (STRING, VOID):
         return STRING if literals else type
     common = coercion.beside_text(type)
@@ -84,10 +86,8 @@ def _reads(text: Piece, type: Type, what: str) -> None:
     """Refuse a literal text that is nothing of the type beside which it stands: each row would be a bad one."""
     constant = (text.constant or "").strip()
     if is_numeric(type):
-        try:
-            good = not is_integral(type) or Number(constant) == int(Number(constant))
-        except (InvalidOperation, ValueError, OverflowError):
-            good = constant.lower() in ("nan", "inf", "infinity", "-inf", "-infinity") and is_fractional(type)
+        good = (_WHOLE if is_integral(type) else _REAL).fullmatch(constant) is not None
+        good = good or (is_fractional(type) and constant.lower() in ("nan", "inf", "infinity", "-inf", "-infinity"))
         hint = f"as text beside a number: cast(x as string); otherwise write a {type}"
     elif type in TIMES:
         good = moment(constant)

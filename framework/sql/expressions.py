@@ -92,8 +92,6 @@ def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
     for part in types.parts(piece.type):
         if part in _NO_COLUMN:
             raise refused(piece.offset, "sql-type", f"{_NO_COLUMN[part][0]} cannot be a column", _NO_COLUMN[part][1])
-    if len(piece.sql) > LARGEST:
-        raise refused(piece.offset, "sql-too-long", "the expression is too large", "cut it into several steps")
     return Checked(ColumnSql(piece.sql, used), piece.type, piece.fails)
 
 
@@ -102,10 +100,6 @@ def _untyped(tree: Node) -> ExpressionError:
         return refused(tree.offset, "sql-type", "NULL alone has no type", "give it a type: cast(null as string)")
     hint = "write when it is so: if(price < 0, raise_error('no price'), price)"
     return refused(tree.offset, "sql-type", "it is NULL or an error for every row, and so has no type", hint)
-
-
-LARGEST = 60_000
-"""Characters of SQL: guards of memory name their argument twice, and double with every level."""
 
 
 def _own_variables(node: Node) -> Iterator[Node]:

@@ -106,4 +106,7 @@ def _values(name: str, arguments: Sequence[Piece | None], call: Call) -> tuple[P
 def _misfit(call: Call, name: str, arguments: Sequence[Piece | None]) -> ExpressionError:
     given = ", ".join("a lambda" if piece is None else comparisons.name(piece.type) for piece in arguments)
     forms = [signature.text.rpartition(" ")[0].replace("!", "") for signature in table()[name]]
-    return refused(call.offset, "sql-type", f"{call.name} does not take ({given})", f"it takes {' or '.join(forms[:4])}")
+    hint = f"it takes {' or '.join(forms[:4])}"
+    if call.name.lower() in ("aggregate", "reduce"):
+        hint += "; the lambda gives the type of the start, as after cast(0 as double)"
+    return refused(call.offset, "sql-type", f"{call.name} does not take ({given})", hint)

@@ -26,14 +26,16 @@ _SCALE = {
 }  # Spark has no such unit in a literal
 _SECONDS = {"year": 31_536_000, "month": 2_419_200, "day": 86_400, "hour": 3_600, "minute": 60, "second": 1, "microsecond": 1e-6}
 _PART = re.compile(r"\s*([-+]?)\s*(\d{1,9})(\.\d{1,6})?\s*([A-Za-z]+)\s*", re.ASCII)
+_MOST = {"year": 178_956_970, "month": 2_147_483_647, "day": 106_751_991}  # of which Spark can make an interval
+_HOURS, _SIXTY = r"([01]?\d|2[0-3])", r"[0-5]?\d"
 _RANGES = {
-    ("year", "month"): r"[-+]?\d{1,9}-\d{1,2}",
-    ("day", "hour"): r"[-+]?\d{1,9} \d{1,2}",
-    ("day", "minute"): r"[-+]?\d{1,9} \d{1,2}:\d{1,2}",
-    ("day", "second"): r"[-+]?\d{1,9} \d{1,2}:\d{1,2}:\d{1,2}(\.\d{1,6})?",
-    ("hour", "minute"): r"[-+]?\d{1,9}:\d{1,2}",
-    ("hour", "second"): r"[-+]?\d{1,9}:\d{1,2}:\d{1,2}(\.\d{1,6})?",
-    ("minute", "second"): r"[-+]?\d{1,9}:\d{1,2}(\.\d{1,6})?",
+    ("year", "month"): r"[-+]?\d{1,8}-(0?\d|1[01])",
+    ("day", "hour"): rf"[-+]?\d{{1,8}} {_HOURS}",
+    ("day", "minute"): rf"[-+]?\d{{1,8}} {_HOURS}:{_SIXTY}",
+    ("day", "second"): rf"[-+]?\d{{1,8}} {_HOURS}:{_SIXTY}:{_SIXTY}(\.\d{{1,6}})?",
+    ("hour", "minute"): rf"[-+]?\d{{1,9}}:{_SIXTY}",
+    ("hour", "second"): rf"[-+]?\d{{1,9}}:{_SIXTY}:{_SIXTY}(\.\d{{1,6}})?",
+    ("minute", "second"): rf"[-+]?\d{{1,9}}:{_SIXTY}(\.\d{{1,6}})?",
 }
 _HINT = "write for example interval 90 minutes, interval '1 day 2 hours', interval '1-6' year to month"
 
@@ -47,7 +49,7 @@ def read(parser: Parser) -> Node:
     if token.kind == "string" and parser.after.word == "to":
         start, end = parser.take().word, (parser.take(), parser.take())[1].word
         form = _RANGES.get((start, end))
-        if form is None or not re.fullmatch(form, token.value):
+        if form is None or not re.fullmatch(form, token.value, re.ASCII):
             raise _refused(offset)
         return Literal(offset, _UNITS[start], f"interval {sign}'{token.value}' {start} to {end}", f"{start} to {end}")
     parts = [_part(sign, token.value, parser.take().word, offset)]
@@ -85,6 +87,8 @@ def _part(sign: str, number: str, word: str, offset: int) -> tuple[str, str]:
         raise _refused(offset)
     scale, unit = _SCALE.get(unit, (1, unit))
     digits = str(int(digits) * scale) if scale > 1 else digits
+    if int(digits.partition(".")[0]) > _MOST.get(unit, 10**10):
+        raise _refused(offset)
     return f"{'-' if negative else ''}{digits}", unit
 
 

@@ -37,7 +37,9 @@ _LARGEST: dict[Type, decimal.Decimal] = {
 _INTERVALS = {"months": MONTHS, "time": TIME}
 _SUFFIXES: dict[str, Type] = {"y": TINYINT, "s": SMALLINT, "l": BIGINT}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_LOOSE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T]\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,9})?)?.*)?)?)?", re.ASCII)
+_LOOSE = re.compile(
+    r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d{1,9})?)?)(?:.*[A-Z0-9])?)?)?)?", re.ASCII
+)
 _TIME = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)(Z|[+-](?:(?:0\d|1[0-7]):[0-5]\d|18:00))?)?", re.ASCII
 )
@@ -80,7 +82,7 @@ def moment(text: str) -> bool:
     if match is None:
         return False
     padded = f"{match[1]}-{int(match[2] or 1):02}-{int(match[3] or 1):02}"
-    return real(padded)
+    return real(padded) and clock(match[4])
 
 
 def real(date: str) -> bool:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 
+from framework.sql.faults import refused
 from framework.sql.quote import identifier
 from framework.types import Type
+
+LARGEST = 60_000
+"""Characters of SQL: guards of memory name their argument twice, and double with every level."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,10 @@ class Piece:
     offset: int
     constant: str | None = None
     arrow: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.sql) > LARGEST:  # looked at early: what is made of it can be several times as long
+            raise refused(self.offset, "sql-too-long", "the expression is too large", "cut it into several steps")
 
 
 def composed(offset: int, sql: str, type: Type, parts: Iterable[Piece], fails: bool = True) -> Piece:

@@ -8,8 +8,9 @@ A signature is a line such as `substring(text, number, number?) string`:
 | `text`, `number`, `time`, `bytes` | types that Spark casts by itself to that; see KINDS |
 | `a\\|b` | either of these |
 | `any` | any type |
+| `comparable` | any type without a map in it |
 | `int!`, `string!` | a literal of that type |
-| `T`, `K`, `V`, … | any type, in all its places the one that holds all that is given |
+| `T`, `K`, `V`, … | any type, in all its places the one that holds all that is given; `O` without a map in it |
 | `array<T>`, `map<K,V>` | with parts that fit |
 | `(T,U)->V`, `T->V` | a lambda |
 | `x?`, `x...` | may be left out; any number of them |
@@ -97,20 +98,25 @@ class Match:
         given = [self.type(part, ()) for part in taken]
         if any(each is None for each in given):
             return False
+        before = self.variables.get(gives.name)
         body = self.lambdas(index, [each for each in given if each])
-        return body is not None and self.fits(gives, body.type)
+        if body is None or (before and body.type != before):  # Spark casts no start value to what a lambda makes of it
+            return False
+        return self.fits(gives, body.type)
 
     def fits(self, term: Term, type_: Type) -> bool:
         if term.name == "|":
             return any(self.fits(part, type_) for part in term.parts)
         if type_ == VARIANT:  # only functions made for it take one
             return term.name == "variant"
+        if term.name in ("O", "comparable") and types.holds_map(type_):
+            return False
         if is_variable(term.name):
             before = self.variables.get(term.name)
             both = coercion.wider(before, type_) if before else type_
             self.variables[term.name] = both or VOID
             return both is not None
-        if type_ == VOID or term.name == "any":
+        if type_ == VOID or term.name in ("any", "comparable"):
             return True
         match type_:
             case Array():

@@ -16,6 +16,7 @@ from framework.sql.faults import ExpressionError, refused
 LONGEST = 10_000
 """The most characters of an expression."""
 
+_LONGEST_NUMBER = 400  # digits; a double has at most 309 before the point
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n]+)
     |(?P<comment>--|/\*)
@@ -64,6 +65,8 @@ def tokens(text: str) -> list[Token]:
         kind = match.lastgroup or ""
         if kind == "comment":
             raise refused(at, "sql-comment", "a comment is not allowed inside SQL", "move it to a YAML comment above: # …")
+        if kind == "number" and len(match.group()) > _LONGEST_NUMBER:
+            raise refused(at, "sql-type", f"a number has at most {_LONGEST_NUMBER} digits", "write a smaller one")
         if kind != "space":
             words.append(Token(kind, match.group(), value(kind, match.group(), at), at))
         at = match.end()

@@ -50,7 +50,9 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     if into in others:
         hint = "choose another name, or drop that column before this step"
         rows.problems.append(Problem(written.place("into"), "duplicate-column", f"there is already a column `{into}`", hint))
-    item = rows.new_column(into, type_.element if isinstance(type_, Array) else VOID, written.place("into"), others=others)
+    item = rows.new_column(
+        into, type_.element if isinstance(type_, Array) else VOID, written.place("into"), others=[*others, written.column]
+    )
     columns = tuple(item if column.name == written.column else column for column in rows.columns)
     if list_column is None:  # later steps are still checked
         columns = (*columns, item)

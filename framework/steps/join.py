@@ -123,6 +123,8 @@ def _problems(written: Written, rows: Rows, source: TableSource, there: dict[str
         if name not in there:
             hint = f"there is {', '.join(there)}"
             yield Problem(written.place("take", at), "unknown-column", f"{source.identifier} has no column `{name}`", hint)
+        elif name in written.take[:at]:
+            yield Problem(written.place("take", at), "duplicate-column", f"`{name}` is here twice", "name each column once")
         elif name in [column.name for column in rows.columns]:
             message = f"there is a column `{name}` already, and the one of {source.identifier} would replace it"
             yield Problem(

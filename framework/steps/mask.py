@@ -71,7 +71,7 @@ class Written(Bound):
 
     columns: dict[FieldPath, _masks.Plain | _masks.Method] = option(
         "The columns, or fields of structs such as `customer.email`, also in lists; and what becomes of each.",
-        example="{email: hmac}", aka=["fields"],
+        example="{email: hmac}", aka=["fields"], at_least=1,
     )  # fmt: skip
     key: SecretRef | None = option(
         "The secret that hashes and encrypts, at least 16 characters, such as 32 random ones.", default=None, example='"${secret:pii}"',
@@ -146,7 +146,7 @@ def _is_there(type_: Type, rest: list[str], path: str, written: Written, rows: R
         while isinstance(type_, Array):
             type_ = type_.element
         field = type_.field(name) if isinstance(type_, Struct) else None
-        if field is None:
+        if field is None or field.name != name:  # in another case it would not be found where it is masked
             there = ", ".join(f"`{each.name}`" for each in type_.fields) if isinstance(type_, Struct) else ""
             hint = f"there is {there}" if there else f"it is {type_}, which has no fields"
             rows.problems.append(Problem(written.key_place("columns", path), "unknown-column", f"there is no `{path}`", hint))
@@ -187,3 +187,7 @@ def _of_keys(written: Written, to: Landing) -> Iterator[Problem]:
         if path in to.into.keys and method not in (*_JOINED, "drop"):
             message = f"`{path}` is a key of `write: {to.into.write}`, and rows that differ in it would become one"
             yield Problem(written.place("columns", path), "mask-of-key", message, "mask it by `hmac`, which keeps keys apart")
+        if path == to.into.order_by and method != "drop":
+            message = f"`{path}` is the `order_by` of the table, and its masked values have another order"
+            hint = "order by another column; without `order_by` the topic's own time counts, masked or not"
+            yield Problem(written.place("columns", path), "mask-of-key", message, hint)

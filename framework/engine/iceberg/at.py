@@ -29,7 +29,7 @@ def snapshot_at(table: Metadata, name: str, at: Moment) -> int:
     if isinstance(at, int):
         if at in table.snapshots:
             return at
-        hint = f"`sluice history` lists the snapshots of {name} that are there; a time works for several tables"
+        hint = f"`sluice history {name}` lists the snapshots that are there; a time works for several tables"
         raise SluiceError("no-such-snapshot", f"{name} has no snapshot {at}", hint)
     return _at_moment(table, name, at)
 
@@ -39,7 +39,7 @@ def _of_batch(table: Metadata, name: str, number: int) -> int:
         text = metadata.summary(each).get(protocol.POSITION)
         if text and Position.read(text).batch == number:
             return int(each["snapshot-id"])
-    hint = "`sluice history` lists the batches that are there"
+    hint = f"`sluice history {name}` lists the batches that are there"
     raise SluiceError("no-such-snapshot", f"{name} has no batch {number}, or its snapshot has expired", hint)
 
 
@@ -57,7 +57,7 @@ def _at_moment(table: Metadata, name: str, at: datetime) -> int:
             return int(each["snapshot-id"])
         break
     since = f"; what is known begins at {log[0][0]:%Y-%m-%dT%H:%M:%SZ}" if log else ""
-    hint = "`sluice history` lists the snapshots that are there; `maintain` says how long they are kept"
+    hint = f"`sluice history {name}` lists the snapshots that are there; `maintain` says how long they are kept"
     raise SluiceError(
         "no-snapshot-then", f"{name} was not there at {at:%Y-%m-%dT%H:%M:%SZ}, or its snapshot has expired{since}", hint
     )

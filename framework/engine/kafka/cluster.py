@@ -31,6 +31,7 @@ _TRIES = 4
 _LEADERLESS = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")  # of a partition just made or moved
 _LOGIN_FAILED = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL")
 _RUNNING = "is it running? `sluice services up kafka` starts one on this machine"
+_ELSEWHERE = "is it running, and can this machine reach it? See `bootstrap` and `security` of the cluster"
 _LOGIN = {
     "protocol": "security.protocol",
     "mechanism": "sasl.mechanism",
@@ -239,8 +240,10 @@ def silent(cluster: Cluster) -> UnreachableError:
 
 def _running(cluster: Cluster) -> str:
     """The hint where no server answers: this machine's own Kafka may run at another port."""
+    if others(cluster.bootstrap):
+        return f"{_ELSEWHERE} `{cluster.name}`"
     own_kafka = process.running(home() / "services" / "kafka")
-    if own_kafka is None or own_kafka.address in cluster.bootstrap or others(cluster.bootstrap):
+    if own_kafka is None or own_kafka.address in cluster.bootstrap:
         return _RUNNING
     message = f"Kafka runs on this machine at {own_kafka.address}, and the cluster `{cluster.name}` says {cluster.bootstrap}"
     return f"{message}: correct its `bootstrap`"

@@ -93,7 +93,8 @@ def _compaction(table: Metadata, maintain: Maintain, now: datetime, asked: bool)
     if marked:
         return True, f"{marked:,} deleted rows are still in files"
     if files < left + FEWEST_FILES:
-        return False, f"{amounts.counted(files, 'file')}, hardly more than after the last compaction"
+        since = "hardly more than after the last compaction" if left else "too few for one"
+        return False, f"{amounts.counted(files, 'file')}, {since}"
     if size / files >= SMALL * maintain.compact_to:
         return False, f"{amounts.counted(files, 'file')}, large enough"
     return True, f"{amounts.counted(files, 'file')} of {amounts.size(size // files)} each"

@@ -31,6 +31,10 @@ def duckdb_errors(first: int = 2) -> Iterator[None]:
         text = str(error).strip()
         if isinstance(error, duckdb.OutOfMemoryException):  # what else it says cannot be done here
             text = text.splitlines()[0]
+        if isinstance(error, duckdb.IOException) and "permission denied" in text.lower():
+            raise SluiceError(
+                "permission-denied", text.splitlines()[0], "give the user who runs Sluice the missing permission"
+            ) from None
         of_text = isinstance(error, (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException))
         raise SluiceError("bad-query" if of_text else "query-failed", _LINE.sub(moved, text), _hint(error, text)) from None
 

@@ -49,7 +49,7 @@ def judged(context: Context, pipeline: Pipeline, to: Moment) -> Rollback:
     snapshot = snapshot_at(table, pipeline.table.identifier, to)
     line = [each["snapshot-id"] for each in table.ancestors()]
     if snapshot not in line:
-        hint = "`sluice history` lists those that it has"
+        hint = f"`sluice history {pipeline.name}` lists those that it has"
         raise SluiceError(
             "no-such-snapshot", f"{pipeline.table.identifier} does not have the rows of snapshot {snapshot} now", hint
         )
