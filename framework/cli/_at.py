@@ -29,6 +29,6 @@ class At(click.ParamType["Moment"]):
             return OfBatch(int(number)) if word else int(number)
         try:
             time: Moment = Scalar("Time").convert(value, param, ctx)
-        except ValueError:  # no such day
-            self.fail(f"`{value}` is not a time", param, ctx)
+        except (ValueError, click.BadParameter):
+            self.fail(f"`{value}` is none: write {SAYS}", param, ctx)
         return time

@@ -41,6 +41,7 @@ _ENV = click.option(
     default="local",
     show_default=True,
     envvar="SLUICE_ENV",
+    show_envvar=True,
     callback=given,
     help="The environment, a folder of specs/environments.",
 )

@@ -44,7 +44,10 @@ def command(names: tuple[str, ...], page: Path | None, as_json: bool, specs: Pat
         raise click.UsageError("--html shows all pipelines: leave the names out, and find them on the page")
     plan = _specs.plan(specs, environment)
     if page is None:
-        show(plan, _specs.chosen(plan, names), environment, as_json)
+        pipelines = _specs.chosen(plan, names)
+        if not (pipelines or as_json):
+            click.echo("there are no pipelines")
+        show(plan, pipelines, environment, as_json)
         return
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(pages.html(flows.of(plan), environment), encoding="utf-8")

@@ -36,8 +36,11 @@ def command(names: tuple[str, ...], dry_run: bool, specs: Path, environment: str
     chosen = _specs.chosen(plan, names)
     if dry_run:
         for pipeline in chosen:
-            for each in due(pipeline, datetime.now(timezone.utc), asked=True):
+            tables = due(pipeline, datetime.now(timezone.utc), asked=True)
+            for each in tables:
                 click.echo(f"{each.identifier}: {each.words}")
+            if not tables:
+                click.echo(f"{pipeline.table.identifier}: is not there, another pipeline's, or rolled back: nothing to maintain")
         return
     from framework.engine.context import Context
     from framework.engine.maintain.maintain import maintain

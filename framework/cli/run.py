@@ -53,6 +53,8 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
 
     plan = _specs.plan(specs, environment)
     pipelines = _specs.chosen(plan, names)
+    if not pipelines:
+        click.echo("there are no pipelines")
     seconds = _seconds(every)
     context = Context(plan, warm=seconds is None)  # one that keeps running would keep it from all others
     report = _Report(context, bool(names))

@@ -36,7 +36,6 @@ def is_done(more: Iterable[str] = ()) -> bool:
 
 def get(more: tuple[str, ...]) -> None:
     from framework import jars
-    from framework.errors import SetupError
     from framework.home import dagster_home
     from framework.java import java
 
@@ -47,7 +46,7 @@ def get(more: tuple[str, ...]) -> None:
     every = jars.sets(later=True)
     for name in more:
         if name not in jars.MORE:
-            raise SetupError("unknown-jars", f"there are no jars named `{name}` to set up", f"one of: {', '.join(jars.MORE)}")
+            raise click.UsageError(f"there are no jars named `{name}` to set up: write {' or '.join(jars.MORE)}")
     for name, locked in ((name, every[name]) for name in (*jars.sets(), *more)):
         if jars.are_here(name):
             click.echo(f"{name} jars: ready")

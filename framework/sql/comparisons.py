@@ -163,6 +163,10 @@ def matching(operator: str, piece: Piece, pattern: Piece, escape: Piece | None, 
     if operator == "rlike":
         patterns.regular(pattern)
     elif escape:
+        if pattern.type != STRING:
+            raise refused(
+                pattern.offset, "sql-type", f"a pattern is a string, not {name(pattern.type)}", "write like 'a/%' escape '/'"
+            )
         if len(patterns.text(escape, "the escape character")) != 1:
             raise refused(escape.offset, "sql-type", "the escape character is one character", "write escape '/'")
     else:

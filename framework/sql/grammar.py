@@ -191,6 +191,10 @@ class Parser(Words):
         if not names:
             self.at = start
             return self.either(depth)
+        if len({name.lower() for name in names}) < len(names):
+            raise refused(
+                offset, "sql-lambda", "a lambda has two parameters of one name", "write for example (acc, x) -> acc + x"
+            )
         return Lambda(offset, names, self.either(self.deeper(depth)))
 
     def of_rows(self, name: Token, depth: int) -> Node | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from framework import type_text
+from framework import type_text, types
 from framework.sql import comparisons, patterns
 from framework.sql.arguments import Use
 from framework.sql.bounded_functions import plain_xml
 from framework.sql.pieces import Piece, composed
 from framework.sql.quote import literal
-from framework.types import STRING, VARIANT, Struct, Type
+from framework.types import STRING, VARIANT, Map, Struct, Type
 
 
 def parsed(use: Use) -> Piece:
@@ -20,6 +20,8 @@ def parsed(use: Use) -> Piece:
     if piece.type != STRING:
         raise use.fault(f"takes a text here, not {comparisons.name(piece.type)}", "cast(x as string)", piece)
     type = _schema(use, schema)
+    if any(isinstance(part, Map) and part.key != STRING for part in types.parts(type)):
+        raise use.fault("gives maps whose keys are texts", "write 'a map<string, int>'", schema)
     if use.name != "from_json" and not isinstance(type, Struct):
         raise use.fault("gives a struct", "write 'a int, b string'", schema)
     text = plain_xml(piece.sql) if use.name == "from_xml" else piece.sql
