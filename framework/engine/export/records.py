@@ -47,7 +47,7 @@ def exports() -> list[str]:
 def add(export: str, record: Record) -> None:
     """Two exports of one name at once leave the record of one of them, and both files whole."""
     path = file(export)
-    private(*path.parent.relative_to(home()).parts)
+    private(str(path.parent))
     kept = {**of(export), record.window: record}
     put(path, json.dumps([asdict(each) for each in kept.values()], indent=1))
 

@@ -157,7 +157,7 @@ def _change(pipeline: str, change: Callable[[RunRecord], RunRecord]) -> None:
 def _changed(pipeline: str, change: Callable[[RunRecord], RunRecord]) -> RunRecord:
     """One process at a time: a pause is not lost where a run ends at the same moment."""
     path = file(pipeline)
-    folder = os.open(private(*path.parent.relative_to(home()).parts), os.O_RDONLY)
+    folder = os.open(private(str(path.parent)), os.O_RDONLY)
     try:
         with suppress(OSError):  # some file systems of networks lock no folder
             fcntl.flock(folder, fcntl.LOCK_EX)
