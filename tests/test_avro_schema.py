@@ -140,12 +140,3 @@ def test_a_field_that_has_the_old_name_of_another_is_another_field() -> None:
     ]
     merged = merge((Version(at, Schema("PROTOBUF", str(at)), at), shape) for at, shape in enumerate(numbered, 1))
     assert [(each.name, each.number) for each in merged.shapes] == [("name_old", 1), ("name", 2)]
-
-
-def test_a_record_that_becomes_one_of_several_is_another_type() -> None:
-    one, other = (record(("x", "int"), name=name) for name in ("A", "B"))
-    assert columns(record(("p", ["null", one])), record(("p", ["null", one, other])))[1] == ["retype"]
-    assert columns(record(("p", {"type": "array", "items": one})), record(("p", {"type": "array", "items": [one, other]})))[
-        1
-    ] == ["retype"]
-    assert columns(record(("p", ["null", one, other])), record(("p", [one, other])))[1] == []

@@ -37,7 +37,6 @@ class Shape:
     was: tuple[str, ...] = ()
     number: int | None = None
     inside: tuple[Shape, ...] = ()
-    union: bool = False  # whether they are the types of a union
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,6 @@ class _Slot:
     doc: str = ""
     names: list[str] = field(default_factory=list)
     inside: list[_Slot] = field(default_factory=list)
-    union: bool = False
 
     @property
     def type(self) -> Type:
@@ -103,13 +101,7 @@ class _Slot:
     def shape(self) -> Shape:
         was = tuple(name for name in self.names if name != self.name)
         return Shape(
-            self.name,
-            self.type,
-            self.doc,
-            was=was,
-            number=self.number,
-            inside=tuple(each.shape() for each in self.inside),
-            union=self.union,
+            self.name, self.type, self.doc, was=was, number=self.number, inside=tuple(each.shape() for each in self.inside)
         )
 
 
@@ -175,7 +167,7 @@ def _differences(version: Version, slots: Sequence[_Slot], shapes: Sequence[Shap
             continue
         here = (*path, shape.name)
         wraps, leaf = _unwrapped(shape.type)
-        if slot.wraps != wraps or bool(slot.inside) != bool(shape.inside) or slot.union != shape.union:
+        if slot.wraps != wraps or bool(slot.inside) != bool(shape.inside):
             yield Difference(version, "retype", here, old=slot.type, new=shape.type)
         elif shape.inside:
             yield from _differences(version, slot.inside, shape.inside, here)
@@ -194,7 +186,7 @@ def _new(slots: Sequence[_Slot], shapes: Sequence[Shape], path: Path) -> Iterato
 def _take(slots: list[_Slot], shapes: Sequence[Shape], path: Path, places: dict[Path, _Slot], learn: bool) -> None:
     for slot_, shape in list(_pairs(slots, shapes)):
         wraps, leaf = _unwrapped(shape.type)
-        slot = slot_ or _Slot(name=shape.name, wraps=wraps, leaf=leaf, union=shape.union)
+        slot = slot_ or _Slot(name=shape.name, wraps=wraps, leaf=leaf)
         if slot_ is None:
             slots.append(slot)
         if learn:

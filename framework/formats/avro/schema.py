@@ -110,20 +110,12 @@ class Node:
             return node.items[0].shapes
         if node.kind == "union":
             named = zip(member_names(node), node.items, strict=True)
-            return tuple(
-                Shape(name, type_, inside=each.shapes, union=each.is_union) for name, each in named if (type_ := each.type)
-            )
+            return tuple(Shape(name, type_, inside=each.shapes) for name, each in named if (type_ := each.type))
         return tuple(
-            Shape(each.name, type_, each.doc, was=each.was, number=None, inside=each.node.shapes, union=each.node.is_union)
+            Shape(each.name, type_, each.doc, was=each.was, number=None, inside=each.node.shapes)
             for each in node.members
             if (type_ := each.node.type)
         )
-
-    @cached_property
-    def is_union(self) -> bool:
-        """Whether the struct that it is, be it in arrays or maps, has a field for each type of a union."""
-        node = self.value
-        return node.items[0].is_union if node.kind in ("array", "map") else node.kind == "union"
 
     @cached_property
     def size_of_all(self) -> tuple[int, int]:
