@@ -51,6 +51,11 @@ def private(*parts: str) -> Path:
     return folder
 
 
+def names(folder: Path) -> list[str]:
+    """The names of the state's files in a folder, those of an environment with its name in front."""
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.json"))
+
+
 def put(path: Path, text: str) -> None:
     """Writes a file of the state, whole or not at all."""
     draft = path.with_suffix(f".{os.getpid()}")

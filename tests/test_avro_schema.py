@@ -125,8 +125,8 @@ def test_a_description_has_nothing_that_a_reader_does_not_need() -> None:
 
 def columns(*versions: Any) -> tuple[list[tuple[str, ...]], list[str]]:
     """The columns with the names that they had, and the differences."""
-    made = [Version(number, avro(said), number) for number, said in enumerate(versions, 1)]
-    merged = merge((version, shapes(version.schema)) for version in made)
+    schemas = [avro(each) for each in versions]
+    merged = merge((Version(number, schema, number), shapes(schema)) for number, schema in enumerate(schemas, 1))
     return [(each.name, *each.was) for each in merged.shapes], [each.kind for each in merged.differences]
 
 

@@ -218,23 +218,6 @@ class TestClean:
         assert clean("--jars", "--yes").exit_code == 0 and not home.exists()
         assert "nothing to delete" in clean("--yes").output and not home.exists()
 
-    def test_files_that_cannot_be_deleted_are_named(self, shop: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuses(*_: object) -> None:
-            raise OSError("the store is away")
-
-        monkeypatch.setattr("framework.catalogs._local_files.LocalFiles.delete", refuses)
-        done = sluice("drop", "trades", "--data", "--yes")
-        assert done.exit_code == 1
-        stays = f"lake.shop.trades__bad_rows is dropped, and files of it stay in {Path.cwd()}/warehouse/shop/trades__bad_rows"
-        assert f"files-stay: {stays}: the store is away" in done.stderr
-
-    def test_a_catalog_that_drops_nothing_is_named(self, shop: Pipeline) -> None:
-        with closing(sqlite3.connect("lake.db", isolation_level=None)) as other:
-            other.execute("BEGIN EXCLUSIVE")
-            done = sluice("drop", "trades", "--yes")
-        assert done.exit_code == 1 and done.stderr.startswith("catalog-unreachable: the catalog `lake`")
-        assert len(tables()) == 2
-
     def test_it_asks_before_it_deletes(self, shop: Pipeline) -> None:
         before = files()
         assert clean().exit_code == 1 and files() == before

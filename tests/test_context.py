@@ -8,29 +8,14 @@ import pytest
 
 from framework.engine.context import Context
 from framework.plan.passes import make
+from tests.spec_parts import LAKE, ORDERS
 
-SPECS = """\
-cluster: main
-bootstrap: 127.0.0.1:1
-security: {protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: ann, password: "${secret:kafka}"}
----
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: warehouse
----
-topic: trades
-value: json
-columns: {n: bigint}
----
-pipeline: copy
-from: {topic: trades}
-into: {table: shop.copy}
-"""
+LOGIN = 'security: {protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: ann, password: "${secret:kafka}"}'
 
 
 def test_a_corrected_password_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.yaml").write_text(SPECS)
+    specs = ORDERS.format(catalog=LAKE).replace("bootstrap: 127.0.0.1:1", f"bootstrap: 127.0.0.1:1\n{LOGIN}")
+    (tmp_path / "a.yaml").write_text(specs)
     monkeypatch.setenv("SLUICE_SECRET_KAFKA", "wrong")
     plan = make(tmp_path)
     (pipeline,) = plan.pipelines

@@ -251,8 +251,8 @@ def test_bad_rows_go_however_their_json_is_written(project: Project) -> None:
     project.send([(each + rest).encode() for each in (*of_ann, *of_bob)], partition=0)
     project.send(['{"id": 2, "who": {"number": 4711, "name": "Ann O\'Neil ä/😀"}}'.encode()], partition=0)
     project.run()
-    said = forgotten(project, key={"called": "Ann O'Neil ä/😀"})
-    assert [line.split()[0] for line in said[:2]] == ["1", "3"]
+    lines = forgotten(project, key={"called": "Ann O'Neil ä/😀"})
+    assert [line.split()[0] for line in lines[:2]] == ["1", "3"]
     assert [row["value"].decode() for row in project.rows(bad=True)] == [each + rest for each in of_bob]
     forgotten(project, key={"no": "4711"})
     assert [row["value"].decode() for row in project.rows(bad=True)] == [of_bob[0] + rest]

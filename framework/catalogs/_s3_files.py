@@ -149,9 +149,11 @@ class S3Files(Files):
 
     def _scope(self, path: str) -> str:
         """Keys that are given are of one table. Another catalog may have another login to the same bucket."""
+        if self.login:
+            return f"{path.rstrip('/')}/"
         root = self.path(self.root).rstrip("/")
-        if self.login or (root and path.startswith(f"{root}/")):
-            return f"{path.rstrip('/') if self.login else root}/"
+        if root and path.startswith(f"{root}/"):
+            return f"{root}/"
         return f"{SCHEME}{self._parts(path)[0]}"
 
     def _sizes(self, paths: Iterable[str]) -> dict[str, int]:

@@ -63,7 +63,7 @@ class Commands(click.Group):
             except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
                 raise
             except Exception as error:
-                click.echo(_specs.hinted(str(_named(ctx.invoked_subcommand or "sluice", error))), err=True)
+                _specs.echo(str(_named(ctx.invoked_subcommand or "sluice", error)), err=True)
                 sys.exit(1)
 
 

@@ -105,6 +105,11 @@ def hinted(text: str) -> str:
     return hints.with_options(text, hints.options(mine.get("environment") or "local", mine.get("specs", Path("specs"))))
 
 
+def echo(text: str, err: bool = False) -> None:
+    """Prints a text whose commands need these options."""
+    click.echo(hinted(text), err=err)
+
+
 def hinted_in(document: Any) -> Any:
     """The same for the hints in a document of JSON."""
     if isinstance(document, list | tuple):

@@ -28,10 +28,10 @@ def command(name: str, yes: bool, specs: Path, environment: str) -> None:
     with _specs.opened(specs, environment, name) as (context, pipeline):
         refused = accept.refusal(context, pipeline)
         if refused is None:
-            click.echo(_specs.hinted(f"{name}: nothing to accept; `sluice run {name}` continues by itself"))
+            _specs.echo(f"{name}: nothing to accept; `sluice run {name}` continues by itself")
             return
-        click.echo(_specs.hinted(str(refused)))
+        _specs.echo(str(refused))
         if not yes:
             click.confirm("Accept this?", abort=True)
         accept.accept(context, pipeline, refused)
-        click.echo(_specs.hinted(f"{name}: accepted; `sluice run {name}` continues"))
+        _specs.echo(f"{name}: accepted; `sluice run {name}` continues")

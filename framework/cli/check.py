@@ -48,7 +48,7 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
         click.echo(json.dumps(_specs.hinted_in([_entry(problem) for problem in problems]), indent=2))
     else:
         for problem in problems:
-            click.echo(_specs.hinted(str(problem)))
+            _specs.echo(str(problem))
         checked = f"{counted(len(plan.pipelines), 'pipeline')}, {counted(len(plan.topics), 'topic')}: no problems"
         click.echo(counted(len(problems), "problem") if problems else checked)
     sys.exit(1 if problems else 0)

@@ -76,7 +76,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
         drop.delete_topic(topic, plan.secrets)
         click.echo(f"{topic.kafka_name}: deleted in Kafka")
     run_record.forget(pipeline.recorded_as)
-    click.echo(_specs.hinted(f"`sluice run {name}` starts again{_start(pipeline)}"))
+    _specs.echo(f"`sluice run {name}` starts again{_start(pipeline)}")
 
 
 def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:

@@ -55,7 +55,7 @@ def command(names: tuple[str, ...], window: str | None, specs: Path, environment
         except SluiceError as error:
             if len(exports) == 1:
                 raise
-            click.echo(_specs.hinted(f"{export.name}: {error}"), err=True)
+            _specs.echo(f"{export.name}: {error}", err=True)
             failed = True
     sys.exit(1 if failed else 0)
 

@@ -48,11 +48,11 @@ def command(name: str, keys: tuple[str, ...], yes: bool, specs: Path, environmen
     with _specs.opened(specs, environment, name) as (context, pipeline):
         meaning = forget.judged(context, pipeline, written)
         for line in _shows(pipeline, meaning):
-            click.echo(_specs.hinted(line))
+            _specs.echo(line)
         if not yes:
             click.confirm("Forget it? This cannot be undone.", abort=True)
         for line in forget.forget(context, pipeline, meaning.key):
-            click.echo(_specs.hinted(line))
+            _specs.echo(line)
 
 
 def _written(keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -51,11 +51,11 @@ def command(names: tuple[str, ...], dry_run: bool, specs: Path, environment: str
         for pipeline in chosen:
             try:
                 for done in maintain(context, pipeline):
-                    click.echo(_specs.hinted(done.line))
+                    _specs.echo(done.line)
             except BrokenPipeError:
                 raise
             except Exception as error:  # which keeps no other table back
-                click.echo(_specs.hinted(f"{pipeline.name}: {defects.as_sluice_error(pipeline.name, error)}"), err=True)
+                _specs.echo(f"{pipeline.name}: {defects.as_sluice_error(pipeline.name, error)}", err=True)
                 context.forget_spark_if_gone()
                 failed = True
     finally:

@@ -60,7 +60,7 @@ def command(
     sample = [] if all_of_them else read_messages.some(chosen, plan.secrets, within, count or _FEW, start)
     reader = Reader(topic=_as_read(plan, chosen), secrets=plan.secrets)
     if not as_json:
-        click.echo(_specs.hinted(_head(plan, chosen, within, len(sample), start, partition, all_of_them)))
+        _specs.echo(_head(plan, chosen, within, len(sample), start, partition, all_of_them))
     if reader.trouble:
         click.echo(f"{reader.trouble.message}: values are shown as bytes, unless their schema is cached", err=True)
     _print(reader, sample, as_json)

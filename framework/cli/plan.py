@@ -71,7 +71,7 @@ def command(
     lines = [line for pipeline in pipelines for line in (*pipeline_lines(pipeline), "")]
     lines += [] if names else document_lines(plan)
     if not as_json:
-        click.echo(_specs.hinted("\n".join(lines or ["there are no pipelines"])))
+        _specs.echo("\n".join(lines or ["there are no pipelines"]))
         if not pipelines:
             return
     checked: list[NextRun] = []
@@ -89,7 +89,7 @@ def command(
     else:
         away = (error for next_run in checked for error in next_run.unreachable if not isinstance(error, NoTopic))
         for silent in {str(error): error for error in away}.values():
-            click.echo(_specs.hinted(f"not checked: {silent.message}{f' ({silent.hint})' if silent.hint else ''}"))
+            _specs.echo(f"not checked: {silent.message}{f' ({silent.hint})' if silent.hint else ''}")
     if not all(next_run.would_run for next_run in checked):
         sys.exit(1)
 
@@ -107,7 +107,7 @@ def _submitted(plan: Plan, names: list[str], specs: Path, environment: str) -> I
 def _print(next_run: NextRun) -> None:
     lines = list(next_run_lines(next_run))
     if lines:
-        click.echo(_specs.hinted("\n".join((f"{next_run.pipeline.name}, the next run", *(f"  {line}" for line in lines), ""))))
+        _specs.echo("\n".join((f"{next_run.pipeline.name}, the next run", *(f"  {line}" for line in lines), "")))
 
 
 def next_run_lines(next_run: NextRun) -> Iterator[str]:

@@ -54,7 +54,7 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
             done = rebuild.rebuild(context, pipeline, estimate, _batch, stop.is_set)
         table = pipeline.table.identifier
         if done is None:
-            click.echo(_specs.hinted(f"{name}: stopped, {table} is unchanged; `sluice rebuild {name}` continues from here"))
+            _specs.echo(f"{name}: stopped, {table} is unchanged; `sluice rebuild {name}` continues from here")
             raise SystemExit(STATUS)
         if done.only_ended:
             click.echo(f"{name}: {table} was published before as batch {done.number}, and the rest of the rebuild is done")

@@ -66,7 +66,7 @@ def _again(context: Context, pipeline: Pipeline, to: datetime, yes: bool) -> Non
     if not yes:
         click.confirm("Rewind it?", abort=True)
     accept.move(context, pipeline, meaning.moves)
-    click.echo(_specs.hinted(f"{name}: rewound; `sluice run {name}` reads them again"))
+    _specs.echo(f"{name}: rewound; `sluice run {name}` reads them again")
 
 
 def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str, yes: bool) -> None:

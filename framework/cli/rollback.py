@@ -50,11 +50,11 @@ def command(name: str, to: Moment, yes: bool, specs: Path, environment: str) -> 
         if not meaning.undone and not meaning.messages:
             click.echo(f"{name}: {table} is at snapshot {meaning.to} already")
             return
-        click.echo(_specs.hinted("\n".join(_shows(context.plan, pipeline, meaning))))
+        _specs.echo("\n".join(_shows(context.plan, pipeline, meaning)))
         if not yes:
             click.confirm("Roll it back?", abort=True)
         accept.move(context, pipeline, meaning.moves)
-        click.echo(_specs.hinted(f"{name}: {table} is at snapshot {meaning.to} again; `sluice run {name}` reads on from there"))
+        _specs.echo(f"{name}: {table} is at snapshot {meaning.to} again; `sluice run {name}` reads on from there")
 
 
 def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:

@@ -132,7 +132,7 @@ class _Report:
             click.echo(text)
 
     def maintained(self, done: Done) -> None:
-        click.echo(_specs.hinted(done.line))
+        _specs.echo(done.line)
 
     def followed(self, followed: Followed) -> None:
         click.echo(followed.line)
@@ -140,7 +140,7 @@ class _Report:
     def failure(self, failure: Failure) -> bool:
         """Whether a pause is an error: without names, paused pipelines are left out."""
         if self.by_name or not isinstance(failure.error, Paused):
-            click.echo(_specs.hinted(f"{failure.pipeline}: {failure.error}"), err=True)
+            _specs.echo(f"{failure.pipeline}: {failure.error}", err=True)
             return True
         from framework.model.pipeline import recorded_as
 

@@ -69,7 +69,7 @@ def _tell(pipeline: Pipeline, failures: Sequence[tuple[Example, Sequence[str]]])
     for example, differences in failures:
         click.echo(f"{example.where}: {click.style('test-failed', fg='red')}: {example.name}")
         for line in differences:
-            click.echo(_specs.hinted(f"  {line}"))
+            _specs.echo(f"  {line}")
 
 
 def _differences(pipeline: Pipeline, example: Example, outcome: Outcome) -> Iterator[str]:

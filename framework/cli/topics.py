@@ -109,7 +109,7 @@ def _print(plan: Plan, topics: list[Listed]) -> None:
         if each.trouble:
             click.echo(f"{each.topic.name}: messages are unknown: {each.trouble}")
         if each.partitions is None:
-            click.echo(_specs.hinted(f"{each.topic.name}: `sluice topics create {each.topic.name}` creates it"))
+            _specs.echo(f"{each.topic.name}: `sluice topics create {each.topic.name}` creates it")
         elif len(each.partitions) != each.topic.partitions:
             says = f"the spec says {counted(each.topic.partitions, 'partition')}, Kafka has {len(each.partitions):,}"
             click.echo(f"{each.topic.name}: {says}")

@@ -27,7 +27,7 @@ class Piece:
     arrow: str = ""
 
     def __post_init__(self) -> None:
-        if len(self.sql) > LARGEST:  # looked at early: what is made of it can be several times as long
+        if len(self.sql) > LARGEST:  # checked before a larger expression repeats it
             raise refused(self.offset, "sql-too-long", "the expression is too large", "cut it into several steps")
 
 

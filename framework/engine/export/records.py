@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from framework.home import home, private, put
+from framework.home import home, names, private, put
 
 _FOLDER = "exports"
 
@@ -40,8 +40,7 @@ def of(export: str) -> Mapping[str, Record]:
 
 def exports() -> list[str]:
     """The exports that have written files, of all environments."""
-    there = home() / _FOLDER
-    return sorted(path.relative_to(there).with_suffix("").as_posix() for path in there.rglob("*.json"))
+    return names(home() / _FOLDER)
 
 
 def add(export: str, record: Record) -> None:

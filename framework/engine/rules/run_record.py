@@ -30,7 +30,7 @@ from framework.errors import (
     TopicRecreated,
     kind_named,
 )
-from framework.home import home, private, put
+from framework.home import home, names, private, put
 from framework.model import Pipeline
 
 _FOLDER = "pipelines"
@@ -91,9 +91,7 @@ def _failed(fields: Mapping[str, Any] | None) -> FailedRun | None:
 
 def recorded() -> list[str]:
     """The pipelines that have a record, of all environments."""
-    there = home() / _FOLDER
-    names = (path.relative_to(there).with_suffix("").as_posix() for path in there.rglob("*.json"))
-    return sorted(name for name in names if read(name) != RunRecord())
+    return [name for name in names(home() / _FOLDER) if read(name) != RunRecord()]
 
 
 def pause(pipeline: str) -> RunRecord:
