@@ -135,7 +135,7 @@ def test_suspended_by_bad_rows_until_they_are_accepted(project: Project, monkeyp
         earlier.setattr(run_record, "_now", lambda: (now - timedelta(seconds=3)).isoformat(timespec="seconds"))
         project.run()
     assert seen(project) == ("suspended", 1, ["bad-rows"])
-    assert re.search(r"the last run, \d s ago: bad-rows: 1 bad message,", sluice(project, "status").output)
+    assert re.search(r"the last run, \d+ (?:s|min) ago: bad-rows: 1 bad message,", sluice(project, "status").output)
     accepted(project)
     assert seen(project) == ("syncing", 1, [])
     project.run()
