@@ -427,6 +427,7 @@ into: {{table: {namespace}.items, write: accumulate}}
 """
 
 
+@pytest.mark.long
 def test_no_digit_is_lost(lake: Path, spark: Any) -> None:
     """Spark gives the sum of two decimals of 38 digits fewer digits behind the point, and an average those of its division."""
     plan = plan_for(lake, "127.0.0.1:1", DIGITS.format(namespace=f"n{uuid.uuid4().hex[:10]}"))

@@ -206,6 +206,7 @@ def test_the_shipped_specs_are_checked_at_once() -> None:
     assert seconds < bar(1)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timed
 def test_a_thousand_pipelines_are_checked_in_seconds(project: Path) -> None:

@@ -108,7 +108,8 @@ class TestDrop:
         stays = f"lake.shop.trades__bad_rows is dropped, and files of it stay in {Path.cwd()}/warehouse/shop/trades__bad_rows"
         assert f"files-stay: {stays}: the store is away" in done.stderr
 
-    def test_a_catalog_that_drops_nothing_is_named(self, shop: Pipeline) -> None:
+    def test_a_catalog_that_drops_nothing_is_named(self, shop: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("framework.catalogs.sql.CATALOG_FILE", 0.1)
         with closing(sqlite3.connect("lake.db", isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
             done = sluice("drop", "trades", "--yes")

@@ -193,6 +193,7 @@ def test_what_a_translator_does_wrong_is_named(specs: Path) -> None:
         build_sluice_definitions(specs, translator=Odd(lambda asset: asset.spec.replace_attributes(key=asset.name)))
 
 
+@pytest.mark.long
 def test_a_run_lives_as_long_as_the_process_that_executes_it(specs: Path, tmp_path: Path) -> None:
     """Dagster's own executor starts a process for each step, which ends before the run: here Kafka does not answer."""
     from dagster import DagsterInstance

@@ -105,7 +105,7 @@ def emails(project: Project) -> list[str]:
 @pytest.mark.parametrize(
     "template",
     [
-        pytest.param(APPEND, id="append"),
+        pytest.param(APPEND, id="append", marks=pytest.mark.long),
         pytest.param(UPSERT, id="upsert"),
         pytest.param(UPSERT_2, id="upsert of format 2", marks=pytest.mark.long),
         pytest.param(HISTORY, id="history", marks=pytest.mark.long),
@@ -207,6 +207,7 @@ def test_a_forgotten_state_is_gone_after_a_rebuild_too(project: Project) -> None
     assert emails(project) == []
 
 
+@pytest.mark.long
 def test_only_bad_rows_with_the_number_itself_go(project: Project) -> None:
     project.template = APPEND.replace("[email]", "[id]")
     project.make_topic(1)
@@ -223,6 +224,7 @@ def test_only_bad_rows_with_the_number_itself_go(project: Project) -> None:
     assert {'{"id": 7.5}', '{"id": 17, "amount": "7"}', "7 "} <= left
 
 
+@pytest.mark.long
 def test_a_bad_row_of_a_flattened_field_goes(project: Project) -> None:
     project.template = FLATTENED
     project.make_topic(1)
@@ -258,6 +260,7 @@ def test_bad_rows_go_however_their_json_is_written(project: Project) -> None:
     assert [row["value"].decode() for row in project.rows(bad=True)] == [of_bob[0] + rest]
 
 
+@pytest.mark.long
 def test_what_a_batch_that_leaves_repeats_out_counts(project: Project) -> None:
     project.template, project.more = APPEND, "steps: [{dedup: {keys: [id]}}]"
     project.make_topic(1)
@@ -301,6 +304,7 @@ def test_a_table_that_was_rolled_back_is_refused(project: Project) -> None:
     assert len(snapshots(project)) > 1
 
 
+@pytest.mark.long
 def test_a_table_can_be_rolled_back_to_what_was_after_it(project: Project) -> None:
     project.template = APPEND
     project.make_topic(1)
@@ -331,6 +335,7 @@ def test_rows_without_the_column_are_refused(project: Project) -> None:
     assert emails(project) == [BOB]
 
 
+@pytest.mark.long
 def test_what_is_deleted_again_ends_again(project: Project) -> None:
     """A death in the second of two commands of one key, between which another program brought the row back."""
     project.template = APPEND

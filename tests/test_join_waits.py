@@ -111,6 +111,7 @@ def test_either_side_may_come_first(lake: Path, spark: Any) -> None:
     assert shop.run("orders") == []
 
 
+@pytest.mark.long
 def test_a_row_is_tried_though_a_later_batch_has_read_the_change(lake: Path, spark: Any) -> None:
     """As where orders come all the time; and one that dies between two tries."""
     shop = Shop(lake, spark, write="append}\nbatch: {rows: 1")

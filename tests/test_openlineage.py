@@ -132,6 +132,7 @@ def test_a_receiver_that_is_away_stops_no_run(
     assert "the lineage of orders was not sent" in caplog.text
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 def test_a_rebuild_and_a_replay_are_runs(project: Project, received: list[dict[str, Any]]) -> None:
     def context() -> tuple[Context, Pipeline]:

@@ -393,7 +393,7 @@ def test_a_full_disk(project: Project) -> None:
     assert project.branches() == []
 
 
-@pytest.mark.parametrize(("how", "code"), [("full", "disk-full"), ("read-only", "permission-denied")])
+@pytest.mark.parametrize(("how", "code"), few([("full", "disk-full"), ("read-only", "permission-denied")], ("full", "disk-full")))
 def test_metadata_that_cannot_be_written(project: Project, how: str, code: str) -> None:
     """As `table-busy` it would be another writer's fault, of whom there is none."""
     begun(project)
@@ -500,6 +500,7 @@ def test_a_spark_that_ends_is_named_and_the_next_pipeline_gets_another(project: 
     assert project.branches() == []
 
 
+@pytest.mark.long
 def test_a_kill_of_the_whole_group_ends_without_a_traceback(project: Project) -> None:
     """As a service manager stops a service: Spark's process gets the signal, too."""
     project.make_topic()

@@ -201,6 +201,7 @@ def test_rows_that_came_and_were_compacted_again(lake: Path, spark: Any) -> None
     agree_after(batches, Tables(lake, spark, 2, "[country]"))
 
 
+@pytest.mark.long
 def test_rows_that_were_changed_and_then_deleted(lake: Path, spark: Any) -> None:
     """What hypothesis found: between two reads."""
     batches: list[tuple[list[Order], str, str]] = [
@@ -234,6 +235,7 @@ def test_only_groups_that_changed_are_computed(lake: Path, spark: Any, monkeypat
     tables.agree("ranked")
 
 
+@pytest.mark.long
 def test_only_the_partition_of_rows_without_a_value_changes(lake: Path, spark: Any) -> None:
     tables = Tables(lake, spark, partitions="[country]")
     tables.lands([(1, "DE", 1), (2, None, 2)])

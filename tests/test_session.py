@@ -213,6 +213,7 @@ for rows in (1, session.MANY + 1):
 """
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.slow
 def test_each_start_has_a_jvm_of_its_own_and_none_is_left(tmp_path: Path, sluice_home: Path) -> None:

@@ -112,6 +112,7 @@ def test_a_table_that_is_not_there_yet_has_no_values(lake: Path, spark: Any) -> 
         Orders(lake, spark, known=", else: stop").lands("orders", order(1))
 
 
+@pytest.mark.long
 def test_what_has_ended_is_no_value_of_a_history(lake: Path, spark: Any) -> None:
     orders = Orders(lake, spark, customers=", write: history, keys: [customer], deletes: {when: gone}")
     orders.lands("customers", {"customer": "c-1"}, {"customer": "c-2"})

@@ -80,6 +80,7 @@ def test_the_newest_row_of_each_key(customers: Project) -> None:
     assert batch.changed and (batch.changed.inserted, batch.changed.updated, batch.changed.deleted) == (0, 1, 0)
 
 
+@pytest.mark.long
 def test_a_merge_makes_no_session(customers: Project, spark: Any) -> None:
     """`run --every` for days must not fill the memory with them: threads of Spark's pools hold each for as long as there is work."""
     there = []

@@ -92,6 +92,7 @@ def test_what_is_read_a_second_time_adds_nothing(versions: Project) -> None:
     assert told(versions) == [(1, "a", 1, 2), (1, "b", 2, 4), (1, "c", 4, None), (2, "x", 1, 3)]
 
 
+@pytest.mark.long
 def test_a_test_in_the_spec(versions: Project) -> None:
     versions.more = """tests:
   - name: a tombstone ends a version

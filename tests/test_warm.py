@@ -95,6 +95,7 @@ def test_another_setting_starts_another_and_cold_uses_none(project: Project, war
     project.assert_exactly_once()
 
 
+@pytest.mark.long
 def test_a_busy_one_is_not_waited_for(project: Project, warm_home: Path) -> None:
     project.make_topic()
     folder = specs(project)
