@@ -51,7 +51,7 @@ def check_python() -> Iterator[Finding]:
 
 def check_java() -> Iterator[Finding]:
     try:
-        java_here = java.installed()
+        java_here = java.started()
     except SetupError as error:
         yield Finding("Java", error.message, error.hint)
     else:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 WITHOUT = ("completion", "demo", "docs", "init", "schema", "services", "setup")  # commands that read no specs, or make them
@@ -17,6 +19,14 @@ def options(environment: str, specs: Path = Path("specs")) -> tuple[str, ...]:
     folder = () if specs == Path("specs") else ("--specs", str(specs))
     usual = os.environ.get("SLUICE_ENV") or "local"
     return (*folder, *(() if environment == usual == "local" else ("--env", environment)))
+
+
+def pip(*packages: str) -> str:
+    """The command that installs packages beside Sluice, wherever that is."""
+    program = (
+        [sys.executable, "-m", "pip", "install"] if find_spec("pip") else ["uv", "pip", "install", "--python", sys.executable]
+    )
+    return shlex.join([*program, *packages])
 
 
 def of_environment(text: str, environment: str) -> str:

@@ -13,7 +13,7 @@ _DAGSTER = """\
 telemetry: {enabled: false}
 nux: {enabled: false}
 concurrency:
-  # Each run starts a Spark of its own.
+  # One run has the warm Spark, another starts its own.
   runs: {max_concurrent_runs: 2}
   # Each table is a pool: one run writes it at a time, whoever started it.
   pools: {default_limit: 1, granularity: op}
@@ -31,6 +31,7 @@ nux: {enabled: false}
 # Each run starts a Spark of its own.
 concurrency: {runs: {max_concurrent_runs: 2}}
 """,
+    _DAGSTER.replace("One run has the warm Spark, another starts its own.", "Each run starts a Spark of its own."),
 )
 
 

@@ -11,11 +11,13 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 from xml.sax.saxutils import quoteattr
 
 from framework.errors import NotInstalled, SetupError
@@ -65,6 +67,7 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Ar
     shutil.rmtree(staging / "cache", ignore_errors=True)
     command = [
         str(java()),
+        *_proxies(),
         "-Xmx256m",
         "-XX:TieredStopAtLevel=1",
         "-XX:+UseSerialGC",
@@ -117,6 +120,19 @@ def _downloaded(staging: Path) -> int:
         with suppress(FileNotFoundError):  # it has another name once it is whole
             total += file.stat().st_size
     return total
+
+
+def _proxies() -> Iterator[str]:
+    """The proxies that the environment names, which Java does not look at."""
+    proxies = getproxies()
+    for scheme in ("http", "https"):
+        proxy = urlsplit(proxies.get(scheme, ""))
+        if proxy.hostname:
+            yield f"-D{scheme}.proxyHost={proxy.hostname}"
+            yield f"-D{scheme}.proxyPort={proxy.port or 80}"
+    if without := [each.strip().removeprefix("*").removeprefix(".") for each in proxies.get("no", "").split(",") if each.strip()]:
+        hosts = (host for each in without for host in (each or "*", f"*.{each}"))
+        yield f"-Dhttp.nonProxyHosts={'|'.join(hosts)}"
 
 
 def _settings() -> list[str]:

@@ -117,19 +117,30 @@ def fetch(name: str, lock: Path = LOCK, arrived: Arrived = lambda *_: None) -> P
 def place() -> Path:
     """The folder of all sets: that of the user where this `.sluice` has none of its own."""
     own, shared = home() / "jars", _shared()
-    return (own if own.exists() or shared is None or not shared.exists() else shared).resolve()
+    return (own if _is_own(own, shared) or shared is None or not shared.exists() else shared).resolve()
 
 
 def link() -> Path:
     """The same, made and linked to, so that it is found below `.sluice`."""
     own, shared = home() / "jars", _shared()
-    if not own.exists() and shared is not None and jar_cache.writable(shared):
+    if not _is_own(own, shared) and shared is not None and jar_cache.writable(shared):
         private()
-        own.unlink(missing_ok=True)  # a link to a cache that was deleted
+        own.unlink(missing_ok=True)  # a link to a cache that was deleted, or to that of another program
         with suppress(FileExistsError):  # another process has just made it
             own.symlink_to(shared)
     own.resolve().mkdir(parents=True, exist_ok=True)
     return own.resolve()
+
+
+def _is_own(own: Path, shared: Path | None) -> bool:
+    """Whether this `.sluice` has jars for this program: it may have been used with another Sluice or another pyspark."""
+    of_another = (
+        own.is_symlink()
+        and shared is not None
+        and own.resolve() != shared.resolve()
+        and own.resolve().parent == shared.resolve().parent
+    )
+    return own.exists() and not of_another
 
 
 def _shared() -> Path | None:

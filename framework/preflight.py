@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from framework import catalogs, jars
+from framework import catalogs, ivy, jars
 from framework.amounts import counted
 from framework.doctor import Finding
 from framework.engine.export import bucket
@@ -61,7 +61,8 @@ def _checks(plan: Plan) -> Iterator[_Check]:
     for catalog in plan.catalogs:
         yield _Check(f"catalog {catalog.name}", partial(_catalog, plan, catalog))
         yield _Check(f"files of {catalog.name}", partial(_files, plan, catalog))
-    for name in dict.fromkeys(name for catalog in plan.catalogs for name in catalogs.of(catalog).jars()):
+    sets = [name for catalog in plan.catalogs for name in catalogs.of(catalog).jars()] if ivy.of_pyspark() else []
+    for name in dict.fromkeys(sets):
         yield _Check(f"{name} jars", partial(_jars, name))
     for export in (document.value for document in plan.documents_of("export")):
         if export.storage is not None:

@@ -44,6 +44,7 @@ class Run:
 
     pipeline: str
     batches: tuple[Batch, ...]
+    behind: tuple[SluiceError, ...] = ()  # why followers do not show all of the table yet
 
     @property
     def rows(self) -> int:
@@ -56,14 +57,14 @@ class Run:
 
 def check(specs: str | Path = "specs", env: str | None = None) -> tuple[Problem, ...]:
     """All problems of the specs, as `sluice check` finds them."""
-    from framework.engine.export import statement
+    from framework.engine.export import queries
     from framework.plan.passes import draft
     from framework.spec import extensions
 
     folder = Path(specs)
     with extensions.project(folder.absolute().parent, loads=True):
         plan_, problems = draft(folder, _environment_of(env), logins=False)
-        return (*problems, *statement.problems(plan_))
+        return (*problems, *queries.problems(plan_))
 
 
 def plan(specs: str | Path = "specs", env: str | None = None, look: bool = True) -> tuple[Planned, ...]:
@@ -86,5 +87,6 @@ def run(name: str, specs: str | Path = "specs", env: str | None = None) -> Run:
         batches: list[Batch] = []
         failures = loop.catch_up(context, [pipeline], batches.append, lambda: False)
         for failure in failures:
-            raise failure.error
-        return Run(pipeline.name, tuple(batches))
+            if not failure.of_follower:
+                raise failure.error
+        return Run(pipeline.name, tuple(batches), tuple(each.error for each in failures))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -45,6 +46,17 @@ def test_check_plan_and_run(project: Project, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SLUICE_ENV", "nowhere")
     assert "unknown-environment" in [each.code for each in sluice.check(specs)]
     assert "unknown-environment" not in [each.code for each in sluice.check(specs, env="local")]
+
+
+def test_a_follower_that_could_not_follow_is_said_beside_the_batches(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("framework.engine.spark.start.start", lambda *_: project.spark)
+    monkeypatch.setattr("framework.engine.spark.session.stop", lambda _: None)
+    away = sluice.SluiceError("kafka-unreachable", "Kafka does not answer", "")
+    followed = SimpleNamespace(trouble=away)
+    monkeypatch.setattr("framework.engine.loop.follow.after_run", lambda *_: [followed])
+    specs = three_messages(project)
+    done = sluice.run("trades", specs)
+    assert (done.rows, done.behind) == (3, (away,))
 
 
 def three_messages(project: Project) -> str:

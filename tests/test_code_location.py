@@ -172,8 +172,46 @@ def test_nothing_runs_where_the_environment_is_unknown(specs: Path) -> None:
 
     defs = build_sluice_definitions(specs, env="prdo", strict=False)
     assert {sensor.name for sensor in defs.sensors or []} == {"Table_states"}
+    assert list(defs.schedules or []) == []
+    assert "exports/weekly" not in {key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}
     with pytest.raises(SpecError, match="there is no environment `prdo`"):
         build_sluice_definitions(specs, env="prdo")
+
+
+def test_what_dagster_has_no_letters_for_ends_no_code_location(specs: Path) -> None:
+    from dagster import AssetKey
+
+    from sluice.dagster import build_sluice_definitions
+
+    (specs / "bestellungen_für.yaml").write_text("pipeline: größe\nfrom: {topic: users}\ninto: {table: m.sizes}\n")
+    (specs / "type.yaml").write_text(
+        "topic: sizes\nvalue: json\ncolumns: {größe: int, Größe_2: int}\n---\n"
+        "pipeline: type\nfrom: {topic: sizes}\ninto: {table: m.types}\nowner: data@shop.corporation\n"
+        'tags: {"for whom": "fraud detection & others", kept: "1.0"}\n'
+        "expect: [{column: größe, not_null: true}, {column: Größe_2, not_null: true}]\n"
+    )
+    defs = build_sluice_definitions(specs, strict=False)
+    graph = defs.resolve_asset_graph()
+    table = graph.get(AssetKey(["lake", "m", "types"]))
+    assert not table.owners and {"for_whom": "fraud_detection___others", "kept": "1.0"}.items() <= table.tags.items()
+    assert {each.name for each in graph.asset_check_keys if each.asset_key == table.key} >= {
+        "gr_e_is_not_null",
+        "gr_e_2_is_not_null",
+    }
+    assert AssetKey(["broken", "specs_bestellungen_f_r"]) in graph.get_all_asset_keys()
+    defs.get_repository_def()
+
+
+def test_queries_of_exports_are_checked_as_well(specs: Path) -> None:
+    from sluice.dagster import build_sluice_definitions
+
+    main = specs / "main.yaml"
+    main.write_text(main.read_text().replace("schedule:", "query: select symbl from input\nschedule:"))
+    with pytest.raises(SpecError, match="symbl"):
+        build_sluice_definitions(specs)
+    defs = build_sluice_definitions(specs, strict=False)
+    assert "broken/specs_main" in {key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}
+    assert [each.name for each in defs.schedules or []] == ["Maintenance_schedule", "Export_weekly_schedule"]
 
 
 def test_what_a_translator_does_wrong_is_named(specs: Path) -> None:
@@ -217,7 +255,7 @@ def test_a_run_lives_as_long_as_the_process_that_executes_it(specs: Path, tmp_pa
                 lambda: [each.tags[dead_runs.TAG] for each in instance.get_runs() if dead_runs.TAG in each.tags],
                 "no run has a process",
             )
-            assert tag == dead_runs.identity(run.pid)
+            assert tag.partition(" ")[2] == dead_runs.identity(run.pid)
             until(lambda: "STEP_UP_FOR_RETRY" in (tmp_path / "log").read_text(), "no step has ended")
             assert list(dead_runs.end_dead(instance)) == []
         finally:
@@ -265,7 +303,7 @@ def test_two_folders_in_one_run_write_into_their_own_catalogs(
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project) -> None:
+def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under chosen keys; a table from a table that follows its source's commits starts as well."""
     from dagster import (
         AssetCheckKey,
@@ -278,6 +316,7 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project) -> No
     )  # fmt: skip
 
     from framework.engine.rules import run_record
+    from framework.engine.rules.run_record import FailedRun
     from sluice.dagster import SluiceResource, build_sluice_definitions
 
     project.make_topic()
@@ -320,6 +359,14 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project) -> No
         assert materialize(table).success
         asked = evaluate_automation_conditions(defs, instance, cursor=asked.cursor)
         assert [asked.get_num_requested(each) for each in (report.key, copy)] == [1, 1]
+        before = instance.get_latest_materialization_event(copy)
+        with monkeypatch.context() as failed:
+            failed.setattr(
+                "framework.assets.runs.same_failure.same_failure",
+                lambda *_: FailedRun.of(SluiceError("x", "it failed", ""), "2026-01-05T10:00:00+00:00"),
+            )
+            assert materialize(copy, **{"dagster/from_automation_condition": "true"}).success
+        assert instance.get_latest_materialization_event(copy) == before, "the run would have failed as the last one did"
         run_record.pause("copy")
         assert materialize(copy, **{"dagster/from_automation_condition": "true"}).success  # as Dagster starts it
         assert not materialize(copy).success

@@ -25,6 +25,7 @@ from framework.errors import (
     BatchError,
     CatalogAway,
     RefusedError,
+    SetupError,
     TopicRecreated,
     Transient,
     Unexpected,
@@ -219,7 +220,7 @@ def test_a_failed_run_is_not_requested_again_while_nothing_has_changed(folder: P
 
 
 def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(folder: Path, instance: DagsterInstance) -> None:
-    from dagster import build_sensor_context
+    from dagster import DagsterInstance, build_schedule_context, build_sensor_context
 
     write(COPY)
     Path("specs/more.yaml").write_text(
@@ -240,6 +241,10 @@ def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(folder:
         silent.setblocking(False)
         with pytest.raises(BlockingIOError):  # nobody did
             silent.accept()
+        schedule: Any
+        (schedule,) = [each for each in shown().schedules or [] if each.name == "daily_schedule"]
+        with DagsterInstance.local_temp() as kept:  # the context of a schedule takes no other
+            assert schedule.evaluate_tick(build_schedule_context(kept)).run_requests, "the next tick is tomorrow's"
     assert errors[0].__traceback__ is not None
     assert [each.code for each in errors] == ["kafka-unreachable", "kafka-unreachable"]
     assert asked(instance).run_requests, "what does not read that cluster goes on"
@@ -252,7 +257,9 @@ def test_a_run_without_batches_materializes_nothing(folder: Path, instance: Dags
     result = materialized(instance, "copy")
     assert result.success
     assert result.get_asset_materialization_events() == []
-    assert instance.get_runs()[0].tags["sluice/process"].split()[1] == str(os.getpid())
+    (run,) = instance.get_runs()
+    process = run.tags["sluice/process"]
+    assert process.startswith(f"{run.run_id} ") and f" {os.getpid()} " in process
     (observed,) = result.get_asset_observation_events()
     assert observed.asset_observation_data.asset_observation.description == "up to date: nothing waits"
     assert observed.asset_observation_data.asset_observation.metadata["lag_messages"].value == 0
@@ -369,15 +376,18 @@ def test_a_run_whose_process_died_is_ended(folder: Path, instance: DagsterInstan
     with subprocess.Popen(["sleep", "60"]) as child:
         before = {"alive": dead_runs.identity(os.getpid()), "dead": dead_runs.identity(child.pid)}
         before["of another machine"] = before["dead"].replace(socket.gethostname(), "elsewhere")
+        before["of another container"] = before["dead"].replace("pid:[", "pid:[9")
+        before["that repeats it"] = before["dead"]
         child.kill()
     for name, process in before.items():
         keys = frozenset([AssetKey(["lake", "shop", "copy" if name == "dead" else "trades"])])
-        tags = {dead_runs.TAG: process}
+        tags = {dead_runs.TAG: f"{'dead' if name == 'that repeats it' else name} {process}"}
         instance.add_run(DagsterRun("__ASSET_JOB", name, asset_selection=keys, status=DagsterRunStatus.STARTED, tags=tags))
     assert asked(instance).skip_message == "run dead is started"
     assert asked(instance, "Table_states").skip_message.endswith("; 1 run ended, whose process had died")
     statuses = {name: run.status.value for name in before if (run := instance.get_run_by_id(name))}
-    assert statuses == {"alive": "STARTED", "dead": "FAILURE", "of another machine": "STARTED"}
+    assert statuses.pop("dead") == "FAILURE"
+    assert set(statuses.values()) == {"STARTED"} and len(statuses) == 4
     assert len(asked(instance).run_requests) == 1
 
 
@@ -389,7 +399,7 @@ def test_a_run_that_ended_well_while_one_looked_stays_so(
     from framework.assets import dead_runs
 
     with subprocess.Popen(["true"]) as child:
-        tags = {dead_runs.TAG: dead_runs.identity(child.pid)}
+        tags = {dead_runs.TAG: f"quick {dead_runs.identity(child.pid)}"}
     instance.add_run(DagsterRun("__ASSET_JOB", "quick", status=DagsterRunStatus.STARTED, tags=tags))
 
     def ends(_pid: int) -> str:
@@ -400,6 +410,23 @@ def test_a_run_that_ended_well_while_one_looked_stays_so(
 
     monkeypatch.setattr(dead_runs, "identity", ends)
     assert list(dead_runs.end_dead(instance)) == []
+
+
+def test_a_catalog_without_its_secret_ends_no_tick(
+    folder: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(*_: object) -> None:
+        raise SetupError("no-secret", "the secret `token` is not here", "")
+
+    copied()
+    monkeypatch.setattr("framework.engine.observe.status.newest_event", lacks)
+    assert ("copy", "can_run", True) in told(instance)
+    monkeypatch.setattr("framework.assets.maintenance.is_due", lacks)
+    from dagster import build_schedule_context
+
+    hourly: Any
+    (hourly,) = [each for each in shown().schedules or [] if each.name == "Maintenance_schedule"]
+    assert hourly.evaluate_tick(build_schedule_context(instance)).skip_message == "no table is due"
 
 
 def test_a_broken_spec_keeps_its_table_and_its_checks(folder: Path, instance: DagsterInstance) -> None:

@@ -8,13 +8,17 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+from contextlib import closing
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from framework import ivy, jars
+from framework.cli import setup
 from framework.errors import SetupError
 from framework.services.ports import free_port
 from tests.waiting import until
@@ -122,6 +126,47 @@ def test_folders_share_what_their_program_needs(mirror: Mirror, monkeypatch: pyt
     shutil.rmtree(mirror.root / "cache")
     jars.fetch("small", mirror.lock)
     assert jars.bad_jars("small", mirror.lock) == ()
+
+
+def test_a_folder_that_another_program_used_has_jars_for_each(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    jars.fetch("small", mirror.lock)
+    first, own = mirror.place, ivy.of_pyspark()
+    monkeypatch.setattr("framework.ivy.of_pyspark", lambda: [Path("/another/pyspark/jars/a.jar"), *own])
+    jars.fetch("small", mirror.lock)
+    assert mirror.place != first and jars.folder("small", mirror.lock) == mirror.place
+    assert sorted(each.name for each in first.glob("*.jar")) == ["one-1.0.jar", "two-1.0.jar"]
+
+
+def test_jars_come_through_the_proxy_of_the_environment(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # and HEAD
+            asked.append(self.path)
+            file = mirror.root / self.path.rpartition("/")[2]
+            self.send_response(200 if file.exists() else 404)
+            self.end_headers()
+            if self.command == "GET" and file.exists():
+                self.wfile.write(file.read_bytes())
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    settings = '<ivysettings><settings defaultResolver="m"/><resolvers><ibiblio name="m" m2compatible="true" '
+    settings += 'root="http://mirror.example.com/maven/"/></resolvers></ivysettings>'
+    (mirror.root / "far.xml").write_text(settings)
+    monkeypatch.setenv("SLUICE_IVY_SETTINGS", str(mirror.root / "far.xml"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with closing(server.socket):
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_address[1]}")
+        jars.fetch("small", mirror.lock)
+        server.shutdown()
+    assert "http://mirror.example.com/maven/org/example/one/1.0/one-1.0.jar" in asked
+    monkeypatch.setenv("no_proxy", "localhost,.example.com")
+    assert list(ivy._proxies())[-1] == "-Dhttp.nonProxyHosts=localhost|*.localhost|example.com|*.example.com"
 
 
 def test_another_program_uses_the_cache_and_downloads_altered_jars_again(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,6 +297,21 @@ def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.spark
+def test_classes_are_cached_where_that_was_never_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where somebody interrupted it; `sluice setup` tries again where it failed."""
+    assert setup.is_done()
+    monkeypatch.setattr("framework.engine.class_archive.PATTERNS", ())
+    monkeypatch.setattr("framework.engine.class_archive.was_tried", lambda: False)
+    assert not setup.is_done()
+    tried = []
+    monkeypatch.setattr("framework.engine.class_archive.create", lambda: tried.append("here"))
+    monkeypatch.setattr("framework.engine.class_archive.is_kept", lambda: False)
+    setup.get(())
+    assert tried == []
+    setup.get((), again=True)
+    assert tried == ["here"]
+
+
 def test_a_session_has_the_classes_that_setup_keeps(spark: SparkSession) -> None:
     from pyspark import SparkContext
 
@@ -259,4 +319,4 @@ def test_a_session_has_the_classes_that_setup_keeps(spark: SparkSession) -> None
 
     assert class_archive.is_kept(), "make setup"
     java: Any = SparkContext._gateway
-    assert re.search(r"/classes-\w+\.jsa$", Path(f"/proc/{java.proc.pid}/maps").read_text(), re.MULTILINE)
+    assert re.search(r"/classes-\w+-\w+\.jsa$", Path(f"/proc/{java.proc.pid}/maps").read_text(), re.MULTILINE)

@@ -82,7 +82,7 @@ def test_every_command_exists(page: str, line: str) -> None:
         assert re.search(r"((PIP|SLUICE)_[A-Z_]+|PATH)=", line), f"{page}: {line}"
     elif page == "tutorial.md":
         assert words[0] == "mkdir", f"{page}: {line}"  # test_tutorial.py runs it
-    elif page == "install.md" and words[0] in ("pip", "pipx", "uvx", "sluice"):
+    elif page == "install.md" and words[0] in ("pip", "pipx", "uv", "sluice"):
         assert words[-1] in ("./sluice-0.1.0-py3-none-any.whl", "init", "demo"), line  # test_install.py does it, with pip
     elif words[0] == "make":
         targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +269,42 @@ def test_commands_and_dagster_want_the_same_jvm(tmp_path: Path, monkeypatch: pyt
     before = warm._key({})
     (tmp_path / "core-site.xml").write_text("<configuration/>")
     assert warm._key({}) != before
+
+
+def test_a_process_of_spark_submit_has_its_own_jvm(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLUICE_COLD")
+    monkeypatch.delenv("CI", raising=False)
+    assert warm.is_wanted(project.plan)
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert not warm.is_wanted(project.plan)
+
+
+def test_the_spark_that_starts_is_that_of_pyspark(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_HOME", "/nowhere")
+    session.environment(project.plan)
+    assert Path(os.environ["SPARK_HOME"], "bin", "spark-submit").exists()
+
+
+def test_a_turn_lasts_as_long_as_the_jvm_that_works_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the process died that had it, before Spark came or after."""
+    monkeypatch.setattr(attempts, "_writer", "")
+    turn, lease = tmp_path / "turn", tmp_path / "lease"
+    with suppress(ZeroDivisionError), attempts.turn(turn) as ours:
+        assert ours
+        attempts.written_by(str(lease))
+        raise ZeroDivisionError
+    attempts.written_by("")
+    locks = (
+        "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", locks, str(lease)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as jvm:
+        assert jvm.stdout and jvm.stdout.readline()
+        with attempts.turn(turn) as ours:
+            assert not ours
+        jvm.kill()
+    with attempts.turn(turn) as ours, attempts.turn(turn) as second:
+        assert (ours, second) == (True, False)
+    assert turn.read_text() == ""
 
 
 def test_a_jvm_that_ends_at_once_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

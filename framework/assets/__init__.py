@@ -13,6 +13,7 @@ from framework.assets.broken import Kept
 from framework.assets.runs import SparkOfARun, table
 from framework.assets.translator import Assets, SluiceTranslator
 from framework.assets.triggers import Triggers
+from framework.engine.export import queries
 from framework.errors import SpecError
 from framework.home import environment_of
 from framework.model import Pipeline
@@ -50,6 +51,7 @@ def build_sluice_definitions(
         for new in (BetaWarning, PreviewWarning):
             warnings.simplefilter("ignore", new)
         plan, problems, can_run = parts(folder, environment)
+        problems = (*problems, *queries.problems(plan))
         if problems and strict:
             raise SpecError(problems)
         assets = Assets(plan, translator, name)
@@ -57,7 +59,7 @@ def build_sluice_definitions(
         asked = chosen(plan, names, may_lack=bool(problems))
         kept = [each for each in kept if not names or each.names & names]
         runnable = [each for each in can_run if each in asked]
-        files = [each for each in assets.exports if each.pipeline in asked]
+        files = [each for each in assets.exports if each.pipeline in runnable]
         triggers = Triggers(plan, assets)
         return Definitions(
             assets=[

@@ -3,6 +3,7 @@ and the keys of others as a translator chose them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from dagster import (
     TableColumnLineage,
     TableSchema,
 )
+from dagster._core.definitions.utils import is_valid_owner
+from dagster._utils.tags import is_valid_tag_key
 
 from framework.assets.keys import Keys
 from framework.errors import Where
@@ -26,6 +29,7 @@ from framework.model.export import Export
 from framework.plan.lineage import by_source, lineage
 
 OWN = Keys()
+_NOT_IN_TAGS, _LONGEST_TAG = re.compile(r"[^A-Za-z0-9_.-]"), 63
 _KINDS = {"csv": "csv", "parquet": "parquet", "jsonl": "json"}
 
 
@@ -73,8 +77,8 @@ def table(pipeline: Pipeline, keys: Keys) -> AssetSpec:
         description=_description(pipeline),
         group_name=into.namespace,
         kinds={"iceberg", "spark"},
-        owners=[pipeline.owner] if pipeline.owner else None,
-        tags=dict(pipeline.tags),
+        owners=_owners(pipeline),
+        tags=_tags(pipeline),
         code_version=pipeline.spec,
         metadata={
             **code(pipeline.where),
@@ -93,7 +97,7 @@ def bad_rows(pipeline: Pipeline, keys: Keys) -> AssetSpec:
         description=f"What {pipeline.name} could not read of {', '.join(pipeline.sources)}, with its exact bytes.",
         group_name=pipeline.table.namespace,
         kinds={"iceberg", "spark"},
-        owners=[pipeline.owner] if pipeline.owner else None,
+        owners=_owners(pipeline),
         metadata={
             **code(pipeline.where),
             "dagster/table_name": f"{pipeline.table.catalog.name}.{pipeline.table.bad_rows}",
@@ -112,6 +116,21 @@ def export(export: Export, keys: Keys) -> AssetSpec:
         kinds={"duckdb", _KINDS[export.format]},
         metadata={**code(export.where), "file": export.to},
     )
+
+
+def _owners(pipeline: Pipeline) -> list[str] | None:
+    """Dagster takes fewer mail addresses than there are."""
+    return [pipeline.owner] if pipeline.owner and is_valid_owner(pipeline.owner) else None
+
+
+def _tags(pipeline: Pipeline) -> dict[str, str]:
+    """In Dagster's letters, with _ in place of others, and as short as there."""
+    return {
+        name if is_valid_tag_key(name) else _NOT_IN_TAGS.sub("_", name)[:_LONGEST_TAG] or "_": _NOT_IN_TAGS.sub("_", value)[
+            :_LONGEST_TAG
+        ]
+        for name, value in pipeline.tags
+    }
 
 
 def _automation(pipeline: Pipeline) -> AutomationCondition[Any] | None:

@@ -29,6 +29,7 @@ from framework.model import Pipeline, Plan
 from framework.spec import Document, Written, kinds
 
 _GROUP = "broken"
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ def files(assets: Assets, problems: Sequence[Problem]) -> list[AssetsDefinition]
     names: dict[str, int] = defaultdict(int)
     definitions = []
     for file, its in by_file.items():
-        name = re.sub(r"\W", "_", str(_from_here(Path(file)).with_suffix("")))
+        name = _NOT_IN_NAMES.sub("_", str(_from_here(Path(file)).with_suffix("")))
         names[name] += 1  # a-b.yaml and a_b.yaml
         definitions.append(_file(assets, f"{name}_{names[name]}" if names[name] > 1 else name, file, its))
     return definitions
@@ -73,7 +74,8 @@ def files(assets: Assets, problems: Sequence[Problem]) -> list[AssetsDefinition]
 def _file(assets: Assets, name: str, file: str, problems: Sequence[Problem]) -> AssetsDefinition:
     text = "\n".join(map(str, problems))
     spec = AssetSpec(
-        AssetKey([_GROUP, name]), group_name=_GROUP, kinds={"yaml"}, description=f"**{file} has problems**\n\n```\n{text}\n```",
+        AssetKey([_GROUP, assets.named(name)]), group_name=_GROUP, kinds={"yaml"},
+        description=f"**{file} has problems**\n\n```\n{text}\n```",
         metadata={**asset_specs.code(problems[0].where), "problems": MetadataValue.md(f"```\n{text}\n```")},
     )  # fmt: skip
     spec = assets.of(SluiceAsset(type="broken", name=file, spec=spec))
@@ -99,7 +101,7 @@ def tables(
             continue
         taken |= {each.key for each in specs}
         check_specs = checks.specs(specs[0].key, pipeline) if pipeline else [checks.can_run(specs[0].key)]
-        step = assets.named(re.sub(r"\W", "_", document.name))
+        step = assets.named(_NOT_IN_NAMES.sub("_", document.name))
         because = tuple(_of(document, written, problems)) or tuple(problems)
         yield Kept(name=step, names=frozenset(_names(document)), specs=specs, checks=tuple(check_specs), problems=because)
 

@@ -168,7 +168,7 @@ def _named(pipeline: Pipeline) -> Iterator[tuple[str, Expectation | SetExpectati
     taken: set[str] = {CAN_RUN, FRESH, NEWEST_EVENT, ALSO}
     every: list[Expectation | SetExpectation] = [*pipeline.expected, *pipeline.sets]
     for each in every:
-        plain = re.sub(r"\W+", "_", each.name).strip("_").lower()[:80] or "expectation"
+        plain = re.sub(r"[^A-Za-z0-9_]+", "_", each.name).strip("_").lower()[:80] or "expectation"
         number = 2
         name = plain
         while name in taken:

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 
 from dagster import DagsterEventType, DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
 
@@ -21,7 +22,7 @@ def mark(instance: DagsterInstance, run_id: str) -> None:
     near = {os.getpid(), parent.pid if parent else None}
     process = next((pid for pid in _told(instance, run_id) if pid in near), None)
     if process and (its := identity(process)):
-        instance.add_run_tags(run_id, {TAG: its})
+        instance.add_run_tags(run_id, {TAG: f"{run_id} {its}"})  # Dagster copies tags to a run that repeats this one
 
 
 def _told(instance: DagsterInstance, run_id: str) -> Iterator[int]:
@@ -36,9 +37,8 @@ def _told(instance: DagsterInstance, run_id: str) -> Iterator[int]:
 def end_dead(instance: DagsterInstance) -> Iterator[DagsterRun]:
     """End the runs of this machine whose processes have ended; Dagster then frees their pools."""
     for run in instance.get_runs(RunsFilter(statuses=_WORKING)):
-        process = run.tags.get(TAG, "")
-        host, _, rest = process.partition(" ")
-        dead = rest and host == socket.gethostname() and identity(int(rest.split()[0])) != process
+        its_run, _, process = run.tags.get(TAG, "").partition(" ")
+        dead = its_run == run.run_id and process.startswith(_here()) and identity(_pid(process)) != process
         # Read again: a run that ended well meanwhile has no process either.
         if dead and (now := instance.get_run_by_id(run.run_id)) and now.status in _WORKING:
             instance.report_run_failed(run, "the process of this run died; its published batches stay")
@@ -48,4 +48,15 @@ def end_dead(instance: DagsterInstance) -> Iterator[DagsterRun]:
 def identity(pid: int) -> str:
     """A process's identity, which differs from a later one with the same pid. Empty if the process has ended."""
     since = began(pid)
-    return f"{socket.gethostname()} {pid} {since}" if since else ""
+    return f"{_here()}{pid} {since}" if since else ""
+
+
+def _here() -> str:
+    """Where a pid means what it means here: containers of one machine may have its host name, and pids of their own."""
+    with suppress(OSError):
+        return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')} "
+    return f"{socket.gethostname()} - "
+
+
+def _pid(identity: str) -> int:
+    return int(identity.removeprefix(_here()).split()[0])

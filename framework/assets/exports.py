@@ -22,6 +22,8 @@ from dagster import (
 )
 
 from framework import hints
+from framework.assets import dead_runs
+from framework.assets.run_outcomes import BETWEEN, PASSING, again
 from framework.assets.translator import Assets
 from framework.engine.export import window as windows
 from framework.engine.export.notify import notify
@@ -42,6 +44,7 @@ def asset(export: Export, assets: Assets, secrets: SecretStore) -> AssetsDefinit
         config_schema={_WINDOW: which} if export.window else None,
     )
     def run(context: AssetExecutionContext) -> Iterator[MaterializeResult[None]]:
+        dead_runs.mark(context.instance, context.run.run_id)
         now = datetime.now(timezone.utc)
         asked = context.op_execution_context.op_config[_WINDOW] if export.window else ""
         try:
@@ -49,6 +52,8 @@ def asset(export: Export, assets: Assets, secrets: SecretStore) -> AssetsDefinit
             yield _result(assets.keys.export(export), done)
             for sent in notify(export, done, secrets):
                 context.log.info(f"{done.record.file}: {sent}")
+        except PASSING as error:
+            raise again(context, hints.of_environment(str(error), export.pipeline.environment), BETWEEN) from None
         except SluiceError as error:
             raise Failure(hints.of_environment(str(error), export.pipeline.environment), allow_retries=False) from None
 

@@ -25,13 +25,13 @@ from dagster import (
 )
 
 from framework import hints
-from framework.assets import progress
+from framework.assets import dead_runs, progress
 from framework.assets.keys import Keys
 from framework.assets.translator import Assets
 from framework.engine.context import Context
 from framework.engine.maintain.maintain import Done, is_due, maintain
 from framework.engine.spark import defects
-from framework.errors import SparkEnded, UnreachableError
+from framework.errors import SluiceError, SparkEnded
 from framework.model import Pipeline, Plan
 
 _WHEN = "17 * * * *"  # not at a full hour, when other schedules begin
@@ -47,6 +47,7 @@ def job_of(plan: Plan, assets: Assets, pipelines: Sequence[Pipeline]) -> JobDefi
         asked = context.op_config["pipelines"]
         if unknown := sorted(set(asked) - named.keys()):
             raise Failure(f"there is no pipeline {', '.join(unknown)}", allow_retries=False)
+        dead_runs.mark(context.instance, context.run_id)
         failures = list(_maintained(context, plan, assets, [named[each] for each in asked]))
         if failures:
             raise Failure(hints.of_environment("\n".join(failures), plan.environment), allow_retries=False)
@@ -78,8 +79,8 @@ def schedule_of(assets: Assets, pipelines: Sequence[Pipeline]) -> ScheduleDefini
 def _is_due(pipeline: Pipeline) -> bool:
     try:
         return is_due(pipeline)
-    except UnreachableError:
-        return False  # its catalog does not answer, which its own sensor says
+    except SluiceError:
+        return False  # which the sensor of its runs says
 
 
 def _maintained(context: OpExecutionContext, plan: Plan, assets: Assets, pipelines: Sequence[Pipeline]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from dagster import (
 )
 
 from framework import hints, preview_text
+from framework.assets import dead_runs
 from framework.assets.translator import Assets
 from framework.engine.trials.preview import Preview, once
 from framework.errors import SluiceError
@@ -46,6 +47,7 @@ def job_of(plan: Plan, assets: Assets, runnable: Sequence[Pipeline]) -> JobDefin
     # Capital letters: Dagster has one namespace for all names, and no pipeline's name has capitals.
     @op(name=assets.named("Show"), config_schema=asked)
     def show(context: OpExecutionContext) -> None:
+        dead_runs.mark(context.instance, context.run_id)
         pipeline = pipelines[context.op_config["pipeline"]]
         try:
             preview = _preview(plan, pipeline, context.op_config)

@@ -32,6 +32,7 @@ TableResult: TypeAlias = MaterializeResult[Any] | AssetCheckResult
 Result: TypeAlias = TableResult | AssetCheckEvaluation | Output[None]
 PASSING = (KafkaAway, CatalogAway, RegistryAway)  # may answer again in a moment
 _TRIES = 3
+BETWEEN = 20  # seconds before a retry, if Kafka or the catalog does not answer
 
 
 def failed(
@@ -42,14 +43,21 @@ def failed(
     bad = record(context, keys, status, batches)
     says = hints.of_environment(str(error), pipeline.environment)
     if isinstance(error, PASSING) and context.retry_number < _TRIES:
-        context.log.warning(f"{says}\n  retrying in {between:g} s, {context.retry_number + 1} of {_TRIES}")
-        raise RetryRequested(_TRIES, between) from Failure(says)
+        raise again(context, says, between) from Failure(says)
     stopped = list(checks.stopped(keys, pipeline, error))
     names = {each.check_name for each in stopped}
     others = [each for each in checks.results(keys, pipeline, batches, bad) if each.check_name not in names] if batches else []
     yield from step_results(context, [*stopped, *others, *checks.now(keys, status)])
     # A person must do something first; a retry would fail in the same way.
     raise Failure(says, allow_retries=False) from None
+
+
+def again(context: AssetExecutionContext, says: str, between: float) -> RetryRequested | Failure:
+    """What a step raises at an error that can pass: to be tried again some times, then to fail."""
+    if context.retry_number >= _TRIES:
+        return Failure(says, allow_retries=False)
+    context.log.warning(f"{says}\n  retrying in {between:g} s, {context.retry_number + 1} of {_TRIES}")
+    return RetryRequested(_TRIES, between)
 
 
 def record(context: AssetExecutionContext, keys: Keys, status: Status, batches: list[Batch]) -> Counter[str]:
@@ -108,8 +116,16 @@ def step_results(context: AssetExecutionContext, table_results: Iterable[TableRe
         yield from checks.as_last_judged(context.instance, [check])
 
 
+def is_automatic(context: AssetExecutionContext) -> bool:
+    """Whether an automation condition of Dagster started the run, which does not know what Sluice's sensors ask."""
+    return AUTOMATION_CONDITION_TAG in context.run.tags
+
+
 def asked_by_name(context: AssetExecutionContext, keys: Keys, plan: Plan, pipeline: Pipeline) -> bool:
     """Whether somebody started the run for this table alone, though the plan has others."""
     written = set(keys.written(pipeline))
-    automatic = AUTOMATION_CONDITION_TAG in context.run.tags
-    return not automatic and len(plan.pipelines) > 1 and set(context.job_def.asset_layer.executable_asset_keys) <= written
+    return (
+        not is_automatic(context)
+        and len(plan.pipelines) > 1
+        and set(context.job_def.asset_layer.executable_asset_keys) <= written
+    )

@@ -31,7 +31,6 @@ from framework.errors import Paused, SluiceError, SparkEnded
 from framework.model import Pipeline, Plan
 
 _OPTIONS = Launch.to_fields_dict()  # made once: for each asset Dagster would make it again
-_BETWEEN = 20  # seconds before a retry, if Kafka or the catalog does not answer
 
 
 class SparkOfARun(LazyPySparkResource):
@@ -60,7 +59,7 @@ class SparkOfARun(LazyPySparkResource):
                 session.stop(spark)
 
 
-def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = _BETWEEN) -> AssetsDefinition:
+def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = run_outcomes.BETWEEN) -> AssetsDefinition:
     keys, name = assets.keys, assets.named(pipeline.name)
 
     @multi_asset(
@@ -76,7 +75,10 @@ def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = _BETW
         batches: list[Batch] = []
         says = "up to date: nothing waits"
         try:
-            _run(context, plan, assets, pipeline, Launch(**context.op_execution_context.op_config), batches)
+            if run_outcomes.is_automatic(context) and (failed := same_failure.same_failure(Context(plan), pipeline)):
+                says = f"left out: the last run ended with {failed.code}, and nothing has changed since: {failed.message}"
+            else:
+                _run(context, plan, assets, pipeline, Launch(**context.op_execution_context.op_config), batches)
         except Paused as error:
             if run_outcomes.asked_by_name(context, keys, plan, pipeline):
                 yield from run_outcomes.failed(context, keys, status_of(plan, pipeline), error, between, batches)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dagster import AssetKey, AssetSpec
+from dagster._core.definitions.utils import DISALLOWED_NAMES
 
 from framework.assets import asset_specs
 from framework.assets.keys import Keys
@@ -52,7 +53,8 @@ class Assets:
 
     def named(self, what: str) -> str:
         """The name of a step, a job, a sensor or a resource: one may not be twice in a code location."""
-        return f"{self._name}_{what}" if self._name else what
+        name = f"{self._name}_{what}" if self._name else what
+        return f"{name}_" if name in DISALLOWED_NAMES else name
 
     def of(self, asset: SluiceAsset) -> AssetSpec:
         spec = self._translator.get_asset_spec(asset)

@@ -70,7 +70,10 @@ class Triggers:
             description=f"Starts {pipeline.name} at {pipeline.run.cron} (UTC).",
         )  # fmt: skip
         def ask(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
-            return self._asked(context.instance, pipeline)
+            try:
+                return self._asked(context.instance, pipeline)
+            except UnreachableError:  # the next tick may be tomorrow's; a run tries again some times
+                return self._request(pipeline)
 
         return ask
 
@@ -94,7 +97,7 @@ class Triggers:
         return AssetSelection.assets(*self.assets.keys.written(pipeline))
 
     def _asked(self, instance: DagsterInstance, pipeline: Pipeline) -> RunRequest | SkipReason:
-        """The answer of a tick. An outage is raised, because a failed tick is red on the sensor's page and a skipped one is not."""
+        """The answer of a tick. An outage is raised: a sensor's failed tick is red on its page, and a skipped one is not."""
         if run := unfinished(instance, self.assets, pipeline):
             return SkipReason(f"run {run.run_id[:8]} is {run.status.value.lower().replace('_', ' ')}")
         try:
@@ -113,6 +116,9 @@ class Triggers:
             says = f"the last run ended with {failed.code}, and nothing has changed since: {failed.message}"
             hint = f"hint: {failed.hint}; or materialize the table to try it now"
             return SkipReason(hints.of_environment(f"{says}\n  {hint}", pipeline.environment))
+        return self._request(pipeline)
+
+    def _request(self, pipeline: Pipeline) -> RunRequest:
         return RunRequest(tags={TAG: self.assets.named(pipeline.name)})
 
 

@@ -59,7 +59,9 @@ def set_up(plan: Plan | None = None) -> None:
 
     _slim.needs("pyspark")
     more = session.more_sets(plan) if plan else ()
-    if not setup.is_done(more):
+    if setup.is_done(more):
+        setup.folders()
+    else:
         click.echo("some of what Spark needs is not here yet; this is done once for each user", err=True)
         with redirect_stdout(sys.stderr):
             setup.get(more)

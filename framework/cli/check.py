@@ -36,12 +36,13 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
 
     Example: sluice check --specs specs
     """
+    from framework.engine.export import queries
     from framework.plan.passes import draft
     from framework.spec import extensions
 
     with extensions.project(specs.absolute().parent, loads=not no_own_steps) as project:
         plan, problems = draft(specs, environment, logins=online)
-        problems = (*problems, *_of_queries(plan))
+        problems = (*problems, *queries.problems(plan))
     for note in _unchecked(plan, sorted(project.left_out)):
         click.echo(f"note: {note}", err=True)
     if as_json:
@@ -52,14 +53,6 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
         checked = f"{counted(len(plan.pipelines), 'pipeline')}, {counted(len(plan.topics), 'topic')}: no problems"
         click.echo(counted(len(problems), "problem") if problems else checked)
     sys.exit(1 if problems else 0)
-
-
-def _of_queries(plan: Plan) -> Iterator[Problem]:
-    """Problems of queries of exports, which DuckDB reads."""
-    if plan.documents_of("export"):
-        from framework.engine.export import statement
-
-        yield from statement.problems(plan)
 
 
 def _unchecked(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from framework.amounts import counted, size
-from framework.cli import _complete, _specs
+from framework.cli import _complete, _slim, _specs
 from framework.cli.lineage import show as show_lineage
 from framework.errors import NoTopic, RefusedError, SpecError
 
@@ -66,6 +66,7 @@ def command(
     if submit and as_json:
         raise click.UsageError("--spark-submit prints a command, which --json does not have")
     if submit:
+        _slim.needs("pyspark")
         click.echo(" \\\n".join(_submitted(plan, [each.name for each in pipelines], specs, environment)))
         return
     lines = [line for pipeline in pipelines for line in (*pipeline_lines(pipeline), "")]

@@ -47,8 +47,9 @@ def down(names: tuple[str, ...]) -> None:
     if not names:
         from framework.engine.spark import warm_jvm
 
-        if pid := warm_jvm.end():
-            click.echo(f"warm Spark: stopped, process {pid}")
+        if there := warm_jvm.end(also_busy=False):
+            pid, ended = there
+            click.echo(f"warm Spark: {'stopped' if ended else 'works for a command, and stays'}, process {pid}")
 
 
 @command.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 import click
 
@@ -23,26 +24,37 @@ def command(more: tuple[str, ...]) -> None:
 
     Example: sluice setup
     """
-    get(more)
+    get(more, again=True)
 
 
 def is_done(more: Iterable[str] = ()) -> bool:
-    """Whether Spark can start, with these jars."""
+    """Whether Spark can start with these jars, as fast as it does here."""
     from framework import jars
+    from framework.engine import class_archive
     from framework.jvm import build
 
-    return all(jars.are_here(name) for name in ("spark", *more)) and build.jar().exists()
+    if not all(jars.are_here(name) for name in ("spark", *more)) or not build.jar().exists():
+        return False
+    return class_archive.was_tried()
 
 
-def get(more: tuple[str, ...]) -> None:
+def folders() -> None:
+    """What pages of the docs name in a project's folder, which need nothing else where another folder of this user has the jars."""
     from framework import jars
     from framework.home import dagster_home
-    from framework.java import java
+
+    with suppress(OSError):  # this folder cannot be written
+        dagster_home()
+        jars.link()
+
+
+def get(more: tuple[str, ...], again: bool = False) -> None:
+    from framework import jars
+    from framework.java import started
 
     _slim.needs("pyspark")
-    java()
-    dagster_home()
-    jars.link()
+    started()
+    folders()
     every = jars.sets(later=True)
     for name in more:
         if name not in jars.MORE:
@@ -56,7 +68,7 @@ def get(more: tuple[str, ...]) -> None:
         _fetch(name)
         click.echo(f"{name} jars: {len(locked)} here and checked, {time.monotonic() - began:.0f} s")
     _build_decoders()
-    _keep_classes()
+    _keep_classes(again)
 
 
 def _fetch(name: str) -> None:
@@ -81,11 +93,12 @@ def _build_decoders() -> None:
 _SLOW = "Spark takes twice as long to start"
 
 
-def _keep_classes() -> None:
+def _keep_classes(again: bool) -> None:
+    """`again`: also where that failed before."""
     from framework.engine import class_archive
 
     kept = class_archive.is_kept()
-    if kept is not None:
+    if kept is not None and not (again and kept is False):
         click.echo(f"spark classes: {'ready' if kept else f'they could not be cached here; {_SLOW}'}")
         return
     click.echo("spark classes: caching them, so that Spark starts faster, about a minute ...")

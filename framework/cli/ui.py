@@ -37,6 +37,8 @@ def command(port: int, read_only: bool, specs: Path, environment: str) -> None:
     if not specs.is_dir():
         _specs.plan(specs, environment)  # raises if the specs cannot be read; problems inside of specs are shown on the pages
     refuse_busy(port, "Dagster", "choose another with --port")
+    if not read_only:
+        _specs.set_up()
     click.echo("starting Dagster, a few seconds …")
     with until_interrupted() as stop:
         # Without this a closed terminal would leave Dagster running.

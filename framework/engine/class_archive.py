@@ -21,7 +21,7 @@ from framework.patience import STUCK
 
 _FAILED = ".failed"
 _DRAFT = "keeping-"
-PATTERNS = (session.CLASSES, f"classes-*{_FAILED}", "classes.log", f"{_DRAFT}*")
+PATTERNS = ("classes-*.jsa", f"classes-*{_FAILED}", "classes.log", f"{_DRAFT}*")
 """Patterns of the files that this module writes next to the jars."""
 # Java writes no archive where one of these folders is on the class path.
 _FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
@@ -70,6 +70,12 @@ def is_kept() -> bool | None:
     return False if file.with_suffix(_FAILED).exists() else None
 
 
+def was_tried() -> bool:
+    """Whether it was tried for this Sluice, with any Java: no Java is asked."""
+    name = session.classes("*")
+    return any(each for pattern in (name, name.replace(".jsa", _FAILED)) for each in jars.place().glob(pattern))
+
+
 def create() -> Path | None:
     """Creates the file, by a short run of Spark in a process of its own. Returns the log where that fails."""
     file = _archive_file()
@@ -116,7 +122,7 @@ def _archive_file() -> Path:
     files = (f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in jar_stats)
     parts = (java.installed().version, str(java.installed().home), *files, _work_specs())
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
-    return jars.folder("spark").parent / session.CLASSES.replace("*", digest)
+    return jars.folder("spark").parent / session.classes(digest)
 
 
 def _work_specs() -> str:

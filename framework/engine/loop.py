@@ -34,6 +34,7 @@ class Failure:
 
     pipeline: str
     error: SluiceError
+    of_follower: bool = False  # the table itself has all
 
 
 def _ignored(_done: Done) -> None:
@@ -101,7 +102,7 @@ def _followed(
     """Lets followers catch up; those that could not."""
     for followed in follow.after_run(context, pipeline, stopped):
         if followed.trouble:
-            yield Failure(pipeline.name, followed.trouble)
+            yield Failure(pipeline.name, followed.trouble, of_follower=True)
         else:
             on_followed(followed)
 

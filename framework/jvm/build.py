@@ -92,7 +92,7 @@ def _compile(classes: Path, command: list[str] | None = None) -> None:
     done = subprocess.run(
         [*(command or compiler()), *arguments], capture_output=True, text=True, errors="replace", timeout=STUCK, check=False
     )
-    if done.returncode != 0:
+    if done.returncode != 0 or not any(classes.rglob("*.class")):
         words = (done.stdout + done.stderr).strip()[:_LONGEST]
         raise SetupError(
             "jar-build", f"the decoders do not compile: {words}", "report this with the version of Java: `java -version`"

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from framework.errors import SetupError
+from framework.hints import pip
 from framework.services import http, process, s3
 from framework.services.ports import pair
 from framework.services.process import Service
@@ -33,7 +34,9 @@ def running(home: Path) -> Iterator[str]:
 
 def _get(_: Callable[[str], object]) -> None:
     if importlib.util.find_spec("moto") is None:
-        raise SetupError("no-moto", "the services of AWS are moto's, which is not installed", "`pip install moto[s3] flask-cors`")
+        raise SetupError(
+            "no-moto", "the services of AWS are moto's, which is not installed", f"`{pip('moto[s3]', 'flask-cors')}`"
+        )
 
 
 def _prepare(_: Path, ports: tuple[int, ...]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from framework.errors import SetupError
+from framework.hints import pip
 from framework.home import private
 from framework.patience import STUCK
 from framework.services import http, process
@@ -25,7 +26,7 @@ BUCKET, KEY, SECRET, REGION = "sluice", "sluice", "only-on-this-machine", "us-ea
 _PORT = "SLUICE_S3_PORT"
 _MODULE = Path(__file__).parent
 _PROGRAM = "github.com/versity/versitygw/cmd/versitygw"
-_NO_GO = "install Go (https://go.dev/dl), or `pip install moto[s3] flask-cors` for one that forgets all files when it stops"
+_NO_GO = f"install Go (https://go.dev/dl), or `{pip('moto[s3]', 'flask-cors')}` for one that forgets all files when it stops"
 
 
 def ports() -> tuple[int, int]:

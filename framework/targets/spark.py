@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from typing import Any
 
 from framework import jars
@@ -29,7 +28,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
         **{f"spark.sql.catalog.{lake}.{key}": value for key, value in _properties(place, of).items()},
     }
     lines = "".join(f"    .config({text(key)}, {expression(value)})\n" for key, value in settings.items())
-    yield create(SHELL, "The library, of the version that the jars are for.", f'pip install "pyspark=={version("pyspark")}"')
+    yield create(SHELL, "The library, of the version that the jars are for.", f'pip install "pyspark=={_version()}"')
     yield create(
         PYTHON, "A session that knows the catalog.",
         f"import os\n\nfrom pyspark.sql import SparkSession\n\nspark = (\n    SparkSession.builder\n{lines}    .getOrCreate()\n)",
@@ -39,6 +38,11 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield check(PYTHON, "The columns.", f"spark.table({text(table)}).printSchema()")
     yield query(PYTHON, "Rows.", f"spark.table({text(table)}).show(10)")
     yield query(PYTHON, "Its commits.", f"spark.sql({text(f'SELECT * FROM {table}.history')}).show()")
+
+
+def _version() -> str:
+    """Spark's: `sluice-slim` has none."""
+    return next(jar.version for jar in jars.sets()["spark"] if jar.artifact.startswith("spark-sql-kafka"))
 
 
 def _packages(bucket: bool) -> Iterator[str]:

@@ -6,9 +6,8 @@ repeated exactly, whatever was committed since; another one moves when it is sho
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -20,7 +19,7 @@ from framework.engine.follow.committed import Committed
 from framework.engine.follow.waiting import Step
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
-from framework.engine.rules import run_record
+from framework.engine.rules import attempts, run_record
 from framework.engine.spark import defects
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
 from framework.errors import SluiceError
@@ -145,13 +144,6 @@ def _are_moved(pipeline: Pipeline, tags: Mapping[str, int], remove: tuple[str, .
     return all(refs.get(name) == snapshot for name, snapshot in tags.items()) and not any(name in refs for name in remove)
 
 
-@contextmanager
-def _turn(follower: Follower, pipeline: Pipeline) -> Iterator[bool]:
+def _turn(follower: Follower, pipeline: Pipeline) -> AbstractContextManager[bool]:
     """Whether no other process of this machine lets this follower catch up now."""
-    with (private("followers") / f"{pipeline.recorded_as.replace('/', '-')}-{follower.tag}").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+    return attempts.turn(private("followers") / f"{pipeline.recorded_as.replace('/', '-')}-{follower.tag}")

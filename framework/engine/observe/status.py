@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Literal
@@ -17,6 +18,7 @@ from framework.errors import (
     CatalogAway,
     KafkaAway,
     NoTopic,
+    SluiceError,
     SourceMissing,
 )
 from framework.model import Pipeline, Plan
@@ -102,8 +104,11 @@ def _before(plan: Plan, pipeline: Pipeline) -> Iterator[Pipeline]:
 def _status(plan: Plan, pipeline: Pipeline, read: Mapping[str, Progress], now: datetime) -> Status:
     progress, record = read[pipeline.name], run_record.read(pipeline.recorded_as)
     waits_before = any(read[each.name].lag != 0 for each in _before(plan, pipeline))
-    latest = None if progress.catalog_away else newest_event(pipeline)
-    followers = () if progress.catalog_away else tuple(follower_states(pipeline, progress.now, record))
+    latest, followers = None, tuple[FollowerState, ...]()
+    if not progress.catalog_away:
+        with suppress(SluiceError):  # what `progress` could not read either, and says
+            latest = newest_event(pipeline)
+            followers = tuple(follower_states(pipeline, progress.now, record))
     return replace(status_from(pipeline, progress, record, latest, now, waits_before), followers=followers)
 
 

@@ -11,10 +11,12 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from framework.home import home, private
 
 _writer = ""
+_turns: list[TextIO] = []  # the files of turns that this process has
 _NAME = re.compile(r"[0-9a-f]{32}")  # any other name is no attempt, and never part of a path
 OLDEST = 24 * 3600  # seconds; no batch of another machine runs longer than this
 
@@ -27,6 +29,37 @@ def written_by(lock: str) -> None:
     """The file that the JVM locks which writes for this process; none for a JVM that ends with it."""
     global _writer
     _writer = lock
+    for file in _turns:
+        _write(file, lock)
+
+
+@contextmanager
+def turn(path: Path) -> Iterator[bool]:
+    """Whether this process has the turn that a file stands for: no process has it now, and no JVM works for one that died with it."""
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        file.seek(0)
+        before = file.read()
+        if before not in ("", _writer) and works(before, True):
+            yield False
+            return
+        _write(file, _writer)
+        _turns.append(file)
+        try:
+            yield True
+        finally:
+            _turns.remove(file)
+        _write(file, "")  # not after an error: a JVM may still work
+
+
+def _write(file: TextIO, text: str) -> None:
+    file.truncate(0)
+    file.write(text)
+    file.flush()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-from framework import catalogs, jars
+from framework import catalogs, ivy, jars
 from framework.catalogs import Catalog
 from framework.encoding import decoder
 from framework.engine.spark.java_package import Package
@@ -26,7 +26,6 @@ from framework.sql.settings import EXTENSIONS, FUNCTIONS, LEGACY_PREFIXES, LOCAL
 # costs in each, they are even at about two million, and at four it pays to end the one and start the other: estimated.
 FEW, MANY = 1_000_000, 4_000_000
 _STARTS_FAST = "-XX:TieredStopAtLevel=1"
-CLASSES = "classes-*.jsa"
 WAREHOUSE = "spark.sql.warehouse.dir"  # Spark's own tables, of which there are none
 _OF_EXPRESSIONS = ("PythonUtils", "functions", "org.apache.spark.sql.functions", "org.apache.spark.sql.classic.SparkSession")
 _CLASS_PATH = "SPARK_DIST_CLASSPATH"
@@ -123,8 +122,13 @@ def _java_options(rows: int | None) -> Iterator[str]:
     yield "-XX:MetaspaceSize=256m"  # the first time that classes fill less than that, Java looks at all objects, for a third of a second
     if starts_fast(rows):
         yield f"{_STARTS_FAST} -XX:ReservedCodeCacheSize=240m"  # as much as with both; without, Java takes a fifth for one
-    for file in jars.place().glob(CLASSES):
+    for file in jars.place().glob(classes("*")):
         yield f'"-XX:SharedArchiveFile={file}" -Xlog:cds*=off -Xlog:class+path=off'
+
+
+def classes(digest: str) -> str:
+    """The name of a cache of classes, which is for one version of Sluice's own jar."""
+    return f"classes-{build.jar().stem.rpartition('-')[2]}-{digest}.jsa"
 
 
 def catalog_settings(catalog: Catalog) -> dict[str, str]:
@@ -147,7 +151,9 @@ def prepare(plan: Plan) -> None:
 
 
 def environment(plan: Plan) -> None:
-    """Sets the environment variables for a plan's JVM."""
+    """Sets the environment variables for a plan's JVM. Its Spark is that of the package pyspark, whatever SPARK_HOME names."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        os.environ["SPARK_HOME"] = str(ivy.of_pyspark()[0].parent.parent)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # At the end of Java's class path, where they do not invalidate the cache of classes.

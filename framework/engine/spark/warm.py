@@ -12,7 +12,9 @@ import hashlib
 import json
 import logging
 import os
+import re
 import socket
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
@@ -71,7 +73,8 @@ _spark: SparkSession | None = None  # the session that has it
 def is_wanted(plan: Plan) -> bool:
     """Whether commands may leave a JVM behind here."""
     told = any(os.environ.get(name, "").lower() not in ("", "0", "false") for name in ("SLUICE_COLD", "CI"))
-    return plan.engine.master.startswith("local") and not told and not os.environ.get("PYSPARK_SUBMIT_ARGS")
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started a JVM for this process
+    return plan.engine.master.startswith("local") and not told and not submitted and not os.environ.get("PYSPARK_SUBMIT_ARGS")
 
 
 def start(plan: Plan, of: Plan, rows: int | None = None) -> SparkSession | None:
@@ -170,8 +173,11 @@ def _key(conf: Mapping[str, str]) -> str:
         Path(ivy.of_pyspark()[0]).parent.parent / "conf",
         *(Path(os.environ[name]) for name in _FOLDERS if os.environ.get(name)),
     ]
-    files = sorted((str(file), file.stat().st_mtime) for folder in folders if folder.is_dir() for file in folder.iterdir())
-    program = [version("pyspark"), str(java.installed()), os.getcwd()]
+    jars = (jar for name in ("spark.jars", "spark.driver.extraClassPath") for jar in re.split("[,:]", conf.get(name, "")) if jar)
+    read = [*(file for folder in folders if folder.is_dir() for file in folder.iterdir()), *filter(Path.is_file, map(Path, jars))]
+    files = sorted((str(file), file.stat().st_mtime_ns) for file in read)
+    temporary = os.stat(tempfile.gettempdir())  # a service of the system may have one of its own
+    program = [version("pyspark"), str(java.installed()), os.getcwd(), temporary.st_dev, temporary.st_ino]
     text = json.dumps([conf, environment, files, program], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -132,17 +132,19 @@ def end_if_free(jvm: Jvm) -> bool:
     return _ask("end") == ["ended"] and processes.ends(jvm.pid, jvm.began, KILLED)
 
 
-def end() -> int | None:
-    """Ends the JVM, also while a command has it. Its process; None where there was none."""
+def end(also_busy: bool = True) -> tuple[int, bool] | None:
+    """Ends the JVM, `also_busy` while a command has it. Its process, and whether it ended; None where there was none."""
     if not folder().exists():
         return None
     with turn(wait=True):
         jvm = there()
         if jvm is None:
             return None
-        processes.end(jvm.pid, jvm.began)
+        if not also_busy and _ask("end") == ["busy"]:
+            return jvm.pid, False
+        ended = processes.end(jvm.pid, jvm.began)
         (folder() / _ADDRESS).unlink(missing_ok=True)
-        return jvm.pid
+        return jvm.pid, ended
 
 
 def _address(name: str) -> tuple[int, str] | None:

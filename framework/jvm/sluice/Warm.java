@@ -18,9 +18,11 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkExecutorInfo;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.kafka010.producer.InternalKafkaProducerPool$;
 import py4j.ClientServer;
 
 /**
@@ -37,6 +39,8 @@ public final class Warm {
   private static final Path ROOT = Path.of("/");
   private static final int LONGEST = 200; // characters of a question
   private static final int PATIENCE = 2_000; // milliseconds for it
+  private static final Duration LONGEST_START = Duration.ofMinutes(2);
+  private static volatile boolean started;
   private static SparkSession base;
 
   private final Path folder;
@@ -56,6 +60,7 @@ public final class Warm {
   /** Its folder, the seconds that it waits for a command, and the name by which the command that starts it knows it. */
   public static void main(String[] arguments) {
     try {
+      endUnlessStarted();
       Ahead.start();
       base = FirstSession.of(SparkContext.getOrCreate());
       new Warm(Path.of(arguments[0]), Duration.ofSeconds(Long.parseLong(arguments[1])), arguments[2]).serve();
@@ -63,6 +68,25 @@ public final class Warm {
       error.printStackTrace();
     }
     System.exit(1);
+  }
+
+  /** Commands would look for it, and go without it, for as long as it hangs. */
+  private static void endUnlessStarted() {
+    Thread watching =
+        new Thread(
+            () -> {
+              try {
+                Thread.sleep(LONGEST_START.toMillis());
+              } catch (InterruptedException stopped) {
+                return;
+              }
+              if (!started) {
+                Runtime.getRuntime().halt(1);
+              }
+            },
+            "sluice-warm-start");
+    watching.setDaemon(true);
+    watching.start();
   }
 
   /** Whether this JVM is one that several commands use. */
@@ -82,6 +106,7 @@ public final class Warm {
       Thread watching = new Thread(() -> watch(file), "sluice-warm-watch");
       watching.setDaemon(true);
       watching.start();
+      started = true;
       while (true) {
         accept(server);
       }
@@ -211,23 +236,48 @@ public final class Warm {
     }
   }
 
-  /** Cancels what the command began, until none of its calls, jobs and tasks runs. Where that takes too long, the JVM ends. */
+  /**
+   * Cancels what the command began, until none of its calls, jobs and tasks runs, and Kafka has what they sent. Where that takes too long,
+   * the JVM ends.
+   */
   private static void over(ClientServer server) {
     long began = System.nanoTime();
     try {
       SparkContext context = base.sparkContext();
       context.cancelAllJobs();
       server.shutdown();
-      while (runs(context)) {
-        if (System.nanoTime() - began > LONGEST_END.toNanos()) {
-          throw new IllegalStateException("what a command began does not end");
-        }
-        context.cancelAllJobs();
-        Thread.sleep(20);
-      }
+      until(
+          began,
+          () -> {
+            boolean runs = runs(context);
+            if (runs) {
+              context.cancelAllJobs();
+            }
+            return !runs;
+          });
+      Thread closing = new Thread(Warm::closeProducers, "sluice-warm-producers");
+      closing.setDaemon(true);
+      closing.start();
+      until(began, () -> !closing.isAlive());
     } catch (Throwable error) {
       error.printStackTrace();
       Runtime.getRuntime().halt(1); // its locks go with it
+    }
+  }
+
+  private static void until(long began, BooleanSupplier over) throws InterruptedException {
+    while (!over.getAsBoolean()) {
+      if (System.nanoTime() - began > LONGEST_END.toNanos()) {
+        throw new IllegalStateException("what a command began does not end");
+      }
+      Thread.sleep(20);
+    }
+  }
+
+  /** Spark keeps the producers of its tasks, which would send on what a command gave them that is gone. */
+  private static void closeProducers() {
+    if (Thread.getAllStackTraces().keySet().stream().anyMatch(each -> each.getName().startsWith("kafka-producer-network-thread"))) {
+      InternalKafkaProducerPool$.MODULE$.reset();
     }
   }
 
