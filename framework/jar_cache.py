@@ -21,10 +21,11 @@ def take(sha256: str, target: Path) -> bool:
         _copy(cached, target)
         if digest(target) == sha256:
             return True
-        target.unlink()
         cached.unlink()
     except OSError:
         pass
+    with suppress(OSError):
+        target.unlink(missing_ok=True)  # also what a full disk cut off
     return False
 
 

@@ -14,6 +14,14 @@ from framework.model import MaskKey, SecretRef
 from framework.plan.passes import make
 from framework.sql import masks
 
+SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"
+
+
+def sending(jvm: Any) -> list[str]:
+    """The threads of producers of Kafka."""
+    names = (str(each.getName()) for each in jvm.java.lang.Thread.getAllStackTraces().keySet())
+    return [each for each in names if each.startswith("kafka-producer")]
+
 
 def main(specs: str) -> None:
     plan = make(Path(specs))
@@ -25,6 +33,13 @@ def main(specs: str) -> None:
     jvm.sluice.Keys.put("a", "secret of a command")
     jvm.sluice.SecretCatalog.put("lake", "token", "secret of a command")
     jvm.sluice.SecretCatalog.put("lake", "aws.secretAccessKey", "secret of a command")
+    producers = getattr(jvm.org.apache.spark.sql.kafka010.producer, "InternalKafkaProducerPool$")
+    given = {"bootstrap.servers": "127.0.0.1:1"} | {f"{each}.serializer": SERIALIZER for each in ("key", "value")}
+    settings = jvm.java.util.HashMap()
+    for name, value in given.items():
+        settings.put(name, value)
+    getattr(producers, "MODULE$").acquire(settings)
+    assert sending(jvm)
     spark.conf.set("spark.sql.catalog.other", "org.apache.iceberg.spark.SparkCatalog")
     spark.conf.set("spark.sql.shuffle.partitions", "77")
     spark.range(3).createOrReplaceTempView("kept")
@@ -37,7 +52,11 @@ def main(specs: str) -> None:
     spark = second.spark
     jvm = spark._jvm
     assert jvm.java.lang.ProcessHandle.current().pid() == process, "it is another JVM"
+    assert not sending(jvm)
     assert jvm.System.getProperty("aws.secretAccessKey") is None
+    secrets = jvm.java.lang.Class.forName("sluice.SecretCatalog").getDeclaredField("SECRETS")
+    secrets.setAccessible(True)
+    assert secrets.get(None).isEmpty()
     assert jvm.System.getenv("SLUICE_SECRET_OF_A_COMMAND") is None
     assert spark.conf.get("spark.sql.shuffle.partitions") != "77"
     assert spark.conf.get("spark.sql.catalog.other", None) is None

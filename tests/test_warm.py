@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from framework import java
 from framework.engine.rules import attempts
 from framework.engine.spark import session, warm, warm_jvm
 from framework.home import home
@@ -39,6 +40,19 @@ def warm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     warm_jvm.end()
 
 
+@pytest.fixture
+def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many Sparks were started."""
+    told, program = tmp_path / "starts", tmp_path / "java" / "bin" / "java"
+    told.touch()
+    program.parent.mkdir(parents=True)
+    counts = f'case "$*" in *launcher.Main*) ;; *org.apache.spark.deploy.SparkSubmit*) echo 1 >> {told} ;; esac'
+    program.write_text(f'#!/bin/sh\n{counts}\nexec {java.java()} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    return lambda: len(told.read_text())
+
+
 def sluice(folder: Path, *arguments: str) -> str:
     command = [*SLUICE, *arguments, "--specs", str(folder)]
     done = subprocess.run(
@@ -56,7 +70,7 @@ def jvm() -> Any:
     return json.loads((home() / "warm" / "jvm").read_text())["pid"]
 
 
-def test_commands_share_a_jvm(project: Project, warm_home: Path) -> None:
+def test_commands_share_a_jvm(project: Project, warm_home: Path, starts: Callable[[], int]) -> None:
     project.make_topic()
     folder = specs(project)
     project.send_good(30)
@@ -66,7 +80,7 @@ def test_commands_share_a_jvm(project: Project, warm_home: Path) -> None:
     assert "lands in" in sluice(folder, "preview", "trades", "--from", "earliest")
     project.send_good(6)
     assert "6 rows" in sluice(folder, "run")
-    assert jvm() == first
+    assert (jvm(), starts()) == (first, 1)
     assert attempts.alive() == []
     assert (warm_home / "warm" / "address").stat().st_mode & 0o077 == 0
     assert (
@@ -77,7 +91,7 @@ def test_commands_share_a_jvm(project: Project, warm_home: Path) -> None:
 
 
 @pytest.mark.long
-def test_another_setting_starts_another_and_cold_uses_none(project: Project, warm_home: Path) -> None:
+def test_another_setting_starts_another_and_cold_uses_none(project: Project, warm_home: Path, starts: Callable[[], int]) -> None:
     project.make_topic()
     folder = specs(project)
     project.send_good(3)
@@ -91,8 +105,9 @@ def test_another_setting_starts_another_and_cold_uses_none(project: Project, war
 
     second = jvm()
     project.send_good(3)
+    assert starts() == 2
     assert "3 rows" in sluice(folder, "run", "--cold")
-    assert jvm() == second
+    assert (jvm(), starts()) == (second, 3)
     project.assert_exactly_once()
 
 
@@ -365,7 +380,7 @@ def test_nothing_of_a_command_reaches_the_next(project: Project, warm_home: Path
 
 
 @pytest.mark.long
-def test_a_run_of_dagster_attaches(project: Project, warm_home: Path, tmp_path: Path) -> None:
+def test_a_run_of_dagster_attaches(project: Project, warm_home: Path, tmp_path: Path, starts: Callable[[], int]) -> None:
     project.make_topic()
     folder = specs(project)
     project.send_good(3)
@@ -392,5 +407,5 @@ def test_a_run_of_dagster_attaches(project: Project, warm_home: Path, tmp_path: 
     assert jvm() == first
     project.send_good(3)
     assert "batch 3, 3 rows" in sluice(folder, "run")
-    assert jvm() == first
+    assert (jvm(), starts()) == (first, 1)
     project.assert_exactly_once()

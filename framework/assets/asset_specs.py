@@ -125,12 +125,11 @@ def _owners(pipeline: Pipeline) -> list[str] | None:
 
 def _tags(pipeline: Pipeline) -> dict[str, str]:
     """In Dagster's letters, with _ in place of others, and as short as there."""
-    return {
-        name if is_valid_tag_key(name) else _NOT_IN_TAGS.sub("_", name)[:_LONGEST_TAG] or "_": _NOT_IN_TAGS.sub("_", value)[
-            :_LONGEST_TAG
-        ]
-        for name, value in pipeline.tags
-    }
+
+    def fitting(text: str) -> str:
+        return _NOT_IN_TAGS.sub("_", text)[:_LONGEST_TAG]
+
+    return {name if is_valid_tag_key(name) else fitting(name) or "_": fitting(value) for name, value in pipeline.tags}
 
 
 def _automation(pipeline: Pipeline) -> AutomationCondition[Any] | None:
