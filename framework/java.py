@@ -70,8 +70,7 @@ def at_least(version: int, what: str) -> Path:
 def _find(home: str, path: str, start: bool) -> Java:
     binary = _binary(home, path)
     where = f"JAVA_HOME ({home})" if home else f"PATH ({binary})"
-    found = None if start else _by_its_folder(binary)
-    java_here = found or _by_its_answer(binary, where)
+    java_here = (None if start else _by_its_folder(binary)) or _by_its_answer(binary, where)
     # Java 8 calls itself 1.8; an early-access build 21-ea.
     number = re.match(r"(?:1\.)?(\d+)", java_here.version)
     if number is None or int(number[1]) not in VERSIONS:

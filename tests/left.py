@@ -20,7 +20,7 @@ SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"
 def sending(jvm: Any) -> list[str]:
     """The threads of producers of Kafka."""
     names = (str(each.getName()) for each in jvm.java.lang.Thread.getAllStackTraces().keySet())
-    return [each for each in names if each.startswith("kafka-producer")]
+    return [each for each in names if each.startswith("kafka-producer-network-thread")]
 
 
 def main(specs: str) -> None:

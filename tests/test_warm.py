@@ -50,7 +50,7 @@ def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]
     program.write_text(f'#!/bin/sh\n{counts}\nexec {java.java()} "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
-    return lambda: len(told.read_text())
+    return lambda: len(told.read_text().splitlines())
 
 
 def sluice(folder: Path, *arguments: str) -> str:
