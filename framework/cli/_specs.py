@@ -56,11 +56,13 @@ def set_up(plan: Plan | None = None) -> None:
     """Downloads the jars of Spark, and those of the plan's catalogs, where no other folder of this user has them."""
     from framework.cli import setup
     from framework.engine.spark import session
+    from framework.home import home
 
     _slim.needs("pyspark")
     more = session.more_sets(plan) if plan else ()
     if setup.is_done(more):
-        setup.folders()
+        if home().exists():  # a preview in a new folder writes nothing
+            setup.folders()
     else:
         click.echo("some of what Spark needs is not here yet; this is done once for each user", err=True)
         with redirect_stdout(sys.stderr):
