@@ -38,7 +38,7 @@ REFUSED = [
     ("", 0, "sql-syntax"),
     ("price +", 7, "sql-syntax"),
     ("(price", 6, "sql-syntax"),
-    ("price > 1 > ", 12, "sql-syntax"),
+    ("price > 1 > ", 11, "sql-syntax"),
     ("'open", 0, "sql-syntax"),
     ('"text"', 0, "sql-syntax"),
     (r"'\d'", 1, "sql-syntax"),

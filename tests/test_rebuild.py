@@ -492,7 +492,8 @@ def test_ctrl_c_and_then_it_goes_on(project: Project) -> None:
     project.more = "batch: {rows: 20}"
     begun(project, count=200, bad_every=10)
     with_flag(project, 3)
-    command = [*SLUICE, "rebuild", "trades", "--yes", "--specs", str(Path(project.pipeline.where.file).parent)]
+    specs = str(Path(project.pipeline.where.file).parent)
+    command = [*SLUICE, "rebuild", "trades", "--yes", "--specs", specs]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
@@ -504,7 +505,7 @@ def test_ctrl_c_and_then_it_goes_on(project: Project) -> None:
 
     assert (process.returncode, "Traceback" in errors) == (130, False), errors
     table = project.pipeline.table.identifier
-    again = f"sluice rebuild trades --specs {Path(project.pipeline.where.file).parent}"
+    again = f"sluice rebuild trades --specs {specs}"
     assert output.endswith(f"trades: stopped, {table} is unchanged; `{again}` continues from here\n")
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
     assert not project.branches()

@@ -143,7 +143,7 @@ def test_the_pages_show_why_a_table_cannot_run(folder: Path) -> None:
         "pipeline: still\nfrom: {topic: orders}\ninto: {table: shop.still}\n---\n"
         "pipeline: wrong\nfrom: {topic: orderz}\ninto: {table: shop.wrong}\n"
     )
-    run_record.pause("still")
+    run_record.pause("prod/still")
 
     def can_run(table: str, port: int) -> tuple[str, str] | None:
         (check,) = asked(port, CHECKS % table)["assetNodeOrError"]["assetChecksOrError"]["checks"]

@@ -23,6 +23,7 @@ from framework.engine.rules import read_again as conditions
 from framework.engine.rules.protocol import KILL_POINTS, Position
 from framework.engine.undo import read_again, replay, rewind, rollback
 from framework.errors import RefusedError, SluiceError
+from tests.commands import without
 from tests.project import BASE, Project, losing_answers
 from tests.wide import few
 
@@ -401,7 +402,7 @@ def test_commands_say_what_they_will_do(project: Project, monkeypatch: pytest.Mo
             + project.template.format(topic=project.topic, namespace=project.namespace, more=project.more, topic_more="")
         )
         (specs / "main.yaml").write_text(text)
-        return CliRunner().invoke(main, [*words, "--specs", str(specs)], input=answer).output
+        return without(CliRunner().invoke(main, [*words, "--specs", str(specs)], input=answer), "--specs", str(specs)).output
 
     said = typed("rollback", "trades", "--to", "batch:1", answer="n\n")
     assert "\n  1 commit undone: 7 rows now, 6 then\n" in said

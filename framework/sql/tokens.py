@@ -70,7 +70,7 @@ def tokens(text: str) -> list[Token]:
         if kind != "space":
             words.append(Token(kind, match.group(), value(kind, match.group(), at), at))
         at = match.end()
-    words.append(Token("end", "", "", len(text)))
+    words.append(Token("end", "", "", len(text.rstrip())))  # not on a line behind the last one
     return words
 
 
