@@ -16,8 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 from xml.sax.saxutils import quoteattr
 
 from framework.errors import NotInstalled, SetupError
@@ -124,6 +122,9 @@ def _downloaded(staging: Path) -> int:
 
 def _proxies() -> Iterator[str]:
     """The proxies that the environment names, which Java does not look at."""
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies  # takes longer to import than all else here
+
     proxies = getproxies()
     for scheme in ("http", "https"):
         proxy = urlsplit(proxies.get(scheme, ""))
