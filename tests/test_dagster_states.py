@@ -219,8 +219,10 @@ def test_a_failed_run_is_not_requested_again_while_nothing_has_changed(folder: P
     assert len(asked(instance).run_requests) == 1, "this passes by itself"
 
 
-def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(folder: Path, instance: DagsterInstance) -> None:
-    from dagster import DagsterInstance, build_schedule_context, build_sensor_context
+def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(
+    folder: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dagster import ScheduleEvaluationContext, build_schedule_context, build_sensor_context
 
     write(COPY)
     Path("specs/more.yaml").write_text(
@@ -243,8 +245,9 @@ def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(folder:
             silent.accept()
         schedule: Any
         (schedule,) = [each for each in shown().schedules or [] if each.name == "daily_schedule"]
-        with DagsterInstance.local_temp() as kept:  # the context of a schedule takes no other
-            assert schedule.evaluate_tick(build_schedule_context(kept)).run_requests, "the next tick is tomorrow's"
+        with monkeypatch.context() as kept:  # a schedule's context takes only an instance with files, which Dagster remembers
+            kept.setattr(ScheduleEvaluationContext, "instance", instance)
+            assert schedule.evaluate_tick(build_schedule_context()).run_requests, "the next tick is tomorrow's"
     assert errors[0].__traceback__ is not None
     assert [each.code for each in errors] == ["kafka-unreachable", "kafka-unreachable"]
     assert asked(instance).run_requests, "what does not read that cluster goes on"
