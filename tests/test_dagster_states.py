@@ -234,7 +234,8 @@ def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(
         silent.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         main.write_text(main.read_text().replace(NOWHERE, address))
-        sensors = {each.name: each for each in shown().sensors or []}
+        server = shown()
+        sensors = {each.name: each for each in server.sensors or []}
         for name in ("trades_waits", "again_waits"):
             with pytest.raises(UnreachableError, match=f"Kafka at {address} does not answer") as raised:
                 sensors[name].evaluate_tick(build_sensor_context(instance))
@@ -244,7 +245,7 @@ def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(
         with pytest.raises(BlockingIOError):  # nobody did
             silent.accept()
         schedule: Any
-        (schedule,) = [each for each in shown().schedules or [] if each.name == "daily_schedule"]
+        (schedule,) = [each for each in server.schedules or [] if each.name == "daily_schedule"]
         with monkeypatch.context() as kept:  # a schedule's context takes only an instance with files, which Dagster remembers
             kept.setattr(ScheduleEvaluationContext, "instance", instance)
             assert schedule.evaluate_tick(build_schedule_context()).run_requests, "the next tick is tomorrow's"
