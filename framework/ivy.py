@@ -152,6 +152,11 @@ def of_pyspark() -> list[Path]:
     return [jar for place in places or () for jar in sorted(Path(place, "jars").glob("*.jar"))]
 
 
+def spark_home() -> Path:
+    """The Spark of the package pyspark."""
+    return of_pyspark()[0].parent.parent
+
+
 def _ivy_jar() -> Path:
     for jar in of_pyspark():
         if jar.name.startswith("ivy-"):

@@ -134,13 +134,10 @@ def link() -> Path:
 
 def _is_own(own: Path, shared: Path | None) -> bool:
     """Whether this `.sluice` has jars for this program: it may have been used with another Sluice or another pyspark."""
-    of_another = (
-        own.is_symlink()
-        and shared is not None
-        and own.resolve() != shared.resolve()
-        and own.resolve().parent == shared.resolve().parent
-    )
-    return own.exists() and not of_another
+    if shared is None or not own.is_symlink():
+        return own.exists()
+    place, theirs = own.resolve(), shared.resolve()
+    return own.exists() and (place == theirs or place.parent != theirs.parent)
 
 
 def _shared() -> Path | None:

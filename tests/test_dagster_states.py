@@ -419,7 +419,10 @@ def test_a_run_that_ended_well_while_one_looked_stays_so(
 def test_a_catalog_without_its_secret_ends_no_tick(
     folder: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    calls = []
+
     def lacks(*_: object) -> None:
+        calls.append("asked")
         raise SetupError("no-secret", "the secret `token` is not here", "")
 
     copied()
@@ -431,6 +434,7 @@ def test_a_catalog_without_its_secret_ends_no_tick(
     hourly: Any
     (hourly,) = [each for each in shown().schedules or [] if each.name == "Maintenance_schedule"]
     assert hourly.evaluate_tick(build_schedule_context(instance)).skip_message == "no table is due"
+    assert len(calls) == 4, "for two tables, by the sensor and by the schedule"
 
 
 def test_a_broken_spec_keeps_its_table_and_its_checks(folder: Path, instance: DagsterInstance) -> None:

@@ -54,7 +54,7 @@ class Died(BaseException):
 
 @pytest.fixture
 def aged(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A table of five batches, looked at a day later."""
+    """A table of five batches, a day after the last one."""
     project.more = KEEP
     project.make_topic()
     for _ in range(5):

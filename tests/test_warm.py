@@ -26,6 +26,8 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
+# A process that locks a file as Java does.
+LOCKS = "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
 
 
 @pytest.fixture
@@ -309,10 +311,7 @@ def test_a_turn_lasts_as_long_as_the_jvm_that_works_for_it(tmp_path: Path, monke
         attempts.written_by(str(lease))
         raise ZeroDivisionError
     attempts.written_by("")
-    locks = (
-        "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen([sys.executable, "-c", locks, str(lease)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as jvm:
+    with subprocess.Popen([sys.executable, "-c", LOCKS, str(lease)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as jvm:
         assert jvm.stdout and jvm.stdout.readline()
         with attempts.turn(turn) as ours:
             assert not ours
@@ -329,8 +328,7 @@ def test_a_jvm_that_ends_at_once_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     with warm_jvm.turn():
         works, over = (warm_jvm.folder() / f"lease-{each}" for each in ("works", "over"))
         over.touch()
-        locks = "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
-        with subprocess.Popen([sys.executable, "-c", locks, str(works)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        with subprocess.Popen([sys.executable, "-c", LOCKS, str(works)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
             assert other.stdout and other.stdout.readline()
             assert not warm_jvm.launch(["true"], {}, "key", ())
             other.kill()

@@ -38,7 +38,7 @@ def end_dead(instance: DagsterInstance) -> Iterator[DagsterRun]:
     """End the runs of this machine whose processes have ended; Dagster then frees their pools."""
     for run in instance.get_runs(RunsFilter(statuses=_WORKING)):
         its_run, _, process = run.tags.get(TAG, "").partition(" ")
-        dead = its_run == run.run_id and process.startswith(_here()) and identity(_pid(process)) != process
+        dead = its_run == run.run_id and process.startswith(_here()) and identity(int(process.split()[2])) != process
         # Read again: a run that ended well meanwhile has no process either.
         if dead and (now := instance.get_run_by_id(run.run_id)) and now.status in _WORKING:
             instance.report_run_failed(run, "the process of this run died; its published batches stay")
@@ -56,7 +56,3 @@ def _here() -> str:
     with suppress(OSError):
         return f"{socket.gethostname()} {os.readlink('/proc/self/ns/pid')} "
     return f"{socket.gethostname()} - "
-
-
-def _pid(identity: str) -> int:
-    return int(identity.removeprefix(_here()).split()[0])

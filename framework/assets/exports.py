@@ -22,8 +22,7 @@ from dagster import (
 )
 
 from framework import hints
-from framework.assets import dead_runs
-from framework.assets.run_outcomes import BETWEEN, PASSING, again
+from framework.assets import dead_runs, run_outcomes
 from framework.assets.translator import Assets
 from framework.engine.export import window as windows
 from framework.engine.export.notify import notify
@@ -52,10 +51,10 @@ def asset(export: Export, assets: Assets, secrets: SecretStore) -> AssetsDefinit
             yield _result(assets.keys.export(export), done)
             for sent in notify(export, done, secrets):
                 context.log.info(f"{done.record.file}: {sent}")
-        except PASSING as error:
-            raise again(context, hints.of_environment(str(error), export.pipeline.environment), BETWEEN) from None
         except SluiceError as error:
-            raise Failure(hints.of_environment(str(error), export.pipeline.environment), allow_retries=False) from None
+            says = hints.of_environment(str(error), export.pipeline.environment)
+            run_outcomes.retry(context, error, says)
+            raise Failure(says, allow_retries=False) from None
 
     return run
 

@@ -42,8 +42,7 @@ def failed(
     pipeline = status.pipeline
     bad = record(context, keys, status, batches)
     says = hints.of_environment(str(error), pipeline.environment)
-    if isinstance(error, PASSING) and context.retry_number < _TRIES:
-        raise again(context, says, between) from Failure(says)
+    retry(context, error, says, between)
     stopped = list(checks.stopped(keys, pipeline, error))
     names = {each.check_name for each in stopped}
     others = [each for each in checks.results(keys, pipeline, batches, bad) if each.check_name not in names] if batches else []
@@ -52,12 +51,11 @@ def failed(
     raise Failure(says, allow_retries=False) from None
 
 
-def again(context: AssetExecutionContext, says: str, between: float) -> RetryRequested | Failure:
-    """What a step raises at an error that can pass: to be tried again some times, then to fail."""
-    if context.retry_number >= _TRIES:
-        return Failure(says, allow_retries=False)
-    context.log.warning(f"{says}\n  retrying in {between:g} s, {context.retry_number + 1} of {_TRIES}")
-    return RetryRequested(_TRIES, between)
+def retry(context: AssetExecutionContext, error: SluiceError, says: str, between: float = BETWEEN) -> None:
+    """Ends this try of a step for another one, if the error can pass and there were few."""
+    if isinstance(error, PASSING) and context.retry_number < _TRIES:
+        context.log.warning(f"{says}\n  retrying in {between:g} s, {context.retry_number + 1} of {_TRIES}")
+        raise RetryRequested(_TRIES, between) from Failure(says)
 
 
 def record(context: AssetExecutionContext, keys: Keys, status: Status, batches: list[Batch]) -> Counter[str]:
@@ -124,8 +122,5 @@ def is_automatic(context: AssetExecutionContext) -> bool:
 def asked_by_name(context: AssetExecutionContext, keys: Keys, plan: Plan, pipeline: Pipeline) -> bool:
     """Whether somebody started the run for this table alone, though the plan has others."""
     written = set(keys.written(pipeline))
-    return (
-        not is_automatic(context)
-        and len(plan.pipelines) > 1
-        and set(context.job_def.asset_layer.executable_asset_keys) <= written
-    )
+    alone = set(context.job_def.asset_layer.executable_asset_keys) <= written
+    return alone and not is_automatic(context) and len(plan.pipelines) > 1

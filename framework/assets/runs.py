@@ -76,7 +76,7 @@ def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = run_o
         says = "up to date: nothing waits"
         try:
             if run_outcomes.is_automatic(context) and (failed := same_failure.same_failure(Context(plan), pipeline)):
-                says = f"left out: the last run ended with {failed.code}, and nothing has changed since: {failed.message}"
+                says = f"left out: {same_failure.says(failed)}"
             else:
                 _run(context, plan, assets, pipeline, Launch(**context.op_execution_context.op_config), batches)
         except Paused as error:

@@ -113,9 +113,8 @@ class Triggers:
         except SluiceError as error:
             return SkipReason(hints.of_environment(str(error), pipeline.environment))
         if failed:
-            says = f"the last run ended with {failed.code}, and nothing has changed since: {failed.message}"
             hint = f"hint: {failed.hint}; or materialize the table to try it now"
-            return SkipReason(hints.of_environment(f"{says}\n  {hint}", pipeline.environment))
+            return SkipReason(hints.of_environment(f"{same_failure.says(failed)}\n  {hint}", pipeline.environment))
         return self._request(pipeline)
 
     def _request(self, pipeline: Pipeline) -> RunRequest:

@@ -60,13 +60,12 @@ def set_up(plan: Plan | None = None) -> None:
 
     _slim.needs("pyspark")
     more = session.more_sets(plan) if plan else ()
-    if setup.is_done(more):
-        if home().exists():  # a preview in a new folder writes nothing
-            setup.folders()
-    else:
+    if not setup.is_done(more):
         click.echo("some of what Spark needs is not here yet; this is done once for each user", err=True)
         with redirect_stdout(sys.stderr):
             setup.get(more)
+    elif home().exists():  # a preview in a new folder writes nothing
+        setup.folders()
 
 
 _NEEDS_SPARK = "sluice.needs_spark"

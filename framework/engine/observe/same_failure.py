@@ -38,6 +38,10 @@ def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
     return failed if record.failed_at == _digest(context, pipeline) else None
 
 
+def says(failed: FailedRun) -> str:
+    return f"the last run ended with {failed.code}, and nothing has changed since: {failed.message}"
+
+
 def _digest(context: Context, pipeline: Pipeline) -> str:
     pipeline = context.schemas.current(pipeline)
     into, source = pipeline.table, pipeline.source

@@ -153,7 +153,7 @@ def prepare(plan: Plan) -> None:
 def environment(plan: Plan) -> None:
     """Sets the environment variables for a plan's JVM. Its Spark is that of the package pyspark, whatever SPARK_HOME names."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        os.environ["SPARK_HOME"] = str(ivy.of_pyspark()[0].parent.parent)
+        os.environ["SPARK_HOME"] = str(ivy.spark_home())
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # At the end of Java's class path, where they do not invalidate the cache of classes.

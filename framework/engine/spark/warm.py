@@ -134,8 +134,6 @@ def give_up() -> None:
 
 
 def _leased(of: Plan, rows: int | None) -> Lease | None:
-    from pyspark.find_spark_home import _find_spark_home
-
     many = rows is not None and rows > session.MANY
     key = _key(_conf(of, None))
     for_few = f"{key} for few"
@@ -148,9 +146,10 @@ def _leased(of: Plan, rows: int | None) -> Lease | None:
                 return None
             jvm = None
         if jvm is None:
-            spark = _find_spark_home()  # type: ignore[no-untyped-call]
             its = for_few if session.starts_fast(rows) else key
-            if not warm_jvm.launch([f"{spark}/bin/spark-submit"], _conf(of, rows), its, {"SLUICE_HOME", *_secrets()}):
+            if not warm_jvm.launch(
+                [str(ivy.spark_home() / "bin" / "spark-submit")], _conf(of, rows), its, {"SLUICE_HOME", *_secrets()}
+            ):
                 return None
         return warm_jvm.lease()
 
@@ -170,7 +169,7 @@ def _key(conf: Mapping[str, str]) -> str:
     own = _secrets()
     environment = {name: value for name, value in os.environ.items() if _decides(name) and name not in own}
     folders = [
-        Path(ivy.of_pyspark()[0]).parent.parent / "conf",
+        ivy.spark_home() / "conf",
         *(Path(os.environ[name]) for name in _FOLDERS if os.environ.get(name)),
     ]
     jars = (jar for name in ("spark.jars", "spark.driver.extraClassPath") for jar in re.split("[,:]", conf.get(name, "")) if jar)
