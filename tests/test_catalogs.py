@@ -217,6 +217,20 @@ def test_a_commit_is_refused_after_another(landed: Pipeline, spark: SparkSession
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("name", ["sql"])
+def test_tasks_get_few_settings_with_a_table(asked: Catalog, landed: Pipeline, spark: SparkSession) -> None:
+    """Those that somebody made, and not over a thousand that Hadoop has by itself."""
+    table: Any = Lake(spark, landed.table.catalog).load(TABLE)
+    java: Any = spark._jvm
+    spark_utils, source = java.org.apache.spark.util.Utils, java.org.apache.iceberg.spark.source
+    assert len(spark_utils.serialize(source.SerializableTableWithSize.copyOf(table))) < 20_000
+    if asked.on_this_machine:
+        received = spark_utils.deserialize(spark_utils.serialize(table.io())).getConf()
+        for name in ("fs.file.impl", "io.file.buffer.size", "hadoop.tmp.dir"):
+            assert received.get(name) == spark._jsparkSession.sessionState().newHadoopConf().get(name)
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("data", [True, False])
 @pytest.mark.parametrize("name", with_tables())
 def test_a_dropped_table_leaves_its_files_only_if_asked(asked: Catalog, landed: Pipeline, data: bool) -> None:

@@ -333,7 +333,9 @@ class TestClean:
     def test_all_that_sluice_keeps_in_its_home_is_known(self) -> None:
         """Who writes a new thing into the home says so in framework/clean.py."""
         pages = {path: path.read_text(encoding="utf-8") for path in (ROOT / "framework").rglob("*.py")}
-        kept = {name for text in pages.values() for name in re.findall(r'(?:\bhome\(\) / f?|private\(|_FOLDER = )"([^"{]+)', text)}
+        kept = {
+            name for text in pages.values() for name in re.findall(r'(?:\bhome\(\) / f?|private\(|_FOLDER = )"([^"{]+)', text)
+        }
         source = pages[ROOT / "framework" / "clean.py"] + "services"  # of which services themselves know
         assert {name for name in kept if name not in source} == set()
         page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")

@@ -36,6 +36,7 @@ warehouse: .sluice/warehouse
 ABOUT = "The catalog finds tables by name: one SQLite file, which PyIceberg reads too. Their rows are files in the warehouse."
 
 _SCHEME = "sqlite:///"
+_IN_FOLDERS = {"io-impl": "sluice.HadoopFiles"}
 _SHORT = 5.0  # seconds that another program's commit is waited for, by a look at one table
 _NAMED = "AND table_namespace = ? AND table_name = ?"
 _LOCKED = Cause("catalog-locked", "the catalog's file is locked", "close it in the other program, and run again")
@@ -107,7 +108,7 @@ class Sql(Catalog):
 
     def settings(self) -> Mapping[str, str]:
         uri = f"jdbc:sqlite:{self.database}?busy_timeout={CATALOG_FILE * 1000:.0f}"
-        store = {**_object_store.FILE_IO, **_object_store.settings(self._storage)} if self._storage else {}
+        store = {**_object_store.FILE_IO, **_object_store.settings(self._storage)} if self._storage else _IN_FOLDERS
         return {"type": "jdbc", "uri": uri, "jdbc.schema-version": "V1", "warehouse": self.files.root, **store}
 
     def secret_settings(self) -> Mapping[str, str]:

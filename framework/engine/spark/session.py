@@ -66,6 +66,8 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
         # HotSpot does not compile methods over 8,000 bytes: Spark then splits them instead.
         "spark.sql.codegen.hugeMethodLimit": "8000",
+        # Classes that Spark has written and compiled for its queries: the default of 100 is less than a few pipelines need in turn.
+        "spark.sql.codegen.cache.maxEntries": "500",
         "spark.sql.subexpressionElimination.enabled": "true",
         # A batch is kept for seconds: to compress it takes longer than to read it again.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
