@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes ten minutes begins first: at the end, one process would do it alone."""
+    """What takes minutes begins first: at the end, one process would do it alone."""
     items.sort(key=lambda item: "test_soak" not in item.nodeid)
 
 

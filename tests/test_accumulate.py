@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -31,9 +31,9 @@ from framework.model import Message, Pipeline, Plan
 from framework.plan import compare
 from tests.given import append
 from tests.project import Project, plan_for
-from tests.test_keyed_model import PHASES, POINTS, Died, Trouble, trouble, with_trouble
+from tests.test_keyed_model import POINTS, Died, Trouble, trouble, with_trouble
 from tests.test_kill import PATIENCE, victim
-from tests.wide import few
+from tests.wide import EXAMPLES, few, searched
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SPEC = """
@@ -193,10 +193,11 @@ def planned(lake: Path, size: int, version: int, partition_by: str) -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("size", "version", "partition_by", "examples"), few([(*TABLES[1], 2), *((*table, 15) for table in TABLES)], (*TABLES[1], 2))
+    ("size", "version", "partition_by", "examples"),
+    few([(*TABLES[1], 1), *((*table, EXAMPLES) for table in TABLES)], (*TABLES[1], 1)),
 )
 def test_as_the_model_says(size: int, version: int, partition_by: str, examples: int, lake: Path, spark: Any) -> None:
-    @settings(max_examples=examples, deadline=None, derandomize=examples == 2, database=None, phases=PHASES)
+    @searched(examples)
     @given(batches)
     def same(given_: Given) -> None:
         as_modelled(planned(lake, size, version, partition_by), given_, size, spark)
@@ -333,9 +334,9 @@ Order = tuple[int, str | None, int | None]  # an id, a country and an amount; wi
 orders = st.tuples(st.integers(1, 5), st.sampled_from(["DE", "FR", None]), st.none() | st.sampled_from([1, 2, 13, 40]))
 
 
-@pytest.mark.parametrize(("version", "examples"), few([(3, 1), (3, 12), (2, 12)], (3, 1)))
+@pytest.mark.parametrize(("version", "examples"), few([(3, 1), (3, EXAMPLES), (2, EXAMPLES)], (3, 1)))
 def test_totals_of_rows_that_change(version: int, examples: int, lake: Path, spark: Any) -> None:
-    @settings(max_examples=examples, deadline=None, derandomize=examples == 1, database=None, phases=PHASES)
+    @searched(examples)
     @given(st.lists(st.tuples(st.lists(orders, min_size=1, max_size=6), st.booleans()), min_size=2, max_size=5))
     def same(batches: Sequence[tuple[list[Order], bool]]) -> None:
         follows(batches, version, lake, spark)

@@ -138,6 +138,7 @@ def test_a_follower_dies_at(onward: Project, point: str) -> None:
     assert len({tuple(headers.items()) for _, _, headers in sent}) == 21
 
 
+@pytest.mark.long
 def test_a_step_that_died_is_repeated_as_it_was(onward: Project) -> None:
     """A key that was sent by it, and is deleted before the next run, is sent as deleted."""
     project = upserts(onward)
@@ -203,6 +204,7 @@ also:
 """
 
 
+@pytest.mark.long
 def test_totals_that_are_gone(onward: Project) -> None:
     """By a rollback, and since they are not chosen any more; the group of null is one as any other."""
     onward.template = TOTALS

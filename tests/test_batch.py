@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 
 import pytest
 
+from framework.engine.iceberg.lake import Lake
 from framework.engine.kafka.spark_reader import options
 from framework.engine.rules.protocol import Range
 from framework.model import SecretStore
@@ -213,6 +214,38 @@ def test_columns_that_the_spec_lost_stay_and_are_null(project: Project) -> None:
     project.send_good(2)
     project.run()
     assert sorted((row["id"], row["twice"]) for row in project.rows()) == [(0, 0), (1, 2), (2, None), (3, None)]
+
+
+def test_bad_rows_need_no_job_but_in_a_table_that_somebody_changed(project: Project) -> None:
+    project.make_topic()
+    done = project.spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs
+
+    def jobs_of_a_batch(bad_every: int) -> int:
+        before = int(done())
+        project.send_good(10, bad_every)
+        project.run()
+        return int(done()) - before
+
+    jobs_of_a_batch(5)
+    alone = jobs_of_a_batch(0)
+    assert jobs_of_a_batch(5) == alone
+    lake = Lake(project.spark, project.pipeline.table.catalog)
+    table = lake.load(project.pipeline.table.bad_rows)
+    assert table is not None
+    iceberg = lake.iceberg
+    table.replaceSortOrder().asc(iceberg.expressions.Expressions.ref("offset"), iceberg.NullOrder.NULLS_FIRST).commit()
+    assert jobs_of_a_batch(5) > alone
+    table.refresh()
+    table.replaceSortOrder().commit()
+    assert jobs_of_a_batch(5) == alone
+    table.refresh()
+    table.updateProperties().set("write.format.default", "orc").commit()
+    assert jobs_of_a_batch(5) > alone
+    table.refresh()
+    table.updateProperties().remove("write.format.default").commit()
+    table.updateSpec().addField("offset").commit()
+    assert jobs_of_a_batch(5) > alone
+    project.assert_exactly_once()
 
 
 def test_bad_rows_can_be_dropped_and_are_counted(project: Project) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from framework.engine.context import Context
@@ -20,8 +20,7 @@ from framework.engine.publish.batch import Batch, next_batch
 from framework.engine.trials.given_messages import GivenMessages
 from framework.model import Message, Plan
 from tests.project import plan_for
-from tests.test_keyed_model import PHASES
-from tests.wide import few
+from tests.wide import EXAMPLES, few, searched
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 BEGIN = datetime(2026, 1, 5, tzinfo=timezone.utc)
@@ -149,9 +148,9 @@ class Table:
         return {row["id"]: {name: row[name] for name in names} for row in rows}
 
 
-@pytest.mark.parametrize(("write", "examples"), few([("upsert", 2), ("upsert", 15), ("history", 15)], ("upsert", 2)))
+@pytest.mark.parametrize(("write", "examples"), few([("upsert", 1), ("upsert", EXAMPLES), ("history", EXAMPLES)], ("upsert", 1)))
 def test_the_table_is_that_of_the_database(write: str, examples: int, lake: Path, spark: Any) -> None:
-    @settings(max_examples=examples, deadline=None, derandomize=examples == 2, database=None, phases=PHASES)
+    @searched(examples)
     @given(st.lists(st.lists(done, min_size=1, max_size=8), min_size=2, max_size=4))
     def same(batches: list[list[tuple[str, int, int, str | None]]]) -> None:
         database, table, told = Database(), Table(plan_of(lake, write), spark), 0
@@ -167,6 +166,7 @@ def test_the_table_is_that_of_the_database(write: str, examples: int, lake: Path
     same()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("write", few(["upsert", "history"], "history"))
 def test_what_was_truncated_does_not_come_back(write: str, lake: Path, spark: Any) -> None:
     """Neither rows that come late, in another partition, nor those of its own batch."""

@@ -14,6 +14,7 @@ import pytest
 from framework.engine.iceberg import table_state
 from framework.engine.rules import run_record
 from tests.project import Project
+from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,7 +30,7 @@ def sluice(project: Project, *arguments: str, status: int = 0) -> str:
     return (done.stdout + done.stderr).replace(f" --specs {specs}", "")
 
 
-@pytest.mark.parametrize("data", [True, False])
+@pytest.mark.parametrize("data", few([True, False], True))
 def test_the_next_run_begins_again(project: Project, data: bool) -> None:
     project.make_topic()
     project.send_good(30, bad_every=10)

@@ -191,6 +191,7 @@ def test_a_batch_that_was_staged_before_lands_without_the_row(project: Project) 
     assert found(project) == set()
 
 
+@pytest.mark.long
 def test_a_forgotten_state_is_gone_after_a_rebuild_too(project: Project) -> None:
     """What a rebuild empties is listed in the snapshot at which states begin."""
     project.template = UPSERT
@@ -237,6 +238,7 @@ def test_a_bad_row_of_a_flattened_field_goes(project: Project) -> None:
     assert [row["value"].decode() for row in project.rows(bad=True)] == [values[1]]
 
 
+@pytest.mark.long
 def test_bad_rows_go_however_their_json_is_written(project: Project) -> None:
     """As Gson and PHP escape it, in JSON that is a text of JSON, and a number of a field inside."""
     project.template = FLATTENED.replace("number: string", "number: bigint, name: string").replace(

@@ -96,6 +96,7 @@ def landed(project: Project) -> dict[int, dict[str, Any]]:
     return {row["id"]: row for row in kept}
 
 
+@pytest.mark.long
 def test_registered_names_are_names_everywhere(shop: Registered) -> None:
     """In a batch, its bad rows, a preview, a table from the table, a changed schema and a rebuild."""
     first = shop.register(schema(), kind="JSON")

@@ -31,14 +31,13 @@ from framework.model import Example, GivenRow, Message, Pipeline
 from framework.types import folded
 from tests.registered import Registered
 from tests.test_hostile import TEXTS, message, written
-from tests.wide import few
+from tests.wide import EXAMPLES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 SEED = os.environ.get("SEED")
-FEW = int(os.environ.get("EXAMPLES", "1"))
 LARGE = "x" * 200_000
 ALL = "${env:HOME} `'\"\\\u2028"  # in each example, where few are drawn
 HEADER = "h"
@@ -243,15 +242,10 @@ class Searched(Registered):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("write", "examples"),
-    few([("upsert", FEW), *((write, max(FEW, 10)) for write in ("append", "replace", "upsert", "history"))], ("upsert", FEW)),
-)
-def test_hostile_texts_are_texts(
-    write: str, examples: int, tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str
-) -> None:
+@pytest.mark.parametrize("write", ["append", "replace", "upsert", "history"])
+def test_hostile_texts_are_texts(write: str, tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> None:
     limits = settings(
-        max_examples=examples, deadline=None, derandomize=SEED is None, database=None, phases=(Phase.explicit, Phase.generate),
+        max_examples=EXAMPLES, deadline=None, derandomize=SEED is None, database=None, phases=(Phase.explicit, Phase.generate),
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
 

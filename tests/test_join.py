@@ -114,6 +114,7 @@ def test_as_it_was_when_the_batch_began(lake: Path, spark: Any) -> None:
     assert len(recorded) == 4
 
 
+@pytest.mark.long
 def test_a_replaced_table_follows_the_joined_one(lake: Path, spark: Any) -> None:
     """Also what came while it was read."""
     shop = Shop(lake, spark, more=REPLACED)

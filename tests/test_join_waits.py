@@ -134,6 +134,7 @@ def test_a_row_is_tried_though_a_later_batch_has_read_the_change(lake: Path, spa
     assert waiting.due(shop.pipeline("orders")) is None
 
 
+@pytest.mark.long
 def test_a_row_that_waits_for_two_is_tried_once_for_each(lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     longer = "  - join: {{table: {namespace}.payments, on: [id], take: [note], within: 24h}}\n"
     shop = Shop(lake, spark, steps=longer)
@@ -180,7 +181,7 @@ def test_rows_that_wait_land_by_each_write_mode(write: str, lake: Path, spark: A
 @pytest.mark.parametrize(
     ("missing", "landed", "bad"),
     [
-        ("keep", [(1, None)], ("waits", "replayed")),
+        pytest.param("keep", [(1, None)], ("waits", "replayed"), marks=pytest.mark.long),
         pytest.param("drop", [], ("waits", "replayed"), marks=pytest.mark.long),
         pytest.param("quarantine", [], ("no_match", "open"), marks=pytest.mark.long),
     ],

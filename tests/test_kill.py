@@ -110,6 +110,7 @@ def test_killed_while_the_table_is_born(project: Project) -> None:
     assert project.branches() == []
 
 
+@pytest.mark.long
 def test_two_runs_at_once(project: Project) -> None:
     project.more = "batch: {rows: 25}"
     project.make_topic()

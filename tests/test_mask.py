@@ -187,6 +187,7 @@ def test_bad_rows_are_encrypted_and_can_be_replayed(masked: Project) -> None:
     assert (batch.rows, batch.bad) == (1, 4)
 
 
+@pytest.mark.long
 def test_a_new_key_masks_and_the_old_one_still_opens(masked: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     send(masked, ROW, {**ROW, "id": 2, "age": 7})
     masked.run()

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from framework.engine.context import Context
@@ -29,8 +29,8 @@ from framework.engine.trials.preview import preview
 from framework.model import Message, Pipeline, Plan
 from tests.given import append
 from tests.project import plan_for
-from tests.test_keyed_model import PHASES, Died
-from tests.wide import few
+from tests.test_keyed_model import Died
+from tests.wide import EXAMPLES, few, searched
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SPEC = """
@@ -133,9 +133,9 @@ def _quantile(values: Sequence[float], quantile: float) -> float:
     return low + (values[math.ceil(at)] - low) * (at - math.floor(at))
 
 
-@pytest.mark.parametrize("examples", few([1, 25], 1))
+@pytest.mark.parametrize("examples", few([1, 2 * EXAMPLES], 1))
 def test_as_the_model_says(examples: int, lake: Path, spark: Any) -> None:
-    @settings(max_examples=examples, deadline=None, derandomize=examples == 1, database=None, phases=PHASES)
+    @searched(examples)
     @given(batches)
     def same(given_: Sequence[tuple[list[Trade], str]]) -> None:
         tables = Trades(lake, spark)

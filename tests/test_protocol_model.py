@@ -13,7 +13,7 @@ from tests.model.steps import Broken
 from tests.model.world import HAPPENINGS, Wrong
 from tests.wide import few
 
-SMALL = 6_000
+SMALL = 4_000
 LARGE = 60_000
 
 

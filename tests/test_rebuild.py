@@ -353,6 +353,7 @@ def test_a_rollback_while_it_is_rebuilt(project: Project, point: str) -> None:
 # what comes between
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("point", few(["rebuild_born", "rebuild_staged", "rebuild_checked"], "rebuild_checked"))
 def test_a_batch_comes_between(project: Project, point: str) -> None:
     project.more = "batch: {rows: 10}"
@@ -370,6 +371,7 @@ def test_a_batch_comes_between(project: Project, point: str) -> None:
     is_new(project)
 
 
+@pytest.mark.long
 def test_a_column_comes_between(project: Project) -> None:
     begun(project)
     with_flag(project, 3)
@@ -384,6 +386,7 @@ def fail(message: str) -> None:
     raise BatchError("a-test", message)
 
 
+@pytest.mark.long
 def test_a_leftover_of_another_spec_is_thrown_away(project: Project) -> None:
     begun(project)
     with_flag(project, 500)
@@ -412,7 +415,7 @@ def test_a_leftover_goes_with_the_table(project: Project) -> None:
     is_new(project)
 
 
-@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("times", few([1, 3], 1))
 def test_answers_that_are_lost(project: Project, times: int) -> None:
     begun(project)
     with_flag(project, 3)

@@ -71,7 +71,7 @@ def begun(project: Project, count: int = 12, bad_every: int = 4) -> Project:
 
 
 @pytest.mark.parametrize(
-    "point", few([None, "opened", "ranged", "branched", "staged", "staged_bad_rows", "checked"], None, "staged", "checked")
+    "point", few([None, "opened", "ranged", "branched", "staged", "staged_bad_rows", "checked"], None, "checked")
 )
 def test_foreign_commits_between_and_within_batches(project: Project, point: str | None) -> None:
     begun(project)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from framework.cli.plan import next_run_lines
@@ -32,9 +32,9 @@ from framework.types import STRING
 from tests.given import append
 from tests.project import Project, plan_for
 from tests.test_accumulate import Order, orders
-from tests.test_keyed_model import PHASES, POINTS, Died
+from tests.test_keyed_model import POINTS, Died
 from tests.test_kill import PATIENCE, victim
-from tests.wide import few
+from tests.wide import EXAMPLES, few, searched
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SPEC = """
@@ -176,10 +176,13 @@ def agree_after(batches: Sequence[tuple[Sequence[Order], str, str]], tables: Tab
 
 @pytest.mark.parametrize(
     ("version", "partitions", "examples"),
-    few([(3, "[country]", 1), (3, "[]", 10), (3, "[country]", 10), (2, "[country]", 10), (2, "[]", 10)], (3, "[country]", 1)),
+    few(
+        [(3, "[country]", 1), *((version, each, EXAMPLES) for version in (3, 2) for each in ("[]", "[country]"))],
+        (3, "[country]", 1),
+    ),
 )
 def test_as_the_model_says(version: int, partitions: str, examples: int, lake: Path, spark: Any) -> None:
-    @settings(max_examples=examples, deadline=None, derandomize=examples == 1, database=None, phases=PHASES)
+    @searched(examples)
     @given(st.lists(st.tuples(st.lists(orders, min_size=1, max_size=6), READ, POINT), min_size=2, max_size=6))
     def same(batches: Sequence[tuple[list[Order], str, str]]) -> None:
         agree_after(batches, Tables(lake, spark, version, partitions))
@@ -249,6 +252,7 @@ def test_only_the_partition_of_rows_without_a_value_changes(lake: Path, spark: A
     tables.agree("totals")
 
 
+@pytest.mark.long
 def test_a_compaction_is_no_news(lake: Path, spark: Any) -> None:
     tables = Tables(lake, spark)
     for id_ in range(1, 4):

@@ -329,6 +329,7 @@ def _with_bad_rows(project: Project) -> None:
     project.more = "10 / nullif(id, 0)"
 
 
+@pytest.mark.long
 def test_a_replay_lets_rows_stay_bad_whatever_stops_a_run(project: Project) -> None:
     _with_bad_rows(project)
     project.send([b"{"], partition=0)
@@ -439,6 +440,7 @@ def test_bad_rows_that_were_accepted_stop_no_second_reading(project: Project) ->
     assert project.spark.table(f"lake.{project.namespace}.again__bad_rows").count() == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "dies", ["", pytest.param("staged", marks=pytest.mark.long), pytest.param("published", marks=pytest.mark.long)]
 )

@@ -145,6 +145,7 @@ def test_a_message_without_a_key_is_a_bad_row(customers: Project) -> None:
     assert [(row["stage"], row["code"]) for row in customers.rows(bad=True)] == [("keys", "null_key")] * 2
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("point", few([*UPSERT_POINTS, "published"], "merged"))
 def test_keys_are_right_after_a_kill_at(customers: Project, point: str) -> None:

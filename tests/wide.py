@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from hypothesis import Phase, settings
+
+EXAMPLES = int(os.environ.get("EXAMPLES", "6"))
+"""Of each search in tables of Spark; for more of them: `EXAMPLES=50 pytest tests/test_accumulate.py -m long`."""
 
 
 def few(all_: Iterable[Any], *chosen: Any) -> list[Any]:
@@ -16,3 +21,9 @@ def few(all_: Iterable[Any], *chosen: Any) -> list[Any]:
         value if value in chosen else pytest.param(*(value if isinstance(value, tuple) else [value]), marks=pytest.mark.long)
         for value in values
     ]
+
+
+def searched(examples: int) -> settings:
+    """How examples are drawn where each takes seconds: for each change the same few, and what fails is not made smaller."""
+    phases = (Phase.explicit, Phase.generate)
+    return settings(max_examples=examples, deadline=None, derandomize=examples < EXAMPLES, database=None, phases=phases)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from framework.engine.context import Context
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish.bad_row_source import BadRowSource
-from framework.engine.publish.side_tables import append, open_side_table, side_identifier
+from framework.engine.publish.side_tables import append, append_few, open_side_table, side_identifier
 from framework.engine.rows.bad_rows import table_rows
 from framework.engine.rows.counts import Counted
 from framework.engine.rows.frame import frame_of
@@ -22,6 +22,8 @@ from framework.sql.quote import identifier, literal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_FEW = 1_000  # bad rows: of more, a job takes less time, since Spark compiles it
+
 
 def stage(
     context: Context, lake: Lake, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: Counted
@@ -34,7 +36,12 @@ def stage(
     number = _number(opened)
     lake.branch(table, attempt, main)
     if not counted.too_large:
-        append(table_rows(pipeline, number, counted.carried), pipeline, side, attempt)
+        few = counted.bad <= _FEW
+        # A projection right above rows of the driver would be computed while Spark plans, uncompiled.
+        carried = counted.carried if few else counted.carried.coalesce(1)
+        rows = table_rows(pipeline, number, carried)
+        if not few or not append_few(rows, pipeline, table, attempt):
+            append(rows, pipeline, side, attempt)
         return
     messages = context.source(pipeline).read(context.spark, range_, number)
     bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened)).bad

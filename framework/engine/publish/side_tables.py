@@ -50,6 +50,13 @@ def append(rows: Any, pipeline: Pipeline, side: SideTable, attempt: str) -> None
         writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).append()
 
 
+def append_few(rows: Any, pipeline: Pipeline, table: Any, attempt: str) -> bool:
+    """Writes few rows that the driver has to the attempt's branch, without a job; whether that was possible."""
+    few = rows.sparkSession._jvm.sluice.LocalRows
+    with named_errors(pipeline):
+        return bool(few.append(rows._jdf, table, protocol.BRANCH + attempt, {protocol.ATTEMPT: attempt}))
+
+
 def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:
     """Publishes the side rows of the last published batch, unless that is done; deletes the rows of batches that are read again."""
     for side in pipeline.table.side_tables if position.is_followed else ():

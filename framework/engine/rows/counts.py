@@ -116,7 +116,7 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
         bad = bad_list.size()
         if bad:
             schema = getattr(jvm, "org.apache.spark.sql.types.StructType").fromDDL(TYPE)
-            carried = DataFrame(spark._jsparkSession.createDataFrame(bad_list, schema), spark).coalesce(1)
+            carried = DataFrame(spark._jsparkSession.createDataFrame(bad_list, schema), spark)
     filtered = counts.get("filtered", 0)
     rows = counts.get("rows", counts["read"] - bad - filtered)
     unmet = tuple(
