@@ -136,7 +136,7 @@ def _line(table: _Table) -> list[int]:
 @pytest.mark.parametrize("format_version", few([2, 3], 3))
 def test_changes_are_those_that_a_comparison_finds(spark: Any, lake_of_changes: Lake, format_version: int) -> None:
     table = _Table(spark, lake_of_changes, f"feed.anything{format_version}", format_version)
-    kinds = _compared(table, seed=5, commits=8, pairs=5)
+    kinds = _compared(table, seed=5, commits=8, pairs=3)
     assert kinds >= ({ADDED, BEFORE, AFTER, DELETED} if table.has_row_ids else {ADDED, DELETED})
 
 

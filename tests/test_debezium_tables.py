@@ -192,6 +192,7 @@ def test_a_value_that_nobody_knows_stays_what_debezium_wrote(lake: Path, spark: 
     assert table.current()[1] == {"id": 1, "amount": 2, **UNSENT}
 
 
+@pytest.mark.long
 def test_steps_behind_changes(lake: Path, spark: Any) -> None:
     """No step leaves out a delete; what needs a value that was not sent is a bad row; a renamed column keeps what it was."""
     steps = "{filter: amount >= 0}, {rename: {tags: labels}}, {derive: {loud: upper(note)}}, {drop: [_op]}"
@@ -243,6 +244,7 @@ def test_what_decides_must_be_known(lake: Path, spark: Any) -> None:
     assert [each["code"] for each in table.rows(bad=True)] == ["value_not_sent"]
 
 
+@pytest.mark.long
 def test_items_of_a_list(lake: Path, spark: Any) -> None:
     database = Database()
     database.insert(1, 1, "a")

@@ -432,6 +432,7 @@ def test_pins_of_others_go_and_are_named(project: Project) -> None:
     assert found(project) == set()
 
 
+@pytest.mark.long
 def test_a_masked_column_is_named_by_its_plain_value(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_SECRET_PII", "a-secret-of-the-canaries-0123456789")
     project.template, project.more = APPEND, MASKED

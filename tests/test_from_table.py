@@ -255,11 +255,10 @@ def log(project: Project) -> _Log:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("points", [("staged", "checked", "published"), pytest.param(KILL_POINTS, marks=pytest.mark.long)])
-def test_added_rows_go_on_once_whatever_dies(log: _Log, points: tuple[str, ...]) -> None:
+def test_added_rows_go_on_once_whatever_dies(log: _Log) -> None:
     log.send(*range(4))
     assert log.run() == []
-    for number, point in enumerate(points):
+    for number, point in enumerate(KILL_POINTS):
         log.send(4 + number)
 
         def dies(at: str, here: str = point) -> None:
@@ -271,7 +270,7 @@ def test_added_rows_go_on_once_whatever_dies(log: _Log, points: tuple[str, ...])
             with suppress(_Dead):
                 log.run(name, at=dies)
         assert log.run("oslo", "last") == []
-    everything = range(4 + len(points))
+    everything = range(4 + len(KILL_POINTS))
     assert log.ids("lines") == list(everything)
     assert log.ids("oslo") == [id_ for id_ in everything if _CITIES[id_ % 2] == "Oslo"]
     assert log.ids("last") == sorted([everything[-1], everything[-2]])

@@ -141,6 +141,7 @@ def test_maintenance_comes_between(aged: Project, point: str) -> None:
     assert aged.branches() == []
 
 
+@pytest.mark.long
 def test_a_rollback_behind_a_compaction_is_known(aged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thinning, "FLOOR", timedelta(days=9))
     maintained(aged)

@@ -464,9 +464,8 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "point", few(["published", *rebuild.POINTS], "rebuild_staged")
-)  # at all others a batch's own tests do it
+@pytest.mark.long
+@pytest.mark.parametrize("point", ["published", *rebuild.POINTS])  # at all others a batch's own tests do it
 def test_a_rebuild_goes_on_after_a_kill_at(project: Project, point: str) -> None:
     project.more = "batch: {rows: 25}"
     begun(project, count=60, bad_every=10)

@@ -11,7 +11,6 @@ import pytest
 from framework.errors import SpecError
 from tests.registered import Registered, framed, record
 from tests.test_avro import broken
-from tests.wide import few
 
 if TYPE_CHECKING:
     pass
@@ -126,7 +125,8 @@ def test_changes_of_debezium_in_avro(trades: Registered) -> None:
     assert [row["code"] for row in trades.rows(bad=True)] == ["undecodable", "undecodable"]
 
 
-@pytest.mark.parametrize("write", few(["upsert", "history"], "upsert"))
+@pytest.mark.long
+@pytest.mark.parametrize("write", ["upsert", "history"])
 def test_debezium_avro_by_its_keys(trades: Registered, write: str) -> None:
     order = ", order_by: _kafka_offset" if write == "upsert" else ""
     trades.format, trades.into_more = "debezium_avro", f", write: {write}, keys: [id]{order}"

@@ -21,7 +21,6 @@ from framework.errors import SourceMissing, Unexpected
 from framework.model import Message, Pipeline, Plan
 from tests.given import append
 from tests.project import plan_for
-from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SPEC = """
@@ -84,7 +83,8 @@ def warned(batch: Batch) -> Sequence[tuple[str, int, str]]:
     return [(each.name, each.rows, each.sample) for each in batch.warnings]
 
 
-@pytest.mark.parametrize("version", few([3, 2], 3))
+@pytest.mark.long
+@pytest.mark.parametrize("version", [3, 2])
 def test_rows_of_a_batch_beside_those_of_the_table(version: int, lake: Path, spark: Any) -> None:
     orders = Orders(lake, spark, version=version, most=9)
     orders.lands("customers", {"customer": "c-1"})

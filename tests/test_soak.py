@@ -1,4 +1,4 @@
-"""Eight hours of upserts with maintenance between them: the table is what a model says, and stays small."""
+"""Four hours of upserts with maintenance between them: the table is what a model says, and stays small."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from framework.engine.publish.batch import Batch
 from tests.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
-BATCHES = 240
+BATCHES = 120
 KEYS = 5_000
 OF_A_BATCH = 400
 UPSERTS = """
@@ -49,7 +49,7 @@ def _send(project: Project, chance: random.Random, model: dict[int, int]) -> Non
     project.produce(messages)
 
 
-def test_eight_hours_of_upserts_with_maintenance(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_four_hours_of_upserts_with_maintenance(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch counts as two minutes, so that snapshots grow old."""
     project.template = UPSERTS
     project.make_topic(1)

@@ -219,7 +219,8 @@ def test_bad_rows_are_replayed_by_the_spec_of_now(project: Project) -> None:
     assert len(project.rows()) == 9
 
 
-@pytest.mark.parametrize("point", few(KILL_POINTS, "published"))
+@pytest.mark.long
+@pytest.mark.parametrize("point", KILL_POINTS)
 def test_a_replay_dies_at(project: Project, point: str) -> None:
     _with_bad_rows(project)
 
