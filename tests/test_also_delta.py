@@ -107,6 +107,7 @@ def test_it_dies_at(project: Project, point: str) -> None:
     assert shown(project) == [(1, 1), (2, 2)]
 
 
+@pytest.mark.long
 def test_changed_rows_are_shown_once_the_table_is_compacted(project: Project) -> None:
     of(project, ", write: upsert, keys: [id], deletes: {{when: gone}}")
     send(project, *({"id": number, "price": 1} for number in range(4)))

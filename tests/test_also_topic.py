@@ -154,6 +154,7 @@ def test_a_step_that_died_is_repeated_as_it_was(onward: Project) -> None:
     assert len(set(repeats)) == 2
 
 
+@pytest.mark.long
 def test_catching_up_goes_by_commits(onward: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages of a key are in order, also of commits that came while nothing followed. Compactions are nothing new."""
     project = of(onward, ", key: gone")

@@ -131,6 +131,7 @@ def test_a_rolled_back_row_is_no_longer_known(project: Project) -> None:
     assert ids(project) == [1, 2]
 
 
+@pytest.mark.long
 def test_a_table_that_has_rows_gets_the_step_without_a_rebuild_and_a_rebuild_goes_by_it(project: Project) -> None:
     project_of(project, before="")
     with_dedup = project.template

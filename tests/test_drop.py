@@ -66,6 +66,7 @@ def test_the_topic_goes_with_its_messages(project: Project) -> None:
     project.assert_exactly_once()
 
 
+@pytest.mark.long
 def test_deletes_of_format_3_are_not_in_answers(project: Project) -> None:
     project.make_topic()
     project.send_good(3000, bad_every=100)

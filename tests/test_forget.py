@@ -171,6 +171,7 @@ def test_forgetting_ends_after_a_death_at(project: Project, template: str, point
     assert set(emails(project)) == {BOB, "carl@example.com"}
 
 
+@pytest.mark.long
 def test_a_batch_that_was_staged_before_lands_without_the_row(project: Project) -> None:
     project.template = UPSERT
     project.make_topic(1)
@@ -274,6 +275,7 @@ def test_what_a_batch_that_leaves_repeats_out_counts(project: Project) -> None:
     assert (batch.rows, batch.filtered) == (2, 2)
 
 
+@pytest.mark.long
 def test_files_that_others_name_stay_and_are_said_each_time(project: Project) -> None:
     project.template = APPEND
     project.make_topic(1)
@@ -390,6 +392,7 @@ def test_readers_are_waited_for_and_read_on(project: Project) -> None:
     assert run_both() == [1, 1]
 
 
+@pytest.mark.long
 def test_a_follower_gets_the_tombstone(project: Project) -> None:
     project.template = UPSERT + "also: [{{topic: {topic}_onward, key: email, value: json}}]\n"
     project.make_topic(1)

@@ -168,6 +168,7 @@ def test_a_constant_price_is_not_beyond(lake: Path, spark: Any) -> None:
     assert set(tables.flags.values()) == {"NORMAL"}
 
 
+@pytest.mark.long
 def test_a_value_without_end_is_not_measured(lake: Path, spark: Any) -> None:
     """Neither where all rows are counted, nor where those are that came since."""
     tables = Trades(lake, spark, "string", steps="  - cast: {price: double}\n")

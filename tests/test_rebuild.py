@@ -91,6 +91,7 @@ def test_what_a_killed_rebuild_had_written_is_gone_with_it(project: Project) -> 
 # what changes
 
 
+@pytest.mark.long
 def test_steps_of_rows_that_are_there(project: Project) -> None:
     begun(project)
     project.send_good(9, bad_every=3)
@@ -402,6 +403,7 @@ def test_a_leftover_of_another_spec_is_thrown_away(project: Project) -> None:
     is_new(project)
 
 
+@pytest.mark.long
 def test_a_leftover_goes_with_the_table(project: Project) -> None:
     begun(project)
     with_flag(project, 3)

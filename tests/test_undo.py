@@ -82,6 +82,7 @@ def replayed(project: Project, where: str = "", context: Context | None = None) 
     return list(replay.replay(context, pipeline, replay.condition(where), lambda: False))
 
 
+@pytest.mark.long
 def test_a_table_that_goes_back_reads_what_was_undone_again(project: Project) -> None:
     project.make_topic()
     counts = []

@@ -152,7 +152,7 @@ def _same(spark: Any, views: dict[str, str], text: str, of_spark: str = "") -> N
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("text", few(LIKE_SPARK, *LIKE_SPARK[::3]), ids=range(len(LIKE_SPARK)))
+@pytest.mark.parametrize("text", few(LIKE_SPARK, *LIKE_SPARK[::5]), ids=range(len(LIKE_SPARK)))
 def test_gives_what_spark_gives(spark: Any, views: dict[str, str], text: str) -> None:
     _same(spark, views, text)
 
