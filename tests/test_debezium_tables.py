@@ -167,7 +167,7 @@ def test_the_table_is_that_of_the_database(write: str, examples: int, lake: Path
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("write", few(["upsert", "history"], "history"))
+@pytest.mark.parametrize("write", ["upsert", "history"])
 def test_what_was_truncated_does_not_come_back(write: str, lake: Path, spark: Any) -> None:
     """Neither rows that come late, in another partition, nor those of its own batch."""
     database, table = Database(), Table(plan_of(lake, write, more="order_by: _source_at"), spark)

@@ -178,12 +178,13 @@ def test_rows_that_wait_land_by_each_write_mode(write: str, lake: Path, spark: A
     assert {state for _, state in shop.rows(bad=True)} == {"replayed"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("missing", "landed", "bad"),
     [
-        pytest.param("keep", [(1, None)], ("waits", "replayed"), marks=pytest.mark.long),
-        pytest.param("drop", [], ("waits", "replayed"), marks=pytest.mark.long),
-        pytest.param("quarantine", [], ("no_match", "open"), marks=pytest.mark.long),
+        ("keep", [(1, None)], ("waits", "replayed")),
+        ("drop", [], ("waits", "replayed")),
+        ("quarantine", [], ("no_match", "open")),
     ],
 )
 def test_after_its_time_it_goes_by_missing(

@@ -355,7 +355,7 @@ def test_a_rollback_while_it_is_rebuilt(project: Project, point: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("point", few(["rebuild_born", "rebuild_staged", "rebuild_checked"], "rebuild_checked"))
+@pytest.mark.parametrize("point", ["rebuild_born", "rebuild_staged", "rebuild_checked"])
 def test_a_batch_comes_between(project: Project, point: str) -> None:
     project.more = "batch: {rows: 10}"
     begun(project, count=20)

@@ -443,9 +443,7 @@ def test_bad_rows_that_were_accepted_stop_no_second_reading(project: Project) ->
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "dies", ["", pytest.param("staged", marks=pytest.mark.long), pytest.param("published", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("dies", ["", "staged", "published"])
 def test_messages_since_a_time_are_read_into_another_table(project: Project, dies: str) -> None:
     """By the spec of today, as far as the pipeline's own table has read, each once; forgotten keys stay forgotten."""
     project.template, project.more = QUOTES, "price"

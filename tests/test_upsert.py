@@ -18,7 +18,6 @@ from tests.project import Project
 from tests.test_kill import PATIENCE, victim
 from tests.test_rebuild import run_rebuild
 from tests.test_refusals import accept_it
-from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -147,7 +146,7 @@ def test_a_message_without_a_key_is_a_bad_row(customers: Project) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("point", few([*UPSERT_POINTS, "published"], "merged"))
+@pytest.mark.parametrize("point", [*UPSERT_POINTS, "published"])
 def test_keys_are_right_after_a_kill_at(customers: Project, point: str) -> None:
     """What was killed is done again, or was done: nothing is half there, and a deleted key does not come back."""
     send(customers, *((key, "old", 1000) for key in range(20)))

@@ -36,10 +36,9 @@ public final class LocalRows {
         || table.spec().isPartitioned()
         || table.sortOrder().isSorted()
         || FileFormat.fromString(format) != FileFormat.PARQUET
-        || !(rows.queryExecution().optimizedPlan() instanceof LocalRelation)) {
+        || !(rows.queryExecution().optimizedPlan() instanceof LocalRelation local)) {
       return false;
     }
-    LocalRelation local = (LocalRelation) rows.queryExecution().optimizedPlan();
     AppendFiles append = table.newAppend().toBranch(branch).appendFile(file(local.data().iterator(), table, type));
     summary.forEach(append::set);
     append.commit();
