@@ -76,9 +76,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.fixture(scope="session")
 def sluice_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A state folder of this test process, with the jars that `make setup` got."""
+    """A state folder of this test process, with the jars that `make setup` got, and the programs that any test process builds."""
     home = tmp_path_factory.mktemp("home")
-    (home / "jars").symlink_to(ROOT / ".sluice" / "jars")
+    (ROOT / ".sluice" / "programs").mkdir(parents=True, exist_ok=True)
+    for name in ("jars", "programs"):
+        (home / name).symlink_to(ROOT / ".sluice" / name)
     before = os.environ.get("SLUICE_HOME")
     os.environ["SLUICE_HOME"] = str(home)
     yield home

@@ -14,7 +14,7 @@ from framework.engine.iceberg.lake import Lake
 from framework.model import Column
 from framework.types import BIGINT, INT, STRING, Map
 from tests.project import plan_for
-from tests.wide import few
+from tests.wide import EXAMPLES, few
 
 pytestmark = pytest.mark.spark
 
@@ -153,7 +153,7 @@ def test_rows_that_were_changed_and_then_deleted(spark: Any, lake_of_changes: La
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(EXAMPLES))
 @pytest.mark.parametrize("format_version", [2, 3])
 def test_changes_are_right_after_anything(spark: Any, lake_of_changes: Lake, format_version: int, seed: int) -> None:
     table = _Table(spark, lake_of_changes, f"feed.long{format_version}_{seed}", format_version)

@@ -51,14 +51,13 @@ def test_what_does_not_compile_is_a_named_error(tmp_path: Path, sluice_home: Pat
     assert list((tmp_path / "out").glob("*.jar")) == []
 
 
-@pytest.mark.spark
-@pytest.mark.long
+@pytest.mark.slow
 def test_ecj_compiles_it_too(tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a machine whose Java has no compiler. The classes are other bytes, and the same names."""
-    by_javac = build.build(tmp_path / "javac")
+    """For a machine whose Java has no compiler. The classes are other bytes, and have the names of those that `make setup` compiled."""
+    by_javac = build.built()
     command = [*build.ecj(), f"-{build.RELEASE}", "-proc:none", "-nowarn"]
     monkeypatch.setattr(build, "compiler", lambda: command)
-    by_ecj = build.build(tmp_path / "ecj")
+    by_ecj = build.build(tmp_path)
     names = [
         {name.removesuffix(".class").split("$")[0] for name in zipfile.ZipFile(jar).namelist()} for jar in (by_javac, by_ecj)
     ]

@@ -1,7 +1,7 @@
 """A ledger over random kills: messages with hostile keys, runs that get a SIGKILL at a random point or moment, and at the end what the
 model says of all messages.
 
-`make test-long` has more of them. By hand with others: KILLS=20 SEED=7 pytest tests/test_ledger.py -s
+With others: KILLS=20 SEED=7 pytest tests/test_ledger.py -s
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from framework.model import Message
 from tests.project import Project
 from tests.test_keyed_model import HOSTILE, MODELS, SPEC, happened, rows
 from tests.test_kill import PATIENCE, victim
-from tests.wide import few
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
-FEW = int(os.environ.get("KILLS", "2"))
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
+KILLS = int(os.environ.get("KILLS", "7"))
 SEED = int(os.environ.get("SEED", "13"))
 LATEST = 2.0  # seconds after a run has opened its table
 
@@ -85,15 +84,10 @@ def kill(project: Project, chance: random.Random, points: tuple[str, ...]) -> st
         return f"not before its end ({after:.2f} s)"
 
 
-TABLES = [("upsert", "tombstones"), ("history", "tombstones"), ("append", "ignore")]
-FIRST = (*TABLES[0], FEW)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("write", "deletes", "kills"), few([FIRST, *((*table, max(FEW, 7)) for table in TABLES)], FIRST))
-def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, deletes: str, kills: int) -> None:
-    print(f"\nSEED={SEED}, {write}, {kills} kills")
-    chance = random.Random(f"{SEED} {write} {kills}")
+@pytest.mark.parametrize(("write", "deletes"), [("upsert", "tombstones"), ("history", "tombstones"), ("append", "ignore")])
+def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, deletes: str) -> None:
+    print(f"\nSEED={SEED}, {write}, {KILLS} kills")
+    chance = random.Random(f"{SEED} {write} {KILLS}")
     keys = "keys: [region, id]" if write != "append" else "catalog: lake"
     said = {"write": write, "keys": keys, "deletes": deletes, "version": "3", "partition_by": "[]"}
     spec = SPEC.replace("value: json", "kafka_name: {topic}\nvalue: json", 1).replace("{namespace}.orders", "{namespace}.trades")
@@ -103,7 +97,7 @@ def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, delet
     project.make_topic(3)
     ledger = Ledger(project, chance)
     points = KILL_POINTS if write == "append" else (*KILL_POINTS, "merged")
-    for _ in range(kills):
+    for _ in range(KILLS):
         ledger.send(chance.randint(5, 40))
         print(f"killed at {kill(project, chance, points)}")
     ledger.send(5)

@@ -82,7 +82,7 @@ public final class Analyser {
 
   private String type(int expression) {
     try {
-      return said(((Alias) ((Project) check(parsed(expression))).projectList().head()).child());
+      return said(((Alias) ScalaList.toJava(((Project) check(parsed(expression))).projectList()).get(0)).child());
     } catch (Exception error) {
       return "!" + String.valueOf(error.getMessage()).lines().findFirst().orElse("");
     }
