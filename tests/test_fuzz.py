@@ -512,7 +512,7 @@ def test_expressions_are_checked_or_refused() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", INPUTS)
 def test_many_specs_are_planned_or_refused(kind: str, tmp_path: Path) -> None:
-    run(INPUTS[kind], 700, lambda text: judge(tmp_path, text))
+    run(INPUTS[kind], 400, lambda text: judge(tmp_path, text))
 
 
 @pytest.mark.long

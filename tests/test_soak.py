@@ -17,7 +17,7 @@ from framework.engine.publish.batch import Batch
 from tests.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
-BATCHES = 120
+BATCHES = 60
 KEYS = 5_000
 OF_A_BATCH = 400
 UPSERTS = """
@@ -50,7 +50,7 @@ def _send(project: Project, chance: random.Random, model: dict[int, int]) -> Non
 
 
 def test_four_hours_of_upserts_with_maintenance(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch counts as two minutes, so that snapshots grow old."""
+    """A batch counts as four minutes, so that snapshots grow old."""
     project.template = UPSERTS
     project.make_topic(1)
     chance, model = random.Random(17), dict[int, int]()
@@ -63,7 +63,7 @@ def test_four_hours_of_upserts_with_maintenance(project: Project, monkeypatch: p
         _send(project, chance, model)
         failures = catch_up(context, [pipeline], batches.append, lambda: False, on_maintained=lambda each: done.extend(each.says))
         assert failures == ()
-        now[0] += timedelta(minutes=2)
+        now[0] += timedelta(minutes=4)
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
         assert table is not None
         total: Any = metadata.summary(table.main)
