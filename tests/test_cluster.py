@@ -51,7 +51,6 @@ into: {{table: {namespace}.orders, {into}}}
 """
 MODES = {
     "append": ("", "write: append"),
-    "dedup": ("steps: [{dedup: {keys: [id], within: 7d}}]", "write: append"),
     "upsert": ("", "write: upsert, keys: [id], order_by: at"),
     "history": ("", "write: history, keys: [id]"),
     "accumulate": ("steps: [{aggregate: {by: [id], measures: {price: sum(price)}}}]", "write: accumulate"),

@@ -90,15 +90,32 @@ def test_the_port_is_the_one_that_services_use(tmp_path: Path, monkeypatch: pyte
     assert make(tmp_path / "specs").clusters[0].bootstrap == "127.0.0.1:29092"
 
 
-def test_a_gitignore_with_the_line_stays_unchanged(tmp_path: Path) -> None:
-    (tmp_path / ".gitignore").write_text("*.log\n/.sluice\n")
-    assert projects.start(tmp_path) == ("specs/main.yaml", "specs/orders.yaml")
-    assert (tmp_path / ".gitignore").read_text() == "*.log\n/.sluice\n"
+@pytest.mark.parametrize(
+    ("mine", "then", "said"),
+    [
+        ("*.log\n/.sluice\n", "*.log\n/.sluice\n", ()),
+        ("*.log\n", "*.log\n.sluice/\n", (".gitignore (one line more)",)),
+        ("*.log", "*.log\n.sluice/\n", (".gitignore (one line more)",)),
+        ("", ".sluice/\n", (".gitignore",)),
+    ],
+)
+def test_a_gitignore_gets_the_line_once(tmp_path: Path, mine: str, then: str, said: tuple[str, ...]) -> None:
+    (tmp_path / ".gitignore").write_text(mine)
+    assert projects.start(tmp_path) == (*said, "specs/main.yaml", "specs/orders.yaml")
+    assert (tmp_path / ".gitignore").read_text() == then
+
+
+def test_a_gitignore_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").mkdir()
+    with pytest.raises(SluiceError, match="gitignore cannot be written: is a directory") as refused:
+        projects.start(tmp_path)
+    assert (refused.value.code, (tmp_path / "specs" / "orders.yaml").exists()) == ("not-written", True)
+    assert "add the line `.sluice/`" in refused.value.hint
 
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [(".gitignore", "add the line `.sluice/`"), ("specs/main.yaml", "--topic"), ("specs/deep/er/any.yaml", "--topic")],
+    [("specs/main.yaml", "--topic"), ("specs/deep/er/any.yaml", "--topic")],
 )
 def test_existing_files_are_never_overwritten(tmp_path: Path, name: str, hint: str) -> None:
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-EXAMPLES = int(os.environ.get("EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "3"))
 """Of each search in tables of Spark; for more of them: `EXAMPLES=50 pytest tests/test_accumulate.py -m long`."""
 
 

@@ -21,7 +21,7 @@ def command(folder: Path) -> None:
     """
     from framework.reference import pages
 
-    texts = pages(by_hand=(folder / "own-steps.md").is_file())
+    texts = pages()
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

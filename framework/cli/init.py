@@ -39,7 +39,7 @@ def command(
     Writes the project into FOLDER (default: here), and prints the next commands.
 
     With --topic, writes specs/NAME.yaml for an existing Kafka topic: columns inferred from its newest messages, with comments
-    about the sample; no value of a message is written. Existing files are never changed.
+    about the sample; no value of a message is written. Existing files stay as they are; only .gitignore gets a line.
 
     If messages begin with the id of a schema in the registry, their format and columns come from the registry.
 

@@ -45,25 +45,22 @@ def refuse(folder: Path, names: Mapping[str, str]) -> None:
             raise _there(folder / name)
 
 
-def gitignore(folder: Path) -> dict[str, str]:
-    """The `.gitignore` that keeps Sluice's state out of git; nothing if it has the line already."""
+def ignore(folder: Path) -> tuple[str, ...]:
+    """Keep Sluice's state out of git by a line in `.gitignore`, after what is there. The name of what was written, if anything was."""
     path = folder / ".gitignore"
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    return {} if {line.strip().strip("/") for line in lines} & {".sluice"} else {path.name: f"{IGNORED}\n"}
-
-
-def ignore(folder: Path) -> None:
-    """Adds the line to the `.gitignore` of somebody's project."""
-    if gitignore(folder):
-        with (folder / ".gitignore").open("a", encoding="utf-8") as file:
-            file.write(f"\n{IGNORED}\n" if file.tell() else f"{IGNORED}\n")
+        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        if ".sluice" in {line.strip().strip("/") for line in text.splitlines()}:
+            return ()
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{IGNORED}\n" if not text or text.endswith("\n") else f"\n{IGNORED}\n")
+    except OSError as error:
+        reason = (error.strerror or "it cannot be written").lower()
+        hint = f"all other files are written; add the line `{IGNORED}` to it yourself"
+        raise SluiceError("not-written", f"{path} cannot be written: {reason}", hint) from None
+    return (f"{path.name} (one line more)" if text else path.name,)
 
 
 def _there(path: Path) -> SluiceError:
     hint = "nothing was written; move the file away, or name another folder"
-    if path.name == ".gitignore":
-        hint = f"nothing was written; add the line `{IGNORED}` to it, then init again"
     return SluiceError("file-exists", f"{path} exists already, and is never overwritten", hint)

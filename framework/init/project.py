@@ -81,9 +81,9 @@ def start(folder: Path) -> tuple[str, ...]:
     if there:
         hint = "nothing was written; `sluice init --topic NAME` adds a topic to these specs, or name another folder"
         raise SluiceError("file-exists", f"the folder has specs already, such as {there[0]}", hint)
-    texts = {**files.gitignore(folder), **first_specs()}
+    texts = first_specs()
     files.put(folder, texts)
-    return tuple(texts)
+    return *files.ignore(folder), *texts
 
 
 def first_specs() -> dict[str, str]:

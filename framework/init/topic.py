@@ -36,8 +36,7 @@ def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: s
         _refuse_taken(plan, name, table)
     catalogs = plan.catalogs if plan else ()
     missing = not (plan and plan.clusters), not catalogs
-    texts = {} if plan else files.gitignore(folder)
-    texts |= (
+    texts = (
         {"specs/main.yaml": project.main(cluster.bootstrap, *missing, engine=plan is None, registry=cluster.registry)}
         if any(missing)
         else {}
@@ -51,7 +50,8 @@ def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: s
     new_spec = spec.write(kafka_name, sample, catalogs[0].name if len(catalogs) > 1 else None, registry_schemas)
     texts[own] = new_spec.text
     files.put(folder, texts)
-    return Added(name=name, table=table, files=tuple(texts), messages=len(sample.messages), spec=new_spec)
+    ignored = () if plan else files.ignore(folder)
+    return Added(name=name, table=table, files=(*ignored, *texts), messages=len(sample.messages), spec=new_spec)
 
 
 def commands(name: str) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,5 @@
-"""The pages of docs/language, generated from the code: options, docstrings, examples and tables of functions."""
+"""The pages of docs/language, generated from the code: options, docstrings, examples and tables of functions. One, `own-steps.md` beside
+this file, is written by hand."""
 
 from __future__ import annotations
 
@@ -40,27 +41,34 @@ runs the tests of the pipelines.
 STEPS_TEXT = """\
 The items under `steps:` of a [pipeline](pipeline.md), one key each, applied from the first to the last. If a step cannot compute a
 value, the message becomes a bad row: it is kept in the table of bad rows with the reason, and the other rows are loaded."""
-OWN = "A step of your own is a Python file in `pipelines/steps/`"
-OWN_PAGE = ", see [own-steps.md](own-steps.md)."
+OWN_PAGE = "own-steps.md"
+OWN = f"A step of your own is a Python file in `pipelines/steps/`, see [{OWN_PAGE}]({OWN_PAGE})."
 LATER = "Not in this version: {}."
 
 
-def pages(by_hand: bool = True) -> dict[str, str]:
-    """Each page's name and text. `by_hand`: whether the hand-written page on own steps is in the same folder."""
+def pages() -> dict[str, str]:
+    """Each page's name and text."""
     files = extensions.extensions_of(extensions.STEPS)
     if files.problems:
         raise SpecError(files.problems)
     steps = files.extensions
     by_file = {f"{kind}.md": _kind_page(kind, cls) for kind, cls in document_types().items()}
     by_file |= {_step_file(name): _step_page(name, step) for name, step in steps.items()}
-    return {"index.md": _index(steps, by_hand), "expressions.md": expressions.page(), "selects.md": selects.page(), **by_file}
+    own = Path(__file__).with_name(OWN_PAGE).read_text(encoding="utf-8")
+    return {
+        "index.md": _index(steps),
+        "expressions.md": expressions.page(),
+        "selects.md": selects.page(),
+        OWN_PAGE: own,
+        **by_file,
+    }
 
 
 def _step_file(name: str) -> str:
     return f"step-{name}.md"
 
 
-def _index(steps: Mapping[str, extensions.Extension], by_hand: bool) -> str:
+def _index(steps: Mapping[str, extensions.Extension]) -> str:
     kinds = [
         (f"[{kind}]({kind}.md)", _first(inspect.getdoc(inspect.getmodule(cls)) or "")) for kind, cls in document_types().items()
     ]
@@ -71,7 +79,7 @@ def _index(steps: Mapping[str, extensions.Extension], by_hand: bool) -> str:
         INTRODUCTION.replace("{same_everywhere}", same_everywhere),
         f"## Documents\n\n{table(('kind', 'what it is'), kinds)}\n\n{LATER.format(in_quotes(later_kinds()))}",
         f"## Steps\n\n{STEPS_TEXT}\n\n{table(('step', 'what it does'), listed)}",
-        f"{later} {OWN}{OWN_PAGE if by_hand else '.'}",
+        f"{later} {OWN}",
         "## Expressions\n\nConditions and computed values are SQL: [expressions.md](expressions.md) has every operator and function, and "
         "[selects.md](selects.md) says what a whole select over tables is made of.",
         f"## Values\n\n{table(('what', 'how it is written'), _values())}",

@@ -38,6 +38,7 @@ class Project:
 
 
 STEPS = "framework.steps"
+_EXPLAINED = "`sluice docs` writes docs/language/own-steps.md, which explains it"
 _project: ContextVar[Project | None] = ContextVar("project", default=None)
 
 
@@ -178,7 +179,7 @@ def _load(load: Callable[[], ModuleType], file: str) -> Extension | Problem:
         return broken(error, file)
     missing = [name for name in ("Written", "resolve") if not hasattr(module, name)]
     if missing:
-        hint = "a step's file needs `Written`, the type of its options, and the function `resolve(step, rows)`: docs/language/own-steps.md"
+        hint = f"a step's file needs `Written`, the type of its options, and the function `resolve(step, rows)`; {_EXPLAINED}"
         return Problem(Where(_path_text(file), 1, 1), "bad-step", f"this file has no `{missing[0]}`", hint)
     return _extension(module, False)
 
@@ -195,7 +196,7 @@ def broken(error: BaseException, file: str) -> Problem:
         Where(_path_text(file), line, 1),
         "bad-step",
         f"this step failed: {error_text}",
-        "correct the file; see docs/language/own-steps.md",
+        f"correct the file; {_EXPLAINED}",
     )
 
 

@@ -13,12 +13,12 @@ from framework.spec.syntax import SECRET_NAME
 from framework.spelling import closest
 
 _ANY = re.compile(r"\$\{([^{}]*)\}?")
-_VARIABLE_NAME = "[A-Za-z_][A-Za-z0-9_]*"
+VARIABLE_NAME = "[A-Za-z_][A-Za-z0-9_]*"
 _SECRET_NAME = "[A-Za-z0-9_][A-Za-z0-9_./-]*"
-_VARIABLE = re.compile(rf"var:(?P<name>{_VARIABLE_NAME})(?::-(?P<default>.*))?\Z", re.DOTALL)
+_VARIABLE = re.compile(rf"var:(?P<name>{VARIABLE_NAME})(?::-(?P<default>.*))?\Z", re.DOTALL)
 _SECRET = re.compile(rf"secret:(?P<name>{_SECRET_NAME})\Z")
 # Patterns for JSON Schema: a text that contains a variable, and a text that is a secret.
-HAS_VARIABLE = rf"\$\{{var:{_VARIABLE_NAME}(:-[^{{}}]*)?\}}"
+HAS_VARIABLE = rf"\$\{{var:{VARIABLE_NAME}(:-[^{{}}]*)?\}}"
 IS_SECRET = rf"^\$\{{secret:{_SECRET_NAME}\}}$"
 _PREFIX = "SLUICE_VAR_"
 MAX_STEPS = 20  # from one variable to the next
