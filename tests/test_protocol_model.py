@@ -14,7 +14,7 @@ from tests.model.world import HAPPENINGS, Wrong
 from tests.wide import few
 
 SMALL = 4_000
-LARGE = 41_000
+LARGE = 60_000
 
 
 IN_REST = {Broken.UNPINNED, Broken.EXPIRE_UNPINNED, Broken.UNCLAIMED}  # done wrong where a catalog merges commits alone
