@@ -493,7 +493,7 @@ def analysed(rows: Any, texts: list[str]) -> list[str]:
     ("nth", "compiled"), few([(12, True), (40, False), (80, False)], (80, False))
 )  # of the pairs of types, which are very many
 def test_values_and_errors_are_those_of_spark(nth: int, compiled: bool, rows: Any, spark: Any) -> None:
-    """Most of the time goes into what Spark compiles; `make test` has every seventh, and most of them interpreted."""
+    """Most of the time goes into what Spark compiles; `make test` has every eightieth pair, most of them interpreted."""
     often = set(pairs())
     found = [sample for at, sample in enumerate(samples()) if at % (nth if sample.text in often else max(1, nth // 10)) == 0]
     wrong = []
