@@ -113,18 +113,15 @@ def test_a_gitignore_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert "add the line `.sluice/`" in refused.value.hint
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("specs/main.yaml", "--topic"), ("specs/deep/er/any.yaml", "--topic")],
-)
-def test_existing_files_are_never_overwritten(tmp_path: Path, name: str, hint: str) -> None:
+@pytest.mark.parametrize("name", ["specs/main.yaml", "specs/deep/er/any.yaml"])
+def test_existing_files_are_never_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("mine")
     before = everything(tmp_path)
     with pytest.raises(SluiceError) as refused:
         projects.start(tmp_path)
     assert refused.value.code == "file-exists"
-    assert name in refused.value.message and hint in refused.value.hint
+    assert name in refused.value.message and "--topic" in refused.value.hint
     assert everything(tmp_path) == before
 
 

@@ -129,11 +129,11 @@ CHECKED = {
 @pytest.mark.long
 def test_the_table_is_what_sparks_analyser_says(spark: Any) -> None:
     """Of a third of the functions, others each time; of all with EXAMPLES=9."""
-    table: dict[str, list[str]] = defaultdict(list)
+    by_name: dict[str, list[str]] = defaultdict(list)
     for line in committed():
-        table[read(line).name].append(line)
+        by_name[read(line).name].append(line)
     names = sorted(signature_table.names(spark))
-    assert table.keys() <= set(names)
+    assert by_name.keys() <= set(names)
     ask = signature_table.asking(spark)
     drawn = random.sample(names, len(names) * min(EXAMPLES, 9) // 9)
-    assert {name: list(signature_table.signatures(name, ask)) for name in drawn} == {name: table[name] for name in drawn}
+    assert {name: list(signature_table.signatures(name, ask)) for name in drawn} == {name: by_name[name] for name in drawn}

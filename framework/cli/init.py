@@ -36,10 +36,11 @@ def command(
 ) -> None:
     """Create a project with a first spec, or a spec for a topic.
 
-    Writes the project into FOLDER (default: here), and prints the next commands.
+    Writes the project into FOLDER (default: here), and prints the next commands. Existing files stay as they are; only a .gitignore
+    gets a line.
 
     With --topic, writes specs/NAME.yaml for an existing Kafka topic: columns inferred from its newest messages, with comments
-    about the sample; no value of a message is written. Existing files stay as they are; only .gitignore gets a line.
+    about the sample; no value of a message is written.
 
     If messages begin with the id of a schema in the registry, their format and columns come from the registry.
 

@@ -29,12 +29,7 @@ def put(folder: Path, texts: Mapping[str, str]) -> None:
         if isinstance(error, FileExistsError) and path.exists():
             raise _there(path) from None
         if isinstance(error, OSError):
-            reason = (error.strerror or "it cannot be written").lower()
-            raise SluiceError(
-                "not-written",
-                f"{path} cannot be written: {reason}",
-                "nothing was written; check the folder's permissions and space",
-            ) from None
+            raise _not_written(path, error, "nothing was written; check the folder's permissions and space") from None
         raise
 
 
@@ -55,10 +50,13 @@ def ignore(folder: Path) -> tuple[str, ...]:
         with path.open("a", encoding="utf-8") as file:
             file.write(f"{IGNORED}\n" if not text or text.endswith("\n") else f"\n{IGNORED}\n")
     except OSError as error:
-        reason = (error.strerror or "it cannot be written").lower()
-        hint = f"all other files are written; add the line `{IGNORED}` to it yourself"
-        raise SluiceError("not-written", f"{path} cannot be written: {reason}", hint) from None
+        raise _not_written(path, error, f"all other files are written; add the line `{IGNORED}` to it yourself") from None
     return (f"{path.name} (one line more)" if text else path.name,)
+
+
+def _not_written(path: Path, error: OSError, hint: str) -> SluiceError:
+    reason = (error.strerror or "it cannot be written").lower()
+    return SluiceError("not-written", f"{path} cannot be written: {reason}", hint)
 
 
 def _there(path: Path) -> SluiceError:
