@@ -38,7 +38,7 @@ up: setup  ## Start the local services
 down:  ## Stop the local services; their data stays
 	@if test -x $(BIN)/sluice; then $(BIN)/sluice services down; else echo "nothing runs: make setup was never done"; fi
 
-check: setup  ## Lint, format, types, import directions
+check: $(READY)  ## Lint, format, types, import directions
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -60,8 +60,9 @@ bench-shaping: setup  ## Measure steps that shape rows: duplicates left out; ten
 bench-catalogs: setup  ## Measure a REST catalog with an object store beside the SQLite file with a folder; a few minutes
 	@$(BIN)/python -m bench.catalogs
 
-# Java is asked for before half a gigabyte of packages is. setuptools comes first, so that what is built (pyspark, Sluice) is
-# built with the locked one and pip fetches nothing that requirements.lock does not name.
+# Java is asked for before half a gigabyte of packages is. The locked pip comes first, because it is faster than older ones, and
+# setuptools, so that what is built (pyspark, Sluice) is built with it and pip fetches nothing that requirements.lock does not name.
+# setuptools warns of every editable installation; that is not shown.
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
 	  { echo "setup: Python 3.10 or later is needed, $(PYTHON) is not; install it, or: make setup PYTHON=/path/to/python3" >&2; exit 1; }
@@ -69,10 +70,10 @@ $(READY): requirements.lock pyproject.toml
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || \
 	  { rm -rf .venv; echo "setup: $(PYTHON) cannot make a virtual environment; install its venv module (Debian: python3-venv)" >&2; exit 1; }
 	@echo "packages: installing into .venv, a few minutes the first time ..."
-	@sed -n '/^setuptools==/,/# via/p' requirements.lock > .venv/build.lock
+	@sed -n -e '/^pip==/,/# via/p' -e '/^setuptools==/,/# via/p' requirements.lock > .venv/build.lock
 	@$(PIP) --require-hashes -r .venv/build.lock && \
 	  $(PIP) --require-hashes --use-pep517 -r requirements.lock && \
-	  $(PIP) -e . || { echo "$(NO_PACKAGES)" >&2; exit 1; }
+	  PYTHONWARNINGS=ignore $(PIP) -e . || { echo "$(NO_PACKAGES)" >&2; exit 1; }
 	@touch $@
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --retries 2 --no-deps --no-build-isolation
