@@ -35,6 +35,8 @@ from tests.commands import Commands
 from tests.test_rights import asks, for_moto
 from tests.test_serve import CLIENT, SECRET, fill, planned
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent / "access"
 CANARY = "canary-of-a-secret"
 PIPELINES, TOPICS = ("flagged", "totals", "sensors", "here", "listed"), ("stock_trades", "sensor_data")
@@ -241,7 +243,6 @@ def run_in_duckdb(steps: list[Step], values: dict[str, str]) -> list[Any]:
     return answers
 
 
-@pytest.mark.slow
 def test_duckdb_runs_the_script_of_a_table_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(tmp_path, monkeypatch)
     fill(plan)
@@ -283,7 +284,6 @@ ALLOWED = {
 
 
 @pytest.mark.long
-@pytest.mark.slow
 @pytest.mark.parametrize("use", ALLOWED)
 def test_a_policy_allows_what_it_says_and_nothing_else(plan: Plan, use: str, tmp_path: Path) -> None:
     """Moto asks for each action what the user may do; of Glue it knows no single tables."""

@@ -18,8 +18,8 @@ from framework.errors import SetupError
 from framework.plan.passes import make
 from framework.preflight import preflight
 from framework.services.ports import free_port
+from tests.mail_server import mail_server
 from tests.rest import DOCUMENT, STORAGE, login
-from tests.test_notify import mail_server
 
 
 def fake_java(home: Path, says: str, status: int = 0) -> Path:

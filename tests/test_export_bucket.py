@@ -20,9 +20,9 @@ from botocore.credentials import RefreshableCredentials
 
 from framework.engine.export import bucket as buckets
 from framework.services import s3
+from tests.mail_server import Mailbox, mail_server
 from tests.rest import login
 from tests.test_export import SPECS, export, put, utc
-from tests.test_notify import Mailbox, mail_server
 
 pytestmark = pytest.mark.slow
 

@@ -12,6 +12,8 @@ from framework.assets.launch import Launch, until
 from framework.errors import SluiceError
 from framework.model import Pipeline
 
+pytestmark = pytest.mark.slow  # it loads Dagster
+
 PIPELINE = cast(Pipeline, SimpleNamespace(name="trades", topics=(SimpleNamespace(kafka_name="t"),)))
 TIME = "2026-01-05T10:00:00Z"
 

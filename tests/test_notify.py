@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import email.policy
 import hashlib
 import hmac
 import json
 import ssl
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from email import message_from_bytes
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import AuthResult, LoginPassword
 
 from framework import components
 from framework.engine.export import notify as notifying
 from framework.model.notice import NOTICES
 from framework.notices import email as mailing
-from framework.services.ports import free_port
 from framework.spec.shapes import record_shape
 from tests import toys
 from tests.certified import certified
+from tests.mail_server import authenticated, mail_server
 from tests.test_export import SPECS, export, put, utc
 
 pytestmark = pytest.mark.slow
@@ -45,40 +39,6 @@ def test_each_is_declared(name: str) -> None:
         assert file.__doc__
         assert file.Options.known_by == name
         assert record_shape(file.Options).slots[name].required
-
-
-class Mailbox:
-    """A mail server's handler, which keeps what it gets and takes nothing for `nobody@example.com`."""
-
-    def __init__(self) -> None:
-        self.mails: list[EmailMessage] = []
-
-    async def handle_RCPT(self, _server: Any, _session: Any, envelope: Any, address: str, _options: Any) -> str:
-        if address.startswith("nobody@"):
-            return "550 no such user"
-        envelope.rcpt_tos.append(address)
-        return "250 OK"
-
-    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:
-        self.mails.append(message_from_bytes(envelope.content, policy=email.policy.default))
-        return "250 OK"
-
-
-def authenticated(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
-    ok = isinstance(data, LoginPassword) and (data.login, data.password) == (b"sluice", b"s3cret-of-mail")
-    return AuthResult(success=ok, handled=False)
-
-
-@contextmanager
-def mail_server(**settings: Any) -> Iterator[tuple[Mailbox, int]]:
-    box = Mailbox()
-    port = free_port()
-    server = Controller(box, hostname="127.0.0.1", port=port, **settings)
-    server.start()
-    try:
-        yield box, port
-    finally:
-        server.stop()
 
 
 @pytest.fixture

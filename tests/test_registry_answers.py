@@ -28,6 +28,8 @@ from framework.registry.client import Registry
 from tests.pace import bar
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow  # each test starts a server
+
 Answers = Callable[[str], Any]  # of a path: bytes as they are sent, or what is sent as JSON
 
 
@@ -289,13 +291,11 @@ def test_branching_references_are_read_once_each() -> None:
         assert cache.read(server.url, "l0") == found
 
 
-@pytest.mark.slow
 def test_references_without_end_are_strange() -> None:
     with serving(bomb(10**9)) as server:
         assert strange(lambda: server.registry().subject("l0")).endswith("has references without end")
 
 
-@pytest.mark.slow
 def test_too_many_or_too_large_references_are_strange(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "MOST_REFERENCES", 100)
 
@@ -310,7 +310,6 @@ def test_too_many_or_too_large_references_are_strange(monkeypatch: pytest.Monkey
         assert len(server.asked) < 120
 
 
-@pytest.mark.slow
 def test_all_versions_together_are_bounded() -> None:
     large = " " * (7 << 20) + '"long"'
     with serving(lambda path: list(range(1, 40)) if path.endswith("/versions") else version(schema=large)) as server:

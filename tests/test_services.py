@@ -24,6 +24,8 @@ from framework.services.ports import free_port, is_free
 from framework.services.process import Service
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 LISTEN = """
 import signal, socket, sys
 print("signals", signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, signal.getsignal(signal.SIGINT), flush=True)
@@ -84,7 +86,6 @@ def test_ignored_signals_are_not_passed_on(place: Path) -> None:
     assert (place / "log").read_text().startswith("signals True <built-in function default_int_handler>")
 
 
-@pytest.mark.slow
 def test_a_service_that_ignores_sigterm_is_killed(place: Path) -> None:
     started = process.start(tiny(LISTEN, "stubborn"), place, (free_port(),))
     process.stop(place, patience=0.2)
@@ -99,7 +100,6 @@ def test_a_service_that_dies_at_start_shows_the_end_of_its_log(place: Path) -> N
     assert not (place / "pid").exists()
 
 
-@pytest.mark.slow
 def test_a_service_that_never_answers_is_not_left_running(place: Path) -> None:
     silent = tiny("import os, signal; print(os.getpid(), flush=True); signal.pause()", patience=3.0)
     with pytest.raises(SetupError, match="did not answer"):
@@ -116,7 +116,6 @@ def test_a_busy_port_is_named_with_its_holder(place: Path) -> None:
     assert f"port {port}, but process {os.getpid()} (" in error.value.message
 
 
-@pytest.mark.slow
 def test_the_holder_of_a_port_is_found_while_it_opens_and_closes_files() -> None:
     ended = threading.Event()
 
@@ -148,7 +147,6 @@ def test_a_reused_pid_is_never_stopped(place: Path, began: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process together with its parent")
-@pytest.mark.slow
 def test_a_tied_service_ends_with_a_killed_test(place: Path) -> None:
     code = (
         "import signal, sys; sys.path.insert(0, 'tests'); from pathlib import Path; import test_services as t\n"

@@ -21,9 +21,9 @@ import requests
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.commands import Commands
+from tests.mail_server import mail_server
 from tests.registered import Registered
 from tests.test_export_bucket import STORAGE, store
-from tests.test_notify import mail_server
 
 __all__ = ["store"]  # a fixture
 

@@ -13,6 +13,8 @@ import pytest
 from framework.cli import _named
 from tests.test_export import put, specs, utc
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 WITHOUT = {
     *("pyspark", "dagster", "dagster-pyspark", "dagster-webserver"),
@@ -55,7 +57,6 @@ def test_it_is_the_whole_without_spark_and_dagster() -> None:
     assert tools[0]["packages"]["find"]["include"] == tools[1]["packages"]["find"]["include"]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("kafka_away")
 def test_it_checks_queries_and_exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -146,13 +147,13 @@ class Export(Kind):
         if self.file.format != "csv" and self.file.node.get("for_spreadsheets") is not None:
             message = f"`for_spreadsheets` has no effect with `format: {self.file.format}`"
             yield Problem(self.file.key_place("for_spreadsheets"), "unused-key", message, "remove it, or write `format: csv`")
-        if self.window and "timezone" not in self.window.gaps and self.window.timezone not in available_timezones():
-            hint = did_you_mean(self.window.timezone, available_timezones(), "write a name such as `Europe/Berlin` or `UTC`")
+        if self.window and "timezone" not in self.window.gaps and self.window.timezone not in _timezones():
+            hint = did_you_mean(self.window.timezone, _timezones(), "write a name such as `Europe/Berlin` or `UTC`")
             yield Problem(self.window.place("timezone"), "bad-timezone", f"there is no time zone `{self.window.timezone}`", hint)
 
     def _shared_file(self) -> tuple[str, str] | None:
         window = self.window
-        if window is None or window.gaps or window.timezone not in available_timezones():
+        if window is None or window.gaps or window.timezone not in _timezones():
             return None
         return file_names.shared(self.file.to, window.last, ZoneInfo(window.timezone))
 
@@ -166,6 +167,12 @@ class Export(Kind):
             yield Problem(
                 self.file.place("to"), "no-storage", message, "add `storage: {region: …}`, or `{endpoint: …}` and its keys"
             )
+
+
+@cache
+def _timezones() -> frozenset[str]:
+    """All there are: Python looks for them in a tree of folders."""
+    return frozenset(available_timezones())
 
 
 def resolve(draft: Draft, documents: tuple[Export, ...]) -> None:
