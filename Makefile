@@ -70,7 +70,7 @@ $(READY): requirements.lock pyproject.toml
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || \
 	  { rm -rf .venv; echo "setup: $(PYTHON) cannot make a virtual environment; install its venv module (Debian: python3-venv)" >&2; exit 1; }
 	@echo "packages: installing into .venv, a few minutes the first time ..."
-	@sed -n -e '/^pip==/,/# via/p' -e '/^setuptools==/,/# via/p' requirements.lock > .venv/build.lock
+	@sed -nE '/^(pip|setuptools)==/,/# via/p' requirements.lock > .venv/build.lock
 	@$(PIP) --require-hashes -r .venv/build.lock && \
 	  $(PIP) --require-hashes --use-pep517 -r requirements.lock && \
 	  PYTHONWARNINGS=ignore $(PIP) -e . || { echo "$(NO_PACKAGES)" >&2; exit 1; }
