@@ -31,13 +31,15 @@ pipeline: trades
 from: {{{{topic: orders}}}}
 steps:
 {before}  - dedup: {dedup}
-into: {{{{table: {{namespace}}.trades}}}}
+{after}into: {{{{table: {{namespace}}.trades}}}}
 """
 DEDUP = "{{keys: [id]}}"
 
 
-def project_of(project: Project, dedup: str = DEDUP, columns: str = "{{id: bigint, at: timestamp}}", before: str = "") -> Project:
-    project.template = SPEC.format(dedup=dedup, columns=columns, before=before)
+def project_of(
+    project: Project, dedup: str = DEDUP, columns: str = "{{id: bigint, at: timestamp}}", before: str = "", after: str = ""
+) -> Project:
+    project.template = SPEC.format(dedup=dedup, columns=columns, before=before, after=after)
     project.make_topic(3)
     return project
 
@@ -247,6 +249,24 @@ def landed(batches: Iterable[Iterable[tuple[int, int | None]]], within: int | No
             if not repeats:
                 there.append((key, time))
     return there
+
+
+@pytest.mark.parametrize(
+    ("steps", "time"),
+    [
+        ("  - rename: {{at: ordered_at}}\n", "ordered_at"),
+        ("  - derive: {{ordered_at: at, at: \"date_trunc('DAY', at)\"}}\n", "ordered_at"),
+    ],
+    ids=["renamed", "copied"],
+)
+def test_times_are_compared_as_dedup_saw_them_under_their_later_name(project: Project, steps: str, time: str) -> None:
+    project_of(project, "{{keys: [id], within: 1h}}", after=steps)
+    project.send([order(1, 600), order(1, 1200), order(2, 1439)])  # 10:00 and 20:00, and 23:59
+    project.run()
+    project.send([order(1, 659), order(1, 1300), order(2, 1441 - 1440)])  # repeats within the hour, one of them of the same day
+    project.run()
+    rows = sorted((row["id"], row[time].hour, row[time].minute) for row in project.rows())
+    assert rows == [(1, 10, 0), (1, 20, 0), (1, 21, 40), (2, 0, 1), (2, 23, 59)]
 
 
 @pytest.mark.parametrize(("within", "seed"), few([(within, seed) for within in (None, 7, 45) for seed in range(4)], (45, 1)))

@@ -8,7 +8,6 @@ from graphlib import TopologicalSorter
 from typing import Literal
 
 from framework.errors import Where
-from framework.model.accumulated import WINDOW_START
 from framework.model.bounds import Bounds
 from framework.model.column_sql import columns_read
 from framework.model.example import Example
@@ -19,8 +18,7 @@ from framework.model.secret import MaskKey
 from framework.model.step import Step
 from framework.model.table import Table
 from framework.model.table_source import Join, SelectSource, TableSource
-from framework.model.topic import EVENT_TIME, KAFKA_COLUMNS, Column, Fault, Topic
-from framework.types import TIMESTAMP
+from framework.model.topic import EVENT_TIME, Column, Fault, Topic
 
 
 @dataclass(frozen=True)
@@ -46,6 +44,7 @@ class Pipeline:
     kafka_columns: tuple[Column, ...]  # partition, offset and timestamp of each message
     steps: tuple[Step, ...]
     table: Table
+    event_time: str | None  # the table's column with the time of a row; None where the table does not keep it
     batch_rows: int
     run: Run
     bad_rows: Literal["quarantine", "stop", "drop"]
@@ -128,16 +127,6 @@ class Pipeline:
     def of_batches(self) -> tuple[Expectation | SetExpectation, ...]:
         """The expectations for which no row becomes a bad row."""
         return (*self.expectations, *self.sets)
-
-    @property
-    def event_time(self) -> str | None:
-        """The table's column with a row's time: the event time of the first topics, else Kafka's timestamp; None where the table keeps
-        neither."""
-        timestamps = [column.name for column in self.table.columns if column.type == TIMESTAMP]
-        if self.table.accumulated:
-            return next((name for name in timestamps if name == WINDOW_START), None)
-        first = self.source.event_time if self.source else self.topic.event_time
-        return next((name for name in (first, EVENT_TIME, KAFKA_COLUMNS[-1].name) if name in timestamps), None)
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from framework.model import (
 from framework.plan import unsent
 from framework.plan.change_events import changes_of, is_end, is_one_of
 from framework.plan.modes import Mode, mode
+from framework.plan.row_time import holders
 from framework.plan.rows import Rows
 from framework.spec import kinds
 from framework.sql.expressions import guarded
@@ -190,7 +191,7 @@ def _has_value(name: str, read: tuple[Topic, ...], steps: tuple[Step, ...], head
 
 
 def _is_assigned(name: str, steps: Iterable[Step]) -> bool:
-    return any(name in dict(each.assign) or (each.each is not None and each.each.into == name) for each in steps)
+    return any(name not in holders((name,), step) and any(column.name == name for column in step.columns) for step in steps)
 
 
 def _without_order(into: kinds.Into, rows: Rows) -> Iterable[Problem]:

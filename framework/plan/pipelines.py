@@ -10,6 +10,7 @@ from typing import Any
 
 from framework.errors import Problem, Where
 from framework.model import (
+    EVENT_TIME,
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
     Expectation,
@@ -42,6 +43,7 @@ from framework.plan.draft import Draft, unknown
 from framework.plan.landing import Landing
 from framework.plan.modes import mode
 from framework.plan.partitions import short_names
+from framework.plan.row_time import RowTime, row_time
 from framework.plan.rows import Rows
 from framework.spec import extensions, kinds
 
@@ -174,6 +176,7 @@ def _put_together(
         kafka_columns=typed.inputs.rows.kafka,
         steps=typed.steps,
         table=table,
+        event_time=_event_time(typed, table),
         batch_rows=spec.batch.rows or running.BATCH_ROWS,
         run=running.run(spec),
         bad_rows=spec.bad_rows,
@@ -186,14 +189,33 @@ def _put_together(
     )
 
 
+def _event_time(typed: _Typed, table: Table) -> str | None:
+    """Return the table's column with the time of a row."""
+    if table.accumulated:
+        return WINDOW_START if table.accumulated.window else None
+    time = _row_time(typed.inputs.source, typed.inputs.topics, typed.steps, table)
+    return time.column if time else None
+
+
+def _row_time(
+    source: TableSource | SelectSource | None, read: tuple[Topic, ...], steps: tuple[Step, ...], table: Table
+) -> RowTime | None:
+    column = source.event_time if source else read[0].event_time or KAFKA_COLUMNS[-1].name
+    return row_time(column, steps, table.columns) if column else None
+
+
 def _landing_problems(spec: kinds.Pipeline, judges: Mapping[int, Any], pipeline: Pipeline) -> Iterator[Problem]:
     for at, judge in judges.items():
+        table = pipeline.table
+        in_order = table.keyed or table.accumulated
         landing = Landing(
+            earlier=pipeline.steps[:at],
             later=pipeline.steps[at + 1 :],
             into=spec.into,
-            mode=mode(pipeline.table.write),
-            columns=pipeline.table.columns,
-            event_time=pipeline.event_time,
+            mode=mode(table.write),
+            columns=table.columns,
+            time=_row_time(pipeline.source, pipeline.topics, pipeline.steps, table),
+            orders_by_event_time=in_order is not None and EVENT_TIME in in_order.order,
             from_table=pipeline.source is not None,
             bad_rows=spec.bad_rows,
         )

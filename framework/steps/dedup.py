@@ -111,10 +111,9 @@ def _first(written: Written, to: Landing) -> Iterator[Problem]:
         message = "`explode` makes several rows of one, and all but the first would be repeats of it"
         hint = "move `dedup` behind `explode`, with a key of the item; or dedup into a table of its own, and explode that"
         yield Problem(step.where, "explode-after-dedup", message, hint)
-    if written.within != "forever" and to.event_time is None:
-        message = "`within` compares times, and the table keeps none: neither the topic's `event_time` nor Kafka's timestamp"
-        hint = "keep the column of `event_time`, or remove `kafka_columns: false`"
-        yield Problem(written.place("within"), "within-needs-time", message, hint)
+    if written.within != "forever":
+        problem = to.time_problem("`within`", written.place("within"), missing="within-needs-time", changed="dedup-changed-time")
+        yield from [problem] if problem else []
 
 
 def _last(written: Written, to: Landing) -> Iterator[Problem]:

@@ -236,9 +236,6 @@ def _landing(written: Written, to: Landing, before: Collection[str]) -> Iterator
             if changed:
                 why, hint = changed
                 yield Problem(where, "beyond-changed", f"`{name}` is compared with that of the table, and {why}", hint)
-        if to.event_time is None:
-            message = (
-                "the newest rows are told by their time, and the table keeps none: neither the `event_time` nor Kafka's timestamp"
-            )
-            hint = "keep the column of `event_time`, or remove `kafka_columns: false`"
-            yield Problem(beyond.place("over" if beyond.over else "rows"), "beyond-needs-time", message, hint)
+        where = beyond.place("over" if beyond.over else "rows")
+        problem = to.time_problem("`beyond`", where, missing="beyond-needs-time", changed="beyond-changed-time")
+        yield from [problem] if problem else []

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from framework.errors import Problem
+from framework.errors import Problem, Where
 from framework.model import ColumnSql, Joined, MaskKey, Masks, SecretRef
 from framework.plan.landing import Landing
 from framework.plan.rows import Resolved, Rows
@@ -184,10 +184,27 @@ def _says(method: str | _masks.Method) -> str:
 def _of_keys(written: Written, to: Landing) -> Iterator[Problem]:
     """A key of the table that is masked must still tell rows apart."""
     for path, method in written.columns.items():
-        if path in to.into.keys and method not in (*_JOINED, "drop"):
-            message = f"`{path}` is a key of `write: {to.into.write}`, and rows that differ in it would become one"
-            yield Problem(written.place("columns", path), "mask-of-key", message, "mask it by `hmac`, which keeps keys apart")
-        if path == to.into.order_by and method != "drop":
-            message = f"`{path}` is the `order_by` of the table, and its masked values have another order"
-            hint = "order by another column; without `order_by` the topic's own time counts, masked or not"
-            yield Problem(written.place("columns", path), "mask-of-key", message, hint)
+        if method == "drop" and not to.holds_time(path):
+            continue
+        where, names = written.place("columns", path), to.names_of(path)
+        key = next((name for name in to.into.keys if name in names), None)
+        if key is not None and method not in _JOINED:
+            message = f"`{key}` is a key of `write: {to.into.write}`, and rows that differ in it would become one"
+            yield Problem(where, "mask-of-key", message, "mask it by `hmac`, which keeps keys apart")
+        if to.into.order_by in names and method != "drop":
+            message = f"`{to.into.order_by}` is the `order_by` of the table, and its masked values have another order"
+            yield Problem(where, "mask-of-key", message, "order by another column, such as `order_by: _kafka_timestamp`")
+        if to.orders_by_event_time and to.holds_time(path):
+            yield _kept_time(path, where, to)
+
+
+def _kept_time(path: str, where: Where, to: Landing) -> Problem:
+    """Return the problem of a time that the table would keep as it is to put rows in order."""
+    message = f"`{path}` is the topic's `event_time`, which the table would keep unmasked to tell which row is newer"
+    hint = "write `order_by: _kafka_timestamp`, which orders rows by Kafka's time, or leave it unmasked"
+    if to.mode.groups:
+        message = (
+            f"`{path}` is the topic's `event_time`, which the table would keep unmasked to tell which value is first or last"
+        )
+        hint = "remove the measures `first` and `last`, or leave it unmasked"
+    return Problem(where, "mask-of-time", message, hint)
