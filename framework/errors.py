@@ -16,6 +16,7 @@
     │   ├── Transient       the next run may not meet it, though nothing was changed
     │   ├── SourceMissing   the table that a pipeline reads does not exist
     │   └── SparkEnded      Spark's process ended while it worked
+    ├── TurnTaken           another process shows the rows of a table
     ├── Paused              somebody has paused the pipeline
     ├── Defect              an unexpected error; shown as one line, with its traceback in a log file
     └── RefusedError        continuing would skip or repeat messages; `sluice accept` decides
@@ -191,6 +192,10 @@ class RefusedError(SluiceError):
     def __init__(self, code: str, message: str, hint: str = "", accepts: object = None) -> None:
         super().__init__(code, message, hint)
         self.accepts = accepts
+
+
+class TurnTaken(SluiceError):
+    """Another process shows the rows of a table where a follower of this one would."""
 
 
 class Paused(SluiceError):

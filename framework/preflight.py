@@ -76,8 +76,10 @@ def _kafka(plan: Plan, cluster: Cluster, topics: list[Topic], written: list[str]
     kafka = Kafka(cluster, plan.secrets, KAFKA_WATCHED)
     needed = [*((topic.kafka_name, acls.READING) for topic in topics), *((name, acls.WRITING) for name in written)]
     missing = [each for name, operations in needed for each in _missing(kafka, name, operations)]
+    if written and not kafka.may_send():
+        missing.append(("sending in turns", acls.sending(cluster, "--add", acls.principal(cluster))))
     if missing:
-        message = f"the login lacks rights on {counted(len(missing), 'topic')}: {', '.join(lacking for lacking, _ in missing)}"
+        message = f"the login lacks {counted(len(missing), 'right')}: {', '.join(lacking for lacking, _ in missing)}"
         raise SluiceError("kafka-refused", message, "an administrator allows it: " + "; ".join(command for _, command in missing))
     for topic in topics:
         state = kafka.topic_state(topic)

@@ -41,6 +41,9 @@ required user_{user}="{password}";
 """
 
 
+_KINDS = {"--topic": ResourceType.TOPIC, "--transactional-id": ResourceType.TRANSACTIONAL_ID}
+
+
 @dataclass(frozen=True)
 class LockedKafka:
     open: str  # address without a login
@@ -49,10 +52,12 @@ class LockedKafka:
     def allow(self, command: list[str]) -> None:
         """What this command of `kafka-acls.sh` does, as an administrator: the script is not among the jars."""
         options = [*pairwise(command[1:])]
-        (topic,), (principal,) = ([value for name, value in options if name == each] for each in ("--topic", "--allow-principal"))
+        (principal,) = (value for name, value in options if name == "--allow-principal")
+        ((kind, resource),) = ((_KINDS[name], value) for name, value in options if name in _KINDS)
+        pattern = ResourcePatternType.PREFIXED if "prefixed" in command else ResourcePatternType.LITERAL
         acls = [
             AclBinding(
-                *(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, principal, "*"),
+                *(kind, resource, pattern, principal, "*"),
                 *(AclOperation[value.upper()], AclPermissionType.ALLOW),
             )
             for name, value in options

@@ -13,9 +13,10 @@ from typing import Any
 import fastavro
 import pytest
 import requests
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
+from framework.engine import drop
 from framework.engine.follow import follow, waiting
 from framework.engine.loop import catch_up
 from framework.engine.observe.status import status_of
@@ -66,13 +67,14 @@ def send(project: Project, *rows: dict[str, Any], partition: int = 0) -> None:
 
 def messages(project: Project, read: Callable[[bytes], Any] = json.loads) -> list[tuple[Any, ...]]:
     """The topic's messages by partition: key, value, and the headers by which a repeat is known."""
-    consumer = Consumer({"bootstrap.servers": project.bootstrap, "group.id": "test", "enable.auto.commit": False})
+    consumer = Consumer(
+        {"bootstrap.servers": project.bootstrap, "group.id": "test", "enable.auto.commit": False, "enable.partition.eof": True}
+    )
     sent = []
     topic = f"{project.topic}_on"
     for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions:
-        first, last = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
-        consumer.assign([TopicPartition(topic, partition, first)])
-        for message in consumer.consume(last - first, timeout=10) if last > first else ():
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
+        while (message := consumer.poll(10)) is not None and message.error() is None:  # until the end, which is an error
             value = message.value()
             headers = {name: str(data, "utf-8") for name, data in dict(message.headers() or ()).items()}  # type: ignore[arg-type]
             key = message.key()
@@ -100,7 +102,7 @@ def test_each_row_is_sent_once_it_is_committed(onward: Project) -> None:
     assert list(first) == ["id", "price", "gone", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
     assert (first["id"], first["price"], first["gone"]) == (1, 1.5, None)
     assert len({tuple(headers.items()) for _, _, headers in sent}) == 3
-    assert {tuple(headers) for _, _, headers in sent} == {("sluice-table", "sluice-commit", "sluice-row")}
+    assert {tuple(headers) for _, _, headers in sent} == {("sluice-table", "sluice-commit", "sluice-row", "sluice-sender")}
 
 
 def test_updates_and_deletes_of_rows_by_keys(onward: Project) -> None:
@@ -111,6 +113,32 @@ def test_updates_and_deletes_of_rows_by_keys(onward: Project) -> None:
     assert ran(project) == [3]
     assert keyed(messages(project)) == {"0": 0, "1": 10, "3": 3, "4": 4, "5": 5, "7": 7}
     assert [key for key, value, _ in messages(project) if value is None] == ["2"]
+
+
+def test_keys_of_a_dropped_table_that_the_new_one_lacks_are_sent_as_deleted(onward: Project) -> None:
+    project = upserts(onward)
+    send(project, *({"id": number, "price": number} for number in range(6)))
+    ran(project)
+    others = Producer({"bootstrap.servers": project.bootstrap})
+    others.produce(f"{project.topic}_on", key="9", value=b'{"price": 9}')
+    others.flush(30)
+    for table in drop.of_pipeline(project.pipeline):
+        drop.drop(table, data=True)
+    project.delete_topic()
+    project.make_topic(3)
+    send(project, {"id": 1, "price": 10}, {"id": 2, "gone": True})
+    ran(project)
+    assert keyed(messages(project)) == {"1": 10, "9": 9}  # what somebody else sent stays
+    assert sorted(key for key, value, _ in messages(project) if key and value is None) == ["0", "2", "3", "4", "5"]
+
+
+def test_keys_that_another_where_does_not_choose_are_sent_as_deleted(onward: Project) -> None:
+    project = upserts(onward, ", where: price > 1")
+    send(project, *({"id": number, "price": number} for number in range(4)))
+    ran(project)
+    project.template = ROWS % (", write: upsert, keys: [id], deletes: {{when: gone}}", ", where: price > 2")
+    ran(project)
+    assert keyed(messages(project)) == {"3": 3}
 
 
 @pytest.mark.long

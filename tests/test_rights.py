@@ -108,9 +108,10 @@ def test_kafka_is_read_and_written_with_the_rights_that_are_printed(
     plan = make(Path("specs"))
 
     (problem,) = findings(plan, "cluster")
-    assert problem.state == "the login lacks rights on 2 topics: `orders` (read, describe), `onward` (write, describe, create)"
+    lacking = "`orders` (read, describe), `onward` (write, describe, create), sending in turns"
+    assert problem.state == f"the login lacks 3 rights: {lacking}"
     commands = problem.hint.removeprefix("an administrator allows it: ").split("; ")
-    assert [command.partition(" ")[0] for command in commands] == ["kafka-acls.sh"] * 2
+    assert [command.partition(" ")[0] for command in commands] == ["kafka-acls.sh"] * 3
     for command in commands:
         locked.allow(shlex.split(command))
     until(lambda: findings(plan, "cluster") == [], "the broker does not know the rights")

@@ -302,23 +302,15 @@ def test_the_spark_that_starts_is_that_of_pyspark(project: Project, monkeypatch:
     assert Path(os.environ["SPARK_HOME"], "bin", "spark-submit").exists()
 
 
-def test_a_turn_lasts_as_long_as_the_jvm_that_works_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the process died that had it, before Spark came or after."""
-    monkeypatch.setattr(attempts, "_writer", "")
-    turn, lease = tmp_path / "turn", tmp_path / "lease"
-    with suppress(ZeroDivisionError), attempts.turn(turn) as ours:
-        assert ours
-        attempts.written_by(str(lease))
+def test_a_turn_ends_with_the_process_that_has_it(tmp_path: Path) -> None:
+    """A JVM that still works for it is ended by the follower itself (`test_fencing.py`)."""
+    turn = tmp_path / "turn"
+    with attempts.turn(turn, 0) as is_first, attempts.turn(turn, 0.2) as is_second:
+        assert (is_first, is_second) == (True, False)
+    with suppress(ZeroDivisionError), attempts.turn(turn, 0):
         raise ZeroDivisionError
-    attempts.written_by("")
-    with subprocess.Popen([sys.executable, "-c", LOCKS, str(lease)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as jvm:
-        assert jvm.stdout and jvm.stdout.readline()
-        with attempts.turn(turn) as ours:
-            assert not ours
-        jvm.kill()
-    with attempts.turn(turn) as ours, attempts.turn(turn) as second:
-        assert (ours, second) == (True, False)
-    assert turn.read_text() == ""
+    with attempts.turn(turn, 0) as is_third:
+        assert is_third
 
 
 def test_a_jvm_that_ends_at_once_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 WHAT is `run` of the first pipeline, its `rebuild`, its maintenance (`maintain`), a `replay` of its bad rows or `forget` of the key id=7,
 `run:NAME` of another pipeline, or `all` pipelines as `sluice run` does it. The signal JVM kills Spark's process alone. At the point
-`writing` Spark has begun to write: there the warm JVM is stopped before the signal.
+`writing` Spark has begun to write: there the warm JVM is stopped before the signal. At `sending 4000` a follower has sent so many messages
+to its topic: there any JVM is stopped.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import threading
 from pathlib import Path
 
+from confluent_kafka import Consumer, TopicPartition
 from pyspark import SparkContext
 
 from framework.cli._interrupted import until_interrupted
@@ -44,11 +46,21 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
                 os.kill(os.getpid(), signal.Signals[number])
         if reached == "branched" and point == "writing":
             threading.Thread(target=writing, daemon=True).start()
+        if reached == "begun" and point.startswith("sending "):
+            threading.Thread(target=sending, daemon=True).start()
 
     def writing() -> None:
         active = SparkContext._active_spark_context.statusTracker().getActiveStageIds  # type: ignore[union-attr]
         until(lambda: len(active()) > 0, "Spark does not write", 60)
         os.kill(json.loads((home() / "warm" / "jvm").read_text())["pid"], signal.SIGSTOP)
+        print("reached", flush=True)
+        os.kill(os.getpid(), signal.Signals[number])
+
+    def sending() -> None:
+        cluster, topic = next(follower.sends_to for follower in pipeline.also if follower.sends_to)
+        sent = end_of(cluster.bootstrap, topic) + int(point.removeprefix("sending "))
+        until(lambda: end_of(cluster.bootstrap, topic) >= sent, "the follower does not send", 60)
+        os.kill(SparkContext._gateway.proc.pid, signal.SIGSTOP)  # type: ignore[union-attr]
         print("reached", flush=True)
         os.kill(os.getpid(), signal.Signals[number])
 
@@ -76,6 +88,15 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
         print(f"refused {error}", flush=True)
     print("ended", flush=True)
     context.stop()
+
+
+def end_of(bootstrap: str, topic: str) -> int:
+    """Return the number of offsets in the topic, those of open transactions too."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "test", "isolation.level": "read_uncommitted"})
+    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    ends = [consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1] for partition in partitions]
+    consumer.close()
+    return sum(ends)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from framework.engine.follow.follow import Followed
     from framework.engine.loop import Failure
     from framework.engine.maintain.maintain import Done
+    from framework.engine.observe.followers import FollowerState
     from framework.engine.publish.batch import Batch
     from framework.model import Pipeline, Plan
 
@@ -71,10 +72,9 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
                 context, pipelines, report.batch, stop.is_set, report.working, report.maintained, report.followed
             )
         failed = [report.failure(failure) for failure in failures]
-        behind = {failure.pipeline for failure in failures}
-        for pipeline in pipelines:
-            if pipeline.name not in behind and not stop.is_set():
-                report.end(pipeline)
+        broken = {failure.pipeline for failure in failures if not failure.of_follower}
+        if not stop.is_set():
+            report.ends([pipeline for pipeline in pipelines if pipeline.name not in broken])
         if stop.is_set():
             click.echo("stopped after its last commit; the next run continues there", err=True)
         sys.exit(1 if any(failed) else STATUS if stop.is_set() else 0)
@@ -150,10 +150,31 @@ class _Report:
             click.echo(line)
         return False
 
-    def end(self, pipeline: Pipeline) -> None:
-        since = _since(pipeline.recorded_as)  # paused while its batches ran
-        done = f"paused{since}, its earlier batches are published" if since else f"{pipeline.table.identifier} is caught up"
-        click.echo(f"{pipeline.name}: {done}")
+    def ends(self, pipelines: Sequence[Pipeline]) -> None:
+        """Say which tables are caught up, and which followers; at last those that lag behind."""
+        for pipeline in pipelines:
+            since = _since(pipeline.recorded_as)  # paused while its batches ran
+            done = f"paused{since}, its earlier batches are published" if since else f"{pipeline.table.identifier} is caught up"
+            click.echo(f"{pipeline.name}: {done}")
+        states = [(pipeline, state) for pipeline in pipelines for state in _follower_states(pipeline)]
+        for pipeline, state in sorted(states, key=lambda one: bool(one[1].rows)):
+            click.echo(f"{pipeline.name}: {state.follower.title} {_of_follower(pipeline, state)}")
+
+
+def _follower_states(pipeline: Pipeline) -> Iterator[FollowerState]:
+    from framework.engine.iceberg import metadata
+    from framework.engine.observe.followers import follower_states
+    from framework.engine.rules import run_record
+
+    if pipeline.also:
+        table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+        yield from follower_states(pipeline, table, run_record.read(pipeline.recorded_as))
+
+
+def _of_follower(pipeline: Pipeline, state: FollowerState) -> str:
+    if state.rows:
+        return f"lags behind {pipeline.table.identifier}: {state.waiting}"
+    return f"has all of {pipeline.table.identifier}" if state.state != "left" else state.words
 
 
 def _since(pipeline: str) -> str:

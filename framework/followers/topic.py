@@ -1,7 +1,8 @@
 """Sends the rows of a table to a Kafka topic, once they are committed.
 
 Guarantee: each committed row at least once, and those of a key in the order of their commits. A repeat has the same headers
-`sluice-table`, `sluice-commit` and `sluice-row`. If a row changed several times before it was sent, its last state is sent.
+`sluice-table`, `sluice-commit` and `sluice-row`. If a row changed several times before it was sent, its last state is sent. A sender that
+stopped and wakes up is refused by Kafka.
 Limit: rows that leave a table without keys, as by a rollback, stay in the topic.
 """
 
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from framework import formats
 from framework.engine.feed.changes import COMMIT, ROW
 from framework.engine.follow.committed import Committed
+from framework.engine.follow.taken import taken
 from framework.errors import Problem
 from framework.model import Cluster, Column, Follower, Pipeline
 from framework.model.schemas import Schema
@@ -30,6 +32,8 @@ from framework.types import BIGINT, BINARY, BOOLEAN, DATE, INT, STRING, Decimal,
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from framework.engine.follow.kafka_sink import Turn
 
 ROWS = Named(formats.FORMATS, "ROW", besides=("json",))  # formats that write a row by a schema
 _AS_TEXT = (STRING, INT, BIGINT, BOOLEAN, DATE)  # key columns that are their text
@@ -165,19 +169,31 @@ def _says(written: Options, onward: Onward) -> Iterator[str]:
     yield f"as {written.value}{', deleted ones without a value' if onward.deletes else ''}"
 
 
+def take_turn(to: Committed) -> Turn:
+    """End whoever still sends rows of the table to the topic, which is created if it is missing."""
+    from framework.engine.follow import kafka_sink
+
+    onward: Onward = to.follower.options
+    sender = (
+        f"{onward.kafka_name} {to.table.document['location']}"  # the same from each home, and of a table that was created again
+    )
+    return kafka_sink.take_turn(to.lake().spark, onward.cluster, onward.kafka_name, onward.partitions, sender, to.secrets)
+
+
 def follow(to: Committed) -> int:
     from framework.engine.follow import kafka_sink
 
     onward: Onward = to.follower.options
-    wanted = onward.where or "true"
-    now = to.changes.now().where(wanted)
-    messages = now.selectExpr(_key(onward), f"{_whole_value(to, onward)} AS value", *_place(to))
-    if onward.deletes and not to.first:
-        for gone in _gone(to, now, onward):
-            messages = messages.unionByName(gone)
-    return kafka_sink.send(
-        messages, (COMMIT, ROW), onward.cluster, onward.kafka_name, onward.partitions, to.secrets, by_key=bool(onward.keys)
-    )
+    chosen = onward.where or "true"
+    current_rows = to.changes.now().where(chosen)
+    messages = current_rows.selectExpr(_key(onward), f"{_whole_value(to, onward)} AS value", *_place(to))
+    if onward.deletes:
+        for deletions in _left(to, messages) if to.first else _gone(to, current_rows, onward):
+            messages = messages.unionByName(deletions)
+    try:
+        return kafka_sink.send(messages, (COMMIT, ROW), to.turn, by_key=bool(onward.keys))
+    except kafka_sink.NoTurn:
+        raise taken(to.follower) from None
 
 
 def _whole_value(to: Committed, onward: Onward) -> str:
@@ -206,6 +222,17 @@ def _gone(to: Committed, now: DataFrame, onward: Onward) -> Iterator[DataFrame]:
             yield rows.selectExpr(_key(onward), "CAST(NULL AS BINARY) AS value", *_place(to, gone=True))
 
 
+def _left(to: Committed, messages: DataFrame) -> Iterator[DataFrame]:
+    """Messages without a value of keys that the topic has of an earlier table, or of another `where`, and that are not sent now."""
+    from framework.engine.follow import kafka_sink
+
+    keys = kafka_sink.sent_keys(messages.sparkSession, to.turn, to.secrets)
+    if keys is not None:
+        no_row = "xxhash64(key) | shiftleft(1L, 63)"  # a repeat is known by it, and it is the id of no row: those are not negative
+        left = keys.join(messages.select("key"), "key", "left_anti").selectExpr("*", f"{no_row} AS {ROW}")
+        yield left.selectExpr("key", "CAST(NULL AS BINARY) AS value", *_place(to, gone=True))
+
+
 def _key(onward: Onward) -> str:
     """SQL of a message's key: the text of the column or, of several, a JSON object."""
     if not onward.keys:
@@ -227,10 +254,14 @@ def _value(columns: tuple[Column, ...]) -> str:
 
 def _place(to: Committed, gone: bool = False) -> Iterator[str]:
     """SQL of the headers by which a repeat is known, and of what puts messages in order. A row is gone by the last commit of the step."""
+    from framework.engine.follow import kafka_sink
+
     commit = f"CAST({to.until} AS BIGINT)" if gone else f"coalesce({COMMIT}, {to.until})"
     # A row that a rollback brings back has the commit of long ago, and is no repeat.
     header = commit if to.grows else f"concat({commit}, {literal(f'-{to.step.until}')})"
-    headers = {"sluice-table": literal(to.table.uuid), "sluice-commit": header, "sluice-row": ROW}
+    headers = {
+        "sluice-table": literal(to.table.uuid), "sluice-commit": header, "sluice-row": ROW, kafka_sink.SENDER: literal(to.turn.sender),
+    }  # fmt: skip
     structs = (f"struct({literal(name)} AS key, CAST(CAST({sql} AS STRING) AS BINARY) AS value)" for name, sql in headers.items())
     yield f"array({', '.join(structs)}) AS headers"
     yield f"{commit} AS {COMMIT}"

@@ -26,5 +26,11 @@ def steps(about: About) -> Iterator[Step | Warned]:
             acls.command(cluster, "--add", principal, topic, operations),
             acls.command(cluster, "--remove", principal, topic, operations) + " --force",
         )  # fmt: skip
+    for cluster in {follower.sends_to[0].name: follower.sends_to[0] for follower in pipeline.also if follower.sends_to}.values():
+        principal = acls.principal(cluster)
+        yield shared(
+            SHELL, f"Let {principal} take turns in sending, by transactional ids that begin with {acls.TRANSACTIONS}.",
+            acls.sending(cluster, "--add", principal), f"{acls.sending(cluster, '--remove', principal)} --force",
+        )  # fmt: skip
     for cluster, topic, _, _ in needed:
         yield check(SHELL, f"Who may do what with {topic}.", acls.listing(cluster, topic))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from framework.engine.feed import changes
 from framework.engine.feed.changes import NOTHING, Changes
@@ -29,6 +29,7 @@ class Committed:
     step: Step
     lake: Callable[[], Lake]  # starts Spark
     secrets: SecretStore
+    turn: Any = None  # what the follower's `take_turn` returned
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -1,7 +1,8 @@
 """Lets the followers of a pipeline's table catch up with its commits.
 
 Guarantee: a follower shows commits in their order, each at least once. A tag says which snapshot is being shown, so that a run that dies is
-repeated exactly, whatever was committed since; another one moves when it is shown. No follower fails a batch.
+repeated exactly, whatever was committed since; another one moves when it is shown. No follower fails a batch. A follower that writes where
+a process that wakes up late could still write has `take_turn`: it ends all earlier writers before the tags are read.
 """
 
 from __future__ import annotations
@@ -10,19 +11,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from framework import amounts, components
 from framework.engine.context import Context
 from framework.engine.feed.changes import NOTHING
 from framework.engine.follow import waiting
 from framework.engine.follow.committed import Committed
-from framework.engine.follow.waiting import Step
+from framework.engine.follow.taken import taken
 from framework.engine.iceberg import metadata
-from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import attempts, run_record
 from framework.engine.spark import defects
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
-from framework.errors import SluiceError
+from framework.errors import SluiceError, TurnTaken
 from framework.home import private
 from framework.model import Follower, Pipeline
 from framework.plan.followers import PACKAGE
@@ -33,6 +34,7 @@ KILL_POINTS = (
     "tagged",  # the tag of what is shown is on it
 )
 _AGAIN = 600  # seconds before a run is started for a follower that failed
+_TURN = 10.0  # seconds to wait for another process of this machine
 _TRIES = 5  # how often the tag is moved if other commits come between
 
 
@@ -64,7 +66,8 @@ def after_run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] 
         except Exception as error:
             context.forget_spark_if_gone()
             trouble = _trouble(pipeline, follower, defects.as_sluice_error(pipeline.name, error))
-            run_record.record_follower(pipeline.recorded_as, follower.tag, trouble)
+            if not isinstance(error, TurnTaken):  # the other process shows the rows
+                run_record.record_follower(pipeline.recorded_as, follower.tag, trouble)
             yield Followed(pipeline, follower, rows, trouble)
             continue
         if rows:
@@ -89,36 +92,51 @@ def _trouble(pipeline: Pipeline, follower: Follower, error: SluiceError) -> Slui
 
 def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped: Callable[[], bool]) -> Iterator[int]:
     """The number of rows of each step."""
-    with _turn(follower, pipeline) as ours:
-        while ours and not stopped():
+    component = components.load(PACKAGE, follower.type)
+    take_turn = getattr(component, "take_turn", None)
+    with _turn(follower, pipeline) as is_ours:
+        turn = None
+        while not stopped():
             table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
             step = waiting.step(table, follower) if table else None
             if table is None or step is None:
                 run_record.record_follower(pipeline.recorded_as, follower.tag, None)
                 return
-            was = None if step.since == NOTHING else step.since
-            if follower.showing not in table.refs and not follower.latest_only:
-                _tag(context, pipeline, {follower.showing: step.until}, {follower.tag: was, follower.showing: None})
-                context.at("begun")
-            yield _show(context, pipeline, follower, table, step)
-            context.at("shown")
-            done = {follower.tag: step.until, **({follower.before: step.since} if was and not follower.by_rows else {})}
-            showing = None if follower.latest_only else step.until
-            _tag(context, pipeline, done, {follower.tag: was, follower.showing: showing}, (follower.showing,))
-            context.at("tagged")
+            if not is_ours:
+                raise taken(follower)
+            committed = Committed(
+                pipeline, follower, table=table, step=step, lake=lambda: context.lake(pipeline), secrets=context.plan.secrets, turn=turn
+            )  # fmt: skip
+            if take_turn is not None and turn is None:
+                turn = take_turn(committed)
+                continue  # with what an earlier sender has shown until now
+            yield _show(context, pipeline, follower, component, committed)
 
 
-def _show(context: Context, pipeline: Pipeline, follower: Follower, table: Metadata, step: Step) -> int:
-    committed = Committed(
-        pipeline, follower, table=table, step=step, lake=lambda: context.lake(pipeline), secrets=context.plan.secrets
-    )
-    followed: int = components.load(PACKAGE, follower.type).follow(committed)
-    return followed
+def _show(context: Context, pipeline: Pipeline, follower: Follower, component: Any, committed: Committed) -> int:
+    """Show one step. The tags say before it what is being shown, and then what is."""
+    table, step = committed.table, committed.step
+    earlier = None if step.since == NOTHING else step.since
+    if follower.showing not in table.refs and not follower.latest_only:
+        _tag(context, pipeline, follower, {follower.showing: step.until}, {follower.tag: earlier, follower.showing: None})
+        context.at("begun")
+    rows: int = component.follow(committed)
+    context.at("shown")
+    done = {follower.tag: step.until, **({follower.before: step.since} if earlier and not follower.by_rows else {})}
+    showing = None if follower.latest_only else step.until
+    _tag(context, pipeline, follower, done, {follower.tag: earlier, follower.showing: showing}, (follower.showing,))
+    context.at("tagged")
+    return rows
 
 
 def _tag(
-    context: Context, pipeline: Pipeline, tags: Mapping[str, int], instead_of: Mapping[str, int | None], remove: tuple[str, ...] = ()
-) -> None:  # fmt: skip
+    context: Context,
+    pipeline: Pipeline,
+    follower: Follower,
+    tags: Mapping[str, int],
+    instead_of: Mapping[str, int | None],
+    remove: tuple[str, ...] = (),
+) -> None:
     """Moves the follower's tags in one commit. A commit of somebody else may come between, and an answer be lost."""
     lake = context.lake(pipeline)
     cause = ""
@@ -131,19 +149,27 @@ def _tag(
             return
         except (CommitRefused, CommitUnknown) as error:
             cause = str(error)
-            if _are_moved(pipeline, tags, remove):
+            refs = _refs(pipeline)
+            if _are_moved(refs, tags, remove):
                 return
+            if any(refs.get(name) != snapshot for name, snapshot in instead_of.items()):
+                raise taken(follower) from None
     raise SluiceError(
         "not-recorded", f"the catalog did not record what was shown: {cause}", "the next run shows these rows again"
     )
 
 
-def _are_moved(pipeline: Pipeline, tags: Mapping[str, int], remove: tuple[str, ...]) -> bool:
-    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    refs = table.refs if table else {}
+def _are_moved(refs: Mapping[str, int], tags: Mapping[str, int], remove: tuple[str, ...]) -> bool:
     return all(refs.get(name) == snapshot for name, snapshot in tags.items()) and not any(name in refs for name in remove)
 
 
+def _refs(pipeline: Pipeline) -> Mapping[str, int]:
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    return table.refs if table else {}
+
+
 def _turn(follower: Follower, pipeline: Pipeline) -> AbstractContextManager[bool]:
-    """Whether no other process of this machine lets this follower catch up now."""
-    return attempts.turn(private("followers") / f"{pipeline.recorded_as.replace('/', '-')}-{follower.tag}")
+    """Whether no other process of this machine lets this follower catch up now. It saves work: what proves that no older rows come behind
+    newer ones is the follower's own `take_turn`."""
+    file = private("followers") / f"{pipeline.recorded_as.replace('/', '-')}-{follower.tag}"
+    return attempts.turn(file, _TURN)

@@ -10,6 +10,8 @@ from framework.model import Cluster
 
 READING: tuple[str, ...] = ("READ", "DESCRIBE")
 WRITING: tuple[str, ...] = ("WRITE", "DESCRIBE", "CREATE")  # a topic that is missing is created
+SENDING: tuple[str, ...] = ("WRITE", "DESCRIBE")  # on the transactional ids by which senders take turns
+TRANSACTIONS = "sluice-"  # how these ids begin
 ADMIN = "admin.properties"  # a file with the login of an administrator
 ANYBODY = "User:<login>"  # the administrator knows the name of a login by certificate, or of a key
 
@@ -21,9 +23,15 @@ def principal(cluster: Cluster) -> str:
 
 
 def command(cluster: Cluster, does: str, principal: str, name: str, operations: Iterable[str], of: str = "topic") -> str:
-    """Of Kafka's own tools, for a topic or a group of this name."""
+    """Of Kafka's own tools, for a topic or a group of this name, or for all transactional ids that begin with it."""
     asked = (part for each in operations for part in ("--operation", each.capitalize()))
-    return shlex.join([*tool(cluster), does, "--allow-principal", principal, *asked, f"--{of}", name])
+    pattern = ("--resource-pattern-type", "prefixed") if of == "transactional-id" else ()
+    return shlex.join([*tool(cluster), does, "--allow-principal", principal, *asked, f"--{of}", name, *pattern])
+
+
+def sending(cluster: Cluster, does: str, principal: str) -> str:
+    """The command for the transactional ids of senders."""
+    return command(cluster, does, principal, TRANSACTIONS, SENDING, "transactional-id")
 
 
 def listing(cluster: Cluster, topic: str) -> str:

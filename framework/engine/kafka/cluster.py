@@ -10,10 +10,11 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, OffsetSpec
 
 from framework.engine.kafka import spark_reader
+from framework.engine.kafka.acls import TRANSACTIONS
 from framework.engine.rules.protocol import Partition, Range, TopicState, parted, partition
 from framework.errors import KafkaAway, KafkaForbids, NoTopic, UnreachableError
 from framework.home import home
@@ -86,6 +87,12 @@ class Kafka:
         ends = self._offsets(partitions, OffsetSpec.latest())
         return {each: ends[each] if offset < 0 else offset for each, offset in offsets.items()}
 
+    def extent(self, name: str) -> tuple[dict[Partition, int], dict[Partition, int]]:
+        """The first offsets of a topic's partitions, and the ends of their committed messages."""
+        answers = self._admin.describe_topics(TopicCollection([name]), request_timeout=self._patience)
+        partitions = _partitions([self._described(answers[name])])
+        return self._offsets(partitions, OffsetSpec.earliest()), self._offsets(partitions, OffsetSpec.latest())
+
     def starts(self, topic: Topic, state: TopicState) -> dict[Partition, int]:
         """The offsets at which a table without rows of this topic begins."""
         if isinstance(topic.start_from, datetime):
@@ -119,6 +126,17 @@ class Kafka:
         except _Missing:
             raise NoTopic("no-topic", f"there is no topic `{name}` in the cluster `{self.cluster.name}`") from None
         return frozenset(each.name for each in described.authorized_operations or AclOperation)
+
+    def may_send(self) -> bool:
+        """Whether the login may take turns in sending. The id that is tried is forgotten by Kafka after some days."""
+        producer = Producer({**self._settings, "transactional.id": f"{TRANSACTIONS}may-send"})
+        try:
+            producer.init_transactions(self._patience)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+                return False
+            raise self._unreachable(error) from None
+        return True
 
     def message_size(self, starts: Iterable[tuple[Partition, int]], most: int = 100) -> float | None:
         """The mean size in bytes of up to `most` messages at these offsets; None if none arrives soon. Joins no group, commits

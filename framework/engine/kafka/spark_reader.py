@@ -64,6 +64,23 @@ def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str
     }
 
 
+def read_topic(
+    spark: SparkSession, cluster: Cluster, starts: Mapping[Partition, int], ends: Mapping[Partition, int], secrets: SecretStore
+) -> DataFrame:
+    """Read messages of one topic with their headers."""
+    assigned = {name: sorted(offsets) for name, offsets in _by_topic(starts).items()}
+    settings = {
+        "kafka.bootstrap.servers": cluster.bootstrap,
+        "kafka.isolation.level": "read_committed",
+        **login(cluster, secrets),
+        "assign": json.dumps(assigned),
+        "startingOffsets": json.dumps(_by_topic(starts)),
+        "endingOffsets": json.dumps(_by_topic(ends)),
+        "includeHeaders": "true",
+    }
+    return spark.read.format("kafka").options(**settings).load()
+
+
 def _by_topic(offsets: Mapping[Partition, int]) -> dict[str, dict[int, int]]:
     by_topic: dict[str, dict[int, int]] = {}
     for each, offset in offsets.items():

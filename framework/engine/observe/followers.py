@@ -30,9 +30,16 @@ class FollowerState:
     def words(self) -> str:
         if self.state == "left":
             return "is still there, and the spec no longer names it"
-        thing = "commit" if self.follower.latest_only else "row"
-        waits = f"{counted(self.rows, thing)} wait" if self.rows else f"has all {thing}s"
+        waits = self.waiting if self.rows else f"has all {self._thing}s"
         return "nothing was shown yet" if self.state == "pending" else f"{self.state}, {waits}"
+
+    @property
+    def waiting(self) -> str:
+        return f"{counted(self.rows, self._thing)} wait{'s'[: self.rows == 1]}"
+
+    @property
+    def _thing(self) -> str:
+        return "commit" if self.follower.latest_only else "row"
 
 
 def follower_states(pipeline: Pipeline, table: Metadata | None, record: RunRecord) -> Iterator[FollowerState]:

@@ -16,8 +16,8 @@ from typing import TextIO
 from framework.home import home, private
 
 _writer = ""
-_turns: list[TextIO] = []  # the files of turns that this process has
 _NAME = re.compile(r"[0-9a-f]{32}")  # any other name is no attempt, and never part of a path
+_POLL = 0.1  # seconds
 OLDEST = 24 * 3600  # seconds; no batch of another machine runs longer than this
 
 
@@ -29,37 +29,24 @@ def written_by(lock: str) -> None:
     """The file that the JVM locks which writes for this process; none for a JVM that ends with it."""
     global _writer
     _writer = lock
-    for file in _turns:
-        _write(file, lock)
 
 
 @contextmanager
-def turn(path: Path) -> Iterator[bool]:
-    """Whether this process has the turn that a file stands for: no process has it now, and no JVM works for one that died with it."""
-    with path.open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        file.seek(0)
-        before = file.read()
-        if before not in ("", _writer) and works(before, True):
-            yield False
-            return
-        _write(file, _writer)
-        _turns.append(file)
-        try:
-            yield True
-        finally:
-            _turns.remove(file)
-        _write(file, "")  # not after an error: a JVM may still work
+def turn(path: Path, patience: float) -> Iterator[bool]:
+    """Whether this process has the turn that a file stands for, once no other process of this machine has it. Waits for so many seconds."""
+    with path.open("a") as file:
+        until = time.monotonic() + patience
+        while not (is_ours := _is_locked(file)) and time.monotonic() < until:
+            time.sleep(_POLL)
+        yield is_ours
 
 
-def _write(file: TextIO, text: str) -> None:
-    file.truncate(0)
-    file.write(text)
-    file.flush()
+def _is_locked(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager
