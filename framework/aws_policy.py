@@ -35,9 +35,21 @@ def of_namespace(region: str | None, account: str | None, namespace: str) -> tup
     return f"{arn}:catalog", f"{arn}:database/{namespace}", f"{arn}:table/{namespace}/*"
 
 
+def of_table(region: str | None, account: str | None, namespace: str, table: str) -> tuple[str, ...]:
+    """The names of one table of Glue, and of what each request for it asks besides."""
+    catalog, database, every_table = of_namespace(region, account, namespace)
+    return catalog, database, f"{every_table.removesuffix('*')}{table}"
+
+
 def of_key(key: str) -> str:
     """The name of a key of KMS, which a policy wants whole."""
     return key if ":key/" in key else f"<ARN of the key {key}>"
+
+
+def below(*locations: str) -> dict[str, Any]:
+    """The condition that a listing is of files below one of these locations, which are in one bucket."""
+    folders = (location.removeprefix(SCHEME).partition("/")[2].rstrip("/") for location in locations)
+    return {"StringLike": {"s3:prefix": [f"{folder}/*" for folder in folders]}}
 
 
 def of_start(start: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 from framework import aws_policy
 from framework.model import SecretStore, Storage
-from framework.model.storage import SCHEME
 from framework.patience import STORE
 from framework.secrets import reveal
 
@@ -101,10 +100,9 @@ def keys(of: Any) -> Login | None:
 
 def reader(storage: Storage, login: Login | None, location: str) -> Login:
     """Keys of the storage's role, with which only what is below this location can be read, for an hour."""
-    prefix = location.removeprefix(SCHEME).partition("/")[2].rstrip("/")
     policy = aws_policy.policy(
         aws_policy.allow(["s3:GetObject"], aws_policy.of_objects(location)),
-        aws_policy.allow(["s3:ListBucket"], aws_policy.of_bucket(location), where={"StringLike": {"s3:prefix": f"{prefix}/*"}}),
+        aws_policy.allow(["s3:ListBucket"], aws_policy.of_bucket(location), where=aws_policy.below(location)),
         # With which keys is a matter of the role's own policy: both have to allow it.
         *([aws_policy.allow(["kms:Decrypt"], "*")] if storage.kms_key else []),
     )

@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from botocore.exceptions import ClientError
 from sqlglot.expressions import Command
 
 from framework import components
-from framework.access import connect, described, script
+from framework.access import aws, connect, described, script
 from framework.access.about import About, AboutTopic
 from framework.access.steps import PARTS, Step
 from framework.engine.query import database as database_module
@@ -204,7 +205,7 @@ def test_what_the_other_system_printed_is_filled_in(plan: Plan, form: str, tmp_p
     assert {name: told.get(name) for name in TOLD} == TOLD
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
-    warned, steps = script.script(script.targets()["aws-trust"], About(plan, pipeline, told))
+    warned, steps = script.script(script.targets()["aws-trust"], About(plan, pipeline, described=told))
     assert not any("once it is set up" in each.says for each in warned)
     (command,) = [shlex.split(step.run) for step in steps if step.run.startswith("aws iam create-role")]
     trusted = json.loads(command[command.index("--assume-role-policy-document") + 1])["Statement"]
@@ -219,7 +220,7 @@ def test_a_name_that_was_not_described_is_asked_for(plan: Plan, tmp_path: Path) 
     file.write_text(f'"{LOCATION}"')
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
-    warned, _ = script.script(script.targets()["aws-trust"], About(plan, pipeline, described.read(file)))
+    warned, _ = script.script(script.targets()["aws-trust"], About(plan, pipeline, described=described.read(file)))
     assert "the other side tells GLUE_AWS_IAM_USER_ARN, GLUE_AWS_EXTERNAL_ID once it is set up" in warned[0].says
     file.write_text("nothing of this kind")
     with pytest.raises(SluiceError, match="nothing-described"):
@@ -263,12 +264,19 @@ def test_pyiceberg_runs_the_script_of_a_table_on_this_machine(
 
 
 ACTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "write": ("s3", "put_object", {"Bucket": "example-lake", "Key": "tables/a", "Body": b"x"}),
+    "write": ("s3", "put_object", {"Bucket": "example-lake", "Key": "tables/markets.db/totals/a", "Body": b"x"}),
     "write elsewhere": ("s3", "put_object", {"Bucket": "example-lake", "Key": "other/a", "Body": b"x"}),
-    "read": ("s3", "get_object", {"Bucket": "example-lake", "Key": "tables/there"}),
+    "write bad rows": (
+        "s3",
+        "put_object",
+        {"Bucket": "example-lake", "Key": "tables/markets.db/totals__bad_rows/a", "Body": b"x"},
+    ),
+    "read": ("s3", "get_object", {"Bucket": "example-lake", "Key": "tables/markets.db/totals/there"}),
+    "read bad rows": ("s3", "get_object", {"Bucket": "example-lake", "Key": "tables/markets.db/totals__bad_rows/there"}),
+    "read another table": ("s3", "get_object", {"Bucket": "example-lake", "Key": "tables/markets.db/others/there"}),
     "read elsewhere": ("s3", "get_object", {"Bucket": "example-lake", "Key": "other/there"}),
     "list": ("s3", "list_objects_v2", {"Bucket": "example-lake"}),
-    "delete": ("s3", "delete_object", {"Bucket": "example-lake", "Key": "tables/gone"}),
+    "delete": ("s3", "delete_object", {"Bucket": "example-lake", "Key": "tables/markets.db/totals/gone"}),
     "remove the bucket": ("s3", "delete_bucket", {"Bucket": "example-lake"}),
     "find": ("glue", "get_table", {"DatabaseName": "markets", "Name": "totals"}),
     "create": ("glue", "create_table", {"DatabaseName": "markets", "TableInput": {"Name": "totals"}}),
@@ -278,18 +286,20 @@ ACTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 ALLOWED = {
     "read": {"read", "list", "find"},
-    "ingest": {"read", "list", "find", "write", "delete", "create", "commit"},
-    "maintain": {"read", "list", "find", "write", "delete", "create", "commit", "drop"},
+    "ingest": {"read", "read bad rows", "list", "find", "write", "write bad rows", "delete", "create", "commit"},
+    "maintain": {"read", "read bad rows", "list", "find", "write", "write bad rows", "delete", "create", "commit", "drop"},
 }
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("use", ALLOWED)
 def test_a_policy_allows_what_it_says_and_nothing_else(plan: Plan, use: str, tmp_path: Path) -> None:
-    """Moto asks for each action what the user may do; of Glue it knows no single tables."""
+    """Moto asks for each action what the user may do; of Glue it knows no single tables, and of listings no condition."""
     _, steps = steps_of(plan, "aws-policy", "totals")
     (command,) = [
-        shlex.split(step.run) for step in steps if step.run.startswith(f"aws iam create-policy --policy-name sluice-aws-{use}")
+        shlex.split(step.run)
+        for step in steps
+        if step.run.startswith(f"aws iam create-policy --policy-name sluice-aws-markets-totals-{use}")
     ]
     document = json.loads(command[command.index("--policy-document") + 1])
     statements = list(map(for_moto, document["Statement"]))
@@ -297,7 +307,8 @@ def test_a_policy_allows_what_it_says_and_nothing_else(plan: Plan, use: str, tmp
         admin = {"endpoint_url": url, "region_name": "us-east-1", "aws_access_key_id": "any", "aws_secret_access_key": "any"}
         store = boto3.client("s3", **admin)
         store.create_bucket(Bucket="example-lake")
-        for key in ("tables/there", "other/there", "tables/gone"):
+        tables = [f"tables/markets.db/{name}" for name in ("totals", "totals__bad_rows", "others")]
+        for key in (*(f"{table}/there" for table in tables), "other/there", "tables/markets.db/totals/gone"):
             store.put_object(Bucket="example-lake", Key=key, Body=b"x")
         glue = boto3.client("glue", **admin)
         glue.create_database(DatabaseInput={"Name": "markets"})
@@ -378,13 +389,121 @@ def test_the_connector_logs_in_to_the_registry() -> None:
     assert list(connect.secret_lines(cluster)) == ["registry_user=reader", "registry_password=<secret registry_password>"]
 
 
-def test_tables_that_share_files_share_their_policies(plan: Plan) -> None:
-    """And others have names of their own."""
+def test_each_table_has_policies_a_role_and_a_volume_of_its_own(plan: Plan) -> None:
     texts = {name: text_of(plan, "aws-policy", name) for name in ("totals", "listed")}
-    assert "arn:aws:glue:eu-central-1:123456789012:database/sales" in texts["totals"]
-    assert "policy-name sluice-keyed-read" in texts["listed"]
-    assert "EXTERNAL VOLUME IF NOT EXISTS sluice_keyed_files" in text_of(plan, "snowflake", "listed")
+    assert "policy-name sluice-aws-markets-totals-read" in texts["totals"]
+    assert "policy-name sluice-keyed-sales-order-read" in texts["listed"]
+    assert "role-name sluice-aws-markets-totals-readers" in text_of(plan, "aws-trust", "totals")
+    snowflake = text_of(plan, "snowflake", "listed")
+    assert "EXTERNAL VOLUME IF NOT EXISTS sluice_keyed_sales_order_files" in snowflake
+    assert "STORAGE_BASE_URL = 's3://<bucket>/<folder of the table>/'" in snowflake
     assert "CATALOG IF NOT EXISTS sluice_aws_keyed" in text_of(plan, "databricks", "listed")
+
+
+def test_a_name_in_aws_is_never_too_long(plan: Plan) -> None:
+    pipeline = plan.pipeline("totals")
+    assert pipeline is not None
+    names = set()
+    for table in ("t" * 100, "t" * 101):
+        of_long = About(plan, replace(pipeline, table=replace(pipeline.table, name=table)))
+        names |= {aws.called(of_long, part) for part in (*aws.USES, aws.READERS)}
+    assert max(map(len, names)) == 64
+    assert len(names) == 2 * (len(aws.USES) + 1) - 1  # the policy for Athena is one for all
+
+
+def documents_in(steps: list[Step]) -> dict[str, dict[str, Any]]:
+    """The policies that a script creates, by their names."""
+    documents = {}
+    for step in steps:
+        words = shlex.split(step.run) if step.run.startswith("aws iam") and "--policy-document" in step.run else []
+        if "--policy-name" in words:
+            name, document = (words[words.index(option) + 1] for option in ("--policy-name", "--policy-document"))
+            documents[name] = json.loads(document)
+    return documents
+
+
+def resources(document: dict[str, Any]) -> set[str]:
+    """What a policy reaches: the ends of the names of its files, of listings and of tables in Glue."""
+    reached = set()
+    for statement in document["Statement"]:
+        assert statement["Effect"] == "Allow"
+        if "s3:ListBucket" in statement["Action"]:
+            reached |= {f"list {prefix}" for prefix in statement["Condition"]["StringLike"]["s3:prefix"]}
+        elif statement["Action"] != ["s3:GetBucketLocation"]:
+            reached |= {name.rpartition(":")[2] for name in statement["Resource"]}
+    return {name for name in reached if name.partition("/")[0] not in ("catalog", "database", "key")}
+
+
+OWN, BAD_ROWS = "tables/markets.db/totals", "tables/markets.db/totals__bad_rows"
+READ = {f"example-lake/{OWN}/*", f"list {OWN}/*", "table/markets/totals"}
+READ_BAD_ROWS = {f"example-lake/{BAD_ROWS}/*", f"list {BAD_ROWS}/*", "table/markets/totals__bad_rows"}
+
+
+def test_readers_reach_the_folder_and_the_name_of_one_table(plan: Plan) -> None:
+    documents = documents_in(steps_of(plan, "aws-policy", "totals")[1])
+    assert resources(documents["sluice-aws-markets-totals-read"]) == READ
+    assert resources(documents["sluice-aws-markets-totals-ingest"]) == READ | READ_BAD_ROWS
+    maintained = resources(documents["sluice-aws-markets-totals-maintain"])
+    assert maintained > READ | READ_BAD_ROWS
+    assert all("/totals" in name for name in maintained)
+    (listed,) = (
+        document for name, document in documents_in(steps_of(plan, "aws-policy", "listed")[1]).items() if "-read" in name
+    )
+    assert resources(listed) == {"<bucket>/<folder of the table>/*", "list <folder of the table>/*", "table/sales/order"}
+
+
+def test_readers_get_bad_rows_only_where_asked(plan: Plan) -> None:
+    pipeline = plan.pipeline("totals")
+    assert pipeline is not None
+    asked = About(plan, pipeline, bad_rows=True)
+    documents = documents_in(script.script(script.targets()["aws-policy"], asked)[1])
+    assert resources(documents["sluice-aws-markets-totals-bad-rows"]) == READ_BAD_ROWS
+    assert resources(documents["sluice-aws-markets-totals-read"]) == READ
+    for target, name in CASES:
+        for step in refusal_or_steps(plan, target, name)[1]:
+            if "read" in step.why.lower() and "ingest" not in step.run and "maintain" not in step.run:
+                assert "__bad_rows" not in step.run, step.run
+
+
+@each
+def test_nothing_reaches_all_tables_unless_it_says_so(plan: Plan, target: str, name: str) -> None:
+    """Open Catalog's own role writes for it and gives keys to one table at a time."""
+    _, steps = refusal_or_steps(plan, target, name)
+    for policy_name, document in documents_in(steps).items():
+        for reached in resources(document) if "athena" not in policy_name else ():
+            # A foreign catalog of Databricks lists all of Glue: names and columns, no rows.
+            lists_glue = target == "databricks" and reached == "table/*/*"
+            assert not reached.endswith("*") or "/totals" in reached or "<folder" in reached or lists_glue, reached
+    for step in steps:
+        assert "STORAGE_BASE_URL = 's3://example-lake/tables/'" not in step.run
+        assert "external-locations create sluice_aws s3://example-lake/tables " not in step.run
+
+
+def test_all_tables_of_a_catalog_are_granted_only_where_asked_and_the_heading_says_it(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    specs = ("--specs", str(HERE))
+    for secret in ("KAFKA_PASSWORD", "OC_ID", "OC_SECRET"):
+        monkeypatch.setenv(f"SLUICE_SECRET_{secret}", CANARY)
+    commands = Commands()
+    text = commands.ok("access", "aws-policy", "--catalog", "aws", *specs)
+    assert text.splitlines()[0].startswith("# all tables of the catalog aws: ")
+    assert "# Note: each policy reaches ALL tables of the catalog `aws`, with their bad rows, which hold whole messages" in text
+    assert (
+        "For readers: never changes anything. Reaches ALL tables of the catalog `aws` and their bad rows, also those to come"
+        in text
+    )
+    told = json.loads(commands.ok("access", "aws-policy", "--catalog", "aws", "--json", *specs))
+    (document,) = (
+        json.loads(shlex.split(step["run"])[6]) for step in told["steps"] if "policy-name sluice-aws-read" in step["run"]
+    )
+    assert resources(document) >= {"example-lake/tables/*", "list tables/*", "table/markets/*"}
+    assert "sluice access aws-policy --catalog aws --specs" in text.splitlines()[-1]
+    assert "takes no --catalog: it is for aws-policy" in commands.run("access", "duckdb", "--catalog", "aws", *specs).output
+    assert "takes no --bad-rows: it is for aws-policy" in commands.run("access", "trino", "totals", "--bad-rows", *specs).output
+    for arguments in ((), ("totals", "--catalog", "aws")):
+        assert "write the NAME of a pipeline, or --catalog" in commands.run("access", "aws-policy", *arguments, *specs).output
+    assert "did you mean `aws`?" in commands.refused("access", "aws-policy", "--catalog", "awz", *specs)
 
 
 def test_each_target_has_its_page() -> None:

@@ -197,6 +197,8 @@ def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(asked: Catalog, landed: 
     assert current.main["snapshot-id"] == in_jvm.currentSnapshot().snapshotId()
     assert ".".join(table.name()) == TABLE
     assert current.files.path(current.file) == current.files.path(table.metadata_location)
+    folder = asked.new_table_folder(TABLE)  # a script that grants a table's files names it before there is a table
+    assert folder is None or current.files.path(folder) == current.files.path(str(current.document["location"]))
     assert len(list(ask([landed.table.catalog], f"select * from {TABLE}").rows())) == 2
 
 

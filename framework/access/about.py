@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from framework import catalogs
@@ -48,12 +48,16 @@ class About:
 
     plan: Plan
     pipeline: Pipeline
+    _: KW_ONLY
     described: Mapping[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ()  # that a command needs to find the same specs
+    whole_catalog: bool = False  # whether the script is about all tables of the table's catalog
+    bad_rows: bool = False  # whether readers of the bad rows get something, too
 
     @property
     def title(self) -> str:
-        return self.pipeline.table.identifier
+        table = self.pipeline.table
+        return f"all tables of the catalog {table.catalog.name}" if self.whole_catalog else table.identifier
 
     @property
     def places(self) -> Iterator[Place]:
@@ -73,8 +77,15 @@ class About:
         )
 
     def command(self, target: str, *more: str) -> str:
-        """The command that prints another script for the same table."""
-        return typed(target, self.pipeline.name, (*self.flags, *more))
+        """The command that prints another script for the same table, or for all tables of its catalog."""
+        if self.whole_catalog:
+            return self.catalog_command(target, *more)
+        asked = ("--bad-rows",) if self.bad_rows else ()
+        return typed(target, self.pipeline.name, (*self.flags, *asked, *more))
+
+    def catalog_command(self, target: str, *more: str) -> str:
+        """The command that prints a script for all tables of the table's catalog."""
+        return shlex.join(["sluice", "access", target, "--catalog", self.pipeline.table.catalog.name, *self.flags, *more])
 
     def format_3(self, reader: str) -> Iterator[Warned]:
         """The warning for a reader that may not be able to read a table."""

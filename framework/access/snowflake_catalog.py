@@ -15,17 +15,19 @@ REFRESH = 60  # seconds
 
 def volume(place: Place) -> str | None:
     """Its name; none where the catalog gives keys to each reader."""
-    return None if place.catalog.type == "rest" and endpoint(place).gives_keys else name("sluice", place.keeper.name, "files")
+    gives_keys = place.catalog.type == "rest" and endpoint(place).gives_keys
+    return None if gives_keys else name("sluice", place.keeper.name, place.identifier, "files")
 
 
 def integration(place: Place) -> str:
-    return name("sluice", place.catalog.name, "catalog")
+    """Its name. With Glue it is for one table, as its role may read no other."""
+    return name("sluice", place.catalog.name, *([place.identifier] if place.catalog.type == "glue" else []), "catalog")
 
 
 def steps(about: About, place: Place) -> Iterator[Step]:
     of, files, catalog = endpoint(place), volume(place), integration(place)
     if files:
-        yield shared(SNOWFLAKE, "Where the files are, and how Snowflake may read them.", _volume(about, of, files),
+        yield shared(SNOWFLAKE, "Where the files of this table are, and how Snowflake may read them.", _volume(about, of, files),
                      f"DROP EXTERNAL VOLUME IF EXISTS {files};")  # fmt: skip
     yield shared(
         SNOWFLAKE, f"The catalog. Snowflake asks it every {REFRESH} seconds for new commits.",
@@ -62,7 +64,7 @@ def _trusted(about: About, describe: list[str]) -> Step:
 
 
 def _volume(about: About, of: Endpoint, volume: str) -> str:
-    base = f"{aws.files(about).warehouse}/"
+    base = f"{aws.files(about).folder}/"
     where = [f"NAME = {literal(volume)}"]
     if of.storage.endpoint:
         where += ["STORAGE_PROVIDER = 'S3COMPAT'", f"STORAGE_BASE_URL = {literal(base.replace('s3://', 's3compat://'))}"]

@@ -161,6 +161,10 @@ class Catalog(ABC):
     def files_of(self, identifier: str) -> Files:
         """The files of a table, which may not exist."""
 
+    def new_table_folder(self, identifier: str) -> str | None:
+        """The location that a table gets when it is created; None where a server decides it."""
+        return None
+
     @abstractmethod
     def settings(self) -> Mapping[str, str]:
         """Spark's settings, as properties of Iceberg's catalog, such as `type`. Everybody who sees Spark's settings sees them."""

@@ -95,6 +95,10 @@ class Glue(Catalog):
     def files_of(self, identifier: str) -> S3Files:
         return S3Files(self._root, self.storage, self.secrets)
 
+    def new_table_folder(self, identifier: str) -> str:
+        namespace, _, name = identifier.rpartition(".")
+        return f"{self._root}/{namespace}.db/{name}"
+
     def settings(self) -> Mapping[str, str]:
         told = {"glue.endpoint": self.options.endpoint, "glue.id": self.options.account}
         login = {"client.credentials-provider": _LOGIN} if self.storage.access_key and not self.storage.role else {}

@@ -106,6 +106,9 @@ class Sql(Catalog):
     def files_of(self, identifier: str) -> Files:
         return self.files
 
+    def new_table_folder(self, identifier: str) -> str:
+        return f"{self.files.root}/{identifier.replace('.', '/')}"
+
     def settings(self) -> Mapping[str, str]:
         uri = f"jdbc:sqlite:{self.database}?busy_timeout={CATALOG_FILE * 1000:.0f}"
         store = {**_object_store.FILE_IO, **_object_store.settings(self._storage)} if self._storage else _IN_FOLDERS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
 from framework.errors import Where
@@ -155,3 +155,8 @@ class Table:
     @property
     def bad_rows(self) -> str:
         return f"{self.identifier}__bad_rows"
+
+    @property
+    def second(self) -> Table:
+        """The table that a rebuild fills next to this one."""
+        return replace(self, name=f"{self.name}__rebuild")

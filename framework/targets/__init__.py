@@ -1,7 +1,8 @@
 """Targets of `sluice access`, one file each; the file's name is the target's name.
 
 A file has `OF`, which says whether it is about a `table` or a `topic`, and `steps(about)`, whose first line of documentation is its line in
-the help. It yields what to run, in order, with what takes it back; warnings are the first of it.
+the help. `TAKES` names the options of the command that not every target takes. `steps` yields what to run, in order, with what takes it
+back; warnings are the first of it.
 """
 
 from framework import components

@@ -1,4 +1,4 @@
-"""Policies of AWS IAM for who writes, who maintains and who reads the table."""
+"""Policies of AWS IAM for who writes, who maintains and who reads the table, or all tables of a catalog."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from framework.access import aws
 from framework.access.about import About
 from framework.access.steps import SHELL, Step, System, Warned, check, optional, shared
-from framework.aws_policy import of_bucket, of_objects, policy
+from framework.aws_policy import below, of_bucket, of_objects, policy
 
 OF = "table"
+TAKES = ("--catalog", "--bad-rows")
 KEY = System("In the policy of the key", "json")
 BUCKET = System("In the bucket's policy", "json")
 
@@ -19,20 +20,21 @@ BUCKET = System("In the bucket's policy", "json")
 def steps(about: About) -> Iterator[Step | Warned]:
     where = aws.files(about)
     yield Warned("each policy is for one role or user: attach the one that fits, not all")
+    yield from _reach(about)
     yield Warned(
-        "a policy that is there stays as it is: for a new namespace give `aws iam create-policy-version --set-as-default` the document"
+        "a policy that is there stays as it is: to change it give `aws iam create-policy-version --set-as-default` the document"
     )
     if not where.told:
         catalog = about.pipeline.table.catalog.name
         yield Warned(
-            f"the catalog `{catalog}` alone knows in which bucket its tables are: ask its administrator. If it gives keys to each reader, "
-            "only its own role needs rights there"
+            f"the catalog `{catalog}` alone knows in which bucket and folder its tables are: ask its administrator. If it gives keys "
+            "to each reader, only its own role needs rights there"
         )
     for use in aws.uses(about):
         called = aws.called(about, use)
         document = shlex.quote(policy(*aws.statements(about, use), indent=2))
         yield shared(
-            SHELL, f"For {aws.USES[use]}.",
+            SHELL, f"For {aws.USES[use]}. Reaches {aws.covered(about, use)}.",
             f"aws iam create-policy --policy-name {called} --policy-document {document}",
             f"aws iam delete-policy --policy-arn {aws.policy_arn(called)}",
         )  # fmt: skip
@@ -41,8 +43,28 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield check(
         SHELL,
         "Who a login is, and whether it may read.",
-        f"aws sts get-caller-identity\naws s3 ls {shlex.quote(f'{where.warehouse}/')}",
+        f"aws sts get-caller-identity\naws s3 ls {shlex.quote(f'{where.folder}/')}",
     )
+
+
+def _reach(about: About) -> Iterator[Warned]:
+    """The notes that say what the policies reach, and how to get others."""
+    if about.whole_catalog:
+        yield Warned(
+            f"each policy reaches ALL tables of the catalog `{about.pipeline.table.catalog.name}`, with their bad rows, which hold whole "
+            "messages: `sluice access aws-policy NAME` prints those for one table"
+        )
+        return
+    bad_rows = "" if about.bad_rows else "; `--bad-rows` prints one more for readers of its bad rows, which hold whole messages"
+    yield Warned(
+        f"the policies reach this table alone{bad_rows}. For all tables of the catalog, as the user of `sluice run` needs them, it is "
+        f"`{about.catalog_command('aws-policy')}`"
+    )
+    if aws.files(about).told:
+        yield Warned(
+            "the folder is the one in which Sluice creates the table. A table that was taken over, or that is in a database with a "
+            "location of its own, can have another one: correct it in the documents"
+        )
 
 
 def _attached(about: About) -> Iterator[Step]:
@@ -56,12 +78,20 @@ def _attached(about: About) -> Iterator[Step]:
 
 def _others(where: aws.Files) -> Iterator[Step]:
     statement = {
-        "Sid": "SluiceReaders", "Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::<account of the readers>:root"},
-        "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": [of_bucket(where.warehouse), of_objects(where.warehouse)],
+        "Sid": "SluiceReaders",
+        "Effect": "Allow",
+        "Principal": {"AWS": "arn:aws:iam::<account of the readers>:root"},
+        "Action": ["s3:GetObject"],
+        "Resource": [of_objects(where.folder)],
+    }
+    listing = {
+        **statement, "Sid": "SluiceReadersList", "Action": ["s3:ListBucket"], "Resource": [of_bucket(where.folder)],
+        "Condition": below(where.folder),
     }  # fmt: skip
     yield optional(
-        BUCKET, "Only if readers are in another account: add this statement; their own policy is needed as well.",
-        json.dumps(statement, indent=2), "Remove the statement SluiceReaders.", "readers of another account",
+        BUCKET, "Only if readers are in another account: add these statements; their own policy is needed as well.",
+        json.dumps([statement, listing], indent=2), "Remove the statements SluiceReaders and SluiceReadersList.",
+        "readers of another account",
     )  # fmt: skip
     region = where.storage.region or "<region>"
     if where.storage.kms_key:

@@ -10,6 +10,7 @@ from framework.access.endpoint import endpoint
 from framework.access.steps import SHELL, Step, Warned, check
 
 OF = "table"
+TAKES = ("--describe",)
 DESCRIBED = (
     "what `sluice access snowflake` says how to save: DESC EXTERNAL VOLUME and DESC CATALOG INTEGRATION, as a table, CSV or JSON"
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 
 from framework import aws_policy
 from framework.access import aws
@@ -15,7 +16,6 @@ from framework.sql.standard import literal
 
 OF = "table"
 DATABRICKS = System("In Databricks", "sql", "--")
-_POLICY = "reads"
 
 
 def steps(about: About) -> Iterator[Step | Warned]:
@@ -31,7 +31,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     )
     own = name("sluice", *dict.fromkeys((place.catalog.name, place.keeper.name)))
     yield from _login(about, own)
-    yield from _catalog(place, where.warehouse, own, aws.account(about))
+    yield from _catalog(place, where, own, aws.account(about))
     schema, table = identifier(own, place.namespace), identifier(own, *place.identifier.split("."))
     yield shared(
         DATABRICKS, "Who may find tables.",
@@ -48,7 +48,10 @@ def steps(about: About) -> Iterator[Step | Warned]:
 
 def _login(about: About, own: str) -> Iterator[Step]:
     """A role that trusts itself, and then Unity Catalog by the external ids that it tells."""
-    role, arn = aws.called(about, "databricks"), aws.role(about, "databricks")
+    # One role is for all tables: those who read them log in to Databricks, which knows who may read which.
+    every = replace(about, whole_catalog=True)
+    role, arn = aws.called(every, "databricks"), aws.role(every, "databricks")
+    reads = aws.called(about, "reads")
     itself = {
         "Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{aws.account(about)}:root"}, "Action": ["sts:AssumeRole"],
         "Condition": {"ArnEquals": {"aws:PrincipalArn": arn}},
@@ -63,10 +66,12 @@ def _login(about: About, own: str) -> Iterator[Step]:
         {"Sid": "Itself", **aws_policy.allow(("sts:AssumeRole",), arn)},
     ]
     yield shared(
-        SHELL, "What it may do: read. A foreign catalog lists every database of Glue.",
-        f"aws iam put-role-policy --role-name {role} --policy-name {_POLICY} "
+        SHELL,
+        "What it may do: read the files of this table. A foreign catalog lists every database of Glue: names and columns of all tables, "
+        "but no rows of others.",
+        f"aws iam put-role-policy --role-name {role} --policy-name {reads} "
         f"--policy-document {shlex.quote(aws_policy.policy(*allowed, indent=2))}",
-        f"aws iam delete-role-policy --role-name {role} --policy-name {_POLICY}",
+        f"aws iam delete-role-policy --role-name {role} --policy-name {reads}",
     )  # fmt: skip
     for purpose, what in (("SERVICE", "Glue"), ("STORAGE", "the files")):
         credential = f"{own}_{purpose.lower()}"
@@ -86,11 +91,12 @@ def _login(about: About, own: str) -> Iterator[Step]:
     )  # fmt: skip
 
 
-def _catalog(place: Place, warehouse: str, own: str, account: str) -> Iterator[Step]:
-    url = literal(warehouse)
-    yield shared(
-        SHELL, "Where the files are.", f"databricks external-locations create {own} {shlex.quote(warehouse)} {own}_storage --read-only",
-        f"databricks external-locations delete {own}",
+def _catalog(place: Place, where: aws.Files, own: str, account: str) -> Iterator[Step]:
+    url, location = literal(where.warehouse), name(own, place.identifier)
+    yield create(
+        SHELL, "Where the files of this table are.",
+        f"databricks external-locations create {location} {shlex.quote(where.folder)} {own}_storage --read-only",
+        f"databricks external-locations delete {location}",
     )  # fmt: skip
     yield shared(
         DATABRICKS, "Glue.",

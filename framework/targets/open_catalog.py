@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -52,6 +52,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
 
 
 def _catalog(about: About, ask: _Management, catalog: str) -> Iterator[Step]:
+    about = replace(about, whole_catalog=True)  # its role reaches all its tables: a reader gets keys to one
     where = aws.files(about)
     storage = {
         "storageType": "S3", "roleArn": aws.role(about, aws.CATALOG), "allowedLocations": [f"{where.warehouse}/"],
@@ -62,7 +63,7 @@ def _catalog(about: About, ask: _Management, catalog: str) -> Iterator[Step]:
     }  # fmt: skip
     path = f"catalogs/{_part(catalog)}"
     yield shared(
-        SHELL, "The catalog. It gives keys to the files of its tables, by a role of AWS.",
+        SHELL, "The catalog. It gives keys to the files of its tables, one table at a time, by a role of AWS that reaches them all.",
         ask.ask("POST", "catalogs", {"catalog": new}), ask.ask("DELETE", path),
     )  # fmt: skip
     yield create(SHELL, "Whom that role has to trust: userArn and externalId.", ask.ask("GET", path))

@@ -12,13 +12,12 @@ from framework.errors import BatchError
 from framework.model import Pipeline
 from framework.plan.change import Change, hint, refusal_text
 
-_AFTER = "__rebuild"
 GOING = "sluice.going"  # of a table that is being deleted: what is left of it is not resumed
 
 
 def second_pipeline(pipeline: Pipeline) -> Pipeline:
     """The pipeline with the second table as its target."""
-    return replace(pipeline, table=replace(pipeline.table, name=f"{pipeline.table.name}{_AFTER}"))
+    return replace(pipeline, table=pipeline.table.second)
 
 
 def resume_position(pipeline: Pipeline) -> Position | None:
