@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -387,6 +388,45 @@ def test_the_connector_logs_in_to_the_registry() -> None:
         "${file:/s:registry_user}:${file:/s:registry_password}"
     )
     assert list(connect.secret_lines(cluster)) == ["registry_user=reader", "registry_password=<secret registry_password>"]
+
+
+WRITES = re.compile(r"(?:>>? |-out )([\w./-]+)")
+OF_ANOTHER_PROGRAM = "etc/catalog/"  # Trino's own folder: the file has names of secrets
+
+
+@each
+def test_each_file_that_a_script_writes_is_below_sluice_and_for_its_user_alone(plan: Plan, target: str, name: str) -> None:
+    warned, steps = steps_of(plan, target, name) if refusal_or_steps(plan, target, name)[0] is None else ([], [])
+    for step in (step for step in steps if step.in_.language == "sh" and step.part == "create"):
+        written = [file for file in WRITES.findall(step.run) if not file.startswith(OF_ANOTHER_PROGRAM) and file != "/dev/null"]
+        assert all(file.startswith(".sluice/access/") for file in written), step.run
+        assert not written or step.run.startswith("(umask 077; "), step.run
+        for secret in (file for file in written if file.endswith((".p8", "secrets.properties"))):
+            assert any(f"`{secret}`, unencrypted" in note.says for note in warned)
+
+
+def test_keys_and_secrets_are_written_for_their_user_alone(plan: Plan, tmp_path: Path) -> None:
+    """By the shell and openssl of this machine, also over a file that others could read."""
+    folder = tmp_path / ".sluice" / "access"
+    folder.mkdir(parents=True)
+    (folder / "sluice-secrets.properties").write_text("# of before")
+    (folder / "sluice-secrets.properties").chmod(0o644)
+    for target, name in (("snowflake", "flagged"), ("snowflake-streaming", "stock_trades")):
+        for step in steps_of(plan, target, name)[1]:
+            if step.part == "create" and step.run.startswith("(umask 077; ") and "snow sql" not in step.run:
+                run = step.run.partition("\ncurl")[0]
+                subprocess.run(["bash", "-c", f"umask 022; set -e; {run}"], cwd=tmp_path, check=True, capture_output=True)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    assert set(modes) == {
+        "sluice_reader.p8", "sluice_reader.pub", "sluice_writer.p8", "sluice_writer.pub", "sluice-secrets.properties",
+        "sluice-stock-trades.json",
+    }  # fmt: skip
+    assert set(modes.values()) == {0o600}
+    assert [path.name for path in tmp_path.iterdir()] == [".sluice"]
+    assert "PRIVATE KEY" in (folder / "sluice_reader.p8").read_text()
+    assert (folder / "sluice-secrets.properties").read_text().startswith("private_key=MII")
+    assert "# of before" not in (folder / "sluice-secrets.properties").read_text()
+    assert json.loads((folder / "sluice-stock-trades.json").read_text())["name"] == "sluice-stock-trades"
 
 
 def test_each_table_has_policies_a_role_and_a_volume_of_its_own(plan: Plan) -> None:

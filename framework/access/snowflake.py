@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from framework.access import private_files
 from framework.access.about import name
-from framework.access.steps import SHELL, SNOWFLAKE, Step, query, shared
+from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, query, shared
 from framework.sql import standard
 from framework.sql.reserved import words
 
@@ -31,13 +32,29 @@ def identifier(word: str) -> str:
     return word if word.isidentifier() and word.isascii() else standard.identifier(word)
 
 
+def private_key(user: str) -> str:
+    return private_files.path(f"{user}.p8")
+
+
+def public_key(user: str) -> str:
+    return private_files.path(f"{user}.pub")
+
+
+def key_note(user: str) -> Warned:
+    """The note that a script yields which makes a pair of keys."""
+    return private_files.unencrypted(f"{user}.p8", f"a private key, with which one can log in to Snowflake as {user},")
+
+
 def key_pair(user: str, why: str) -> Step:
     """A key that is there stays: Snowflake has its other half."""
+    private, public = private_key(user), public_key(user)
     return shared(
         SHELL, f"{why}: the private half stays here, the public half goes to Snowflake.",
-        f"test -e {user}.p8 || openssl genrsa 2048 | openssl pkcs8 -topk8 -inform PEM -nocrypt -out {user}.p8\n"
-        f"openssl rsa -in {user}.p8 -pubout -out {user}.pub",
-        f"rm {user}.p8 {user}.pub",
+        private_files.writing(
+            f"test -e {private} || openssl genrsa 2048 | openssl pkcs8 -topk8 -inform PEM -nocrypt -out {private}",
+            f"openssl rsa -in {private} -pubout -out {public}",
+        ),
+        f"rm {private} {public}",
     )  # fmt: skip
 
 
@@ -58,8 +75,9 @@ def user(name: str, why_role: str, why: str, options: str = "") -> Iterator[Step
         f"CREATE ROLE IF NOT EXISTS {name};\nGRANT ROLE {name} TO ROLE SYSADMIN;", f"DROP ROLE IF EXISTS {name};",
     )  # fmt: skip
     yield shared(
-        SNOWFLAKE, f"{why} with the public key: what {name}.pub has between its first and its last line.",
-        f"CREATE USER IF NOT EXISTS {name} TYPE = SERVICE DEFAULT_ROLE = {name} {options}RSA_PUBLIC_KEY = '<content of {name}.pub>';",
+        SNOWFLAKE, f"{why} with the public key: what {public_key(name)} has between its first and its last line.",
+        f"CREATE USER IF NOT EXISTS {name} TYPE = SERVICE DEFAULT_ROLE = {name} {options}"
+        f"RSA_PUBLIC_KEY = '<content of {public_key(name)}>';",
         f"DROP USER IF EXISTS {name};",
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from framework.access import aws
+from framework.access import aws, private_files
 from framework.access.about import About, Place, name
 from framework.access.endpoint import POLARIS, Endpoint, endpoint
 from framework.access.steps import SHELL, SNOWFLAKE, Step, check, create, shared
@@ -53,12 +53,13 @@ def checks(place: Place) -> Iterator[Step]:
 
 
 def _trusted(about: About, describe: list[str]) -> Step:
-    file = f"{name('sluice', about.pipeline.table.catalog.name)}.csv"
+    table = about.pipeline.table
+    file = private_files.path(f"{name('sluice', table.catalog.name, table.identifier)}.csv")
     policies, trust = about.command("aws-policy"), about.command("aws-trust", "--describe", file)
     asked = literal("; ".join(describe))
     return shared(
         SHELL, "Whom AWS has to trust: the last two commands print the policy and the role. Run of them what is for readers.",
-        f"snow sql --role ACCOUNTADMIN --format csv --query {asked} > {file}\n{policies}\n{trust}",
+        f"{private_files.writing(f'snow sql --role ACCOUNTADMIN --format csv --query {asked} > {file}')}\n{policies}\n{trust}",
         f"{trust} --part cleanup\n{policies} --part cleanup\nrm {file}",
     )  # fmt: skip
 

@@ -39,6 +39,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
 
 
 def _warnings(about: About, place: Place) -> Iterator[Step | Warned]:
+    yield snowflake.key_note(READER)
     yield from about.format_3("Snowflake does not read in every account")
     options: Any = place.catalog.options
     if place.catalog.type == "rest":

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 from framework import components, formats
-from framework.access import connect, snowflake
+from framework.access import connect, private_files, snowflake
 from framework.access.about import AboutTopic, name
 from framework.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query, shared
 from framework.engine.kafka import acls
@@ -19,6 +19,7 @@ _DATABASE, _SCHEMA = "sluice_streaming", "kafka"
 _CONNECT = "http://<Connect>:8083/connectors"
 _SECRETS = "sluice-secrets.properties"
 _WITHOUT_FIELDS = (".StringConverter", ".ByteArrayConverter")  # of Kafka Connect
+_WRITTEN = private_files.path(_SECRETS)
 _THERE = f"<folder>/{_SECRETS}"
 
 
@@ -43,6 +44,8 @@ def steps(about: AboutTopic) -> Iterator[Step | Warned]:
 
 
 def _warnings(topic: Topic) -> Iterator[Warned]:
+    yield snowflake.key_note(_WRITER)
+    yield private_files.unencrypted(_SECRETS, "that key and the other secrets of the connector")
     yield Warned(
         "rows come as they are in Kafka: no step, no flag, no mask and no dedup of the specs is applied, and repeats stay repeats"
     )
@@ -86,17 +89,19 @@ def _snowflake(table: str, content: str) -> Iterator[Step]:
 
 
 def _connector(topic: Topic, connector: str, dead: str) -> Iterator[Step]:
-    secrets = "".join(f"\nprintf '%s\\n' '{line}' >> {_SECRETS}" for line in connect.secret_lines(topic.cluster))
+    secrets = (f"printf '%s\\n' '{line}' >> {_WRITTEN}" for line in connect.secret_lines(topic.cluster))
+    key = f"echo \"private_key=$(grep -v '^-' {snowflake.private_key(_WRITER)} | tr -d '\\n')\" > {_WRITTEN}"
     yield shared(
-        SHELL, f"The secrets, for the folder <folder> of each machine of Connect; what is already in {_SECRETS} is replaced.",
-        f"(umask 077; echo \"private_key=$(grep -v '^-' {_WRITER}.p8 | tr -d '\\n')\" > {_SECRETS}){secrets}", f"rm {_SECRETS}",
+        SHELL, f"The secrets, for the folder <folder> of each machine of Connect; what is already in {_WRITTEN} is replaced.",
+        private_files.writing(f"rm -f {_WRITTEN}", key, *secrets), f"rm {_WRITTEN}",
     )  # fmt: skip
+    file = private_files.path(f"{connector}.json")
     configuration = {"name": connector, "config": _configuration(topic, dead)}
     yield create(
-        SHELL, f"The connector, as {connector}.json.",
-        f"cat > {connector}.json <<'END'\n{json.dumps(configuration, indent=2)}\nEND\n"
-        f"curl --fail -X POST -H 'Content-Type: application/json' --data @{connector}.json '{_CONNECT}'",
-        f"curl --fail -X DELETE '{_CONNECT}/{connector}'\nrm {connector}.json",
+        SHELL, f"The connector, as {file}.",
+        f"{private_files.writing(f'cat > {file}')} <<'END'\n{json.dumps(configuration, indent=2)}\nEND\n"
+        f"curl --fail -X POST -H 'Content-Type: application/json' --data @{file} '{_CONNECT}'",
+        f"curl --fail -X DELETE '{_CONNECT}/{connector}'\nrm {file}",
     )  # fmt: skip
 
 
