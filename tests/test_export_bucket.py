@@ -85,6 +85,33 @@ def test_a_file_in_a_bucket_is_replaced_under_its_name(shop: Path, store: str) -
     assert not list(Path(".sluice").glob("duckdb-*"))
 
 
+@pytest.mark.parametrize(
+    ("form", "content_type"),
+    [
+        ("csv", "text/csv; charset=utf-8"),
+        ("parquet", "application/vnd.apache.parquet"),
+        ("jsonl", "application/x-ndjson"),
+    ],
+)
+def test_a_file_in_a_bucket_and_its_link_have_the_content_type_of_its_format(
+    shop: Path, store: str, form: str, content_type: str
+) -> None:
+    name = f"typed_{form}/weekly_"
+    with mail_server() as (box, port):
+        specs(
+            store, f"sluice/{name}", "notify: [{email: {to: [sales@example.com]}}]",
+            f"---\nmail: main\nhost: 127.0.0.1\nport: {port}\nfrom: a@example.com\ntls: none\n",
+        )  # fmt: skip
+        text = Path("specs/all.yaml").read_text()
+        Path("specs/all.yaml").write_text(text.replace("format: csv", f"format: {form}", 1))
+        done = weekly()
+        assert done.exit_code == 0, done.output
+    answer = client(store).head_object(Bucket="sluice", Key=f"{name}2026-11-09.csv")
+    assert answer["ContentType"] == content_type
+    (link,) = re.findall(r"^http\S+", _text(box), re.MULTILINE)
+    assert requests.get(link, timeout=10).headers["Content-Type"] == content_type
+
+
 def test_a_bucket_that_is_not_there(shop: Path, store: str) -> None:
     specs(store, "elsewhere/weekly_")
     failed = weekly()

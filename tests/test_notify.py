@@ -87,8 +87,29 @@ def test_a_mail_has_the_file(shop: Path) -> None:
     assert "from snapshot" in text
     (file,) = mail.iter_attachments()
     assert file.get_filename() == "weekly_2026-11-09.csv"
-    assert file.get_content() == b"\xef\xbb\xbforder_id,amount\no-1,10.50\n"
+    assert file.get_payload(decode=True) == b"\xef\xbb\xbforder_id,amount\no-1,10.50\n"
     assert "replaces the file of" in cast(EmailMessage, again.get_body()).get_content()
+
+
+@pytest.mark.parametrize(
+    ("form", "content_type"),
+    [
+        ("csv", 'text/csv; charset="utf-8"'),
+        ("parquet", "application/vnd.apache.parquet"),
+        ("jsonl", "application/x-ndjson"),
+    ],
+)
+def test_a_mailed_file_has_the_content_type_of_its_format(shop: Path, form: str, content_type: str) -> None:
+    with mail_server() as (box, port):
+        specs(port, TWO)
+        text = Path("specs/all.yaml").read_text()
+        Path("specs/all.yaml").write_text(text.replace("format: csv", f"format: {form}", 1).replace("%d}.csv", f"%d}}.{form}", 1))
+        done = export("weekly", "--window", "2026-W46")
+        assert done.exit_code == 0, done.output
+    (file,) = box.mails[0].iter_attachments()
+    assert file["Content-Type"] == content_type
+    assert file.get_filename() == f"weekly_2026-11-09.{form}"
+    assert file.get_payload(decode=True) == Path(f"exports/weekly_2026-11-09.{form}").read_bytes()
 
 
 def test_each_notice_is_sent_whatever_becomes_of_the_others(shop: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,6 +13,11 @@ from framework.model.storage import Storage
 
 Length = Literal["hour", "day", "week", "month"]
 Format = Literal["csv", "parquet", "jsonl"]
+CONTENT_TYPES: Mapping[Format, str] = {
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "jsonl": "application/x-ndjson",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,11 @@ class Export:
     storage: Storage | None  # of `s3://…`
     for_spreadsheets: bool
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def content_type(self) -> str:
+        """What mails and object stores say of the file, so that a browser or a mail program opens it."""
+        return CONTENT_TYPES[self.format]
 
     @property
     def recorded_as(self) -> str:

@@ -59,6 +59,7 @@ class About:
     document: Mapping[str, Any]
     file: str
     content: Path | None
+    content_type: str
     link: Callable[[int], tuple[str, datetime]] | None
     bytes: int
     window: Mapping[str, Any]

@@ -124,7 +124,10 @@ def _message(mail: Mail, to: tuple[str, ...], subject: str, about: About, valid_
         place = f"The file is not attached, since it has {amounts.size(about.bytes)}: it is at {about.file}."
     message.set_content("\n".join([*about.lines, place, ""]), cte="quoted-printable")
     if attached:
-        message.add_attachment(attached.read_bytes(), maintype="application", subtype="octet-stream", filename=attached.name)
+        kind, _, charset = about.content_type.partition("; charset=")
+        main, _, subtype = kind.partition("/")
+        params = {"charset": charset} if charset else {}
+        message.add_attachment(attached.read_bytes(), maintype=main, subtype=subtype, filename=attached.name, params=params)
     return message
 
 

@@ -34,6 +34,7 @@ class InBucket:
     key: str
     storage: Storage
     secrets: SecretStore
+    content_type: str = "application/octet-stream"
 
     @contextmanager
     def draft(self, scratch: Path) -> Iterator[Path]:
@@ -42,7 +43,10 @@ class InBucket:
     def take(self, draft: Path, about: Mapping[str, str]) -> None:
         try:
             client = buckets.client(self._session(), self.storage)
-            extra = {"Metadata": dict(about), "ChecksumAlgorithm": "SHA256", **buckets.encryption(self.storage)}
+            extra = {
+                "Metadata": dict(about), "ContentType": self.content_type, "ChecksumAlgorithm": "SHA256",
+                **buckets.encryption(self.storage),
+            }  # fmt: skip
             client.upload_file(str(draft), self.bucket, self.key, ExtraArgs=extra)
         except buckets.errors() as error:
             raise self._failed(error) from None
@@ -117,4 +121,6 @@ def in_bucket(export: Export, span: Span | None, secrets: SecretStore) -> InBuck
     assert export.storage is not None
     file = place.name(export, span)
     bucket, _, key = file.removeprefix(SCHEME).partition("/")
-    return InBucket(file=file, bucket=bucket, key=key, storage=export.storage, secrets=secrets)
+    return InBucket(
+        file=file, bucket=bucket, key=key, storage=export.storage, secrets=secrets, content_type=export.content_type
+    )  # fmt: skip

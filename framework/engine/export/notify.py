@@ -25,7 +25,7 @@ from framework.patience import NOTICE_AGAIN
 def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
     """Sends the notices, and gives in words which were sent. Failures are raised at the end: the file is written."""
     failed: list[SluiceError] = []
-    tells = about(done)
+    tells = about(export, done)
     record = done.record
     for notice in export.notices:
         if notice.id in record.told:
@@ -54,7 +54,7 @@ def _sent(notice: Notice, tells: About, secrets: SecretStore) -> str:
     return str(send(notice, tells, secrets))
 
 
-def about(done: Done) -> About:
+def about(export: Export, done: Done) -> About:
     record, span = done.record, done.span
     window = f" of {span.name}" if span else ""
     lines = [
@@ -77,7 +77,7 @@ def about(done: Done) -> About:
     return About(
         title=f"{done.export}{f' {span.name}' if span else ''}", lines=tuple(lines), document=document,
         file=record.file if done.link else str(Path(record.file).absolute()), content=None if done.link else Path(record.file),
-        link=_link(done), bytes=record.bytes, window=window_times,
+        content_type=export.content_type, link=_link(done), bytes=record.bytes, window=window_times,
     )  # fmt: skip
 
 
