@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -221,12 +222,24 @@ def test_numbers_are_no_timestamps_by_size_alone(name: str) -> None:
     assert column(1_760_000_000_000, name=name) == f"{name}: bigint"
 
 
-def test_required_needs_a_hundred_messages() -> None:
-    assert "  a: bigint\n" in written([{"a": 1}] * 99)
-    many = written([{"a": 1, "b": 1}] * 99 + [{"a": 1, "c": None}])
-    assert "  a: {type: bigint, required: true}\n" in many
-    assert "  b: bigint  # 1 of 100 messages lacks it\n" in many
-    assert "# `required: true`: no message of the sample lacks it" in many
+@pytest.mark.parametrize("count", [1, 99, 100, 1000])
+def test_a_sample_makes_no_column_required(count: int) -> None:
+    """However many messages have it: the next one may lack it, and would be a bad row."""
+    text = written([{"a": 1, "b": 1, "n": None}] * (count - 1) + [{"a": 1, "c": None}])
+    assert "  a: bigint\n" in text
+    if count > 1:
+        assert f"  b: bigint  # 1 of {count:,} messages lacks it\n" in text
+    assert not re.search(r"^[^#]*required", text, re.MULTILINE)
+    assert (
+        "# No column is `required: true`, which makes a bad row of a message without it: a sample cannot tell.\ncolumns:" in text
+    )
+
+
+def test_a_sample_of_changes_makes_no_column_required() -> None:
+    change = {"before": None, "after": {"id": 1, "name": "a"}, "source": {}, "op": "c", "ts_ms": 1}
+    text = written([change] * 200)
+    assert "value: debezium_json" in text
+    assert not re.search(r"^[^#]*required", text, re.MULTILINE)
 
 
 def test_names_that_no_column_can_have_are_left_out_with_the_reason() -> None:
@@ -486,7 +499,7 @@ def test_the_sampled_messages_land_without_bad_rows(real: Callable[..., str], pr
     assert f"sluice preview {added}" in said
     assert "newest 140 of about 140 messages, from 20" in text
     assert "  maybe: string  # 28 of 140 messages lack it; a mix: whole number in 111, number out of range in 1\n" in text
-    assert "  userId: {type: string, required: true}\n" in text
+    assert "  userId: string\n" in text
     assert "key: {format: string, as: key}\n" in text
 
     context = Context(plan, spark=lambda: project.spark)

@@ -40,7 +40,7 @@ def command(
     gets a line.
 
     With --topic, writes specs/NAME.yaml for an existing Kafka topic: columns inferred from its newest messages, with comments
-    about the sample; no value of a message is written.
+    about the sample; no value of a message is written. No column is required: you know which of them every message has.
 
     If messages begin with the id of a schema in the registry, their format and columns come from the registry.
 

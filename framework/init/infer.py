@@ -1,6 +1,7 @@
 """Columns inferred from a sample's objects: a type that takes every value, and remarks for a person.
 
-*Guarantee* A message of the sample that is one JSON object is no bad row with these columns.
+*Guarantee* A message of the sample that is one JSON object is no bad row with these columns. No column is required: a sample cannot tell
+that no message lacks it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any
 from framework.spec.scalars import read_time
 from framework.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, Array, Field, Struct, Type, folded
 
-ENOUGH = 100  # messages that a sample needs before a column is `required`: in fewer, no missing value can be chance
 _DEEPEST = 12  # levels of objects and lists in a type; below that there is text
 _WIDEST = 200  # fields of one object in a type
 _EPOCH = range(946_684_800_000, 4_102_444_800_000)  # milliseconds of the years 2000 to 2099
@@ -35,7 +35,6 @@ class Column:
     name: str
     type: Type
     format: str | None
-    required: bool
     remarks: tuple[str, ...]  # on the values in the sample
 
 
@@ -53,9 +52,7 @@ def _column(name: str, values: Sequence[Any], of: int) -> Column:
     format_ = None
     if type_ == BIGINT and _is_time(name) and all(value in _EPOCH for value in values if value is not None):
         type_, format_ = TIMESTAMP, "epoch_millis"
-    return Column(
-        name=name, type=type_, format=format_, required=not missing and not nulls and of >= ENOUGH, remarks=(*lacks, *remarks)
-    )
+    return Column(name=name, type=type_, format=format_, remarks=(*lacks, *remarks))
 
 
 def _is_time(name: str) -> bool:

@@ -35,8 +35,6 @@ def of_column(column: Column) -> Line:
     options = {}
     if column.format:
         options = {"format": column.format, "doc": "milliseconds since 1970, by its name and size"}
-    if column.required:
-        options["required"] = "true"
     type_ = _type(column.type)
     more = "".join(f", {each}: {scalar(value)}" for each, value in options.items())
     written = f"{{type: {scalar(type_)}{more}}}" if options else type_

@@ -124,8 +124,7 @@ def _given(guessed: Guessed, columns: Sequence[Column], out: dict[str, str], sam
         *([f"{empty:,} of {of:,} messages have no value, which makes bad rows"] if empty else []),
         *([f"{other:,} of {of:,} messages are {guessed.guess.are_not}, which makes bad rows"] if other else []),
     ])  # fmt: skip
-    if any(column.required for column in columns):
-        yield Line("# `required: true`: no message of the sample lacks it, and a message without it becomes a bad row.")
+    yield Line("# No column is `required: true`, which makes a bad row of a message without it: a sample cannot tell.")
     yield Line("columns:")
     yield from map(of_column, columns)
     yield from (Line(f"  # {comment_name(name)} is left out: {why}") for name, why in out.items())
