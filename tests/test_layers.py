@@ -28,7 +28,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "cli": (
         *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
         *("engine", "generate", "hints", "services", "init", "formats", "encoding", "reference", "doctor", "serve", "ui", "clean", "jvm"),
-        *("preview_text", "components", "secrets", "preflight", "access", "targets", "lineage", "__version__"),
+        *("preview_text", "components", "secrets", "preflight", "access", "targets", "lineage", "__version__", "hosts"),
     ),
     "assets": ("errors", "amounts", "hints", "home", "processes", "model", "plan", "engine", "spec", "preview_text"),
     "clean": ("errors", "catalogs", "home", "jars", "jvm", "model", "plan", "engine", "services", "ui"),

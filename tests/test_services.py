@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from framework import services
-from framework.cli import main
+from framework.cli import _addresses, main
 from framework.errors import SetupError
 from framework.processes import listener, memory
 from framework.services import kafka, process
@@ -226,3 +226,77 @@ def test_a_tests_own_kafka_is_stopped_when_the_test_fails(kafka_home: Path, tmp_
         assert started is not None and started.address == bootstrap
         _ = 1 / 0
     assert started is not None and not alive(started.pid)
+
+
+SPEC_OF_ADDRESSES = """
+cluster: main
+bootstrap: {bootstrap}
+registry: http://localhost:28081/apis/ccompat/v7
+---
+catalog: lake
+type: rest
+uri: http://127.0.0.1:28182/api/catalog
+storage: {{endpoint: "http://127.0.0.1:29100", region: us-east-1, access_key: a, secret_key: "${{secret:b}}"}}
+"""
+
+
+@pytest.fixture
+def without_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    for service in services.services().values():
+        monkeypatch.delenv(service.variable, raising=False)
+
+
+def specs_naming(folder: Path, bootstrap: str) -> Path:
+    (folder / "specs").mkdir()
+    (folder / "specs" / "main.yaml").write_text(SPEC_OF_ADDRESSES.format(bootstrap=bootstrap))
+    return folder / "specs"
+
+
+@pytest.mark.usefixtures("without_ports")
+def test_each_service_has_the_port_that_the_specs_name_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = specs_naming(tmp_path, "127.0.0.1:29092")
+    ports = {name: service.ports()[0] for name, service in services.services().items()}
+    with _addresses.used(_addresses.named(specs, "local")):
+        assert {name: service.ports()[0] for name, service in services.services().items()} == {
+            "kafka": 29092, "registry": 28081, "catalog": 28182, "s3": 29100, "aws": ports["aws"],
+        }  # fmt: skip
+    assert {name: service.ports()[0] for name, service in services.services().items()} == ports
+    monkeypatch.setenv("SLUICE_KAFKA_PORT", "24000")
+    with _addresses.used(_addresses.named(specs, "local")):
+        assert kafka.ports() == (24000, 24001)
+    assert _addresses.named(tmp_path / "nowhere", "local") == ()
+
+
+@pytest.mark.kafka
+def test_kafka_starts_where_the_specs_of_the_environment_say(kafka_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(kafka_home)
+    monkeypatch.delenv("SLUICE_KAFKA_PORT")
+    port, elsewhere = free_port(2), free_port(2)
+    specs = specs_naming(kafka_home, f"localhost:{port},127.0.0.1:{port}")
+    prod = specs / "environments" / "prod"
+    prod.mkdir(parents=True)
+    (prod / "main.yaml").write_text("cluster: main\nbootstrap: kafka.example.com:9092\n")
+    runner = CliRunner()
+    try:
+        started = runner.invoke(main, ["services", "up", "kafka"])
+        assert started.exit_code == 0, started.output
+        assert started.output.startswith(f"kafka: started, 127.0.0.1:{port}, process ")
+        assert len(started.output.splitlines()) == 1
+        again = runner.invoke(main, ["services", "up", "kafka", "--env", "prod"]).output
+        assert f"kafka: already running, 127.0.0.1:{port}, process " in again
+        assert "kafka: the cluster `main` names kafka.example.com:9092, which is another machine" in again
+        (specs / "main.yaml").write_text(SPEC_OF_ADDRESSES.format(bootstrap=f"127.0.0.1:{elsewhere}"))
+        moved = runner.invoke(main, ["services", "up"]).output
+        assert (
+            f"the cluster `main` names 127.0.0.1:{elsewhere}, and it runs at another port: `sluice services down kafka`" in moved
+        )
+        services.down(["kafka"])
+        assert f"kafka: started, 127.0.0.1:{elsewhere}, process " in runner.invoke(main, ["services", "up"]).output
+        services.down(["kafka"])
+        monkeypatch.setenv("SLUICE_KAFKA_PORT", str(port))
+        chosen = runner.invoke(main, ["services", "up"]).output
+        assert f"names 127.0.0.1:{elsewhere}, and SLUICE_KAFKA_PORT chose this port" in chosen
+    finally:
+        services.down()
+    unknown = runner.invoke(main, ["services", "up", "--env", "nowhere"])
+    assert unknown.exit_code == 1 and "unknown-environment" in unknown.output

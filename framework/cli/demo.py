@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from framework.cli import _specs
+from framework.cli import _addresses, _specs
 from framework.errors import SluiceError
 from framework.home import dagster_home, home
 from framework.patience import STUCK
@@ -96,7 +96,7 @@ def _kafka(console: Console) -> Iterator[State]:
     """A running Kafka; stopped again if it did not run before."""
     from framework import services
 
-    with _doing(console, "Kafka starts"):
+    with _doing(console, "Kafka starts"), _addresses.used(_addresses.named(Path("specs"), "local")):
         state = services.up(("kafka",))[0]
     try:
         yield state

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from framework import services
+from framework.cli import _addresses, _specs
 
 SECTION, ORDER = "try and tidy", 3
 
@@ -24,13 +27,22 @@ def command() -> None:
 
 @command.command()
 @_NAMES
-def up(names: tuple[str, ...]) -> None:
+@_specs.with_specs
+def up(names: tuple[str, ...], specs: Path, environment: str) -> None:
     """Start services, by default Kafka, and wait until they answer.
+
+    A service starts at the port that the specs name for it on this machine, such as that of `bootstrap`. SLUICE_KAFKA_PORT and the
+    like choose another one.
 
     Example: sluice services up kafka
     """
-    for state in services.up(names, click.echo):
+    addresses = _addresses.named(specs, environment)
+    with _addresses.used(addresses):
+        states = services.up(names, click.echo)
+    for state in states:
         click.echo(f"{state.name}: {'started' if state.changed else 'already running'}, {state.address}, process {state.pid}")
+        for remark in _addresses.remarks(addresses, state):
+            _specs.echo(remark)
 
 
 @command.command()

@@ -48,6 +48,7 @@ SERVICE = Service(
     ports=ports,
     prepare=_prepare,
     answers=lambda port: http.status(port, "HEAD", f"/{s3.BUCKET}") in (200, 403),
+    variable=_PORT,
     move=f"stop it, or choose another port with {_PORT}, for instance {_PORT}=29200 (29201 is used too)",
     get=_get,
 )

@@ -113,6 +113,7 @@ def _service(store: Callable[[], str], more: Mapping[str, str]) -> Service:
         ports=ports,
         prepare=lambda folder, ports: _prepare(folder, ports, store(), more),
         answers=_answers,
+        variable=_PORT,
         move=f"stop it, or choose another port with {_PORT}, for instance {_PORT}=28182 (28183 is used too)",
         get=get,
     )

@@ -114,5 +114,6 @@ SERVICE = Service(
     prepare=_prepare,
     get=_get,
     answers=_answers,
+    variable=_PORT,
     move=f"stop it, or choose another port with {_PORT}, for instance {_PORT}=29092 (29093 is used too)",
 )

@@ -44,6 +44,7 @@ class Service:
     ports: Callable[[], tuple[int, ...]]  # the first is the one that users connect to
     prepare: Callable[[Path, tuple[int, ...]], tuple[str, ...]]  # write what it needs into its folder; the command
     answers: Callable[[int], bool]
+    variable: str = ""  # of the environment, by which users choose the first port
     move: str  # how to choose other ports, for the hint when one is busy
     patience: float = STARTING
     # Downloads what `make setup` does not, and prints it. A service with this starts only when it is named.

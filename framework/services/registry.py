@@ -101,6 +101,7 @@ SERVICE = Service(
     ports=ports,
     prepare=_prepare,
     answers=_answers,
+    variable=_PORT,
     move=f"stop it, or choose another port with {_PORT}, for instance {_PORT}=28081 (28082 is used too)",
     get=_get,
 )

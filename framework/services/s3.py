@@ -110,6 +110,7 @@ SERVICE = Service(
     ports=ports,
     prepare=_prepare,
     answers=_answers,
+    variable=_PORT,
     move=f"stop it, or choose another port with {_PORT}, for instance {_PORT}=29100 (29101 is used too)",
     get=_get,
 )
