@@ -176,6 +176,7 @@ def test_obvious_bad_rows_are_marked(
         *(
             ("topics",),
             ("topics", "create", "orders"),
+            ("topics", "delete", "blobs"),
             ("peek", "orders"),
             ("peek", "orders", "--follow"),
             ("send", "orders", "{}"),
@@ -274,6 +275,57 @@ def test_topics_are_listed_and_created(shop: Shop) -> None:
     assert "lines exists already, 2 partitions\n" in differs
     assert "partitions-differ: the spec says 1 partition, Kafka has 2\n  hint: Kafka cannot remove partitions" in differs
     assert "lines: the spec says 1 partition, Kafka has 2\n" in shop.ok("topics")
+
+
+@pytest.mark.kafka
+def test_several_topics_are_created_at_once_and_each_problem_is_told(shop: Shop) -> None:
+    created = shop.ok("topics", "create", "orders", "lines", "orders")
+    assert created == (
+        f"orders: created {shop.name}_orders in Kafka, 3 partitions\nlines: created {shop.name}_lines in Kafka, 1 partition\n"
+    )
+    assert "there is no topic `linez`" in shop.refused("topics", "create", "blobs", "linez")
+    assert f"{shop.name}_blobs" not in shop.admin.list_topics(timeout=10).topics
+    shop.admin.create_partitions([NewPartitions(f"{shop.name}_lines", 2)])[f"{shop.name}_lines"].result()
+    wait_for_partitions(shop.admin, f"{shop.name}_lines", 2)
+    differs = shop.refused("topics", "create", "lines", "blobs")
+    assert f"blobs: created {shop.name}_blobs in Kafka" in differs
+    assert "partitions-differ: the spec says 1 partition, Kafka has 2" in differs
+
+
+@pytest.mark.kafka
+def test_a_topic_is_deleted_after_a_question(shop: Shop) -> None:
+    shop.ok("topics", "create", "lines", "blobs")
+    shop.ok("send", "lines", "one")
+    asked = shop.run("topics", "delete", "lines", "blobs", given=b"n\n")
+    assert asked.exit_code == 1
+    assert f"  topic {shop.name}_lines at {shop.bootstrap}: 1 message in 1 partition\n" in asked.output
+    assert "Delete these 2 topics? [y/N]" in asked.output
+    assert {f"{shop.name}_lines", f"{shop.name}_blobs"} <= set(shop.admin.list_topics(timeout=10).topics)
+    assert "there is no topic `linez`" in shop.refused("topics", "delete", "blobs", "linez", "--yes")
+    assert f"{shop.name}_blobs" in shop.admin.list_topics(timeout=10).topics
+    deleted = shop.ok("topics", "delete", "lines", "blobs", "--yes")
+    assert f"lines: deleted {shop.name}_lines in Kafka\nblobs: deleted {shop.name}_blobs in Kafka\n" in deleted
+    assert not {f"{shop.name}_lines", f"{shop.name}_blobs"} & set(shop.admin.list_topics(timeout=10).topics)
+    assert shop.ok("topics", "delete", "lines", "--yes") == f"lines: there is no {shop.name}_lines in Kafka\n"
+
+
+@pytest.mark.kafka
+def test_a_topic_that_a_pipeline_reads_or_fills_is_deleted_only_by_force(shop: Shop) -> None:
+    spec = next(shop.specs.glob("*.yaml"))
+    spec.write_text(spec.read_text().replace("into: {table: shop.orders}", "into: {table: shop.orders}\nalso: [{topic: lines}]"))
+    shop.ok("topics", "create", "orders", "lines", "blobs")
+    shop.ok("send", "orders", "-", given=b'{"id": 1}\n{"id": 2}\n')
+    refused = shop.refused("topics", "delete", "blobs", "orders", "--yes")
+    assert f"topic-is-used: the topic {shop.name}_orders has 2 messages in 3 partitions: `orders` reads it, 2 messages" in refused
+    assert "not loaded yet\n  hint: `sluice topics delete orders --force" in refused
+    assert f"the topic {shop.name}_lines has 0 messages in 1 partition: `orders` fills it" in shop.refused(
+        "topics", "delete", "lines"
+    )
+    assert f"{shop.name}_blobs" in shop.admin.list_topics(timeout=10).topics, "nothing is deleted if one is refused"
+    forced = shop.ok("topics", "delete", "orders", "lines", "--force", "--yes")
+    assert "    orders reads it: 2 messages not loaded yet; its rows stay, and its next run is refused until" in forced
+    assert "    orders fills it: rows that were sent are not sent again" in forced
+    assert f"orders: deleted {shop.name}_orders in Kafka" in forced
 
 
 LOGIN = 'protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: me, password: "${secret:it}"'

@@ -30,6 +30,12 @@ def refuse_partition(topic: Topic, partition: int, partitions: Collection[int]) 
         raise SluiceError("no-partition", f"{topic.kafka_name} has no partition {partition}", f"it has {has}")
 
 
+def feeders(plan: Plan, topic: Topic) -> list[str]:
+    """The names of the pipelines whose `also` sends rows to a topic."""
+    place = (topic.cluster, topic.kafka_name)
+    return [pipeline.name for pipeline in plan.pipelines if any(follower.sends_to == place for follower in pipeline.also)]
+
+
 def readers(plan: Plan, topic: Topic) -> list[str]:
     """The names of the pipelines that read a topic."""
     return [pipeline.name for pipeline in plan.pipelines if any(topic.name == read.name for read in pipeline.topics)]

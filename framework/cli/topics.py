@@ -1,26 +1,22 @@
-"""`sluice topics`: list the topics of the specs as Kafka has them, and create them."""
+"""`sluice topics`: list the topics of the specs as Kafka has them, create and delete them."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from framework.amounts import counted
-from framework.cli import _complete, _specs, _topics
+from framework.cli import _complete, _specs, _topic_table, _topics
 from framework.errors import SluiceError
 
 if TYPE_CHECKING:
-    from framework.engine.kafka.topics import Listed, PartitionState
     from framework.model import Plan, Topic
 
 SECTION, ORDER = "see", 7
-
-_COLUMNS = ("topic", "in Kafka", "there", "partitions", "leaders", "replicas", "in sync", "messages", "read by")
-_NUMBERS = ("partitions", "replicas", "in sync", "messages")
 
 
 @click.group(invoke_without_command=True)
@@ -28,7 +24,7 @@ _NUMBERS = ("partitions", "replicas", "in sync", "messages")
 @_specs.with_specs
 @click.pass_context
 def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) -> None:
-    """List the topics, or create one.
+    """List the topics, create some, or delete some.
 
     For each topic of the specs: whether Kafka has it, partitions, the brokers that lead them, replicas, the lowest number of
     in-sync replicas of a partition, messages, and the pipelines that read it.
@@ -52,28 +48,79 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
         for each in listed(cluster, plan.secrets, [topic for topic in plan.topics if topic.cluster == cluster])
     ]
     if as_json:
-        documents = [_document(plan, each) for each in topics]
+        documents = [_topic_table.document(plan, each) for each in topics]
         click.echo(json.dumps({"environment": environment, "topics": documents}, indent=2, ensure_ascii=False))
     elif topics:
-        _print(plan, topics)
+        _topic_table.show(plan, topics)
     else:
         click.echo("there are no topics in the specs")
 
 
 @command.command()
-@click.argument("name", shell_complete=_complete.topics)
+@click.argument("names", nargs=-1, required=True, shell_complete=_complete.topics)
 @_specs.with_specs
-def create(name: str, specs: Path, environment: str) -> None:
-    """Create a topic of the specs in Kafka.
+def create(names: tuple[str, ...], specs: Path, environment: str) -> None:
+    """Create topics of the specs in Kafka.
 
-    NAME gets the `partitions` of its spec, and the cluster's default number of replicas.
+    Each of NAMES gets the `partitions` of its spec, and the cluster's default number of replicas.
 
-    Exit status: 0 the topic exists with these partitions, 1 it has another number of them or could not be created, 2 wrong usage.
+    Exit status: 0 the topics exist with these partitions, 1 one has another number of them or could not be created, 2 wrong usage.
 
-    Example: sluice topics create stock_trades
+    Example: sluice topics create stock_trades sensor_data
     """
     plan = _specs.plan(specs, environment)
-    topic = _topics.topic(plan, name)
+    topics = [_topics.topic(plan, name) for name in dict.fromkeys(names)]
+    failed: list[SluiceError] = []
+    for topic in topics:
+        try:
+            _create(plan, topic)
+        except SluiceError as error:
+            failed.append(error)
+    _raise_all(failed)
+
+
+@command.command()
+@click.argument("names", nargs=-1, required=True, shell_complete=_complete.topics)
+@click.option("--force", is_flag=True, help="Delete topics that pipelines of the specs read or fill, too.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_specs.with_specs
+def delete(names: tuple[str, ...], force: bool, yes: bool, specs: Path, environment: str) -> None:
+    """Delete topics of the specs in Kafka, with their messages.
+
+    Shows first how many messages go, and how many of them each pipeline that reads a topic has not loaded. Tables stay. A topic that
+    a pipeline of the specs reads, or fills by `also`, needs --force. Nothing is deleted if one of NAMES is refused.
+
+    Exit status: 0 Kafka has none of these topics, 1 one is refused or could not be deleted, or the answer was no, 2 wrong usage.
+
+    Example: sluice topics delete stock_trades --force
+    """
+    from framework.cli import _topic_deletion
+    from framework.engine import drop
+
+    plan = _specs.plan(specs, environment)
+    deletions, missing = _topic_deletion.find(plan, names)
+    refused = [refusal for deletion in deletions if not force and (refusal := deletion.refusal())]
+    _raise_all(refused)
+    for topic in missing:
+        click.echo(f"{topic.name}: there is no {topic.kafka_name} in Kafka")
+    for line in (line for deletion in deletions for line in deletion.lines()):
+        _specs.echo(f"  {line}")
+    if deletions and not yes:
+        click.confirm(f"Delete {'this topic' if len(deletions) == 1 else f'these {len(deletions):,} topics'}?", abort=True)
+    for deletion in deletions:
+        drop.delete_topic(deletion.topic, plan.secrets)
+        click.echo(f"{deletion.topic.name}: deleted {deletion.topic.kafka_name} in Kafka")
+
+
+def _raise_all(errors: list[SluiceError]) -> None:
+    """Print the errors but the last, and raise that."""
+    for problem in errors[:-1]:
+        _specs.echo(str(problem), err=True)
+    if errors:
+        raise errors[-1]
+
+
+def _create(plan: Plan, topic: Topic) -> None:
     from framework.engine.kafka.topics import listed
     from framework.generate import ensure_topic
 
@@ -94,59 +141,3 @@ def _differs(topic: Topic, has: int) -> SluiceError:
     else:
         hint = "Kafka cannot remove partitions"
     return SluiceError("partitions-differ", message, f"{hint}; or write `partitions: {has}` at {topic.where}")
-
-
-def _print(plan: Plan, topics: list[Listed]) -> None:
-    rows = [[(name, "") for name in _COLUMNS], *(_cells(plan, each) for each in topics)]
-    widths = [max(len(row[at][0]) for row in rows) for at in range(len(_COLUMNS))]
-    for row in rows:
-        cells = []
-        for name, width, (text, colour) in zip(_COLUMNS, widths, row, strict=True):
-            padded = text.rjust(width) if name in _NUMBERS else text.ljust(width)
-            cells.append(click.style(padded, fg=colour) if colour else padded)
-        click.echo("  ".join(cells).rstrip())
-    for each in topics:
-        if each.trouble:
-            click.echo(f"{each.topic.name}: messages are unknown: {each.trouble}")
-        if each.partitions is None:
-            _specs.echo(f"{each.topic.name}: `sluice topics create {each.topic.name}` creates it")
-        elif len(each.partitions) != each.topic.partitions:
-            says = f"the spec says {counted(each.topic.partitions, 'partition')}, Kafka has {len(each.partitions):,}"
-            click.echo(f"{each.topic.name}: {says}")
-
-
-def _cells(plan: Plan, each: Listed) -> list[tuple[str, str]]:
-    readers = ", ".join(_topics.readers(plan, each.topic)) or "nobody"
-    if each.partitions is None:
-        return [(each.topic.name, ""), (each.topic.kafka_name, ""), ("no", "yellow"), *([("", "")] * 5), (readers, "")]
-    without = sum(part.leader is None for part in each.partitions)
-    leaders = ", ".join(str(broker) for broker in sorted({part.leader for part in each.partitions if part.leader is not None}))
-    replicas = min(len(part.replicas) for part in each.partitions)
-    in_sync = min(len(part.in_sync) for part in each.partitions)
-    return [
-        (each.topic.name, ""),
-        (each.topic.kafka_name, ""),
-        ("yes", "green"),
-        (f"{len(each.partitions):,}", ""),
-        (", ".join(filter(None, [leaders, f"{without:,} without" if without else ""])), "red" if without else ""),
-        (str(replicas), ""),
-        (str(in_sync), "red" if in_sync < replicas else ""),
-        ("unknown" if each.messages is None else f"{each.messages:,}", ""),
-        (readers, ""),
-    ]
-
-
-def _document(plan: Plan, each: Listed) -> dict[str, Any]:
-    partitions = None if each.partitions is None else [_partition(part) for part in each.partitions]
-    return {
-        "topic": each.topic.name, "kafka_name": each.topic.kafka_name, "cluster": each.topic.cluster.name,
-        "there": each.partitions is not None, "partitions": partitions, "spec_partitions": each.topic.partitions,
-        "messages": each.messages, "trouble": each.trouble or None, "read_by": _topics.readers(plan, each.topic),
-    }  # fmt: skip
-
-
-def _partition(part: PartitionState) -> dict[str, Any]:
-    return {
-        "partition": part.number, "leader": part.leader, "replicas": part.replicas, "in_sync": part.in_sync,
-        "start": part.start, "end": part.end,
-    }  # fmt: skip

@@ -176,7 +176,9 @@ def delete_topic(topic: Topic, secrets: SecretStore) -> None:
         kafka_error = error.args[0]
         if kafka_error.name() != "UNKNOWN_TOPIC_OR_PART":
             message = f"Kafka did not delete the topic `{topic.kafka_name}`: {kafka_error.str()}"
-            raise SluiceError("topic-not-deleted", message, "see what the cluster allows; the tables are dropped") from None
+            raise SluiceError(
+                "topic-not-deleted", message, "see what the cluster allows; the topic stays, with its messages"
+            ) from None
 
 
 def _same(one: Topic, other: Topic) -> bool:
