@@ -1,6 +1,6 @@
-"""Deleting all that Sluice created on this machine: services, tables elsewhere, and its files in `.sluice`.
+"""Deleting what Sluice keeps: services on this machine, tables wherever they are, and its files in `.sluice`.
 
-*Guarantee* Anything else stays, and is listed. The preview and the deletion use one list.
+*Guarantee* Anything else stays, and is listed, such as the files of exports. The preview and the deletion use one list.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def plan_cleanup(plan: Plan, jars: bool) -> Cleanup:
         *_services(),
         *_files(plan, whole, jars),
     ]
-    return Cleanup(tuple(going), (*staying, *_left(going)))
+    return Cleanup(tuple(going), (*staying, *export_records.left_files(), *_left(going)))
 
 
 def _services() -> Iterator[Going]:

@@ -343,5 +343,37 @@ class TestClean:
         assert {name for name in folders if f"| `{name}/` |" not in page} == set()
 
 
-def test_help_says_what_goes() -> None:
-    assert "Jars stay without --jars" in re.sub(r"\s+", " ", CliRunner().invoke(main, ["clean", "--help"]).output)
+def test_help_says_what_goes_and_what_stays() -> None:
+    text = re.sub(r"\s+", " ", CliRunner().invoke(main, ["clean", "--help"]).output)
+    assert "Jars stay without --jars" in text
+    assert "everything" not in text
+    deleted, kept = text.partition("Not deleted are")[::2]
+    assert "tables of these specs with their files" in deleted and "Kafka's messages included" in deleted
+    assert "files of exports, in folders and buckets" in kept and "topics and schemas in another Kafka or registry" in kept
+
+
+def exported(export: str, window: str, file: str) -> None:
+    if not file.startswith("s3:"):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).write_text("n\n1\n")
+    record = export_records.Record(window=window, file=file, snapshot=1, rows=1, bytes=4, sha256="", at="")
+    export_records.add(export, record)
+
+
+@pytest.mark.parametrize("arguments", [("--dry-run",), ("--yes",)])
+def test_files_of_exports_stay_and_are_listed_with_their_folders(shop: Pipeline, arguments: tuple[str, ...]) -> None:
+    exported("weekly", "2026-W01", "exports/weekly_1.csv")
+    exported("weekly", "2026-W02", "exports/weekly_2.csv")
+    exported("prod/daily", "2026-01-01", "exports/prod/daily.parquet")
+    exported("far", "2026-W01", "s3://lake/weekly/1.csv")
+    exported("gone", "2026-W01", "exports/gone.csv")
+    Path("exports/gone.csv").unlink()
+    done = clean(*arguments)
+    assert done.exit_code == 0, done.output
+    folder = Path.cwd() / "exports"
+    assert f"  stays: 2 files of exports in {folder}: weekly_1.csv, weekly_2.csv\n" in done.output
+    assert f"  stays: 1 file of exports in {folder}/prod: daily.parquet\n" in done.output
+    assert "  stays: 1 file of exports in s3://lake/weekly, whose store was not asked: 1.csv\n" in done.output
+    assert "gone.csv" not in done.output
+    assert Path("exports/weekly_1.csv").exists() and Path("exports/prod/daily.parquet").exists()
+    assert Path(".sluice/exports").exists() is (arguments == ("--dry-run",))

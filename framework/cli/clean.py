@@ -1,4 +1,4 @@
-"""`sluice clean`: delete all that Sluice created here."""
+"""`sluice clean`: delete the tables, the services and the state of this project."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ SECTION, ORDER = "try and tidy", 6
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
 def command(dry_run: bool, jars: bool, yes: bool, specs: Path, environment: str) -> None:
-    """Delete everything Sluice created here (downloaded jars stay).
+    """Delete tables, services and Sluice's state; files of exports stay.
 
-    Stops its services, drops the tables of these specs with their files, and deletes what is in `.sluice`, Kafka's messages
-    included. Jars stay without --jars; topics in other Kafkas stay.
+    Deleted are the tables of these specs with their files and their names in other catalogs; the services on this machine with
+    their data, Kafka's messages included; and in `.sluice` the history of runs, pauses, records of exports, logs and caches.
 
-    Files that Sluice did not create stay, and are listed. Refused while a run or `sluice ui` is under way.
+    Not deleted are the files of exports, in folders and buckets; specs; secrets, and keys that a script of `sluice access` wrote;
+    topics and schemas in another Kafka or registry; and files that Sluice did not create. What of it is on this machine is
+    listed, the files of exports with their folders. Jars stay without --jars.
+
+    Refused while a run or `sluice ui` is under way.
 
     Example: sluice clean --dry-run
     """

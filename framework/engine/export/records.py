@@ -6,12 +6,15 @@ Here, an export is named by its `recorded_as`: those of an environment are in a 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from framework.amounts import counted
 from framework.home import home, names, private, put
+from framework.model.storage import SCHEME
+from framework.spelling import listed
 
 _FOLDER = "exports"
 
@@ -49,6 +52,19 @@ def add(export: str, record: Record) -> None:
     private(str(path.parent))
     kept = {**of(export), record.window: record}
     put(path, json.dumps([asdict(each) for each in kept.values()], indent=1))
+
+
+def left_files() -> Iterator[str]:
+    """The files that all exports wrote and that are still there, in words: a line for each folder. An object store is not asked."""
+    by_folder: dict[str, set[str]] = {}
+    for written in (record.file for export in exports() for record in of(export).values()):
+        if written.startswith(SCHEME) or Path(written).is_file():
+            place = written if written.startswith(SCHEME) else str(Path(written).absolute())
+            folder, _, name = place.rpartition("/")
+            by_folder.setdefault(folder, set()).add(name)
+    for folder, names_ in sorted(by_folder.items()):
+        asked = ", whose store was not asked" if folder.startswith(SCHEME) else ""
+        yield f"{counted(len(names_), 'file')} of exports in {folder}{asked}: {listed(sorted(names_))}"
 
 
 def file(export: str) -> Path:
