@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -20,6 +21,7 @@ from framework.engine import drop
 from framework.engine.follow import follow, waiting
 from framework.engine.loop import catch_up
 from framework.engine.observe.status import status_of
+from tests.commands import Commands
 from tests.following import ran
 from tests.project import Project
 from tests.registered import Registered
@@ -103,6 +105,41 @@ def test_each_row_is_sent_once_it_is_committed(onward: Project) -> None:
     assert (first["id"], first["price"], first["gone"]) == (1, 1.5, None)
     assert len({tuple(headers.items()) for _, _, headers in sent}) == 3
     assert {tuple(headers) for _, _, headers in sent} == {("sluice-table", "sluice-commit", "sluice-row", "sluice-sender")}
+
+
+def peeked(project: Project, topic: str) -> list[dict[str, Any]]:
+    specs = str(Path(project.pipeline.where.file).parent)
+    return [json.loads(line) for line in Commands().ok("peek", topic, "--json", "--specs", specs).splitlines()]
+
+
+def test_peek_and_topics_know_the_topic_that_is_filled(onward: Project) -> None:
+    project = upserts(onward)
+    topic, specs = f"{project.topic}_on", ("--specs", str(Path(project.pipeline.where.file).parent))
+    commands = Commands()
+    missing = json.loads(commands.ok("topics", "--json", *specs))["topics"]
+    assert [(listed["topic"], listed["there"], listed["filled_by"]) for listed in missing] == [
+        ("trades", True, []), (topic, False, ["trades"])
+    ]  # fmt: skip
+    send(project, {"id": 1, "price": 1.5}, {"id": 2, "price": 2.5})
+    ran(project)
+    send(project, {"id": 1, "gone": True})
+    ran(project)
+    header, _, filled = commands.ok("topics", *specs).splitlines()
+    assert header.split()[-4:] == ["read", "by", "filled", "by"]
+    assert filled.split()[:3] == [topic, topic, "yes"]
+    assert filled.split()[-3:] == ["3", "nobody", "trades"]
+    shown = commands.ok("peek", topic, *specs)
+    assert f"{topic}: the last 3 messages of {topic}\nthey are the rows that `also` of trades sends\n" in shown
+    messages_by_key = {
+        (message["key"], json.dumps(message["value"] and message["value"]["price"])) for message in peeked(project, topic)
+    }
+    assert messages_by_key == {("1", "1.5"), ("2", "2.5"), ("1", "null")}
+    assert "bad row" not in shown
+    assert f"the topic `{topic}` is filled by `also` of `trades`" in commands.refused("send", topic, "{}", *specs)
+    assert f"did you mean `{topic}`?" in commands.refused("peek", f"{topic}n", *specs)
+    assert f"topic-is-used: the topic {topic} has 3 messages" in commands.refused("topics", "delete", topic, *specs)
+    assert f"{topic}: deleted {topic} in Kafka" in commands.ok("topics", "delete", topic, "--force", "--yes", *specs)
+    assert f"{topic}: created {topic} in Kafka, " in commands.ok("topics", "create", topic, *specs)
 
 
 def test_updates_and_deletes_of_rows_by_keys(onward: Project) -> None:
@@ -318,6 +355,11 @@ def test_avro_by_a_registry(trades: Registered) -> None:
     assert (rows["1"]["price"], rows["1"]["at"], rows["2"]["price"]) == (Decimal("1.50"), at, None)
     assert rows["3"]["new"] == ["a", None]
     assert len({schema for _, schema, _ in sent}) == 2
+    shown = {message["key"]: message for message in peeked(trades, f"{trades.topic}_on")}
+    assert shown["3"]["value"]["new"] == ["a", None]
+    assert [shown[key]["value"]["id"] for key in ("1", "2", "3")] == [1, 2, 3]
+    assert {message["value_schema"]["version"] for message in shown.values()} == {1, 2}
+    assert all(message["bad"] is None for message in shown.values())
     trades.admin.delete_topics([f"{trades.topic}_on"])[f"{trades.topic}_on"].result()
 
 

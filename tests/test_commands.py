@@ -69,6 +69,11 @@ def test_completion_offers_names_and_never_prints_errors(folder: Path) -> None:
     assert completed("peek", "--from", "e") == ["earliest"]
     (folder / "specs" / "b.yaml").write_text("topic: trams\nvalue: nonsense\n")
     assert completed("peek", "tr") == ["tracks", "trades", "trams"]
+    also = "pipeline: x\nalso:\n  - topic: trail_of_x\n    value: avro\n\n  - {delta: true}\ninto: {topic: trash}\n"
+    (folder / "specs" / "b.yaml").write_text(f"{also}---\npipeline: y\nalso: [{{topic: 'trace_of_y'}}, {{topic: trace_2}}]\n")
+    assert completed("peek", "tr") == ["trace_2", "trace_of_y", "tracks", "trades", "trail_of_x"]
+    assert completed("topics", "delete", "trai") == ["trail_of_x"]
+    assert completed("send", "tr") == ["tracks", "trades"]
     (folder / "specs" / "b.yaml").write_text("topic: [\n")
     assert completed("peek", "trac") == ["tracks"]
     assert completed("peek", "--specs", "nowhere", "tr") == []

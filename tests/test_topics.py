@@ -212,6 +212,7 @@ def test_a_kafka_of_this_machine_at_another_port_is_said(tmp_path: Path, monkeyp
     [
         (("peek", "order"), "unknown-topic: there is no topic `order`\n  hint: did you mean `orders`?"),
         (("topics", "create", "line"), "did you mean `lines`?"),
+        (("topics", "delete", "orders", "line"), "did you mean `lines`?"),
         (("send", "raw_order", "{}"), "did you mean `raw_orders`?"),
         (
             ("send", "orders", "nope"),

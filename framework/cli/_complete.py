@@ -13,6 +13,9 @@ import click
 
 _ENVIRONMENTS = "environments"
 _MOST = 1 << 20  # bytes of a file, the limit of specs
+_FILLED = "also"
+_ALSO = re.compile(r"^also:(?:.*\n?)(?:(?:[ \t-].*|[ \t]*(?:\#.*)?)(?:\n|\Z))*", re.MULTILINE)
+_SENT = re.compile(r"""\btopic:[ \t]+["']?([\w.-]+)""")
 _FIRST = re.compile(r"""(?:\A|^---.*\n)(?:[ \t]*(?:\#.*)?\n)*(\w+):[ \t]+["']?([\w.-]+)["']?[ \t]*(?:\#.*)?$""", re.MULTILINE)
 
 
@@ -22,6 +25,11 @@ def pipelines(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
 
 def topics(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     return _names(ctx, "topic", typed)
+
+
+def all_topics(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
+    """The topics of the specs, and those that only `also` names."""
+    return sorted({*_names(ctx, "topic", typed), *_names(ctx, _FILLED, typed)})
 
 
 def catalogs(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
@@ -47,4 +55,6 @@ def _documents(specs: Path, environment: str) -> Iterator[tuple[str, str]]:
         if (inside[0] == _ENVIRONMENTS and inside[1] != environment) or not path.is_file():
             continue
         with path.open(encoding="utf-8", errors="replace") as stream:
-            yield from _FIRST.findall(stream.read(_MOST))
+            text = stream.read(_MOST)
+        yield from _FIRST.findall(text)
+        yield from ((_FILLED, name) for part in _ALSO.findall(text) for name in _SENT.findall(part))

@@ -65,7 +65,7 @@ def find(plan: Plan, names: Sequence[str]) -> tuple[list[Deletion], list[Topic]]
     from framework.engine.kafka.topics import listed
     from framework.engine.observe.progress import read_progress
 
-    topics = list({topic.kafka_name: topic for topic in (_topics.topic(plan, name) for name in names)}.values())
+    topics = list({topic.kafka_name: topic for topic in (_topics.topic(plan, name, filled=True) for name in names)}.values())
     deletions, missing = [], []
     for topic in topics:
         (kafka_topic,) = listed(topic.cluster, plan.secrets, [topic])

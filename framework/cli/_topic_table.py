@@ -14,15 +14,21 @@ if TYPE_CHECKING:
     from framework.model import Plan
 
 _COLUMNS = ("topic", "in Kafka", "there", "partitions", "leaders", "replicas", "in sync", "messages", "read by")
+_FED = "filled by"
 _NUMBERS = ("partitions", "replicas", "in sync", "messages")
 
 
 def show(plan: Plan, topics: list[Listed]) -> None:
     rows = [[(name, "") for name in _COLUMNS], *(_cells(plan, each) for each in topics)]
-    widths = [max(len(row[at][0]) for row in rows) for at in range(len(_COLUMNS))]
+    columns = list(_COLUMNS)
+    fed = [", ".join(_topics.feeders(plan, each.topic)) for each in topics]
+    if any(fed):  # without `also` the column would be empty
+        columns.append(_FED)
+        rows = [[*row, (text, "")] for row, text in zip(rows, [_FED, *fed], strict=True)]
+    widths = [max(len(row[at][0]) for row in rows) for at in range(len(columns))]
     for row in rows:
         cells = []
-        for name, width, (text, colour) in zip(_COLUMNS, widths, row, strict=True):
+        for name, width, (text, colour) in zip(columns, widths, row, strict=True):
             padded = text.rjust(width) if name in _NUMBERS else text.ljust(width)
             cells.append(click.style(padded, fg=colour) if colour else padded)
         click.echo("  ".join(cells).rstrip())
@@ -31,7 +37,7 @@ def show(plan: Plan, topics: list[Listed]) -> None:
             click.echo(f"{each.topic.name}: messages are unknown: {each.trouble}")
         if each.partitions is None:
             _specs.echo(f"{each.topic.name}: `sluice topics create {each.topic.name}` creates it")
-        elif len(each.partitions) != each.topic.partitions:
+        elif each.topic.partitions not in (0, len(each.partitions)):
             says = f"the spec says {counted(each.topic.partitions, 'partition')}, Kafka has {len(each.partitions):,}"
             click.echo(f"{each.topic.name}: {says}")
 
@@ -61,8 +67,9 @@ def document(plan: Plan, each: Listed) -> dict[str, Any]:
     partitions = None if each.partitions is None else [_partition(part) for part in each.partitions]
     return {
         "topic": each.topic.name, "kafka_name": each.topic.kafka_name, "cluster": each.topic.cluster.name,
-        "there": each.partitions is not None, "partitions": partitions, "spec_partitions": each.topic.partitions,
+        "there": each.partitions is not None, "partitions": partitions, "spec_partitions": each.topic.partitions or None,
         "messages": each.messages, "trouble": each.trouble or None, "read_by": _topics.readers(plan, each.topic),
+        "filled_by": _topics.feeders(plan, each.topic),
     }  # fmt: skip
 
 

@@ -11,16 +11,22 @@ if TYPE_CHECKING:
     from framework.model import Plan, Topic
 
 
-def topic(plan: Plan, name: str) -> Topic:
-    """The topic of this name in the specs, or else the one with this name in Kafka."""
-    called = [topic for topic in plan.topics if topic.name == name] + [topic for topic in plan.topics if topic.kafka_name == name]
+def topic(plan: Plan, name: str, filled: bool = False) -> Topic:
+    """The topic of this name in the specs, or else the one with this name in Kafka; with `filled`, also one that only `also` names."""
+    topics = (*plan.topics, *filled_topics(plan)) if filled else plan.topics
+    called = [topic for topic in topics if topic.name == name] + [topic for topic in topics if topic.kafka_name == name]
     if called:
         return called[0]
     from framework.spelling import did_you_mean, listed
 
-    topic_names = [topic.name for topic in plan.topics]
+    for only_filled in filled_topics(plan):
+        if only_filled.name == name:
+            by = ", ".join(f"`{feeder}`" for feeder in feeders(plan, only_filled))
+            message = f"the topic `{name}` is filled by `also` of {by}, and the specs have no document `topic: {name}`"
+            raise SluiceError("unknown-topic", message, f"`sluice peek {name}` shows its messages; add that document to do more")
+    topic_names = [topic.name for topic in topics]
     there = f"there is {listed(topic_names)}" if topic_names else "write one, which begins with `topic: NAME`"
-    meant = did_you_mean(name, [*topic_names, *(topic.kafka_name for topic in plan.topics)], there)
+    meant = did_you_mean(name, [*topic_names, *(topic.kafka_name for topic in topics)], there)
     raise SluiceError("unknown-topic", f"there is no topic `{name}`", meant)
 
 
@@ -28,6 +34,14 @@ def refuse_partition(topic: Topic, partition: int, partitions: Collection[int]) 
     if partition not in partitions:
         has = "one partition, 0" if len(partitions) == 1 else f"{len(partitions):,} partitions, 0 to {max(partitions)}"
         raise SluiceError("no-partition", f"{topic.kafka_name} has no partition {partition}", f"it has {has}")
+
+
+def filled_topics(plan: Plan) -> tuple[Topic, ...]:
+    """The topics to which `also` sends rows and that are no topics of the specs."""
+    written = {(topic.cluster, topic.kafka_name) for topic in plan.topics}
+    followers = (follower for pipeline in plan.pipelines for follower in pipeline.also)
+    sent = {follower.sends_to: follower.topic for follower in followers if follower.sends_to and follower.topic}
+    return tuple(topic for place, topic in sent.items() if place not in written)
 
 
 def feeders(plan: Plan, topic: Topic) -> list[str]:

@@ -24,7 +24,7 @@ _FEW = 10
 
 
 @click.command()
-@click.argument("topic", shell_complete=_complete.topics)
+@click.argument("topic", shell_complete=_complete.all_topics)
 @click.option("--count", type=click.IntRange(1, 10_000), help=f"How many, at most; {_FEW} if not said.")
 @click.option("--from", "start", type=click.Choice(["earliest", "latest"]), default="latest", show_default=True,
               help="Show the topic's first or last messages.")  # fmt: skip
@@ -39,7 +39,7 @@ def command(
     """Show a topic's messages.
 
     By default the last ones: place, time, key, headers and value, decoded as the topic's spec says.
-    TOPIC is a topic of the specs, by its own name or by Kafka's.
+    TOPIC is a topic of the specs, by its own name or by Kafka's, or one that `also` of a pipeline fills.
 
     Keys and values whose schemas are in a registry are shown as JSON, each decoded with the schema that it names.
 
@@ -51,7 +51,7 @@ def command(
     if follow and start == "earliest" and count is not None:
         raise click.UsageError("--count has no effect here: --follow --from earliest shows all messages")
     plan = _specs.plan(specs, environment)
-    chosen = _topics.topic(plan, topic)
+    chosen = _topics.topic(plan, topic, filled=True)
     from framework.engine.kafka import read_messages
     from framework.engine.messages.decode import Reader
 
@@ -92,6 +92,8 @@ def _head(plan: Plan, topic: Topic, within: Bounds, sampled: int, start: str, pa
         which = "last" if start == "latest" else "first"
         some = f"the {which} message" if sampled == 1 else f"the {which} {sampled:,} messages"
         head = f"{topic.name}: {some} of {where}" + (f", which has {there:,}" if there > sampled else "")
+    if topic in _topics.filled_topics(plan):
+        return f"{head}\nthey are the rows that `also` of {', '.join(_topics.feeders(plan, topic))} sends"
     readers = _topics.readers(plan, topic)
     advice = f"; `sluice preview {readers[0]}` shows the rows that a run would make from them" if readers else ""
     return f"{head}\nonly obvious bad rows are marked{advice}"

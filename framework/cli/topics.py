@@ -26,8 +26,8 @@ SECTION, ORDER = "see", 7
 def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) -> None:
     """List the topics, create some, or delete some.
 
-    For each topic of the specs: whether Kafka has it, partitions, the brokers that lead them, replicas, the lowest number of
-    in-sync replicas of a partition, messages, and the pipelines that read it.
+    For each topic of the specs, and each that `also` fills: whether Kafka has it, partitions, the brokers that lead them, replicas,
+    the lowest number of in-sync replicas of a partition, messages, and the pipelines that read it and that fill it.
 
     Messages are counted by offsets: a compacted or transactional topic has fewer messages than offsets.
 
@@ -42,10 +42,11 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
     plan = _specs.plan(specs, environment)
     from framework.engine.kafka.topics import listed
 
+    every = (*plan.topics, *_topics.filled_topics(plan))
     topics = [
         each
         for cluster in plan.clusters
-        for each in listed(cluster, plan.secrets, [topic for topic in plan.topics if topic.cluster == cluster])
+        for each in listed(cluster, plan.secrets, [topic for topic in every if topic.cluster == cluster])
     ]
     if as_json:
         documents = [_topic_table.document(plan, each) for each in topics]
@@ -57,19 +58,20 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
 
 
 @command.command()
-@click.argument("names", nargs=-1, required=True, shell_complete=_complete.topics)
+@click.argument("names", nargs=-1, required=True, shell_complete=_complete.all_topics)
 @_specs.with_specs
 def create(names: tuple[str, ...], specs: Path, environment: str) -> None:
     """Create topics of the specs in Kafka.
 
-    Each of NAMES gets the `partitions` of its spec, and the cluster's default number of replicas.
+    Each of NAMES gets the `partitions` of its spec, and the cluster's default number of replicas. A topic that only `also` names gets
+    the cluster's default number of partitions.
 
     Exit status: 0 the topics exist with these partitions, 1 one has another number of them or could not be created, 2 wrong usage.
 
     Example: sluice topics create stock_trades sensor_data
     """
     plan = _specs.plan(specs, environment)
-    topics = [_topics.topic(plan, name) for name in dict.fromkeys(names)]
+    topics = [_topics.topic(plan, name, filled=True) for name in dict.fromkeys(names)]
     failed: list[SluiceError] = []
     for topic in topics:
         try:
@@ -80,7 +82,7 @@ def create(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
 
 @command.command()
-@click.argument("names", nargs=-1, required=True, shell_complete=_complete.topics)
+@click.argument("names", nargs=-1, required=True, shell_complete=_complete.all_topics)
 @click.option("--force", is_flag=True, help="Delete topics that pipelines of the specs read or fill, too.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_specs
@@ -124,13 +126,12 @@ def _create(plan: Plan, topic: Topic) -> None:
     from framework.engine.kafka.topics import listed
     from framework.generate import ensure_topic
 
-    if ensure_topic(topic, plan.secrets):
-        click.echo(f"{topic.name}: created {topic.kafka_name} in Kafka, {counted(topic.partitions, 'partition')}")
-        return
+    created = ensure_topic(topic, plan.secrets)
     (kafka_topic,) = listed(topic.cluster, plan.secrets, [topic])
     has = len(kafka_topic.partitions or ())
-    click.echo(f"{topic.name}: {topic.kafka_name} exists already, {counted(has, 'partition')}")
-    if has != topic.partitions:
+    what = f"created {topic.kafka_name} in Kafka" if created else f"{topic.kafka_name} exists already"
+    click.echo(f"{topic.name}: {what}, {counted(has, 'partition')}")
+    if not created and topic.partitions and has != topic.partitions:
         raise _differs(topic, has)
 
 

@@ -18,7 +18,7 @@ from framework.engine.feed.changes import COMMIT, ROW
 from framework.engine.follow.committed import Committed
 from framework.engine.follow.taken import taken
 from framework.errors import Problem
-from framework.model import Cluster, Column, Follower, Pipeline
+from framework.model import Cluster, Column, Decoding, Follower, Pipeline, Registered, Topic
 from framework.model.schemas import Schema
 from framework.patience import REGISTRY_NEEDED
 from framework.plan.draft import Draft, only
@@ -109,9 +109,36 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
     )  # fmt: skip
     return Follower(
         type="topic", name=name, where=written.place(), says=tuple(_says(written, onward)), options=onward,
-        asset=("kafka", cluster.name, name), sends_to=(cluster, name),
+        asset=("kafka", cluster.name, name), sends_to=(cluster, name), topic=topic or _filled(written, pipeline, onward),
         identity=repr((cluster.name, onward.where, [column.name for column in keys], written.value)),
     )  # fmt: skip
+
+
+def _filled(written: Options, pipeline: Pipeline, onward: Onward) -> Topic:
+    """The topic that is filled, for who looks at its messages: no document of the specs describes it."""
+    subject = f"{onward.kafka_name}-value"
+    registered = Registered(of="value", subject=subject, numbers=(), refused=(), columns_known=True)
+    return Topic(
+        name=onward.kafka_name, where=written.place(), doc="", cluster=onward.cluster, kafka_name=onward.kafka_name, partitions=0,
+        value=onward.format, columns=pipeline.table.readable, key_columns=(), key_format=_key_format(onward), headers=(),
+        decoding=Decoding((), ()), event_time=None, start_from="earliest", generator=None,
+        registered=(registered,) if onward.schema else (),
+    )  # fmt: skip
+
+
+def _key_format(onward: Onward) -> str:
+    """The format of what `_key` writes."""
+    if not onward.keys:
+        return ""
+    if _is_object(onward):
+        return "json"
+    return "bytes" if onward.keys[0].type == BINARY else "string"
+
+
+def _is_object(onward: Onward) -> bool:
+    """Whether a key is a JSON object, not the text of one column."""
+    first = onward.keys[0]
+    return len(onward.keys) > 1 or not (first.type in (*_AS_TEXT, BINARY) or isinstance(first.type, Decimal))
 
 
 def _cluster(pipeline: Pipeline, draft: Draft, written: Options) -> Cluster | None:
@@ -238,7 +265,7 @@ def _key(onward: Onward) -> str:
     if not onward.keys:
         return "CAST(NULL AS BINARY) AS key"
     first = onward.keys[0]
-    if len(onward.keys) > 1 or not (first.type in (*_AS_TEXT, BINARY) or isinstance(first.type, Decimal)):
+    if _is_object(onward):
         return f"CAST({_value(onward.keys)} AS BINARY) AS key"
     return (
         f"CAST(CAST({identifier(first.name)} AS STRING) AS BINARY) AS key"

@@ -8,7 +8,7 @@ from typing import Any
 
 from framework.errors import Where
 from framework.model.catalog import Catalog
-from framework.model.topic import Cluster
+from framework.model.topic import Cluster, Topic
 
 FOLLOWED = "sluice-also-"  # how the tags of followers begin
 PUBLISHED = f"{FOLLOWED}catalog-"  # the same, of those that list a table in another catalog
@@ -34,6 +34,7 @@ class Follower:
     asset: tuple[str, ...] = ()  # its key as an asset; none where it is no thing of its own
     identity: str = ""  # what of the options decides which rows are shown, and where
     sends_to: tuple[Cluster, str] | None = None  # a topic, by its name in Kafka
+    topic: Topic | None = field(default=None, compare=False, repr=False)  # the same, with what its messages are
     by_files: bool = False  # whether it shows whole snapshots by their files, not rows that changed
     latest_only: bool = False  # whether it shows the newest snapshot as it is, whatever came before
 

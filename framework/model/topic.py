@@ -157,7 +157,7 @@ class Topic:
     doc: str
     cluster: Cluster
     kafka_name: str
-    partitions: int
+    partitions: int  # 0: as many as the cluster's default
     value: str
     columns: tuple[Column, ...]
     key_columns: tuple[str, ...]
