@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
@@ -112,6 +113,21 @@ def test_free_ports_are_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     port = free_port(2)
     monkeypatch.setenv("SLUICE_KAFKA_PORT", str(port))
     assert [finding.state for finding in doctor.check_ports()] == [f"{port}, {port + 1} free"]
+
+
+def test_the_ports_are_those_that_the_specs_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SLUICE_KAFKA_PORT", raising=False)
+    Path("specs/environments/prod").mkdir(parents=True)
+    port = free_port(2)
+    Path("specs/main.yaml").write_text(f"cluster: main\nbootstrap: 127.0.0.1:{port}\n")
+    Path("specs/environments/prod/main.yaml").write_text("cluster: main\nbootstrap: kafka.example.com:9092\n")
+    assert re.search(rf"ok +kafka ports +{port}, {port + 1} free", CliRunner().invoke(main, ["doctor"]).output)
+    with socket.create_server(("127.0.0.1", port)):
+        assert re.search(rf"problem +kafka ports .*\b{port} by process", CliRunner().invoke(main, ["doctor"]).output)
+    monkeypatch.setenv("SLUICE_ENV", "nowhere")
+    assert "kafka ports" in CliRunner().invoke(main, ["doctor"]).output
 
 
 SPEC = """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
 from framework.amounts import counted
-from framework.cli import _specs
+from framework.cli import _addresses, _specs
 
 SECTION, ORDER = "try and tidy", 8
 
@@ -33,10 +34,15 @@ def command(ctx: click.Context, environment: str | None, specs: Path) -> None:
     Example: sluice doctor --env prod
     """
     from framework.doctor import diagnose
+    from framework.errors import SpecError
+    from framework.home import environment_of
 
-    findings = diagnose()
+    addresses: tuple[_addresses.Named, ...] = ()
+    with suppress(SpecError):  # broken specs are no problem of this machine
+        addresses = _addresses.named(specs, environment_of(environment))
+    with _addresses.used(addresses):
+        findings = diagnose()
     if environment is not None or ctx.get_parameter_source("specs") == ParameterSource.COMMANDLINE:
-        from framework.home import environment_of
         from framework.preflight import preflight
 
         findings += tuple(preflight(_specs.plan(specs, environment_of(environment))))
