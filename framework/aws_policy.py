@@ -49,7 +49,7 @@ def of_key(key: str) -> str:
 def below(*locations: str) -> dict[str, Any]:
     """The condition that a listing is of files below one of these locations, which are in one bucket."""
     folders = (location.removeprefix(SCHEME).partition("/")[2].rstrip("/") for location in locations)
-    return {"StringLike": {"s3:prefix": [f"{folder}/*" for folder in folders]}}
+    return {"StringLike": {"s3:prefix": [f"{folder}/*" if folder else "*" for folder in folders]}}
 
 
 def of_start(start: str) -> str:

@@ -25,6 +25,7 @@ from framework import components
 from framework.access import aws, connect, described, script
 from framework.access.about import About, AboutTopic
 from framework.access.steps import PARTS, Step
+from framework.aws_policy import below
 from framework.engine.query import database as database_module
 from framework.errors import SluiceError
 from framework.model import Cluster, Login, Plan, SecretRef, Security
@@ -490,6 +491,10 @@ def test_readers_reach_the_folder_and_the_name_of_one_table(plan: Plan) -> None:
         document for name, document in documents_in(steps_of(plan, "aws-policy", "listed")[1]).items() if "-read" in name
     )
     assert resources(listed) == {"<bucket>/<folder of the table>/*", "list <folder of the table>/*", "table/sales/order"}
+
+
+def test_a_warehouse_that_is_a_whole_bucket_can_be_listed() -> None:
+    assert below("s3://lake", "s3://lake/a/") == {"StringLike": {"s3:prefix": ["*", "a/*"]}}
 
 
 def test_readers_get_bad_rows_only_where_asked(plan: Plan) -> None:

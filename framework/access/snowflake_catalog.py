@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from framework.access import aws, private_files
+from framework.access import aws, aws_reach, private_files
 from framework.access.about import About, Place, name
 from framework.access.endpoint import POLARIS, Endpoint, endpoint
 from framework.access.steps import SHELL, SNOWFLAKE, Step, check, create, shared
@@ -65,7 +65,7 @@ def _trusted(about: About, describe: list[str]) -> Step:
 
 
 def _volume(about: About, of: Endpoint, volume: str) -> str:
-    base = f"{aws.files(about).folder}/"
+    base = f"{aws_reach.files(about).folder}/"
     where = [f"NAME = {literal(volume)}"]
     if of.storage.endpoint:
         where += ["STORAGE_PROVIDER = 'S3COMPAT'", f"STORAGE_BASE_URL = {literal(base.replace('s3://', 's3compat://'))}"]

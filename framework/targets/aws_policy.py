@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator
 
-from framework.access import aws
+from framework.access import aws, aws_reach
 from framework.access.about import About
 from framework.access.steps import SHELL, Step, System, Warned, check, optional, shared
 from framework.aws_policy import below, of_bucket, of_objects, policy
@@ -18,7 +18,7 @@ BUCKET = System("In the bucket's policy", "json")
 
 
 def steps(about: About) -> Iterator[Step | Warned]:
-    where = aws.files(about)
+    where = aws_reach.files(about)
     yield Warned("each policy is for one role or user: attach the one that fits, not all")
     yield from _reach(about)
     yield Warned(
@@ -34,7 +34,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
         called = aws.called(about, use)
         document = shlex.quote(policy(*aws.statements(about, use), indent=2))
         yield shared(
-            SHELL, f"For {aws.USES[use]}. Reaches {aws.covered(about, use)}.",
+            SHELL, f"For {aws.USES[use]}. Reaches {aws_reach.covered(about, use)}.",
             f"aws iam create-policy --policy-name {called} --policy-document {document}",
             f"aws iam delete-policy --policy-arn {aws.policy_arn(called)}",
         )  # fmt: skip
@@ -60,7 +60,7 @@ def _reach(about: About) -> Iterator[Warned]:
         f"the policies reach this table alone{bad_rows}. For all tables of the catalog, as the user of `sluice run` needs them, it is "
         f"`{about.catalog_command('aws-policy')}`"
     )
-    if aws.files(about).told:
+    if aws_reach.files(about).told:
         yield Warned(
             "the folder is the one in which Sluice creates the table. A table that was taken over, or that is in a database with a "
             "location of its own, can have another one: correct it in the documents"
@@ -76,7 +76,7 @@ def _attached(about: About) -> Iterator[Step]:
         )  # fmt: skip
 
 
-def _others(where: aws.Files) -> Iterator[Step]:
+def _others(where: aws_reach.Files) -> Iterator[Step]:
     statement = {
         "Sid": "SluiceReaders",
         "Effect": "Allow",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from framework.access import aws
+from framework.access import aws, aws_reach
 from framework.access.about import About
 from framework.access.endpoint import endpoint
 from framework.access.steps import SHELL, Step, Warned, check
@@ -19,7 +19,7 @@ _GLUE = ("GLUE_AWS_IAM_USER_ARN", "GLUE_AWS_EXTERNAL_ID")
 
 
 def steps(about: About) -> Iterator[Step | Warned]:
-    aws.files(about)
+    aws_reach.files(about)
     reached = next((each for each in about.places if each.catalog.type in ("rest", "glue")), None)
     if reached and reached.catalog.type == "rest" and endpoint(reached).gives_keys:
         yield Warned(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from framework import aws_policy
-from framework.access import aws
+from framework.access import aws, aws_reach
 from framework.access.about import About, Place, name
 from framework.access.steps import SHELL, Step, System, Warned, check, create, query, shared
 from framework.sql.quote import identifier
@@ -20,7 +20,7 @@ DATABRICKS = System("In Databricks", "sql", "--")
 
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Databricks", "glue")
-    where = aws.files(about)
+    where = aws_reach.files(about)
     yield Warned(
         "Unity Catalog has to be on, and Databricks has to run in the region of the bucket; it cannot write to the table"
     )
@@ -91,7 +91,7 @@ def _login(about: About, own: str) -> Iterator[Step]:
     )  # fmt: skip
 
 
-def _catalog(place: Place, where: aws.Files, own: str, account: str) -> Iterator[Step]:
+def _catalog(place: Place, where: aws_reach.Files, own: str, account: str) -> Iterator[Step]:
     url, location = literal(where.warehouse), name(own, place.identifier)
     yield create(
         SHELL, "Where the files of this table are.",

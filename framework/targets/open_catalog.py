@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from framework.access import aws
+from framework.access import aws, aws_reach
 from framework.access.about import About, name
 from framework.access.asked import asked
 from framework.access.endpoint import POLARIS
@@ -53,7 +53,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
 
 def _catalog(about: About, ask: _Management, catalog: str) -> Iterator[Step]:
     about = replace(about, whole_catalog=True)  # its role reaches all its tables: a reader gets keys to one
-    where = aws.files(about)
+    where = aws_reach.files(about)
     storage = {
         "storageType": "S3", "roleArn": aws.role(about, aws.CATALOG), "allowedLocations": [f"{where.warehouse}/"],
         **({"region": where.storage.region} if where.storage.region else {}),
