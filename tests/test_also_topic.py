@@ -124,7 +124,7 @@ def test_peek_and_topics_know_the_topic_that_is_filled(onward: Project) -> None:
     ran(project)
     send(project, {"id": 1, "gone": True})
     ran(project)
-    header, _, filled = commands.ok("topics", *specs).splitlines()
+    header, _, filled = commands.ok("topics", *specs).splitlines()[:3]
     assert header.split()[-4:] == ["read", "by", "filled", "by"]
     assert filled.split()[:3] == [topic, topic, "yes"]
     assert filled.split()[-3:] == ["3", "nobody", "trades"]

@@ -55,7 +55,11 @@ def _reach(about: About) -> Iterator[Warned]:
             "messages: `sluice access aws-policy NAME` prints those for one table"
         )
         return
-    bad_rows = "" if about.bad_rows else "; `--bad-rows` prints one more for readers of its bad rows, which hold whole messages"
+    bad_rows = (
+        "; one is for its bad rows"
+        if about.bad_rows
+        else "; `--bad-rows` prints one more for readers of its bad rows, which hold whole messages"
+    )
     yield Warned(
         f"the policies reach this table alone{bad_rows}. For all tables of the catalog, as the user of `sluice run` needs them, it is "
         f"`{about.catalog_command('aws-policy')}`"
