@@ -26,6 +26,16 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(all_names[:MOST_LISTED]) + more
 
 
+def the_names(noun: str, names: Iterable[str]) -> str:
+    """The hint that names all things of a kind: "the topics are `orders` and `trades`"."""
+    quoted_names = [f"`{name}`" for name in names]
+    if len(quoted_names) == 1:
+        return f"the {noun} is {quoted_names[0]}"
+    if 1 < len(quoted_names) <= MOST_LISTED:
+        return f"the {noun}s are {', '.join(quoted_names[:-1])} and {quoted_names[-1]}"
+    return f"the {noun}s are {listed(quoted_names)}"
+
+
 def closest(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant; None if the distance is large, because a wrong guess costs more than none."""
     if not name or len(name) > LONGEST:

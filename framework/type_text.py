@@ -29,14 +29,14 @@ ELSEWHERE = {
     "dict": "map<string, string>",
 }
 REFUSED = {
-    "char": "write string: an Iceberg table does not keep the length",
-    "character": "write string: an Iceberg table does not keep the length",
-    "varchar": "write string: an Iceberg table does not keep the length",
+    "char": "write `string`: an Iceberg table does not keep the length",
+    "character": "write `string`: an Iceberg table does not keep the length",
+    "varchar": "write `string`: an Iceberg table does not keep the length",
     "interval": "keep a number of seconds or days, or two timestamps",
     "time": "keep a string, or a timestamp",
     "variant": "write string for the JSON text, or struct<...> with the fields",
-    "void": "write the type that the column will have",
-    "null": "write the type that the column will have",
+    "void": "write the type that the column will have, such as `string`",
+    "null": "write the type that the column will have, such as `string`",
 }
 
 
@@ -105,7 +105,7 @@ class _Reader:
         if token.text != wanted:
             ending = f"found {token.text!r}" if token.kind != "end" else "the text ends"
             raise TypeTextError(
-                f"expected {wanted!r}, {ending}", token.offset, "write for example array<string> or struct<a int, b string>"
+                f"expected {wanted!r}, {ending}", token.offset, "write for example `array<string>` or `struct<a int, b string>`"
             )
 
     def end(self) -> None:
@@ -123,7 +123,7 @@ class _Reader:
             raise TypeTextError(f"nested deeper than {DEEPEST} levels", token.offset, "flatten the structure")
         if token.kind != "name":
             message = f"{token.text!r} is not a type" if token.kind != "end" else "a type is missing"
-            raise TypeTextError(message, token.offset, "write for example bigint, string or decimal(18,2)")
+            raise TypeTextError(message, token.offset, "write for example `bigint`, `string` or `decimal(18,2)`")
         if name in NAMES:
             return NAMES[name]
         if name in DECIMALS:
@@ -163,7 +163,7 @@ class _Reader:
         token = self.take()
         if token.kind != "number" or len(token.text) > 4 or not low <= int(token.text) <= high:
             raise TypeTextError(
-                f"a decimal's {what} is a number from {low} to {high} here", token.offset, "write for example decimal(18,2)"
+                f"a decimal's {what} is a number from {low} to {high} here", token.offset, "write for example `decimal(18,2)`"
             )
         return int(token.text)
 
@@ -186,7 +186,7 @@ class _Reader:
             token = self.take()
             if token.kind not in ("name", "quoted"):
                 raise TypeTextError(
-                    "a struct needs fields, each a name and a type", token.offset, "write for example struct<a int, b string>"
+                    "a struct needs fields, each a name and a type", token.offset, "write for example `struct<a int, b string>`"
                 )
             name = token.text if token.kind == "name" else token.text[1:-1].replace("``", "`")
             if folded(name) in field_names:

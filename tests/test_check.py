@@ -41,7 +41,7 @@ specs/a.yaml:1:1: no-cluster: there is no `cluster` in the specs
 specs/a.yaml:2:8: unknown-value: `value` must be {VALUES}, and is `jsn`
   hint: did you mean `json`?
 specs/a.yaml:5:15: unknown-topic: there is no topic `c`
-  hint: there is `a`
+  hint: the topic is `a`
 specs/a.yaml:6:15: no-catalog: there is no `catalog` in the specs
   hint: add a document `catalog: main`
 specs/a.yaml:7:1: unknown-key: `runs` is not an option of pipeline `b`

@@ -65,9 +65,9 @@ def test_every_word_of_the_tables_gets_its_hint() -> None:
         ("[s]", "backquotes"),
         ("N'text'", "`'text'`"),
         ("date_trunc(t, month)", "date_trunc('month', at)"),
-        ("coalesce(s, 0)", "write it as text: '0'"),
-        ("coalesce(s, i)", "cast the int to text: cast(x as string)"),
-        ("s = 1", "write it as text: '1'"),
+        ("coalesce(s, 0)", "write `'0'` for a text"),
+        ("coalesce(s, i)", "`cast(i as string)` for a text"),
+        ("s = 1", "write `s = '1'` for the text, or `cast(s as double) = 1` for the number"),
         ("cast(s as signed)", "bigint"),
     ],
 )

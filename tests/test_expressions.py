@@ -148,7 +148,7 @@ def test_hints_suggest_the_probable_name() -> None:
     assert hint("symbl") == "did you mean `Symbol`?"
     assert hint("location.bilding") == "did you mean `building`?"
     assert hint("uppr(Symbol)") == "did you mean `upper`?"
-    assert "cast(x as int)" in hint("quantity = Symbol")
+    assert "`quantity = cast(Symbol as double)`" in hint("quantity = Symbol")
 
 
 def hint(text: str) -> str:

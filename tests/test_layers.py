@@ -103,7 +103,10 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.rows": ("model", "sql.masks", "sql.quote", "sql.standard"),
     "engine.rules": ("errors", "home", "model", "sql.quote"),
     "reference": ("access", "errors", "hints", "type_text", "types", "model", "sql", "spec", "plan.rows"),
-    "steps": ("errors", "type_text", "types", "model", "sql", "plan.rows", "plan.landing", "plan.text", "spec.options", "spec.scalars"),
+    "steps": (
+        *("errors", "spelling", "type_text", "types", "model", "sql", "plan.rows", "plan.landing", "plan.text"),
+        *("spec.options", "spec.scalars"),
+    ),
     "plan": (
         *("components", "errors", "amounts", "spelling", "type_text", "types", "model", "sql", "spec", "formats", "encoding"),
         *("schemas", "registry", "iso_times"),

@@ -338,7 +338,7 @@ def test_a_broken_catalog_is_a_reason(folder: Path) -> None:
     [
         ("trade", "unknown-pipeline: there is no pipeline `trade`\n  hint: did you mean `trades`?\n"),
         ("shop.trade", "unknown-pipeline: there is no pipeline with a table `shop.trade`\n  hint: did you mean `shop.trades`?\n"),
-        ("zzz", "unknown-pipeline: there is no pipeline `zzz`\n  hint: there is trades\n"),
+        ("zzz", "unknown-pipeline: there is no pipeline `zzz`\n  hint: the pipeline is `trades`\n"),
     ],
 )
 def test_a_wrong_name_is_an_error_with_a_hint(folder: Path, name: str, says: str) -> None:

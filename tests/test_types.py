@@ -45,7 +45,7 @@ REFUSED = [
     ("decimal(5,6)", 10, "decimal(18,2)"),
     ("decimal(0)", 8, "decimal(18,2)"),
     ("decimal(18,-2)", 11, "backquotes"),
-    ("varchar(10)", 0, "write string"),
+    ("varchar(10)", 0, "write `string`"),
     ("interval day", 0, "seconds"),
     ("variant", 0, "string"),
     ("array<void>", 6, "the type"),

@@ -17,7 +17,7 @@ def topic(plan: Plan, name: str, filled: bool = False) -> Topic:
     called = [topic for topic in topics if topic.name == name] + [topic for topic in topics if topic.kafka_name == name]
     if called:
         return called[0]
-    from framework.spelling import did_you_mean, listed
+    from framework.spelling import did_you_mean, the_names
 
     for only_filled in filled_topics(plan):
         if only_filled.name == name:
@@ -25,7 +25,7 @@ def topic(plan: Plan, name: str, filled: bool = False) -> Topic:
             message = f"the topic `{name}` is filled by `also` of {by}, and the specs have no document `topic: {name}`"
             raise SluiceError("unknown-topic", message, f"`sluice peek {name}` shows its messages; add that document to do more")
     topic_names = [topic.name for topic in topics]
-    there = f"there is {listed(topic_names)}" if topic_names else "write one, which begins with `topic: NAME`"
+    there = the_names("topic", topic_names) if topic_names else "write one, which begins with `topic: NAME`"
     meant = did_you_mean(name, [*topic_names, *(topic.kafka_name for topic in topics)], there)
     raise SluiceError("unknown-topic", f"there is no topic `{name}`", meant)
 

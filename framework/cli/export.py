@@ -64,9 +64,9 @@ def _chosen(plan: Plan, names: tuple[str, ...]) -> list[Export]:
     exports = {document.name: document.value for document in plan.documents_of("export")}
     for name in names:
         if name not in exports:
-            from framework.spelling import did_you_mean
+            from framework.spelling import did_you_mean, the_names
 
-            there = f"there is {', '.join(exports)}" if exports else "the specs have no exports: write a document `export: …`"
+            there = the_names("export", exports) if exports else "the specs have no exports: write a document `export: …`"
             raise SluiceError("unknown-export", f"there is no export `{name}`", did_you_mean(name, exports, there))
     if not exports:
         raise SluiceError("unknown-export", "the specs have no exports", "write a document `export: …`")

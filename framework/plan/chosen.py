@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from framework.errors import SluiceError
 from framework.model import Pipeline, Plan
-from framework.spelling import did_you_mean
+from framework.spelling import did_you_mean, the_names
 
 
 def chosen(plan: Plan, names: Collection[str], may_lack: bool = False) -> tuple[Pipeline, ...]:
@@ -16,7 +16,7 @@ def chosen(plan: Plan, names: Collection[str], may_lack: bool = False) -> tuple[
     unknown = [name for name in wanted if plan.pipeline(name) is None]
     if unknown and not may_lack:
         names_of_all = [pipeline.name for pipeline in plan.pipelines]
-        there_is = f"there is {', '.join(names_of_all)}" if names_of_all else "the specs have no pipelines"
+        there_is = the_names("pipeline", names_of_all) if names_of_all else "the specs have no pipelines"
         raise SluiceError(
             "unknown-pipeline",
             f"there is no pipeline{' with a table' if '.' in unknown[0] else ''} `{unknown[0]}`",

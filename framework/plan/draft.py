@@ -10,7 +10,7 @@ from framework.errors import Problem, Where
 from framework.model import Catalog, Cluster, Engine, Pipeline, PlannedDocument, SecretStore, Topic
 from framework.plan.registered import Schemas
 from framework.spec import Written
-from framework.spelling import did_you_mean
+from framework.spelling import did_you_mean, the_names
 
 Thing = TypeVar("Thing")
 
@@ -59,7 +59,7 @@ def unknown(draft: Draft, noun: str, name: str, where: Where, existing: Iterable
 
 
 def _existing(noun: str, existing: Iterable[str]) -> str:
-    names = ", ".join(f"`{name}`" for name in sorted(existing))
+    names = sorted(existing)
     if not names and noun == "table":
         return "write a pipeline that writes it: `into: {table: …}`"
-    return f"there is {names}" if names else f"write a document `{noun}: …`"
+    return the_names(noun, names) if names else f"write a document `{noun}: …`"

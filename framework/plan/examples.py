@@ -12,7 +12,7 @@ from framework.plan.messages import Messages, kafka_name
 from framework.plan.values import BadValue, read
 from framework.spec import kinds
 from framework.spec.node import Node
-from framework.spelling import did_you_mean
+from framework.spelling import did_you_mean, the_names
 
 
 def resolve(
@@ -90,7 +90,7 @@ class _Reader:
         sources = {each.identifier: each for each in (*tables, *self.pipeline.looked_up)}
         for name, rows in test.tables.items():
             if name not in sources:
-                hint = did_you_mean(name, sources, f"there is {', '.join(sources)}" if sources else "remove `tables`")
+                hint = did_you_mean(name, sources, the_names("table", sources) if sources else "remove `tables`")
                 message = f"`{self.pipeline.name}` looks no rows up in `{name}`"
                 self.refuse(test.key_place("tables", name), "unknown-table", message, hint)
                 continue
@@ -152,8 +152,9 @@ class _Reader:
         for option, names in possible.items():
             name = getattr(spec, option)
             if name is not None and name not in names and self.sure:
-                hint = did_you_mean(name, names, f"there is {', '.join(f'`{each}`' for each in sorted(names)) or 'none'}")
                 noun = "error" if option == "error" else "stage"
+                otherwise = the_names(noun, sorted(names)) if names else "remove it: each row becomes a row of the table"
+                hint = did_you_mean(name, names, otherwise)
                 self.refuse(
                     spec.place(option), f"unknown-{noun}", f"no row of this pipeline can fail with the {noun} `{name}`", hint
                 )

@@ -18,7 +18,7 @@ from framework.plan.values import BadValue, json_text, plain_json
 from framework.schemas.versions import Unsupported
 from framework.spec import kinds
 from framework.spec.node import Node
-from framework.spelling import did_you_mean
+from framework.spelling import did_you_mean, the_names
 from framework.types import VOID, Type
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)  # Kafka's timestamp of a test's first message that says none
@@ -287,7 +287,8 @@ def kafka_name(pipeline: Pipeline, given: kinds.Message | kinds.BadRow, problems
     """The topic that is meant, as Kafka calls it."""
     topics = {topic.name: topic.kafka_name for topic in pipeline.topics}
     if given.topic is not None and given.topic not in topics:
-        hint = did_you_mean(given.topic, topics, f"it reads {', '.join(f'`{name}`' for name in topics) or 'a table'}")
+        otherwise = the_names("topic", topics) if topics else "remove it: this pipeline reads a table"
+        hint = did_you_mean(given.topic, topics, otherwise)
         message = f"the pipeline `{pipeline.name}` reads no topic `{given.topic}`"
         problems.append(Problem(given.place("topic"), "unknown-topic", message, hint))
     return topics.get(given.topic or "", pipeline.sources[0])

@@ -25,8 +25,9 @@ from framework.model import (
 from framework.model.accumulated import Groups
 from framework.spec.node import NOWHERE, Node
 from framework.spec.scalars import is_column_name
-from framework.spelling import did_you_mean, listed
+from framework.spelling import did_you_mean, the_names
 from framework.sql.expressions import Checked, ExpressionError, attempt, check
+from framework.sql.operand_remedies import of_condition
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type, folded
 
 
@@ -115,7 +116,7 @@ class Rows:
             return Column(name, VOID, "", where=where)
         if column is None:
             names = [column.name for column in self.columns if not column.name.startswith("_sluice_")]
-            hint = did_you_mean(name, names, f"there is {listed(f'`{each}`' for each in names)}")
+            hint = did_you_mean(name, names, the_names("column", names))
             if name in (each.name for each in self.kafka):
                 of = name.removeprefix("_kafka_").removeprefix("_")
                 hint = f"it is Kafka's, and stays as it is: `derive: {{{of}: {name}}}` makes a column of the row that has it"
@@ -133,7 +134,9 @@ class Rows:
         checked = self.unguarded(text, where, as_written)
         if checked.type not in (BOOLEAN, VOID):
             self.problems.append(
-                Problem(where, "not-a-condition", f"`{text}` is {checked.type}, not true or false", "compare it: `… > 0`")
+                Problem(
+                    where, "not-a-condition", f"`{text}` is {checked.type}, not true or false", of_condition(text, checked.type)
+                )
             )
         return checked
 

@@ -8,7 +8,7 @@ from typing import Literal
 from framework.errors import Problem, Where
 from framework.model import Column, SetExpectation, Table, TableSource
 from framework.spec import kinds
-from framework.spelling import did_you_mean
+from framework.spelling import did_you_mean, the_names
 from framework.types import holds_map, is_integral
 
 Tables = Callable[[str, Where], TableSource | None]
@@ -44,7 +44,7 @@ def _unknown(each: kinds.Expectation, columns: Mapping[str, Column], table: Tabl
             yield Problem(each.place("unique", at), "duplicate-name", f"`{name}` is listed twice", "name each column once")
     for name, where in places.items():
         if name not in columns:
-            hint = did_you_mean(name, columns, f"there is {', '.join(f'`{column}`' for column in columns)}")
+            hint = did_you_mean(name, columns, the_names("column", columns))
             yield Problem(where, "unknown-column", f"the table {table.identifier} has no column `{name}`", hint)
         elif holds_map(columns[name].type):
             message = f"`{name}` is {columns[name].type}, whose values cannot be compared"
@@ -74,7 +74,7 @@ def _resolved(
     there = {column.name: column for column in (*of.columns, *of.kafka)}
     where = each.references.place("column") if each.references.column else each.references.place()
     if name not in there:
-        hint = did_you_mean(name, there, f"there is {', '.join(f'`{column}`' for column in there)}")
+        hint = did_you_mean(name, there, the_names("column", there))
         problems.append(Problem(where, "unknown-column", f"{of.identifier} has no column `{name}`", hint))
         return None
     own, other = columns[each.column].type, there[name].type

@@ -123,7 +123,8 @@ def _fields(spec: kinds.Topic | kinds.Key, format_: Format | None, problems: lis
             message = f"`format` has no effect for {of}"
             problems.append(Problem(column.key_place("format"), "unused-key", message, "remove it"))
         elif not fits:
-            hint = "write `type: timestamp` (of `epoch_days` date, of `base64` a decimal), or remove `format`"
+            type_of_format = {"epoch_days": "date", "base64": "decimal(18,2)"}.get(column.format or "", "timestamp")
+            hint = f"write `type: {type_of_format}`, or remove `format`"
             problems.append(Problem(column.key_place("format"), "unused-key", f"`format` has no effect for {type_}", hint))
         fields.append(Field(name, type_, column.required, column.format if fits else None))
     return fields
@@ -233,7 +234,7 @@ def _column_problems(spec: kinds.Topic, columns: tuple[Column, ...]) -> Iterator
     for name, where in there:
         yield from name_problems(name, where, [spelt.setdefault(types.folded(name), name)])
         if name in taken:
-            yield Problem(where, "duplicate-column", f"there are two columns `{name}`", "name one of them otherwise")
+            yield Problem(where, "duplicate-column", f"there are two columns `{name}`", "rename one of them")
         taken.add(name)
 
 

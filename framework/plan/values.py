@@ -15,7 +15,7 @@ from framework.encoding import json_values
 from framework.errors import Where
 from framework.spec.node import Node
 from framework.spec.scalars import read_time
-from framework.spelling import did_you_mean
+from framework.spelling import did_you_mean, the_names
 from framework.types import (
     BIGINT,
     BINARY,
@@ -135,7 +135,7 @@ def _fields(node: Node, type_: Struct) -> Iterable[tuple[str, Node, Type]]:
         field = next((each for each in type_.fields if each.name == key.text), None)
         if field is None:
             names = [each.name for each in type_.fields]
-            hint = did_you_mean(key.text, names, f"there is {', '.join(f'`{name}`' for name in names)}")
+            hint = did_you_mean(key.text, names, the_names("field", names))
             raise BadValue(key.where, "unknown-field", f"there is no field `{key.text}` in {_short(str(type_))}", hint)
         yield field.name, value, field.type
 

@@ -16,7 +16,7 @@ from framework.patience import STARTING
 from framework.serve.app import app
 from framework.serve.tables import Tables
 from framework.serve.tokens import Tokens
-from framework.spelling import did_you_mean
+from framework.spelling import did_you_mean, the_names
 
 if TYPE_CHECKING:
     import uvicorn
@@ -28,7 +28,7 @@ def chosen(plan: Plan, name: str | None) -> Catalog:
     all_ = {each.name: each for each in plan.catalogs}
     if name is not None and name not in all_:
         raise SluiceError(
-            "unknown-catalog", f"there is no catalog `{name}`", did_you_mean(name, all_, f"there is {', '.join(all_)}")
+            "unknown-catalog", f"there is no catalog `{name}`", did_you_mean(name, all_, the_names("catalog", all_))
         )
     if name is None and len(written) != 1:
         names = ", ".join(written) or "none"

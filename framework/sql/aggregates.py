@@ -242,7 +242,7 @@ _SAME = {
 _NOT = words(
     "stddev stddev_samp stddev_pop variance var_samp var_pop median percentile percentile_approx mode corr max_by min_by"
 )
-_WRITE = "write one function over the rows: sum(price * quantity), count(*), avg(price)"
+_WRITE = "write one function over the rows: `sum(price * quantity)`, `count(*)`, `avg(price)`"
 
 
 @dataclass(frozen=True)
@@ -269,11 +269,15 @@ def read(text: str) -> Read:
     distinct = parser.next
     if parser.skip("distinct"):
         if name != "count":
-            raise refused(distinct.offset, "sql-measure", f"DISTINCT is for count, not for {name}", "write count(distinct x)")
+            raise refused(distinct.offset, "sql-measure", f"DISTINCT is for count, not for {name}", "write `count(distinct x)`")
         name = "count_distinct"
     argument = parser.expression()
     if parser.next.word == ",":
-        hint = "put several into one: struct(a, b)" if name == "count_distinct" else "remove what is behind the comma"
+        hint = (
+            "put several into one: `count(distinct struct(a, b))`"
+            if name == "count_distinct"
+            else "remove what is behind the comma"
+        )
         raise refused(parser.next.offset, "sql-measure", f"{start.text} takes one value", hint)
     parser.expect(")")
     _end(parser)
@@ -284,7 +288,7 @@ def _end(parser: Parser) -> None:
     token = parser.next
     if token.word == "filter":
         raise refused(
-            token.offset, "sql-measure", "FILTER is not part of a measure", "write count_if(x > 0), or sum(if(x > 0, x, 0))"
+            token.offset, "sql-measure", "FILTER is not part of a measure", "write `count_if(x > 0)`, or `sum(if(x > 0, x, 0))`"
         )
     if token.word == "over":
         raise refused(
@@ -298,9 +302,9 @@ def _end(parser: Parser) -> None:
 def _other(offset: int, text: str, word: str) -> ExpressionError:
     known_names = ", ".join(name for name in FUNCTIONS if name != "count_distinct")
     if word in _NOT:
-        hint = f"there is {known_names} and count(distinct x); compute others where the table is read, or by `write: replace`"
+        hint = f"the functions are {known_names} and count(distinct x); compute others where the table is read, or by `write: replace`"
         return refused(offset, "sql-measure", f"{word} cannot be brought up to date from new rows alone", hint)
-    return refused(offset, "sql-measure", f"`{text}` is not a function over rows", f"{_WRITE}; there is {known_names}")
+    return refused(offset, "sql-measure", f"`{text}` is not a function over rows", f"{_WRITE}; the functions are {known_names}")
 
 
 def takes_off(function: str, argument: Type | None) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from framework.sql.faults import refused
+from framework.sql.operand_remedies import of_cast
 from framework.sql.pieces import Piece, composed, guard
 from framework.types import (
-    BINARY,
     BOOLEAN,
-    DATE,
     INTEGRALS,
     INTERVALS,
     STRING,
@@ -32,7 +31,7 @@ def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
     if source == VOID and not isinstance(type, Atom | Decimal):
         raise refused(offset, "sql-type", f"NULL cannot be cast to {type} here", "cast it to a type without parts")
     if source != VOID and not _allowed(source, type):
-        raise refused(offset, "sql-type", f"{source} cannot be cast to {type}", _way(source, type))
+        raise refused(offset, "sql-type", f"{source} cannot be cast to {type}", of_cast(piece, type))
     sql = _bounded(piece, tries) if _runs_away(piece, type) else piece.sql
     fails = not (tries or source == VOID or _always(source, type)) or (tries and source in TIMES)
     return composed(offset, f"{'try_cast' if tries else 'cast'}({sql} AS {type.sql})", type, (piece,), fails)
@@ -96,15 +95,3 @@ def _always(source: Type, type: Type) -> bool:
     if is_integral(source) and is_integral(type):
         return INTEGRALS.index(source) <= INTEGRALS.index(type)
     return is_fractional(type) and is_numeric(source)
-
-
-def _way(source: Type, type: Type) -> str:
-    if source == BINARY:
-        return "cast it to string first"
-    if type == DATE and is_numeric(source):
-        return "use date_from_unix_date(days), or timestamp_seconds(seconds)"
-    if type == TIMESTAMP:
-        return "use timestamp_seconds(cast(x as bigint)), or timestamp_millis"
-    if source == DATE and is_numeric(type):
-        return "use unix_date(x), or unix_timestamp(x)"
-    return "name the part that you want: a field, an item"

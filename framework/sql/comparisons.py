@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from framework.sql import coercion, patterns
+from framework.sql import coercion, operand_remedies, patterns, remedies
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.literals import moment
 from framework.sql.pieces import Piece, composed
+from framework.sql.suggested import cast_hint
 from framework.types import (
     BOOLEAN,
-    DATE,
     STRING,
     TIMES,
     VARIANT,
@@ -27,10 +27,13 @@ from framework.types import (
     parts,
 )
 
-_COMPARING = ("=", "<>", "<", "<=", ">", ">=", "<=>", "IN")
 # Texts that Spark reads as a number.
 _WHOLE = re.compile(r"[-+]?[0-9]+")
 _REAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?[dDfF]?")
+
+_NO_LITERAL = (
+    "write the pattern in single quotes; with another column write `contains(s, r)`, `startswith(s, r)` or `endswith(s, r)`"
+)
 
 
 def name(type: Type) -> str:
@@ -38,25 +41,12 @@ def name(type: Type) -> str:
 
 
 def mismatch(offset: int, what: str, left: Piece, right: Piece) -> ExpressionError:
-    """The error for two values of types that do not fit, with a hint that changes neither value."""
-    pair = {left.type, right.type}
-    if VOID in pair:
+    """The error for two values of types that do not fit."""
+    if VOID in (left.type, right.type):
         why = "<=> NULL is IS NULL" if what == "<=>" else f"{what} NULL is always NULL"
-        return refused(offset, "sql-type", why, "write x IS NULL, or IS NOT NULL")
-    hint = "make both sides the same type"
-    if STRING in pair:
-        hint = _beside_text(what, left if right.type == STRING else right)
+        return refused(offset, "sql-type", why, remedies.of_null(what, left if right.type == VOID else right))
     needs = f"{what} needs two values that go together, not {left.type} and {right.type}"
-    return refused(offset, "sql-type", needs, hint)
-
-
-def _beside_text(what: str, other: Piece) -> str:
-    """The hint for a text with another type. In a comparison the text is cast; elsewhere the text must stay as it is."""
-    if other.constant is not None and re.fullmatch(r"[-\w.]+", other.constant):
-        return f"write it as text: '{other.constant}'"
-    if what in _COMPARING:
-        return f"cast the text: cast(x as {other.type}), or try_cast(x as {other.type}) for null where it is none"
-    return f"cast the {other.type} to text: cast(x as string)"
+    return refused(offset, "sql-type", needs, remedies.of_mismatch(what, left, right))
 
 
 def together(what: str, pieces: Sequence[Piece], texts: bool = True) -> Type:
@@ -78,26 +68,23 @@ def together(what: str, pieces: Sequence[Piece], texts: bool = True) -> Type:
     if common is None:
         raise mismatch(literals[0].offset, what, widest, literals[0])
     for piece in literals:
-        _reads(piece, common, what)
+        _require_readable(piece, common, what, widest)
     return common
 
 
-def _reads(text: Piece, type: Type, what: str) -> None:
+def _require_readable(text: Piece, type: Type, what: str, other: Piece) -> None:
     """Refuse a literal text that is nothing of the type beside which it stands: each row would be a bad one."""
     constant = (text.constant or "").strip()
     if is_numeric(type):
         good = (_WHOLE if is_integral(type) else _REAL).fullmatch(constant) is not None
         good = good or (is_fractional(type) and constant.lower() in ("nan", "inf", "infinity", "-inf", "-infinity"))
-        hint = f"as text beside a number: cast(x as string); otherwise write a {type}"
     elif type in TIMES:
         good = moment(constant)
-        hint = "write date'2026-01-31'" if type == DATE else "write timestamp'2026-01-31 10:00:00'"
     else:
         good = type != BOOLEAN or constant.lower() in ("true", "false", "t", "f", "y", "n", "yes", "no", "1", "0")
-        hint = "write true or false"
     if not good:
         message = f"{what} takes '{constant[:40]}' as a {type} here, which it is not"
-        raise refused(text.offset, "sql-type", message, hint)
+        raise refused(text.offset, "sql-type", message, remedies.of_unread_text(what, text, type, other))
 
 
 def mixed(pieces: Sequence[Piece], type: Type) -> bool:
@@ -115,15 +102,16 @@ def comparison(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
 
 def _comparable(type: Type, offset: int) -> None:
     if holds_map(type):
-        raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: attributes['key']")
+        raise refused(offset, "sql-type", "maps cannot be compared", "compare single values: `attributes['key']`")
     if VARIANT in parts(type):
-        raise refused(offset, "sql-type", "variants cannot be compared", "compare single values: variant_get(x, '$.a', 'int')")
+        raise refused(offset, "sql-type", "variants cannot be compared", "compare single values: `variant_get(x, '$.a', 'int')`")
 
 
 def truth(piece: Piece, what: str) -> Piece:
     if piece.type != BOOLEAN:
-        hint = "write a comparison: x <> 0" if is_numeric(piece.type) else "write a comparison, or x IS NOT NULL"
-        raise refused(piece.offset, "sql-type", f"{what} needs true or false, not {name(piece.type)}", hint)
+        raise refused(
+            piece.offset, "sql-type", f"{what} needs true or false, not {name(piece.type)}", operand_remedies.of_truth(piece)
+        )
     return piece
 
 
@@ -148,7 +136,8 @@ def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
     """`IN`"""
     for each in (piece, *options):
         if each.type == VOID:
-            raise refused(each.offset, "sql-type", "NULL in IN never matches", "leave it out, and add OR x IS NULL")
+            hint = "leave it out; `or s is null` behind IN takes nulls, which NOT IN leaves out already"
+            raise refused(each.offset, "sql-type", "NULL in IN never matches", hint)
     all_pieces = (piece, *options)
     type = together("IN", all_pieces)
     _comparable(type, offset)
@@ -158,17 +147,21 @@ def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
 
 def matching(operator: str, piece: Piece, pattern: Piece, escape: Piece | None, offset: int) -> Piece:
     if piece.type != STRING:
-        hint = "cast it: cast(x as string)"
+        hint = cast_hint(piece, STRING)
         raise refused(piece.offset, "sql-type", f"{operator.upper()} needs a string, not {name(piece.type)}", hint)
+    if pattern.type == STRING and pattern.constant is None and not escape:
+        what = "a regular expression" if operator == "rlike" else "a LIKE pattern"
+        message = f"{what} is a literal text here, so that it is checked before any row"
+        raise refused(pattern.offset, "sql-type", message, _NO_LITERAL)
     if operator == "rlike":
         patterns.regular(pattern)
     elif escape:
         if pattern.type != STRING:
             raise refused(
-                pattern.offset, "sql-type", f"a pattern is a string, not {name(pattern.type)}", "write like 'a/%' escape '/'"
+                pattern.offset, "sql-type", f"a pattern is a string, not {name(pattern.type)}", "write `like 'a/%' escape '/'`"
             )
         if len(patterns.text(escape, "the escape character")) != 1:
-            raise refused(escape.offset, "sql-type", "the escape character is one character", "write escape '/'")
+            raise refused(escape.offset, "sql-type", "the escape character is one character", "write `escape '/'`")
     else:
         patterns.like(pattern)
     behind = f" ESCAPE {escape.sql}" if escape else ""

@@ -9,27 +9,35 @@ FIELDS = "give the field its type in the topic's `columns`, such as struct<build
 _JSON = "write `get_json_object(s, '$.a')`, or give the field its type in the topic's `columns`"
 _UTC = "times are in UTC here; another zone's: `from_utc_timestamp(t, 'Europe/Berlin')`"
 _PLUS, _MINUS = "write `t + interval 1 day`", "write `t - interval 1 day`"
-_CAST = "write `cast(s as int)`, or `try_cast(s as int)` for null where it is no number"
+_CAST = (
+    "write `cast(s as int)`, or `try_cast(s as int)` for null where it is no number; with a fraction `cast(s as decimal(18, 2))`"
+)
+_SPLIT = "write `split(s, ',')`; the separator is a regular expression: `split(s, '[.]')` for a dot"
 _CASE = "write `case s when 'a' then 1 when 'b' then 2 else 0 end`"
-_BETWEEN = "write `datediff(d, date'2026-01-01')` for days, or `unix_timestamp(t) - unix_timestamp(t)` for seconds"
+_BETWEEN = (
+    "write `datediff(d, date'2026-01-01')` for days, or `timestampdiff(second, timestamp'2026-01-01 00:00:00', t)` for seconds"
+)
 
 _WRITE = {
-    "lengthb": "write `length(s)`",
+    "lengthb": "write `octet_length(s)`",
     "substring_regex": "write `substring(s, 1, 3)`",
     "strtok": "write `try_element_at(split(s, ','), 2)`",
-    "string_split string_to_array strtok_to_array regexp_split_to_array": "write `split(s, ',')`",
+    "string_split string_to_array strtok_to_array regexp_split_to_array": _SPLIT,
     "contains_substr": "write `contains(lower(s), 'a')`",
-    "strcmp": "write `s = 'a'`",
+    "strcmp": "write `s = 'a'`, `s < 'a'` or `s > 'a'`",
     "stuff insert": "write `overlay(s placing 'x' from 2 for 3)`",
-    "format": "write `format_string('no. %d', i)`",
+    "format": "write `format_string('no. %d', i)`, or `format_number(n, 2)` for a number with commas",
     "text varchar str": "write `cast(n as string)`, or `date_format(t, 'yyyy-MM-dd')` for a time",
-    "regexp_match regexp_matches": "write `regexp_extract(s, '([0-9]+)', 1)`",
+    "regexp_match regexp_matches": "write `s rlike '[0-9]+'` for whether it matches, or `regexp_extract(s, '([0-9]+)', 1)` for the text",
     "field choose switch": _CASE,
-    "div0 divide": "write `try_divide(n, i)`",
-    "truncate": "write `floor(n)`",
+    "div0": "write `if(i = 0, 0, n / i)`",
+    "divide": "write `n / i`",
+    "truncate": "write `cast(n as bigint)`, or `cast(n * 100 as bigint) / 100` for two digits behind the point",
     "square": "write `n * n`",
-    "convert try_convert to_numeric to_decimal integer real number": _CAST,
-    "try_to_decimal": "write `try_cast(s as int)`",
+    "convert try_convert integer": _CAST,
+    "to_numeric to_decimal number": "write `cast(s as decimal(18, 2))`, with as many digits behind the point as you need",
+    "real": "write `cast(s as float)`",
+    "try_to_decimal": "write `try_cast(s as decimal(18, 2))`, with as many digits behind the point as you need",
     "bool to_boolean": "write `cast(s as boolean)`",
     "to_hex": "write `hex(i)` for digits to the base of 16",
     "farm_fingerprint checksum": "write `crc32(s)` or `md5(s)`",
@@ -65,7 +73,7 @@ UNITS = frozenset(
 INFIX = {
     "mod": "write `i % 2`",
     "xor": "write `a <> b`, or `i ^ 3` for bits",
-    "similar": "write `s rlike '[0-9]+'`",
+    "similar": "write `s like 'a%'`, or `s rlike '^[0-9]+$'` for a pattern of the whole text",
     "glob": "write `s like 'a%'`",
     "isnull": "write `s is null`",
     "notnull": "write `s is not null`",
@@ -86,7 +94,8 @@ PAIRS = {
     ("/", "/"): "write `i div 2`",
     ("=", "<"): "write `i <= 1`",
     ("=", "!"): "write `i <> 1`",
-    ("!", "~"): "write `not s rlike '[0-9]+'`",
+    ("!", "~"): "write `not s rlike '[0-9]+'`, with (?i) in front of the pattern to ignore case",
+    ("~", "*"): "write `s rlike '(?i)[a-z]+'`",
 }
 """Two marks that are one operator elsewhere."""
 MARKS = {

@@ -26,13 +26,16 @@ from framework.types import INTERVALS, VOID, Array, Struct, Type
 MOST_FAULTS = 20
 """The most unknown names that are reported for one expression."""
 
-_PART = "take a part of it: extract(day from b - a), or datediff(a, b)"
+_PART = (
+    "write `datediff(b, a)` for the days from a to b, `timestampdiff(second, a, b)` for the seconds; "
+    "an interval is added to a time: `a + interval 1 day`"
+)
 _NO_COLUMN: Mapping[Type, tuple[str, str]] = {
     **{type: (f"an {type}", _PART) for type in INTERVALS.values()},
-    types.VARIANT: ("a variant", "take a part of it: variant_get(parse_json(x), '$.a', 'int')"),
+    types.VARIANT: ("a variant", "take a part of it: `variant_get(parse_json(x), '$.a', 'int')`"),
 }
 """Types that only a part of an expression has, and what to write for a column."""
-_UNIT = "a unit of time is a text, in front: date_trunc('month', at)"
+_UNIT = "a unit of time is a text, in front: `date_trunc('month', at)`"
 
 __all__ = ["Checked", "ExpressionError", "Fault", "attempt", "check", "guarded"]
 
@@ -97,8 +100,8 @@ def typed(tree: Node, columns: Mapping[str, Type]) -> Checked:
 
 def _untyped(tree: Node) -> ExpressionError:
     if isinstance(tree, Literal):
-        return refused(tree.offset, "sql-type", "NULL alone has no type", "give it a type: cast(null as string)")
-    hint = "write when it is so: if(price < 0, raise_error('no price'), price)"
+        return refused(tree.offset, "sql-type", "NULL alone has no type", "give it a type: `cast(null as string)`")
+    hint = "write when it is so: `if(price < 0, raise_error('no price'), price)`"
     return refused(tree.offset, "sql-type", "it is NULL or an error for every row, and so has no type", hint)
 
 

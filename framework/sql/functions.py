@@ -12,8 +12,9 @@ from framework.sql.faults import ExpressionError, refused
 from framework.sql.pieces import Piece, composed
 from framework.sql.reserved import words
 from framework.sql.signatures import Match, Term, is_variable, table
+from framework.sql.suggested import cast, code, written
 from framework.sql.tree import Call
-from framework.types import INTEGRALS, STRING, VOID, Type
+from framework.types import INTEGRALS, STRING, VOID, Type, is_numeric
 
 ALIASES = {
     "array_includes": "array_contains",
@@ -107,6 +108,10 @@ def _misfit(call: Call, name: str, arguments: Sequence[Piece | None]) -> Express
     given = ", ".join("a lambda" if piece is None else comparisons.name(piece.type) for piece in arguments)
     forms = [signature.text.rpartition(" ")[0].replace("!", "") for signature in table()[name]]
     hint = f"it takes {' or '.join(forms[:4])}"
+    first = arguments[0] if arguments else None
+    if first is not None and is_numeric(first.type) and all(signature.at(0) == Term("time") for signature in table()[name]):
+        whole, seconds = cast(first, "bigint"), f"timestamp_seconds({written(first)})"
+        hint = f"write {code(whole if name == 'trunc' else seconds)} in place of {code(written(first))}; {hint}"
     if call.name.lower() in ("aggregate", "reduce"):
         hint += "; the lambda gives the type of the start, as after cast(0 as double)"
     return refused(call.offset, "sql-type", f"{call.name} does not take ({given})", hint)

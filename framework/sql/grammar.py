@@ -20,7 +20,7 @@ def parse(text: str) -> Node:
     """The tree of one expression."""
     parser = Parser(tokens(text))
     if parser.next.kind == "end":
-        raise refused(0, "sql-syntax", "the expression is empty", "write for example price * quantity")
+        raise refused(0, "sql-syntax", "the expression is empty", "write for example `price * quantity`")
     node = parser.expression()
     parser.end()
     return node
@@ -162,7 +162,7 @@ class Parser(Words):
                         name.offset,
                         "sql-syntax",
                         "a field's name is missing after the dot",
-                        "write for example location.building",
+                        "write for example `location.building`",
                     )
                 node = Member(name.offset, node, name.value)
         return node
@@ -193,7 +193,7 @@ class Parser(Words):
             return self.either(depth)
         if len({name.lower() for name in names}) < len(names):
             raise refused(
-                offset, "sql-lambda", "a lambda has two parameters of one name", "write for example (acc, x) -> acc + x"
+                offset, "sql-lambda", "a lambda has two parameters of one name", "write for example `(acc, x) -> acc + x`"
             )
         return Lambda(offset, names, self.either(self.deeper(depth)))
 

@@ -37,7 +37,7 @@ _RANGES = {
     ("hour", "second"): rf"[-+]?\d{{1,9}}:{_SIXTY}:{_SIXTY}(\.\d{{1,6}})?",
     ("minute", "second"): rf"[-+]?\d{{1,9}}:{_SIXTY}(\.\d{{1,6}})?",
 }
-_HINT = "write for example interval 90 minutes, interval '1 day 2 hours', interval '1-6' year to month"
+_HINT = "write for example `interval 90 minutes`, `interval '1 day 2 hours'`, `interval '1-6' year to month`"
 
 
 def read(parser: Parser) -> Node:
@@ -95,7 +95,7 @@ def _part(sign: str, number: str, word: str, offset: int) -> tuple[str, str]:
 def _literal(offset: int, parts: list[tuple[str, str]], at: int) -> Literal:
     kinds = {_UNITS[unit] for _, unit in parts}
     if len(kinds) > 1 or len({unit for _, unit in parts}) < len(parts):
-        hint = "add one after the other: at + interval 1 month + interval 1 day"
+        hint = "add one after the other: `at + interval 1 month + interval 1 day`"
         raise refused(at, "sql-syntax", "an interval is of years and months, or of days and smaller units, each unit once", hint)
     text = " ".join(f"'{number}' {unit}" for number, unit in parts)
     return Literal(offset, kinds.pop(), f"interval {text}", text)

@@ -62,7 +62,9 @@ def literal(node: Literal) -> Piece:
     written = f"{node.kind}'{node.value}'"
     if node.kind == "date":
         if not (_DATE.fullmatch(node.value) and real(node.value)):
-            raise refused(node.offset, "sql-type", f"'{node.value}' is not a date", "write it as date'2026-01-31'")
+            raise refused(
+                node.offset, "sql-type", f"'{node.value}' is not a date", "write a day that exists, such as `date'2026-01-31'`"
+            )
         return Piece(written, DATE, offset=node.offset, constant=node.value)
     match = _TIME.fullmatch(node.value)
     zoned = match is not None and match[3] is not None
@@ -71,7 +73,7 @@ def literal(node: Literal) -> Piece:
             node.offset,
             "sql-type",
             f"'{node.value}' is not a {node.kind}",
-            "write it as timestamp'2026-01-31 10:00:00' (UTC), or with a zone: '2026-01-31 10:00:00+02:00'",
+            "write a time that exists, such as `timestamp'2026-01-31 10:00:00'` (UTC) or `timestamp'2026-01-31 10:00:00+02:00'`",
         )
     return Piece(written, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, offset=node.offset, constant=node.value)
 
@@ -138,12 +140,12 @@ def _decimal(node: Literal, text: str) -> Type:
     try:
         _, digits, exponent = decimal.Decimal(text).as_tuple()
     except decimal.InvalidOperation:
-        raise refused(node.offset, "sql-type", f"{node.text} is not a number", "write for example 12.50") from None
+        raise refused(node.offset, "sql-type", f"{node.text} is not a number", "write for example `12.50`") from None
     assert isinstance(exponent, int), "the tokens hold neither NaN nor infinity"
     scale = max(0, -exponent)
     precision = max(len(digits) + max(0, exponent), scale)
     if precision > 38:
-        raise refused(node.offset, "sql-type", f"{node.text[:30]} has more than 38 digits", "write it with an exponent: 1.5e60")
+        raise refused(node.offset, "sql-type", f"{node.text[:30]} has more than 38 digits", "write it with an exponent: `1.5e60`")
     return Decimal(precision, scale)
 
 

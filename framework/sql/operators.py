@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from framework.sql import coercion, comparisons
+from framework.sql import coercion, comparisons, operand_remedies
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.literals import exact
 from framework.sql.pieces import Piece, composed
 from framework.sql.quote import identifier
+from framework.sql.suggested import cast_hint, code, written
 from framework.types import (
     BIGINT,
     DATE,
@@ -53,7 +54,9 @@ def _of_numbers(operator: str, left: Piece, right: Piece) -> Type:
             raise _not_a_number(operator, side, left, right)
     if operator == "div" and (is_fractional(left.type) or is_fractional(right.type)):
         side = left if is_fractional(left.type) else right
-        raise refused(side.offset, "sql-type", f"div needs whole numbers, not {side.type}", "write floor(a / b)")
+        raise refused(
+            side.offset, "sql-type", f"div needs whole numbers, not {side.type}", operand_remedies.of_division(left, right)
+        )
     return coercion.arithmetic(operator, _operand_type(left, right), _operand_type(right, left))
 
 
@@ -83,11 +86,7 @@ def _operand_type(piece: Piece, other: Piece) -> Type:
 
 
 def _not_a_number(operator: str, side: Piece, left: Piece, right: Piece) -> ExpressionError:
-    hint = "join texts with ||, or cast it to a number" if side.type == STRING else "name a number inside it, or cast it"
-    if side.type in TIMES:
-        hint = "a time takes an interval, a date also a number of days: at + interval 1 day"
-    if side.type in _INTERVALS:
-        hint = "an interval is added to a date or timestamp: at + interval 1 day"
+    hint = operand_remedies.of_number(operator, side, left, right)
     return refused(side.offset, "sql-type", f"{operator} needs numbers, not {comparisons.name(side.type)}", hint)
 
 
@@ -108,8 +107,7 @@ def bits(operator: str, pieces: Sequence[Piece], offset: int) -> Piece:
     for piece in pieces:
         if not is_integral(piece.type):
             needs = f"{operator} needs whole numbers, not {comparisons.name(piece.type)}"
-            power = operator == "^" and is_numeric(piece.type)
-            raise refused(piece.offset, "sql-type", needs, "write pow(n, 2) for a power" if power else "conditions: AND, OR, NOT")
+            raise refused(piece.offset, "sql-type", needs, operand_remedies.of_bits(operator, piece, tuple(pieces)))
     type = comparisons.together(operator, pieces)
     sql = f"(~ {pieces[0].sql})" if operator == "~" else f"({pieces[0].sql} {operator} {pieces[1].sql})"
     return composed(offset, sql, type, pieces, False)
@@ -119,9 +117,8 @@ def shifted(operator: str, left: Piece, right: Piece, offset: int) -> Piece:
     """`<<`, `>>`, `>>>`"""
     for side in (left, right):
         if not is_integral(side.type):
-            raise refused(
-                side.offset, "sql-type", f"{operator} needs whole numbers, not {comparisons.name(side.type)}", "cast(x as bigint)"
-            )
+            needs = f"{operator} needs whole numbers, not {comparisons.name(side.type)}"
+            raise refused(side.offset, "sql-type", needs, cast_hint(side, BIGINT))
     return composed(offset, f"({left.sql} {operator} {right.sql})", BIGINT if left.type == BIGINT else INT, (left, right))
 
 
@@ -131,7 +128,12 @@ def joined(pieces: Sequence[Piece], offset: int, sql: str) -> Piece:
         return composed(offset, sql, comparisons.together("||", pieces), pieces)
     for piece in pieces:
         if not isinstance(piece.type, Atom | Decimal):
-            raise refused(piece.offset, "sql-type", f"|| joins texts and lists, not {piece.type}", "to_json(x) is a text")
+            raise refused(
+                piece.offset,
+                "sql-type",
+                f"|| joins texts and lists, not {piece.type}",
+                f"write {code(f'to_json({written(piece)})')}",
+            )
     binary = all(str(piece.type) in ("binary", "void") for piece in pieces)
     return composed(
         offset, sql, next((piece.type for piece in pieces if piece.type != VOID), STRING) if binary else STRING, pieces, False
@@ -142,8 +144,7 @@ def member(piece: Piece, name: str, offset: int) -> Piece:
     """`struct.field`; of a list of structs the list of that field."""
     type = piece.type.element if isinstance(piece.type, Array) else piece.type
     if not isinstance(type, Struct):
-        hint = f"write x['{name}']" if isinstance(type, Map) else "only a struct has fields"
-        raise refused(offset, "sql-type", f"a {piece.type} has no field {name}", hint)
+        raise refused(offset, "sql-type", f"a {piece.type} has no field {name}", operand_remedies.of_member(piece, name))
     field = type.field(name)
     assert field is not None, "names are checked before types"
     of_each = Array(field.type) if isinstance(piece.type, Array) else field.type
@@ -154,13 +155,13 @@ def item(piece: Piece, at: Piece, offset: int) -> Piece:
     """`array[0]`, `map['key']`"""
     if isinstance(piece.type, Map):
         if coercion.wider(piece.type.key, at.type) is None:
-            hint = f"cast it: cast(x as {piece.type.key})"
-            raise refused(at.offset, "sql-type", f"the map's keys are {piece.type.key}, not {comparisons.name(at.type)}", hint)
+            wrong = f"the map's keys are {piece.type.key}, not {comparisons.name(at.type)}"
+            raise refused(at.offset, "sql-type", wrong, operand_remedies.of_key(piece, at))
         return composed(offset, f"{piece.sql}[{at.sql}]", piece.type.value, (piece, at), at.type != piece.type.key)
     if not isinstance(piece.type, Array):
-        raise refused(offset, "sql-type", f"a {piece.type} has no items", "only arrays and maps have")
+        raise refused(offset, "sql-type", f"a {piece.type} has no items", operand_remedies.of_item(piece, at))
     if at.type not in INTEGRALS[:3]:
         # Spark cuts a bigint to its lower half, and returns another item.
-        hint = "cast it: cast(x as int)" if is_integral(at.type) else "the first one is x[0]"
-        raise refused(at.offset, "sql-type", f"an array's item is named by an int, not {comparisons.name(at.type)}", hint)
+        wrong = f"an array's item is named by an int, not {comparisons.name(at.type)}"
+        raise refused(at.offset, "sql-type", wrong, operand_remedies.of_index(piece, at))
     return composed(offset, f"{piece.sql}[{at.sql}]", piece.type.element, (piece, at))

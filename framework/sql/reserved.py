@@ -101,7 +101,7 @@ REFUSALS = (
     Refusal(
         names=words("aes_decrypt aes_encrypt try_aes_decrypt"),
         why="is not allowed: its key would stand in the spec, and in Spark's plans",
-        hint="the step `mask` is not in this version; `drop` leaves a column out, sha2(s, 256) tells equal values only",
+        hint='the step `mask` encrypts a column: `mask: {key: "${secret:pii}", columns: {email: encrypt}}`',
     ),
     Refusal(
         names=words("from_avro from_protobuf schema_of_avro to_avro to_protobuf"),

@@ -12,8 +12,10 @@ from framework.spelling import did_you_mean, listed
 from framework.sql import statement
 from framework.sql.expressions import Checked, typed
 from framework.sql.faults import ExpressionError, Fault
+from framework.sql.operand_remedies import of_condition
 from framework.sql.quote import column_path
 from framework.sql.statement import Written
+from framework.sql.suggested import code
 from framework.sql.tokens import Token
 from framework.sql.tree import Column, Member, Node, walk
 from framework.types import BOOLEAN, VOID, Struct, Type
@@ -94,7 +96,7 @@ class _Names:
         value = self.typed(written.value)
         name = written.name or self.own_name(written.value)
         if name is None:
-            hint = f"write {written.text if len(written.text) <= 60 else '…'} as name"
+            hint = f"write {code(f'{written.text} as name' if len(written.text) <= 60 else '… as name')}"
             raise ExpressionError(Fault(written.offset, "sql-no-name", "this column has no name", hint))
         return [Item(name, value, written.text, written.offset)]
 
@@ -122,7 +124,7 @@ class _Names:
             return None
         if any(name.lower() == node.of.name.lower() for name in self.columns):
             return None
-        return Fault(node.of.offset, "sql-table", "columns are named without their table", f"write {node.name}")
+        return Fault(node.of.offset, "sql-table", "columns are named without their table", f"write `{node.name}`")
 
     def own_name(self, node: Node) -> str | None:
         """The declared spelling of a column's or field's name."""
@@ -139,5 +141,5 @@ class _Names:
         value = self.typed(written.value)
         if value.type not in (BOOLEAN, VOID):
             message = f"`{written.text}` is {value.type}, not true or false"
-            raise ExpressionError(Fault(written.offset, "not-a-condition", message, "compare it: … > 0"))
+            raise ExpressionError(Fault(written.offset, "not-a-condition", message, of_condition(written.text, value.type)))
         return value

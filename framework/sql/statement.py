@@ -186,9 +186,9 @@ class _Parser(Parser):
             parts.append(self.take())
         name = ".".join(part.value for part in parts)
         if token.kind not in ("name", "quoted"):
-            self.refuse(token, "sql-table", f"the table is missing{but_found(token)}", "write from input: the rows so far")
+            self.refuse(token, "sql-table", f"the table is missing{but_found(token)}", "write `from input`: the rows so far")
         elif name.lower() != INPUT:
-            self.refuse(token, "sql-table", f"there is no table {name} here", "write from input: the rows so far")
+            self.refuse(token, "sql-table", f"there is no table {name} here", "write `from input`: the rows so far")
             self.tables.add(parts[-1].value.lower())
         self.no_alias()
         if self.next.word == ",":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from framework import type_text, types
@@ -29,6 +30,12 @@ expect_bad:
 Written = dict[ColumnName, ColumnType]
 
 
+def _by_derive(problem: Problem, name: str) -> Problem:
+    """The problem of a cast that there is not, with a hint that names the step that can compute the value."""
+    sql = re.search(r"`([^`]+)`", problem.hint)
+    return replace(problem, hint=f'write `derive: {{{name}: "{sql[1]}"}}` in place of this') if sql else problem
+
+
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     assign: list[tuple[str, str]] = []
     faults: list[Fault] = []
@@ -43,7 +50,9 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
             continue
         if column is None:
             continue
+        problems_before = len(rows.problems)
         cast_value = rows.expression(f"cast({identifier(name)} as {type_.sql})", step.place(name), as_written=False)
+        rows.problems[problems_before:] = [_by_derive(problem, name) for problem in rows.problems[problems_before:]]
         columns.append(Column(name, type_, column.doc, where=step.key_place(name)))
         assign.append((name, cast_value.sql))
         faults += rows.faults("cast", f"{name} as {type_}", cast_value)

@@ -85,8 +85,9 @@ class Beyond(Bound):
         for one, other, example in (("deviations", "quantiles", "deviations: 4"), ("over", "rows", "over: 24h")):
             given = [name for name in (one, other) if getattr(self, name) is not None or name in self.gaps]
             if len(given) != 1:
+                hint = f"remove `{one}`, or remove `{other}`" if given else f"write one of them, such as `{example}`"
                 what = f"has both `{one}` and `{other}`" if given else f"has neither `{one}` nor `{other}`"
-                yield Problem(self.place(), "one-of", f"`beyond` {what}", f"write one of them, such as `{example}`")
+                yield Problem(self.place(), "one-of", f"`beyond` {what}", hint)
         if self.rows is not None and self.at_least is not None and self.at_least > self.rows:
             message = f"of {self.rows} rows there are never {self.at_least}"
             yield Problem(
@@ -118,10 +119,10 @@ class Rule(Bound):
 
     def problems(self) -> Iterator[Problem]:
         if (self.when is None) == (self.beyond is None) and not self.gaps & {"when", "beyond"}:
-            what = "no condition" if self.when is None else "both `when` and `beyond`"
-            yield Problem(
-                self.place(), "one-of", f"this rule has {what}", "write `when: price < 0`, or `beyond: {…}` for bounds that move"
-            )
+            what, hint = "both `when` and `beyond`", "remove `when`, or remove `beyond`"
+            if self.when is None:
+                what, hint = "no condition", "write `when: price < 0`, or `beyond: {…}` for bounds that move"
+            yield Problem(self.place(), "one-of", f"this rule has {what}", hint)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from framework.plan.landing import Landing
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import Bound, WrittenStep, option
 from framework.spec.scalars import ColumnName, Duration, TableName
+from framework.spelling import the_names
 from framework.types import VOID, Type, is_integral
 
 EXAMPLE = """\
@@ -121,7 +122,7 @@ def _landing(written: Written, to: Landing) -> Iterator[Problem]:
 def _problems(written: Written, rows: Rows, source: TableSource, there: dict[str, Column]) -> Iterator[Problem]:
     for at, name in enumerate(written.take):
         if name not in there:
-            hint = f"there is {', '.join(there)}"
+            hint = the_names("column", there)
             yield Problem(written.place("take", at), "unknown-column", f"{source.identifier} has no column `{name}`", hint)
         elif name in written.take[:at]:
             yield Problem(written.place("take", at), "duplicate-column", f"`{name}` is here twice", "name each column once")
@@ -139,7 +140,7 @@ def _problems(written: Written, rows: Rows, source: TableSource, there: dict[str
     for at, name in enumerate(written.on):
         column = rows.column(name, written.place("on", at), kafka=True)
         if name not in there:
-            hint = f"there is {', '.join(there)}; a column of another name here is renamed by `rename` before"
+            hint = f"{the_names('column', there)}; a column of another name here is renamed by `rename` before"
             yield Problem(written.place("on", at), "unknown-column", f"{source.identifier} has no column `{name}`", hint)
         elif column is not None and not _alike(types.get(name, VOID), there[name].type):
             message = f"`{name}` is {types[name]} here and {there[name].type} in {source.identifier}"

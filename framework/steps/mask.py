@@ -30,6 +30,7 @@ from framework.plan.landing import Landing
 from framework.plan.rows import Resolved, Rows
 from framework.spec.options import Bound, WrittenStep, option
 from framework.spec.scalars import FieldPath, Name
+from framework.spelling import the_names
 from framework.sql.quote import identifier
 from framework.steps import _masks
 from framework.types import VOID, Array, Struct, Type
@@ -83,10 +84,10 @@ class Written(Bound):
 
     def problems(self) -> Iterable[Problem]:
         if not {"key", "keys"} & self.gaps and (self.key is None) == (self.keys is None):
-            message = (
-                "`mask` needs a key: a hash without one can be guessed" if self.key is None else "`key` and `keys` are both given"
-            )
-            yield Problem(self.place(), "mask-needs-key", message, 'write one of them, such as `key: "${secret:pii}"`')
+            message, hint = "`key` and `keys` are both given", "remove `key`, or remove `keys`"
+            if self.key is None:
+                message, hint = "`mask` needs a key: a hash without one can be guessed", 'write `key: "${secret:pii}"`'
+            yield Problem(self.place(), "mask-needs-key", message, hint)
 
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
@@ -147,8 +148,8 @@ def _is_there(type_: Type, rest: list[str], path: str, written: Written, rows: R
             type_ = type_.element
         field = type_.field(name) if isinstance(type_, Struct) else None
         if field is None or field.name != name:  # in another case it would not be found where it is masked
-            there = ", ".join(f"`{each.name}`" for each in type_.fields) if isinstance(type_, Struct) else ""
-            hint = f"there is {there}" if there else f"it is {type_}, which has no fields"
+            names = [each.name for each in type_.fields] if isinstance(type_, Struct) else []
+            hint = the_names("field", names) if names else f"it is {type_}, which has no fields"
             rows.problems.append(Problem(written.key_place("columns", path), "unknown-column", f"there is no `{path}`", hint))
             return False
         type_ = field.type

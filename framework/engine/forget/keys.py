@@ -13,7 +13,7 @@ from framework.engine.context import Context
 from framework.errors import SluiceError
 from framework.model import Joined, MaskKey, Pipeline, TableSource
 from framework.plan.lineage import by_source
-from framework.spelling import did_you_mean
+from framework.spelling import did_you_mean, the_names
 from framework.sql import masks
 from framework.types import BIGINT, DATE, INT, SMALLINT, STRING, TINYINT, Type
 
@@ -42,7 +42,7 @@ def of(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> Key:
     types = {column.name: column.type for column in pipeline.table.columns}
     for name in written:
         if name not in types:
-            hint = did_you_mean(name, types, f"there is {', '.join(types)}")
+            hint = did_you_mean(name, types, the_names("column", types))
             raise SluiceError("forget-key", f"{pipeline.table.identifier} has no column `{name}`", hint)
     totals = pipeline.table.accumulated
     if totals and not written.keys() <= set(totals.by):

@@ -13,7 +13,7 @@ from framework.engine.kafka.cluster import Kafka, client_settings, refuse_silent
 from framework.errors import NoTopic, UnreachableError
 from framework.model import Cluster, SecretStore
 from framework.patience import KAFKA
-from framework.spelling import did_you_mean, listed
+from framework.spelling import did_you_mean, the_names
 
 _NO_LEADER = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
 _AT_ONCE = 500  # messages that are asked for at once
@@ -128,6 +128,6 @@ def message_of(message: Any) -> KafkaMessage:
 
 def _missing(cluster: Cluster, topic: str, topics: Iterable[str]) -> UnreachableError:
     names = sorted(name for name in topics if not name.startswith("__"))
-    hint = f"there is {listed(names)}" if names else "there are no topics yet"
+    hint = the_names("topic", names) if names else "there are no topics yet"
     message = f"there is no topic `{topic}` in the cluster at {cluster.bootstrap}"
     return NoTopic("no-topic", message, did_you_mean(topic, names, hint))

@@ -125,7 +125,7 @@ class Into(Bound):
         for name in ("keys", "order_by", "deletes", "remember_deletes_for"):
             ignored = name == "deletes" and (self.deletes == "ignore" or name in self.gaps)
             if self.node.get(name) is not None and not ignored:
-                yield Problem(
-                    self.key_place(name), "unused-key", f"`{name}` has no effect with `write: {self.write}`",
-                    "write `write: upsert`, which keeps one row per key, or `write: history`, or remove it",
-                )  # fmt: skip
+                hint = "write `write: upsert`, which keeps one row per key, or `write: history`, or remove it"
+                if write.groups:
+                    hint = "remove it: the `by` of `aggregate` says which rows are one"
+                yield Problem(self.key_place(name), "unused-key", f"`{name}` has no effect with `write: {self.write}`", hint)

@@ -33,6 +33,9 @@ def joined(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> Scope 
         return None
     rows = Rows("", both.columns, None, faults)
     checked = [rows.tried(rows.condition, node, "ON") for node in conditions]
+    if pairs:
+        by_on = "join by ON in place of USING: "
+        faults[before:] = [replace(fault, hint=fault.hint.replace("write ", by_on, 1)) for fault in faults[before:]]
     if len(faults) > before:
         return None
     on = " AND ".join(str(each.sql) for each in checked if each)

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from framework.sql import coercion, intervals, literals
 from framework.sql.expressions import Checked
 from framework.sql.faults import refused
+from framework.sql.operand_remedies import of_condition
 from framework.sql.query.functions import AGGREGATES, RANKED, Function
 from framework.sql.query.nodes import Aggregate, Edge, Frame, Over, Ranked
+from framework.sql.suggested import written
 from framework.sql.tree import Literal, Node, Operation
 from framework.types import BIGINT, BOOLEAN, DATE, SMALLINT, TIME, TIMES, TINYINT, VOID, Type, holds_map, is_numeric
 
@@ -43,9 +45,8 @@ def aggregate(node: Aggregate, typed: Typed) -> tuple[str, Type]:
     if node.where is not None:
         condition = typed(node.where)
         if condition.type not in (BOOLEAN, VOID):
-            raise refused(
-                node.where.offset, "not-a-condition", f"the filter is {condition.type}, not true or false", "compare it: … > 0"
-            )
+            message = f"the filter is {condition.type}, not true or false"
+            raise refused(node.where.offset, "not-a-condition", message, of_condition(written(condition), condition.type))
         if function.sql:
             raise refused(node.offset, "sql-aggregate", f"{node.name} takes no FILTER", f"write {node.name}(if(…, x, null))")
         sql += f" FILTER (WHERE {condition.sql})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 
-from framework.spelling import did_you_mean, listed
+from framework.spelling import did_you_mean, listed, the_names
 from framework.sql.expressions import units, unknown
 from framework.sql.faults import Fault, refused
 from framework.sql.query.nodes import Item, Over, bound, mapped
@@ -106,7 +106,7 @@ class Scope:
         return left
 
     def no_table(self, name: str, offset: int) -> Fault:
-        hint = did_you_mean(name, self.tables, f"there is {listed(self.tables)}")
+        hint = did_you_mean(name, self.tables, the_names("table", self.tables))
         return Fault(offset, "unknown-table", f"there is no table `{name}` in this FROM", hint)
 
 
@@ -151,7 +151,7 @@ def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str
         if len(candidates) > 1:
             tables = " and ".join(f"`{each.of}`" for each in candidates)
             message = f"`{node.name}` is a column of {tables}"
-            faults.append(Fault(node.offset, "sql-ambiguous", message, f"write {candidates[0].of}.{candidates[0].field.name}"))
+            faults.append(Fault(node.offset, "sql-ambiguous", message, f"write `{candidates[0].of}.{candidates[0].field.name}`"))
         return Column(node.offset, candidates[0].flat) if candidates else node
     inner, words = bound(node, names), {id(each) for each in units(node)}
     return mapped(node, lambda part: part if id(part) in words else resolved(part, scope, faults, inner))

@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 
 from framework.sql.expressions import Checked, typed
 from framework.sql.faults import ExpressionError, Fault, refused
+from framework.sql.operand_remedies import of_condition
 from framework.sql.query.functions import WINDOWS
 from framework.sql.query.nodes import Aggregate, Over
 from framework.sql.query.relations import Field
 from framework.sql.quote import identifier
+from framework.sql.suggested import written
 from framework.sql.tree import Call, Column, Node, walk
 from framework.types import BOOLEAN, VOID
 
@@ -66,7 +68,7 @@ class Rows:
         checked = self.checked(node)
         if checked.type not in (BOOLEAN, VOID):
             message = f"{clause} is {checked.type}, not true or false"
-            raise refused(node.offset, "not-a-condition", message, "compare it: … > 0")
+            raise refused(node.offset, "not-a-condition", message, of_condition(written(checked), checked.type))
         return checked
 
     def add(self, added: dict[str, tuple[str, Field]]) -> None:

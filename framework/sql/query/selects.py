@@ -17,6 +17,7 @@ from framework.sql.query.nodes import Aggregate, Item, Over, Select, mapped, sha
 from framework.sql.query.relations import Field, Relation, Scope, apart_by, by_table, resolved, windows_of
 from framework.sql.query.rows import Rows
 from framework.sql.quote import identifier
+from framework.sql.suggested import code
 from framework.sql.tree import Call, Column, Literal, Member, Node, children
 from framework.types import holds_map
 
@@ -163,7 +164,7 @@ def _columns(rows: Rows, items: Sequence[Out], values: Sequence[Node], scope: Sc
     names: set[str] = set()
     for item, value in zip(items, values, strict=True):
         if item.name is None:
-            hint = f"write {item.text if len(item.text) <= 60 else '…'} as name"
+            hint = f"write {code(f'{item.text} as name' if len(item.text) <= 60 else '… as name')}"
             rows.faults.append(Fault(item.offset, "sql-no-name", "this column has no name", hint))
             continue
         if item.name.lower() in names:

@@ -11,6 +11,7 @@ from framework.sql.arguments import Use
 from framework.sql.bounded_functions import plain_xml
 from framework.sql.pieces import Piece, composed
 from framework.sql.quote import literal
+from framework.sql.suggested import cast_hint
 from framework.types import STRING, VARIANT, Map, Struct, Type
 
 
@@ -18,12 +19,12 @@ def parsed(use: Use) -> Piece:
     """`from_json(text, 'a int, b string')`, `from_csv`, `from_xml`: the schema is a literal."""
     piece, schema = use.some(2, 2)
     if piece.type != STRING:
-        raise use.fault(f"takes a text here, not {comparisons.name(piece.type)}", "cast(x as string)", piece)
+        raise use.fault(f"takes a text here, not {comparisons.name(piece.type)}", cast_hint(piece, "string"), piece)
     type = _schema(use, schema)
     if any(isinstance(part, Map) and part.key != STRING for part in types.parts(type)):
-        raise use.fault("gives maps whose keys are texts", "write 'a map<string, int>'", schema)
+        raise use.fault("gives maps whose keys are texts", "write `'a map<string, int>'`", schema)
     if use.name != "from_json" and not isinstance(type, Struct):
-        raise use.fault("gives a struct", "write 'a int, b string'", schema)
+        raise use.fault("gives a struct", "write `'a int, b string'`", schema)
     text = plain_xml(piece.sql) if use.name == "from_xml" else piece.sql
     return composed(use.offset, f"{use.name}({text}, {literal(type.sql)})", type, (piece,))
 
@@ -33,7 +34,7 @@ def _schema(use: Use, piece: Piece) -> Type:
     try:
         return type_text.parse(text if re.match(r"\s*(struct|array|map)\s*<", text, re.IGNORECASE) else f"struct<{text}>")
     except type_text.TypeTextError as error:
-        raise use.fault(f"takes a schema here: {error.message}", error.hint or "write 'a int, b string'", piece) from None
+        raise use.fault(f"takes a schema here: {error.message}", error.hint or "write `'a int, b string'`", piece) from None
 
 
 _PATH = re.compile(r"""\$(\.[^.\[\s]+|\[[0-9]{1,9}\]|\['[^']+'\]|\["[^"]+"\])*""")

@@ -10,6 +10,7 @@ from framework.sql.arguments import Use
 from framework.sql.bounded_functions import NO_KEY
 from framework.sql.pieces import Piece, composed, guard
 from framework.sql.quote import identifier
+from framework.sql.suggested import cast_hint
 from framework.types import STRING, VOID, Array, Decimal, Field, Map, Struct, holds_map
 
 
@@ -86,7 +87,7 @@ def trimmed(use: Use) -> Piece:
     characters, piece = use.arguments
     for each in use.arguments:
         if not isinstance(each.type, types.Atom | Decimal):
-            raise use.fault(f"takes texts, not {each.type}", "cast(x as string)", each)
+            raise use.fault(f"takes texts, not {each.type}", cast_hint(each, "string"), each)
     return composed(use.offset, f"trim({use.name.split()[0].upper()} {characters.sql} FROM {piece.sql})", STRING, use.arguments)
 
 

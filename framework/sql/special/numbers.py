@@ -9,6 +9,7 @@ from framework import types
 from framework.sql import comparisons, operators, patterns
 from framework.sql.arguments import Use
 from framework.sql.pieces import Piece, composed
+from framework.sql.suggested import cast_hint
 from framework.types import BIGINT, DOUBLE, INT, STRING, Decimal, Type, is_numeric
 
 
@@ -18,7 +19,7 @@ def zero(use: Use) -> Piece:
     nought = Piece("0", INT, offset=piece.offset, constant="0")
     type = comparisons.together(use.name, (piece, nought)) if use.name == "zeroifnull" else piece.type
     if not is_numeric(piece.type):
-        raise use.fault(f"takes a number here, not {comparisons.name(piece.type)}", "cast(x as double)", piece)
+        raise use.fault(f"takes a number here, not {comparisons.name(piece.type)}", cast_hint(piece, "double"), piece)
     return composed(use.offset, use.sql(), type, (piece,))
 
 
@@ -62,7 +63,7 @@ def _number(use: Use, piece: Piece) -> Type:
     if piece.type == STRING:
         return DOUBLE
     if not is_numeric(piece.type):
-        raise use.fault(f"takes a number here, not {comparisons.name(piece.type)}", "cast(x as double)", piece)
+        raise use.fault(f"takes a number here, not {comparisons.name(piece.type)}", cast_hint(piece, "double"), piece)
     return piece.type
 
 

@@ -10,6 +10,7 @@ from framework.sql.arguments import Use
 from framework.sql.pieces import Piece, composed
 from framework.sql.reserved import words
 from framework.sql.special_syntax import UNITS
+from framework.sql.suggested import cast_hint
 from framework.types import BIGINT, INT, MONTHS, STRING, TIME, TIMESTAMP, TIMESTAMP_NTZ, TINYINT, Decimal, Type, is_integral
 
 
@@ -21,7 +22,9 @@ def part(use: Use) -> Piece:
         return composed(use.offset, use.sql(), fields[use.word(field, tuple(fields))], (piece,))
     if piece.type not in _MOMENTS:
         raise use.fault(
-            f"takes a part of a time or of an interval, not of {comparisons.name(piece.type)}", "cast(x as timestamp)", piece
+            f"takes a part of a time or of an interval, not of {comparisons.name(piece.type)}",
+            cast_hint(piece, "timestamp"),
+            piece,
         )
     if (field.constant or "").lower() == "epoch":
         raise use.fault("does not know 'epoch'", f"write unix_timestamp({piece.sql}), or unix_millis({piece.sql})", field)
@@ -53,7 +56,7 @@ def moved(use: Use) -> Piece:
             f"takes a unit, then {'a number' if use.name == 'timestampadd' else 'two times'}", f"{use.name}(day, …)", first
         )
     if second.type not in _MOMENTS:
-        raise use.fault(f"takes a time here, not {comparisons.name(second.type)}", "cast(x as timestamp)", second)
+        raise use.fault(f"takes a time here, not {comparisons.name(second.type)}", cast_hint(second, "timestamp"), second)
     added = second.type if second.type == TIMESTAMP_NTZ else TIMESTAMP
     sql = f"{use.name}({word.upper()}, {first.sql}, {second.sql})"
     return composed(use.offset, sql, added if use.name == "timestampadd" else BIGINT, (first, second))

@@ -1,0 +1,192 @@
+"""Hints for an operand of a type that an operator or a cast does not take: the SQL to write instead."""
+
+from __future__ import annotations
+
+from framework.sql.literals import whole
+from framework.sql.pieces import Piece
+from framework.sql.remedies import as_number
+from framework.sql.suggested import cast, cast_hint, code, without_parentheses, written
+from framework.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTERVALS,
+    STRING,
+    TIMES,
+    TIMESTAMP_NTZ,
+    Array,
+    Map,
+    Struct,
+    Type,
+    is_integral,
+    is_numeric,
+)
+
+_EMPTY = "''"
+
+
+def of_truth(value: Piece) -> str:
+    """The hint for a value that stands where a condition must."""
+    sql = written(value)
+    if is_numeric(value.type):
+        return f"write a comparison: {code(f'{sql} <> 0')}"
+    if value.type == STRING and value.constant is None:
+        return f"write {code(cast(value, BOOLEAN))} if it says true or false, or {code(f'{sql} is not null')}"
+    return f"write a comparison, or {code(f'{sql} is not null')}"
+
+
+def of_condition(sql: str, type: Type) -> str:
+    """The hint for an expression that stands where a condition must, as its author wrote it."""
+    if is_numeric(type):
+        return f"compare it: {code(f'{sql} > 0')}"
+    if type == STRING:
+        return f"compare it, such as {code(f'{sql} <> {_EMPTY}')}, or write {code(f'cast({sql} as boolean)')} if it says true or false"
+    return f"compare it, or write {code(f'{sql} is not null')}"
+
+
+def of_number(operator: str, operand: Piece, left: Piece, right: Piece) -> str:
+    """The hint for an operand of arithmetic that is no number."""
+    other = right if operand is left else left
+    if operand.type == STRING:
+        return _of_text(operator, operand, left, right, other)
+    if operand.type in TIMES:
+        return "a time takes an interval, a date also a number of days: `at + interval 1 day`"
+    if operand.type in INTERVALS.values():
+        return "an interval is added to a date or timestamp: `at + interval 1 day`"
+    if operand.type == BOOLEAN:
+        return cast_hint(operand, "int")
+    if isinstance(operand.type, Array):
+        return f"take its size or one of its items: {code(f'size({written(operand)})')}, {code(f'{written(operand)}[0]')}"
+    return "take a number inside it"
+
+
+def _of_text(operator: str, text: Piece, left: Piece, right: Piece, other: Piece) -> str:
+    if other.type in TIMES:
+        return "write an interval without quotes around all of it, or a time: `interval 1 day`, `timestamp'2026-01-31 10:00:00'`"
+    if text.constant is not None and is_numeric(other.type) and (number := as_number(text)):
+        return f"write it as a number: `{number}`"
+    if left is right:
+        return f"write {code(f'{operator}{cast(text, DOUBLE)}')}"
+    joined = f"{written(left)} || {written(right)}"
+    if text.constant is not None and operator == "+":
+        return f"write {code(joined)} to join texts"
+    numbers = f" {operator} ".join(cast(side, DOUBLE) if side.type == STRING else written(side) for side in (left, right))
+    return f"write {code(numbers)} for numbers" + (f", or {code(joined)} to join texts" if operator == "+" else "")
+
+
+def of_division(left: Piece, right: Piece) -> str:
+    """The hint for `div` of numbers with a fraction; it cuts the result as a cast does."""
+    return f"write {code(f'cast({written(left)} / {written(right)} as bigint)')}"
+
+
+def of_bits(operator: str, operand: Piece, pieces: tuple[Piece, ...]) -> str:
+    """The hint for an operand of `& | ^ ~` that is no whole number."""
+    if operand.type == BOOLEAN:
+        if len(pieces) == 1:
+            return f"write {code(f'not {written(operand)}')}"
+        condition = {"&": " and ", "|": " or ", "^": " <> "}[operator].join(written(piece) for piece in pieces)
+        return f"write {code(condition)}"
+    if operator == "^" and len(pieces) == 2:
+        base, exponent = (without_parentheses(written(piece)) for piece in pieces)
+        return f"write {code(f'pow({base}, {exponent})')} for a power"
+    return cast_hint(operand, "bigint")
+
+
+def of_member(value: Piece, name: str) -> str:
+    """The hint for a field of what has no fields."""
+    sql = written(value)
+    if isinstance(value.type, Map):
+        item = f"{sql}['{name}']"
+        return f"write {code(item)}"
+    if value.type == STRING:
+        part = f"get_json_object({sql}, '$.{name}')"
+        return f"write {code(part)} if it is JSON; only a struct has fields"
+    return "only a struct has fields"
+
+
+def of_item(value: Piece, index: Piece) -> str:
+    """The hint for an item of what has no items."""
+    position = whole(index)
+    if isinstance(value.type, Struct) and index.constant and index.type == STRING and value.type.field(index.constant):
+        return f"write {code(f'{written(value)}.{index.constant}')}"
+    if value.type == STRING and position is not None and position >= 0:
+        return f"write {code(f'substring({written(value)}, {position + 1}, 1)')} for a character; only arrays and maps have items"
+    return "only arrays and maps have items"
+
+
+def of_index(list_: Piece, index: Piece) -> str:
+    """The hint for an item of an array that is named by something else than an int."""
+    if index.type == STRING:
+        contains = f"array_contains({written(list_)}, {written(index)})"
+        return f"the first one is {code(f'{written(list_)}[0]')}; whether it has an item says {code(contains)}"
+    if is_numeric(index.type):
+        return cast_hint(index, "int")
+    return f"the first one is {code(f'{written(list_)}[0]')}"
+
+
+def of_key(map_: Piece, key: Piece) -> str:
+    """The hint for the key of a map that has another type."""
+    assert isinstance(map_.type, Map)
+    if map_.type.key == STRING and key.constant is not None and is_numeric(key.type):
+        item = f"{written(map_)}['{key.constant}']"
+        return f"write {code(item)}"
+    if isinstance(key.type, Array | Map | Struct):
+        return f"name a key of type {map_.type.key}"
+    return cast_hint(key, map_.type.key)
+
+
+def of_cast(value: Piece, type: Type) -> str:
+    """The hint for a cast that there is not."""
+    source, sql = value.type, without_parentheses(written(value))
+    if isinstance(source, Array | Map | Struct):
+        return _of_nested_cast(value, type)
+    if isinstance(type, Array | Map | Struct):
+        if source != STRING:
+            if isinstance(type, Array) and (type.element == STRING or (is_numeric(source) and is_numeric(type.element))):
+                return f"write {code(f'array({cast(value, type.element)})')} for a list of this value"
+            return f"{source} has no parts"
+        parsed, cut = f"from_json({sql}, '{type}')", f"split({sql}, ',')"
+        return f"write {code(parsed)} if it is JSON" + (f", or {code(cut)} for a list" if _is_texts(type) else "")
+    if type == BINARY:
+        encoded = f"encode({cast(value, STRING)}, 'utf-8')"
+        return f"write {code(encoded)} for its text"
+    if source == BINARY:
+        return f"write {code(f'cast({cast(value, STRING)} as {type})')}"
+    if type in TIMES and is_numeric(source):
+        return _of_time_from_number(sql, source, type)
+    if source in TIMES and (is_numeric(type)):
+        unit = f"unix_date({sql})` for days" if source == DATE else f"unix_millis(cast({sql} as timestamp))` for milliseconds"
+        return f"write `{unit}, `unix_timestamp({sql})` for seconds"
+    if source in INTERVALS.values() or type in INTERVALS.values():
+        return "an interval is a difference of two times: `at - sent`"
+    return f"write a condition: {code(f'{sql} is not null')}" if type == BOOLEAN else f"there is no {type} in a {source}"
+
+
+def _of_nested_cast(value: Piece, type: Type) -> str:
+    sql = written(value)
+    if isinstance(value.type, Array):
+        if isinstance(type, Array):
+            return f"cast its items: {code(f'transform({sql}, x -> cast(x as {type.element}))')}"
+        return f"take one of its items: {code(f'{sql}[0]')}"
+    if isinstance(value.type, Struct):
+        return f"take one of its fields: {code(f'{sql}.{value.type.fields[0].name}')}"
+    item = f"{sql}['key']"
+    return f"take one of its values: {code(item)}"
+
+
+def _is_texts(type: Type) -> bool:
+    return isinstance(type, Array) and type.element == STRING
+
+
+def _of_time_from_number(sql: str, source: Type, type: Type) -> str:
+    if type == DATE:
+        date = f"write {code(f'cast(timestamp_seconds({sql}) as date)')} if it counts seconds"
+        return date + (
+            f", {code(f'date_from_unix_date({sql})')} if days" if str(source) in ("tinyint", "smallint", "int") else ""
+        )
+    seconds = f"timestamp_seconds({sql})"
+    millis = f"timestamp_millis(cast({sql} as bigint))" if not is_integral(source) else f"timestamp_millis({sql})"
+    if type == TIMESTAMP_NTZ:
+        seconds, millis = f"cast({seconds} as timestamp_ntz)", f"cast({millis} as timestamp_ntz)"
+    return f"write {code(millis)} if it counts milliseconds, {code(seconds)} if seconds"
