@@ -122,6 +122,13 @@ def _derive_in_place(document: Document, match: re.Match[str]) -> None:
     steps.value.insert(number + 1, parsed(f'{{derive: {{{match[1]}: "{match[2]}"}}}}'))
 
 
+@rule(r"^write `(\w+): ([^`]+)` in place of `(\w+)` and `(\w+)`$")
+def _in_place_of_two(document: Document, match: re.Match[str]) -> None:
+    document.set(match[1], match[2])
+    document.remove(match[3])
+    document.remove(match[4])
+
+
 @rule(r"did you mean `?([^`]+?)`?\?$")
 def _meant(document: Document, match: re.Match[str]) -> None:
     rename(document, match[1])

@@ -111,6 +111,11 @@ def _test(spec: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[s
     literals = [_literal(text, type_, key == "one_of", spec.place(key, at), rows) for at, text in enumerate(values)]
     if key == "between":
         says = f"{name} is between {values[0]} and {values[1]}"
+        if type_ == STRING and written_values.are_numbers(values):
+            message = f"`{name}` is string, and as texts {values[0]} and {values[1]} are not compared as numbers"
+            hint = f"write `when: cast({name} as double) between {values[0]} and {values[1]}` in place of `column` and `between`"
+            rows.problems.append(Problem(spec.place(key), "wrong-type", message, hint))
+            return None, says
         if None not in literals and written_values.is_after(values[0], values[1], type_):
             message = f"`between` ends at {values[1]}, before its start {values[0]}"
             rows.problems.append(Problem(spec.place(key), "out-of-range", message, "write the smaller value first"))

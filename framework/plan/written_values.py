@@ -4,6 +4,7 @@ are never rounded, and times are those of their zone."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import time, timezone
 from decimal import Decimal
 
@@ -29,6 +30,12 @@ def of(text: str, type_: Type, equals: bool) -> str | None:
     if is_numeric(type_):
         return _number(text, type_, equals) if _NUMBER.fullmatch(text) else None
     return _moment(text, type_, equals) if type_ in TIMES else None
+
+
+def are_numbers(texts: Sequence[str]) -> bool:
+    """Whether texts are numbers that compare in another way as texts: with as many digits they are codes, such as postal ones."""
+    whole = all(text.isdecimal() for text in texts) and len({len(text) for text in texts}) == 1
+    return not whole and all(_NUMBER.fullmatch(text) for text in texts)
 
 
 def is_after(one: str, other: str, type_: Type) -> bool:
