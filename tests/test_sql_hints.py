@@ -147,7 +147,7 @@ OBEYED = [
     part("not y", "y", "cast(y as boolean)", BAD, False),
     part("i like '3%'", "i", "cast(i as string)", True, False),
     part("n rlike '^2'", "n", "cast(n as string)", True, False),
-    whole("s like r", "contains(s, r)", False, False, quoted="contains(s, r)"),
+    whole("s like r", "contains(s, r)", False, False),
     # Casts that there are not.
     whole("cast(i as date)", "date_from_unix_date(i)", date(1970, 1, 4), date(1970, 1, 1)),
     whole("cast(l as date)", "cast(timestamp_seconds(l) as date)", date(2023, 11, 14), date(2027, 1, 15)),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from framework.sql.cast_remedies import of_cast
 from framework.sql.faults import refused
-from framework.sql.operand_remedies import of_cast
 from framework.sql.pieces import Piece, composed, guard
 from framework.types import (
     BOOLEAN,

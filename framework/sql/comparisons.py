@@ -12,7 +12,7 @@ from framework.sql import coercion, operand_remedies, patterns, remedies
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.literals import moment
 from framework.sql.pieces import Piece, composed
-from framework.sql.suggested import cast_hint
+from framework.sql.suggested import cast_hint, code, written
 from framework.types import (
     BOOLEAN,
     STRING,
@@ -30,10 +30,6 @@ from framework.types import (
 # Texts that Spark reads as a number.
 _WHOLE = re.compile(r"[-+]?[0-9]+")
 _REAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?[dDfF]?")
-
-_NO_LITERAL = (
-    "write the pattern in single quotes; with another column write `contains(s, r)`, `startswith(s, r)` or `endswith(s, r)`"
-)
 
 
 def name(type: Type) -> str:
@@ -136,7 +132,7 @@ def membership(piece: Piece, options: Sequence[Piece], offset: int) -> Piece:
     """`IN`"""
     for each in (piece, *options):
         if each.type == VOID:
-            hint = "leave it out; `or s is null` behind IN takes nulls, which NOT IN leaves out already"
+            hint = f"leave it out; {code(f'or {written(piece)} is null')} behind IN takes nulls, which NOT IN leaves out already"
             raise refused(each.offset, "sql-type", "NULL in IN never matches", hint)
     all_pieces = (piece, *options)
     type = together("IN", all_pieces)
@@ -152,7 +148,7 @@ def matching(operator: str, piece: Piece, pattern: Piece, escape: Piece | None, 
     if pattern.type == STRING and pattern.constant is None and not escape:
         what = "a regular expression" if operator == "rlike" else "a LIKE pattern"
         message = f"{what} is a literal text here, so that it is checked before any row"
-        raise refused(pattern.offset, "sql-type", message, _NO_LITERAL)
+        raise refused(pattern.offset, "sql-type", message, operand_remedies.of_pattern(piece, pattern))
     if operator == "rlike":
         patterns.regular(pattern)
     elif escape:
