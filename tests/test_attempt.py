@@ -23,17 +23,17 @@ ROWS = [(10, 0, "abc", [1, 2], 1), (10, 2, "7", [3], 2), (2147483647, None, None
 CAUSES = {
     "a / b": "division by zero in a / b (a = 10, b = 0)",
     "a % b + 1": "division by zero in a % b (a = 10, b = 0)",
-    "int(s)": "'abc' is no int in cast(s AS int) (s = 'abc')",
+    "int(s)": "'abc' is not an integer in cast(s AS int) (s = 'abc')",
     "left(s, n * 10000000000)": "10000000000 does not fit int in left(s, (n * 10000000000)) (n = 1, s = 'abc')",
-    "date_add('2026-01-05', s)": "'abc' is no int in date_add('2026-01-05', s) (s = 'abc')",
+    "date_add('2026-01-05', s)": "'abc' is not an integer in date_add('2026-01-05', s) (s = 'abc')",
     "list[5]": "an array of 2 has no item 5 in list[5] (list = [1, 2])",
     "transform(list, x -> x / b)": "division by zero in x / b (b = 0)",
-    "to_date(s)": "'abc' is no date in to_date(s) (s = 'abc')",
+    "to_date(s)": "'abc' is not a date in to_date(s) (s = 'abc')",
     "cast(a as decimal(2,1))": "10 does not fit decimal(2,1) in cast(a AS decimal(2,1)) (a = 10)",
     "if(a > 0, raise_error('a is positive'), a)": "a is positive in if((a > 0), raise_error('a is positive'), a) (a = 10)",
     "variant_get(parse_json(s), '$.a', 'int')": "abc cannot be parsed in variant_get(parse_json(s), '$.a', 'int') (s = 'abc')",
     "variant_get(parse_json('[' || a || ',\"x\"]'), '$[1]', 'int')": (
-        "\"x\" is no int in variant_get(parse_json((('[' || a) || ',\"x\"]')), '$[1]', 'int') (a = 10)"
+        "\"x\" is not an integer in variant_get(parse_json((('[' || a) || ',\"x\"]')), '$[1]', 'int') (a = 10)"
     ),
     "xpath_string(concat('<!DOCTYPE p [<!ENTITY x SYSTEM \"file:///etc/hostname\">]><p>&x;</p>', s), 'p')": (
         "XML with a DOCTYPE is not read "

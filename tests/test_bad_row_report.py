@@ -17,7 +17,7 @@ STEP = "`x: …` cannot be computed for this row"
         ("field `items[3].price`: wanted int, found 5", "field `items[].price`: wanted int"),
         (f"{STEP}: division by zero in a / b (a = 10, b = 0)", f"{STEP}: division by zero in a / b"),
         (f"{STEP}: division by zero in f(a) / (b = c) (b = 1)", f"{STEP}: division by zero in f(a) / (b = c)"),
-        (f"{STEP}: 'abc' is no int in cast(s AS int) (s = 'abc')", f"{STEP}: is no int in cast(s AS int)"),
+        (f"{STEP}: 'abc' is not an integer in cast(s AS int) (s = 'abc')", f"{STEP}: is not an integer in cast(s AS int)"),
         (f"{STEP}: 10 does not fit decimal(2,1) in cast(a AS decimal(2,1)) (a = 10)",
          f"{STEP}: does not fit decimal(2,1) in cast(a AS decimal(2,1))"),
         (f"{STEP}: integer overflow in 1 + 2147483647", f"{STEP}: integer overflow in 1 + 2147483647"),

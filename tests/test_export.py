@@ -225,7 +225,7 @@ def test_names_and_windows_that_are_not_there_are_refused(shop: Path) -> None:
     assert "no-table: the table shop.orders, which weekly exports, does not exist yet" in export("weekly").stderr
     put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
     assert "unknown-export: there is no export `weakly`" in export("weakly").stderr
-    assert "bad-window: `9999-W52` is no week" in export("weekly", "--window", "9999-W52").stderr
+    assert "bad-window: `9999-W52` is not a week" in export("weekly", "--window", "9999-W52").stderr
     assert "no-window: whole exports the whole table" in export("whole", "--window", "2026-W46").stderr
     assert "--window needs the name of one export" in export("--window", "2026-W46").stderr
 

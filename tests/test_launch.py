@@ -26,8 +26,8 @@ TIME = "2026-01-05T10:00:00Z"
         ({"until_offsets": {"t/00": 1}}, "`t/00` is no partition that trades reads"),
         ({"until_offsets": {"t": 1}}, "`t` is no partition that trades reads"),
         ({"until_offsets": {"u/0": 1}}, "`u/0` is no partition that trades reads"),
-        ({"until_offsets": {"t/0": -1}}, "`t/0: -1` is no offset"),
-        ({"until": "soon"}, "`until: soon` is no time"),
+        ({"until_offsets": {"t/0": -1}}, "`t/0: -1` is not an offset"),
+        ({"until": "soon"}, "`until: soon` is not a time"),
     ],
 )
 def test_an_option_that_would_have_no_effect_is_refused(options: dict[str, Any], says: str) -> None:

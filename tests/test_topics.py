@@ -219,8 +219,8 @@ def test_a_kafka_of_this_machine_at_another_port_is_said(tmp_path: Path, monkeyp
             "not-its-format: `orders` takes one JSON object, and the value is not JSON\n  hint: --raw sends",
         ),
         (("send", "orders", "[1]"), "the value is no JSON object but a list"),
-        (("send", "lines", "x", "--key", "five"), "the keys of `lines` are long, and the key is no whole number of 8 bytes"),
-        (("send", "lines", "x", "--key", str(2**63)), "is no whole number of 8 bytes"),
+        (("send", "lines", "x", "--key", "five"), "the keys of `lines` are long, and the key is not a whole number of 8 bytes"),
+        (("send", "lines", "x", "--key", str(2**63)), "is not a whole number of 8 bytes"),
         (("send", "blobs", "x", "--key", "[]"), "the keys of `blobs` are json, and the key is no JSON object but a list"),
     ],
 )

@@ -32,7 +32,7 @@ def until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] | 
         raise SluiceError("bad-limit", what, hint)
     negative = [f"{where}: {offset}" for where, offset in config.until_offsets.items() if offset < 0]
     if negative:
-        raise SluiceError("bad-limit", f"`{negative[0]}` is no offset", "offsets begin at 0")
+        raise SluiceError("bad-limit", f"`{negative[0]}` is not an offset", "offsets begin at 0")
     if config.until is None:
         return config.until_offsets or None
     from framework.spec.scalars import read_time
@@ -40,7 +40,7 @@ def until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] | 
     try:
         return read_time(config.until)
     except ValueError:
-        raise SluiceError("bad-time", f"`until: {config.until}` is no time", "write it as 2026-01-05T10:00:00Z") from None
+        raise SluiceError("bad-time", f"`until: {config.until}` is not a time", "write it as 2026-01-05T10:00:00Z") from None
 
 
 def _is_partition(where: str, topics: Sequence[str]) -> bool:

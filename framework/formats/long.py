@@ -19,7 +19,7 @@ def decoding(of: Of, name: str) -> Decoding:
 
 def encode(value: Any) -> bytes:
     if not re.fullmatch(r"-?\d{1,19}", str(value)) or not -(1 << 63) <= int(value) < 1 << 63:
-        raise ValueError("is no whole number of 8 bytes")
+        raise ValueError("is not a whole number of 8 bytes")
     return struct.pack(">q", int(value))
 
 

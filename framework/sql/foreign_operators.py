@@ -31,4 +31,4 @@ def find(tokens: Sequence[Token], at: int) -> ExpressionError | None:
 
 
 def _refused(token: Token, written: str, hint: str) -> ExpressionError:
-    return refused(token.offset, "sql-syntax", f"{written} is no operator here", hint)
+    return refused(token.offset, "sql-syntax", f"{written} is not an operator here", hint)

@@ -102,4 +102,4 @@ def _literal(offset: int, parts: list[tuple[str, str]], at: int) -> Literal:
 
 
 def _refused(offset: int) -> ExpressionError:
-    return refused(offset, "sql-syntax", "this is no interval", _HINT)
+    return refused(offset, "sql-syntax", "this is not an interval", _HINT)

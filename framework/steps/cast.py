@@ -24,7 +24,7 @@ expect:
   - {order_id: A1, amount: 12.50}
 expect_bad:
   - {stage: cast, error: step_failed, message: "`amount as decimal(18,2)` cannot be computed for this row:
-      'twelve' is no decimal(18,2) in cast(amount AS decimal(18,2)) (amount = 'twelve')"}
+      'twelve' is not a decimal(18,2) in cast(amount AS decimal(18,2)) (amount = 'twelve')"}
 """
 
 Written = dict[ColumnName, ColumnType]

@@ -61,7 +61,7 @@ def named(window: Window, name: str, now: datetime) -> Span:
         span = _of_match(window.last, match, zone)
     except (ValueError, OverflowError):
         hint = f"write it like `{example}`{f', {words}' if words else ''}; without `--window` it is the last complete one"
-        raise SluiceError("bad-window", f"`{name}` is no {window.last}", hint) from None
+        raise SluiceError("bad-window", f"`{name}` is not {'an' if window.last == 'hour' else 'a'} {window.last}", hint) from None
     if span.end > now:
         hint = f"the last complete one is `{last(window, now).name}`"
         raise SluiceError("window-not-over", f"the {window.last} {name} ends at {span.end.isoformat()}", hint)

@@ -95,10 +95,10 @@ def _decimal(field: Descriptor, value: Any) -> dict[str, Any]:
     try:
         number = Number(str(value))
     except InvalidOperation:
-        raise ValueError(f"{value!r} is no number for `{field.name}`") from None
+        raise ValueError(f"{value!r} is not a number for `{field.name}`") from None
     exponent = number.as_tuple().exponent
     if not isinstance(exponent, int) or abs(exponent) > _LONGEST:
-        raise ValueError(f"{value!r} is no number for `{field.name}`")
+        raise ValueError(f"{value!r} is not a number for `{field.name}`")
     scale = decimal_type(params).scale if params else max(0, -exponent)
     try:
         unscaled = json_values.unscaled(number, scale)

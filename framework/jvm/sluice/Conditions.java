@@ -14,7 +14,7 @@ final class Conditions {
           Map.entry("INTERVAL_DIVIDED_BY_ZERO", "division by zero"),
           Map.entry("ARITHMETIC_OVERFLOW", "{message}"),
           Map.entry("BINARY_ARITHMETIC_OVERFLOW", "{value1} {symbol} {value2} does not fit its type"),
-          Map.entry("CAST_INVALID_INPUT", "{expression} is no {targetType}"),
+          Map.entry("CAST_INVALID_INPUT", "{expression} is not a {targetType}"),
           Map.entry("CAST_OVERFLOW", "{value} does not fit {targetType}"),
           Map.entry("NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION", "{value} does not fit decimal({precision},{scale})"),
           Map.entry("NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION", "{originalValue} does not fit decimal({precision},{scale})"),
@@ -25,7 +25,7 @@ final class Conditions {
           Map.entry("DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION", "{rangeMessage}"),
           Map.entry("CANNOT_PARSE_TIMESTAMP", "{message}"),
           Map.entry("MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION", "{badRecord} cannot be parsed"),
-          Map.entry("INVALID_VARIANT_CAST", "{value} is no {dataType}"),
+          Map.entry("INVALID_VARIANT_CAST", "{value} is not a {dataType}"),
           Map.entry("USER_RAISED_EXCEPTION", "{errorMessage}"));
   private static final Pattern AROUND = Pattern.compile("^\\[[A-Z0-9_.]+\\] |(\\. (Use|If necessary|To|Please|Try|Correct)\\b| SQLSTATE:|\\R).*$", Pattern.DOTALL);
   private static final Pattern QUOTED_TYPE = Pattern.compile("\"([A-Z][A-Z0-9_(),<>: ]*)\"");
@@ -42,7 +42,7 @@ final class Conditions {
     for (Map.Entry<String, String> parameter : error.getMessageParameters().entrySet()) {
       words = words.replace("{" + parameter.getKey() + "}", BadMessage.cut(type(parameter.getValue()), LONGEST_VALUE));
     }
-    return words;
+    return words.replaceFirst(" is not a int$", " is not an integer").replaceFirst(" is not a (?=(interval|array)[^']*$)", " is not an ");
   }
 
   /** The first sentence of Spark's own message. */
