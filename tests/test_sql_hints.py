@@ -15,6 +15,8 @@ import pytest
 from framework import type_text
 from framework import types as types_
 from framework.sql.expressions import ExpressionError, check, guarded
+from framework.sql.reserved import words
+from tests import test_obeyed_hints
 from tests.test_known_sql import COLUMNS as WITH_TEXTS
 
 if TYPE_CHECKING:
@@ -238,3 +240,38 @@ def refusal(text: str, columns: Mapping[str, types_.Type]) -> str:
     except ExpressionError as error:
         return error.hint
     return ""
+
+
+WORDS = words("""
+    a all and array as at bigint boolean by cast count date days decimal distinct double escape for from here in int interval is it its json
+    like map minutes months not null numbers of on or place seconds string such text texts that the then timestamp to true false try_cast
+    with write
+""")
+
+
+EXAMPLES = (
+    "did you mean", "for example", "give it a type", "write `'a map", "write `like 'a/%'", "write a day that exists", "write a time that",
+    "write it in single quotes", "write the number itself", "write when it is so", "write `derive: {",
+)  # fmt: skip
+"""Hints that show the form of what the author has to write: test_obeyed_hints.py judges that it is accepted."""
+
+
+def shape(hint: str) -> str:
+    """A hint without the author's own names and values."""
+
+    def plain_sql(match: re.Match[str]) -> str:
+        text = re.sub(r"'[^']*'", "'s'", match[0])
+        text = re.sub(r"(?<![\w'])-?\d+(\.\d+)?", "1", text)
+        text = re.sub(r"<>|<=>|[<>]=?|(?<= )=(?= )", "=", text)
+        return re.sub(r"[A-Za-z_][\w.]*(?!\w*\()", lambda word: word[0] if word[0] in WORDS else "c", text)
+
+    return re.sub(r"`[^`]*`", plain_sql, hint)
+
+
+def test_each_hint_of_types_in_a_case_has_a_judged_value() -> None:
+    """A hint of `sql-type` in a case is like one in OBEYED, whose value Spark computes, or a person has to choose."""
+    shapes = {shape(hint_of(case.text)) for case in OBEYED}
+    texts = [path.read_text(encoding="utf-8") for path in test_obeyed_hints.CASES]
+    hints = {match[1] for text in texts for match in re.finditer(r": sql-type: .*\n  hint: (.*)$", text, re.MULTILINE)}
+    others = {hint for hint in hints if shape(hint) not in shapes and not hint.startswith(EXAMPLES)}
+    assert sorted(hint for hint in others if not test_obeyed_hints.is_judged(hint)) == []

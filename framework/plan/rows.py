@@ -27,7 +27,7 @@ from framework.spec.node import NOWHERE, Node
 from framework.spec.scalars import is_column_name
 from framework.spelling import did_you_mean, the_names
 from framework.sql.expressions import Checked, ExpressionError, attempt, check
-from framework.sql.operand_remedies import of_condition
+from framework.sql.operand_remedies import suggest_for_condition
 from framework.types import BOOLEAN, TIMESTAMP, VOID, Type, folded
 
 
@@ -135,7 +135,10 @@ class Rows:
         if checked.type not in (BOOLEAN, VOID):
             self.problems.append(
                 Problem(
-                    where, "not-a-condition", f"`{text}` is {checked.type}, not true or false", of_condition(text, checked.type)
+                    where,
+                    "not-a-condition",
+                    f"`{text}` is {checked.type}, not true or false",
+                    suggest_for_condition(text, checked.type),
                 )
             )
         return checked

@@ -21,11 +21,11 @@ from framework.types import (
 )
 
 
-def of_cast(value: Piece, type: Type) -> str:
+def suggest_for_cast(value: Piece, type: Type) -> str:
     """The hint for a cast that there is not."""
     source, sql = value.type, without_parentheses(written(value))
     if isinstance(source, Array | Map | Struct):
-        return _of_nested_cast(value, type)
+        return _suggest_for_nested_cast(value, type)
     if isinstance(type, Array | Map | Struct):
         if source != STRING:
             if isinstance(type, Array) and (type.element == STRING or (is_numeric(source) and is_numeric(type.element))):
@@ -39,7 +39,7 @@ def of_cast(value: Piece, type: Type) -> str:
     if source == BINARY:
         return f"write {code(f'cast({cast(value, STRING)} as {type})')}"
     if type in TIMES and is_numeric(source):
-        return _of_time_from_number(sql, source, type)
+        return _suggest_for_time_from_number(sql, source, type)
     if source in TIMES and (is_numeric(type)):
         unit = f"unix_date({sql})` for days" if source == DATE else f"unix_millis(cast({sql} as timestamp))` for milliseconds"
         return f"write `{unit}, `unix_timestamp({sql})` for seconds"
@@ -48,7 +48,7 @@ def of_cast(value: Piece, type: Type) -> str:
     return f"write a condition: {code(f'{sql} is not null')}" if type == BOOLEAN else f"there is no {type} in a {source}"
 
 
-def _of_nested_cast(value: Piece, type: Type) -> str:
+def _suggest_for_nested_cast(value: Piece, type: Type) -> str:
     sql = written(value)
     if isinstance(value.type, Array):
         if isinstance(type, Array):
@@ -64,7 +64,7 @@ def _is_texts(type: Type) -> bool:
     return isinstance(type, Array) and type.element == STRING
 
 
-def _of_time_from_number(sql: str, source: Type, type: Type) -> str:
+def _suggest_for_time_from_number(sql: str, source: Type, type: Type) -> str:
     if type == DATE:
         date = f"write {code(f'cast(timestamp_seconds({sql}) as date)')} if it counts seconds"
         return date + (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from framework.sql.cast_remedies import of_cast
+from framework.sql.cast_remedies import suggest_for_cast
 from framework.sql.faults import refused
 from framework.sql.pieces import Piece, composed, guard
 from framework.types import (
@@ -31,7 +31,7 @@ def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
     if source == VOID and not isinstance(type, Atom | Decimal):
         raise refused(offset, "sql-type", f"NULL cannot be cast to {type} here", "cast it to a type without parts")
     if source != VOID and not _allowed(source, type):
-        raise refused(offset, "sql-type", f"{source} cannot be cast to {type}", of_cast(piece, type))
+        raise refused(offset, "sql-type", f"{source} cannot be cast to {type}", suggest_for_cast(piece, type))
     sql = _bounded(piece, tries) if _runs_away(piece, type) else piece.sql
     fails = not (tries or source == VOID or _always(source, type)) or (tries and source in TIMES)
     return composed(offset, f"{'try_cast' if tries else 'cast'}({sql} AS {type.sql})", type, (piece,), fails)

@@ -40,9 +40,9 @@ def mismatch(offset: int, what: str, left: Piece, right: Piece) -> ExpressionErr
     """The error for two values of types that do not fit."""
     if VOID in (left.type, right.type):
         why = "<=> NULL is IS NULL" if what == "<=>" else f"{what} NULL is always NULL"
-        return refused(offset, "sql-type", why, remedies.of_null(what, left if right.type == VOID else right))
+        return refused(offset, "sql-type", why, remedies.suggest_for_null(what, left if right.type == VOID else right))
     needs = f"{what} needs two values that go together, not {left.type} and {right.type}"
-    return refused(offset, "sql-type", needs, remedies.of_mismatch(what, left, right))
+    return refused(offset, "sql-type", needs, remedies.suggest_for_mismatch(what, left, right))
 
 
 def together(what: str, pieces: Sequence[Piece], texts: bool = True) -> Type:
@@ -80,7 +80,7 @@ def _require_readable(text: Piece, type: Type, what: str, other: Piece) -> None:
         good = type != BOOLEAN or constant.lower() in ("true", "false", "t", "f", "y", "n", "yes", "no", "1", "0")
     if not good:
         message = f"{what} takes '{constant[:40]}' as a {type} here, which it is not"
-        raise refused(text.offset, "sql-type", message, remedies.of_unread_text(what, text, type, other))
+        raise refused(text.offset, "sql-type", message, remedies.suggest_for_unread_text(what, text, type, other))
 
 
 def mixed(pieces: Sequence[Piece], type: Type) -> bool:
@@ -106,7 +106,10 @@ def _comparable(type: Type, offset: int) -> None:
 def truth(piece: Piece, what: str) -> Piece:
     if piece.type != BOOLEAN:
         raise refused(
-            piece.offset, "sql-type", f"{what} needs true or false, not {name(piece.type)}", operand_remedies.of_truth(piece)
+            piece.offset,
+            "sql-type",
+            f"{what} needs true or false, not {name(piece.type)}",
+            operand_remedies.suggest_for_truth(piece),
         )
     return piece
 
@@ -148,7 +151,7 @@ def matching(operator: str, piece: Piece, pattern: Piece, escape: Piece | None, 
     if pattern.type == STRING and pattern.constant is None and not escape:
         what = "a regular expression" if operator == "rlike" else "a LIKE pattern"
         message = f"{what} is a literal text here, so that it is checked before any row"
-        raise refused(pattern.offset, "sql-type", message, operand_remedies.of_pattern(piece, pattern))
+        raise refused(pattern.offset, "sql-type", message, operand_remedies.suggest_for_pattern(piece, pattern))
     if operator == "rlike":
         patterns.regular(pattern)
     elif escape:

@@ -7,7 +7,7 @@ from framework.sql.suggested import cast, code, written
 from framework.types import BOOLEAN, DOUBLE, STRING, Map, is_numeric
 
 
-def of_argument(function: str, value: Checked, wants: str) -> str:
+def suggest_for_argument(function: str, value: Checked, wants: str) -> str:
     """`function` is the function over rows, and `wants` says what it takes."""
     sql = written(value)
     if wants == "a condition":

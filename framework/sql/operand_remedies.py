@@ -24,7 +24,7 @@ from framework.types import (
 _EMPTY = "''"
 
 
-def of_truth(value: Piece) -> str:
+def suggest_for_truth(value: Piece) -> str:
     """The hint for a value that stands where a condition must."""
     sql = written(value)
     if is_numeric(value.type):
@@ -34,7 +34,7 @@ def of_truth(value: Piece) -> str:
     return f"write a comparison, or {code(f'{sql} is not null')}"
 
 
-def of_condition(sql: str, type: Type) -> str:
+def suggest_for_condition(sql: str, type: Type) -> str:
     """The hint for an expression that stands where a condition must, as its author wrote it."""
     if is_numeric(type):
         return f"compare it: {code(f'{sql} > 0')}"
@@ -43,7 +43,7 @@ def of_condition(sql: str, type: Type) -> str:
     return f"compare it, or write {code(f'{sql} is not null')}"
 
 
-def of_pattern(text: Piece, pattern: Piece) -> str:
+def suggest_for_pattern(text: Piece, pattern: Piece) -> str:
     """The hint for a pattern that each row has another of."""
     is_column = re.fullmatch(r"[\w.]+|`[^`]+`", written(pattern))
     part = written(pattern) if is_column else "x"
@@ -52,11 +52,11 @@ def of_pattern(text: Piece, pattern: Piece) -> str:
     return f"write the pattern in single quotes, or {', '.join(calls)}{where}"
 
 
-def of_number(operator: str, operand: Piece, left: Piece, right: Piece) -> str:
+def suggest_for_number(operator: str, operand: Piece, left: Piece, right: Piece) -> str:
     """The hint for an operand of arithmetic that is no number."""
     other = right if operand is left else left
     if operand.type == STRING:
-        return _of_text(operator, operand, left, right, other)
+        return _suggest_for_text(operator, operand, left, right, other)
     if operand.type in TIMES:
         return "a time takes an interval, a date also a number of days: `at + interval 1 day`"
     if operand.type in INTERVALS.values():
@@ -68,7 +68,7 @@ def of_number(operator: str, operand: Piece, left: Piece, right: Piece) -> str:
     return "take a number inside it"
 
 
-def _of_text(operator: str, text: Piece, left: Piece, right: Piece, other: Piece) -> str:
+def _suggest_for_text(operator: str, text: Piece, left: Piece, right: Piece, other: Piece) -> str:
     if other.type in TIMES:
         return "write an interval without quotes around all of it, or a time: `interval 1 day`, `timestamp'2026-01-31 10:00:00'`"
     if text.constant is not None and is_numeric(other.type) and (number := as_number(text)):
@@ -82,12 +82,12 @@ def _of_text(operator: str, text: Piece, left: Piece, right: Piece, other: Piece
     return f"write {code(numbers)} for numbers" + (f", or {code(joined)} to join texts" if operator == "+" else "")
 
 
-def of_division(left: Piece, right: Piece) -> str:
+def suggest_for_division(left: Piece, right: Piece) -> str:
     """The hint for `div` of numbers with a fraction; it cuts the result as a cast does."""
     return f"write {code(f'cast({written(left)} / {written(right)} as bigint)')}"
 
 
-def of_bits(operator: str, operand: Piece, pieces: tuple[Piece, ...]) -> str:
+def suggest_for_bits(operator: str, operand: Piece, pieces: tuple[Piece, ...]) -> str:
     """The hint for an operand of `& | ^ ~` that is no whole number."""
     if operand.type == BOOLEAN:
         if len(pieces) == 1:
@@ -100,7 +100,7 @@ def of_bits(operator: str, operand: Piece, pieces: tuple[Piece, ...]) -> str:
     return cast_hint(operand, "bigint")
 
 
-def of_member(value: Piece, name: str) -> str:
+def suggest_for_member(value: Piece, name: str) -> str:
     """The hint for a field of what has no fields."""
     sql = written(value)
     if isinstance(value.type, Map):
@@ -112,7 +112,7 @@ def of_member(value: Piece, name: str) -> str:
     return "only a struct has fields"
 
 
-def of_item(value: Piece, index: Piece) -> str:
+def suggest_for_item(value: Piece, index: Piece) -> str:
     """The hint for an item of what has no items."""
     position = whole(index)
     if isinstance(value.type, Struct) and index.constant and index.type == STRING and value.type.field(index.constant):
@@ -122,7 +122,7 @@ def of_item(value: Piece, index: Piece) -> str:
     return "only arrays and maps have items"
 
 
-def of_index(list_: Piece, index: Piece) -> str:
+def suggest_for_index(list_: Piece, index: Piece) -> str:
     """The hint for an item of an array that is named by something else than an int."""
     if index.type == STRING:
         contains = f"array_contains({written(list_)}, {written(index)})"
@@ -132,7 +132,7 @@ def of_index(list_: Piece, index: Piece) -> str:
     return f"the first one is {code(f'{written(list_)}[0]')}"
 
 
-def of_key(map_: Piece, key: Piece) -> str:
+def suggest_for_key(map_: Piece, key: Piece) -> str:
     """The hint for the key of a map that has another type."""
     assert isinstance(map_.type, Map)
     if map_.type.key == STRING and key.constant is not None and is_numeric(key.type):

@@ -55,7 +55,10 @@ def _of_numbers(operator: str, left: Piece, right: Piece) -> Type:
     if operator == "div" and (is_fractional(left.type) or is_fractional(right.type)):
         side = left if is_fractional(left.type) else right
         raise refused(
-            side.offset, "sql-type", f"div needs whole numbers, not {side.type}", operand_remedies.of_division(left, right)
+            side.offset,
+            "sql-type",
+            f"div needs whole numbers, not {side.type}",
+            operand_remedies.suggest_for_division(left, right),
         )
     return coercion.arithmetic(operator, _operand_type(left, right), _operand_type(right, left))
 
@@ -86,7 +89,7 @@ def _operand_type(piece: Piece, other: Piece) -> Type:
 
 
 def _not_a_number(operator: str, side: Piece, left: Piece, right: Piece) -> ExpressionError:
-    hint = operand_remedies.of_number(operator, side, left, right)
+    hint = operand_remedies.suggest_for_number(operator, side, left, right)
     return refused(side.offset, "sql-type", f"{operator} needs numbers, not {comparisons.name(side.type)}", hint)
 
 
@@ -107,7 +110,7 @@ def bits(operator: str, pieces: Sequence[Piece], offset: int) -> Piece:
     for piece in pieces:
         if not is_integral(piece.type):
             needs = f"{operator} needs whole numbers, not {comparisons.name(piece.type)}"
-            raise refused(piece.offset, "sql-type", needs, operand_remedies.of_bits(operator, piece, tuple(pieces)))
+            raise refused(piece.offset, "sql-type", needs, operand_remedies.suggest_for_bits(operator, piece, tuple(pieces)))
     type = comparisons.together(operator, pieces)
     sql = f"(~ {pieces[0].sql})" if operator == "~" else f"({pieces[0].sql} {operator} {pieces[1].sql})"
     return composed(offset, sql, type, pieces, False)
@@ -144,7 +147,7 @@ def member(piece: Piece, name: str, offset: int) -> Piece:
     """`struct.field`; of a list of structs the list of that field."""
     type = piece.type.element if isinstance(piece.type, Array) else piece.type
     if not isinstance(type, Struct):
-        raise refused(offset, "sql-type", f"a {piece.type} has no field {name}", operand_remedies.of_member(piece, name))
+        raise refused(offset, "sql-type", f"a {piece.type} has no field {name}", operand_remedies.suggest_for_member(piece, name))
     field = type.field(name)
     assert field is not None, "names are checked before types"
     of_each = Array(field.type) if isinstance(piece.type, Array) else field.type
@@ -156,12 +159,12 @@ def item(piece: Piece, at: Piece, offset: int) -> Piece:
     if isinstance(piece.type, Map):
         if coercion.wider(piece.type.key, at.type) is None:
             wrong = f"the map's keys are {piece.type.key}, not {comparisons.name(at.type)}"
-            raise refused(at.offset, "sql-type", wrong, operand_remedies.of_key(piece, at))
+            raise refused(at.offset, "sql-type", wrong, operand_remedies.suggest_for_key(piece, at))
         return composed(offset, f"{piece.sql}[{at.sql}]", piece.type.value, (piece, at), at.type != piece.type.key)
     if not isinstance(piece.type, Array):
-        raise refused(offset, "sql-type", f"a {piece.type} has no items", operand_remedies.of_item(piece, at))
+        raise refused(offset, "sql-type", f"a {piece.type} has no items", operand_remedies.suggest_for_item(piece, at))
     if at.type not in INTEGRALS[:3]:
         # Spark cuts a bigint to its lower half, and returns another item.
         wrong = f"an array's item is named by an int, not {comparisons.name(at.type)}"
-        raise refused(at.offset, "sql-type", wrong, operand_remedies.of_index(piece, at))
+        raise refused(at.offset, "sql-type", wrong, operand_remedies.suggest_for_index(piece, at))
     return composed(offset, f"{piece.sql}[{at.sql}]", piece.type.element, (piece, at))

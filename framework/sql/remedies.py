@@ -39,7 +39,7 @@ _MILLIS = 12  # digits from which a number counts the milliseconds since 1970, n
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
 
 
-def of_null(what: str, value: Piece) -> str:
+def suggest_for_null(what: str, value: Piece) -> str:
     """The hint for a comparison with NULL."""
     if what in ("<", "<=", ">", ">="):
         return f"remove it, or write {code(f'{written(value)} is null')}"
@@ -47,28 +47,28 @@ def of_null(what: str, value: Piece) -> str:
     return f"write {code(f'{written(value)} {test}')}"
 
 
-def of_mismatch(what: str, left: Piece, right: Piece) -> str:
+def suggest_for_mismatch(what: str, left: Piece, right: Piece) -> str:
     """The hint for two values that Spark does not compare, or between which it cannot choose."""
     for value, other in ((left, right), (right, left)):
         if isinstance(value.type, Array | Map | Struct):
-            return _of_nested(what, value, other)
+            return _suggest_for_nested(what, value, other)
     for value, other in ((left, right), (right, left)):
         if value.type == STRING:
-            return _of_text(what, value, other, left)
+            return _suggest_for_text(what, value, other, left)
     for value, other in ((left, right), (right, left)):
         if value.type in INTERVALS.values():
-            return _of_interval(value, other)
+            return _suggest_for_interval(value, other)
         if value.type == BOOLEAN and is_numeric(other.type):
-            return _of_boolean(what, value, other)
+            return _suggest_for_boolean(what, value, other)
         if value.type in TIMES and is_numeric(other.type):
-            return _of_time(value, other)
+            return _suggest_for_time(value, other)
     for value in (left, right):
         if value.type == BINARY:
             return f"compare its text: {code(cast(value, STRING))}"
     return "compare values of one type"
 
 
-def _of_text(what: str, text: Piece, other: Piece, left: Piece) -> str:
+def _suggest_for_text(what: str, text: Piece, other: Piece, left: Piece) -> str:
     if other.type in INTERVALS.values():
         return "write an interval without quotes around all of it: `interval 90 minutes`"
     if text.constant is not None and is_numeric(other.type) and as_number(text):
@@ -110,7 +110,7 @@ def as_number(text: Piece) -> str:
     return constant if _NUMBER.fullmatch(constant) else ""
 
 
-def of_unread_text(what: str, text: Piece, type: Type, other: Piece) -> str:
+def suggest_for_unread_text(what: str, text: Piece, type: Type, other: Piece) -> str:
     """The hint for a literal text that is no value of the type next to which it stands."""
     if is_numeric(type):
         if number := as_number(text):
@@ -125,7 +125,7 @@ def of_unread_text(what: str, text: Piece, type: Type, other: Piece) -> str:
     return "write `true` or `false`"
 
 
-def _of_boolean(what: str, boolean: Piece, number: Piece) -> str:
+def _suggest_for_boolean(what: str, boolean: Piece, number: Piece) -> str:
     truth = {"0": "false", "1": "true"}.get(number.constant or "")
     if what not in _COMPARING and truth:
         return f"write `{truth}` for a boolean, or {code(cast(boolean, 'int'))} for a number"
@@ -136,7 +136,7 @@ def _of_boolean(what: str, boolean: Piece, number: Piece) -> str:
     return f"write {code(cast(number, BOOLEAN))} in place of {code(written(number))}"
 
 
-def _of_time(time: Piece, number: Piece) -> str:
+def _suggest_for_time(time: Piece, number: Piece) -> str:
     if time.type == DATE:
         return f"write a date, such as `{_as_date(number.constant) or _DATE}`"
     sql = without_parentheses(written(number))
@@ -154,13 +154,13 @@ def _as_date(constant: str | None) -> str:
     return f"date'{date}'" if date and real(date) else ""
 
 
-def _of_interval(interval: Piece, other: Piece) -> str:
+def _suggest_for_interval(interval: Piece, other: Piece) -> str:
     amount = other.constant if other.constant is not None and is_integral(other.type) else "10"
     unit = "months" if interval.type == MONTHS else "days" if interval.type == DAYS else "minutes"
     return f"compare it with an interval in the unit that you mean, such as `interval {amount} {unit}`"
 
 
-def _of_nested(what: str, nested: Piece, other: Piece) -> str:
+def _suggest_for_nested(what: str, nested: Piece, other: Piece) -> str:
     sql = written(nested)
     if isinstance(nested.type, Array):
         if isinstance(other.type, Array):

@@ -12,7 +12,7 @@ from framework.spelling import did_you_mean, listed
 from framework.sql import statement
 from framework.sql.expressions import Checked, typed
 from framework.sql.faults import ExpressionError, Fault
-from framework.sql.operand_remedies import of_condition
+from framework.sql.operand_remedies import suggest_for_condition
 from framework.sql.quote import column_path
 from framework.sql.statement import Written
 from framework.sql.suggested import code
@@ -141,5 +141,7 @@ class _Names:
         value = self.typed(written.value)
         if value.type not in (BOOLEAN, VOID):
             message = f"`{written.text}` is {value.type}, not true or false"
-            raise ExpressionError(Fault(written.offset, "not-a-condition", message, of_condition(written.text, value.type)))
+            raise ExpressionError(
+                Fault(written.offset, "not-a-condition", message, suggest_for_condition(written.text, value.type))
+            )
         return value

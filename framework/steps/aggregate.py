@@ -22,7 +22,7 @@ from framework.spec.scalars import ColumnName, Duration, Expression
 from framework.sql import aggregates
 from framework.sql.expressions import Checked, ExpressionError, typed
 from framework.sql.faults import refused
-from framework.sql.measure_remedies import of_argument
+from framework.sql.measure_remedies import suggest_for_argument
 from framework.sql.quote import identifier
 from framework.sql.suggested import cast, code
 from framework.types import BIGINT, TIMESTAMP, VOID, Type, holds_map
@@ -164,7 +164,7 @@ def _argument(name: str, text: str, written: Written, rows: Rows) -> tuple[str, 
             return None
         function = aggregates.FUNCTIONS[read.function]
         if value and not function.takes(value.type):
-            hint = of_argument(read.function, value, function.wants)
+            hint = suggest_for_argument(read.function, value, function.wants)
             raise refused(read.offset, "sql-measure", f"{read.function} takes {function.wants}, and this is {value.type}", hint)
         if value and aggregates.rounds(read.function, value.type):
             rounded = cast(value, "decimal(38, 18)")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from framework.sql import coercion, intervals, literals
 from framework.sql.expressions import Checked
 from framework.sql.faults import refused
-from framework.sql.operand_remedies import of_condition
+from framework.sql.operand_remedies import suggest_for_condition
 from framework.sql.query.functions import AGGREGATES, RANKED, Function
 from framework.sql.query.nodes import Aggregate, Edge, Frame, Over, Ranked
 from framework.sql.suggested import written
@@ -46,7 +46,9 @@ def aggregate(node: Aggregate, typed: Typed) -> tuple[str, Type]:
         condition = typed(node.where)
         if condition.type not in (BOOLEAN, VOID):
             message = f"the filter is {condition.type}, not true or false"
-            raise refused(node.where.offset, "not-a-condition", message, of_condition(written(condition), condition.type))
+            raise refused(
+                node.where.offset, "not-a-condition", message, suggest_for_condition(written(condition), condition.type)
+            )
         if function.sql:
             raise refused(node.offset, "sql-aggregate", f"{node.name} takes no FILTER", f"write {node.name}(if(…, x, null))")
         sql += f" FILTER (WHERE {condition.sql})"

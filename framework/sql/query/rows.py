@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from framework.sql.expressions import Checked, typed
 from framework.sql.faults import ExpressionError, Fault, refused
-from framework.sql.operand_remedies import of_condition
+from framework.sql.operand_remedies import suggest_for_condition
 from framework.sql.query.functions import WINDOWS
 from framework.sql.query.nodes import Aggregate, Over
 from framework.sql.query.relations import Field
@@ -68,7 +68,7 @@ class Rows:
         checked = self.checked(node)
         if checked.type not in (BOOLEAN, VOID):
             message = f"{clause} is {checked.type}, not true or false"
-            raise refused(node.offset, "not-a-condition", message, of_condition(written(checked), checked.type))
+            raise refused(node.offset, "not-a-condition", message, suggest_for_condition(written(checked), checked.type))
         return checked
 
     def add(self, added: dict[str, tuple[str, Field]]) -> None:
