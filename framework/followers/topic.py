@@ -255,7 +255,9 @@ def _left(to: Committed, messages: DataFrame) -> Iterator[DataFrame]:
 
     keys = kafka_sink.sent_keys(messages.sparkSession, to.turn, to.secrets)
     if keys is not None:
-        no_row = "xxhash64(key) | shiftleft(1L, 63)"  # a repeat is known by it, and it is the id of no row: those are not negative
+        no_row = (
+            "xxhash64(key) | shiftleft(1L, 63)"  # a repeat is known by it, and it is the id of no row: those are not negative
+        )
         left = keys.join(messages.select("key"), "key", "left_anti").selectExpr("*", f"{no_row} AS {ROW}")
         yield left.selectExpr("key", "CAST(NULL AS BINARY) AS value", *_place(to, gone=True))
 
