@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal as Number
@@ -20,7 +20,7 @@ from framework.encoding.schema_writer import Writer
 from framework.engine.kafka.cluster import client_settings
 from framework.errors import SluiceError, UnreachableError
 from framework.formats import BySchema, Given, Single, find
-from framework.model import Generated, Of, SecretStore, Topic
+from framework.model import Generated, GeneratedFields, Of, SecretStore, Topic
 from framework.patience import KAFKA_TAKES
 from framework.plan.generated import Part, constant, parts
 from framework.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP_NTZ, Decimal, Type, is_integral
@@ -57,14 +57,16 @@ def messages(topic: Topic, seed: int | None, start: datetime, writers: Writers |
     assert generator is not None
     random = Random(seed)
     begin = start.astimezone(timezone.utc).replace(tzinfo=None)
-    makers = [(name, _maker(type_, way)) for name, type_, way in generator.fields]
+    usual = _makers(generator.fields)
+    outliers = [(outlier.share, {**usual, **_makers(outlier.fields)}) for outlier in generator.outliers]
     sent: deque[GeneratedMessage] = deque(maxlen=_REMEMBERED)
     for number in itertools.count():
         if sent and random.random() < generator.repeats:
             yield random.choice(sent)
             continue
         moment = begin + timedelta(seconds=number / generator.rate)
-        columns = {name: make(random, moment) for name, make in makers}
+        makers = _chosen(random, usual, outliers)
+        columns = {name: make(random, moment) for name, make in makers.items()}
         try:
             message = _message(topic, columns, moment, writers or {})
         except ValueError as error:
@@ -72,6 +74,20 @@ def messages(topic: Topic, seed: int | None, start: datetime, writers: Writers |
         if generator.repeats:
             sent.append(message)
         yield message
+
+
+def _makers(fields: GeneratedFields) -> dict[str, _Make]:
+    return {name: _maker(type_, way) for name, type_, way in fields}
+
+
+def _chosen(random: Random, usual: dict[str, _Make], outliers: Sequence[tuple[float, dict[str, _Make]]]) -> dict[str, _Make]:
+    """The makers of one message: the usual ones, or those of an outlier. Without outliers no random number is drawn for it."""
+    draw = random.random() if outliers else 0.0
+    for share, makers in outliers:
+        if draw < share:
+            return makers
+        draw -= share
+    return usual
 
 
 def refuse(topic: Topic, writers: Writers) -> None:
@@ -83,13 +99,23 @@ def refuse(topic: Topic, writers: Writers) -> None:
         raise _unsuited(topic, format_.cannot_generate)
     fields = list(generator.fields)
     tried = [fields]
-    for at, (name, type_, way) in enumerate(fields):
+    for outlier in generator.outliers:
+        other = {name: (name, type_, way) for name, type_, way in outlier.fields}
+        fields_of_outlier = [*(other.pop(field[0], field) for field in fields), *other.values()]
+        tried += _extremes(fields_of_outlier)
+    tried += _extremes(fields)
+    for trial_fields in tried:
+        trial = replace(topic, generator=replace(generator, fields=tuple(trial_fields), outliers=()))
+        next(messages(trial, 0, datetime.now(timezone.utc), writers))
+
+
+def _extremes(fields: Sequence[tuple[str, Type, Generated]]) -> Iterator[list[tuple[str, Type, Generated]]]:
+    """The fields once for each text of `one_of` and each end of `between`, as the only value."""
+    for index, (name, type_, way) in enumerate(fields):
         ways = [Generated((text,), None, None) for text in way.one_of or ()]
         ways += [Generated(None, (bound, bound), None) for bound in way.between or ()]
-        tried += [[*fields[:at], (name, type_, each), *fields[at + 1 :]] for each in ways]
-    for each in tried:
-        trial = replace(topic, generator=replace(generator, fields=tuple(each)))
-        next(messages(trial, 0, datetime.now(timezone.utc), writers))
+        for only_way in ways:
+            yield [*fields[:index], (name, type_, only_way), *fields[index + 1 :]]
 
 
 def _unsuited(topic: Topic, reason: str) -> SluiceError:

@@ -144,6 +144,57 @@ def test_a_share_of_the_messages_comes_again_and_times_lie_in_the_last_days(tmp_
     assert {json.loads(each.value or b"")["day"] for each in messages} == {"2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05"}
 
 
+def with_outliers(folder: Path, outliers: str) -> Path:
+    specs = project(folder)
+    text = (specs / "a.yaml").read_text(encoding="utf-8")
+    written = "".join(f"    {line}\n" for line in outliers.strip().splitlines())
+    (specs / "a.yaml").write_text(
+        text.replace("---\ntopic: silent", f"  outliers:\n{written}---\ntopic: silent"), encoding="utf-8"
+    )
+    return specs
+
+
+def test_a_share_of_the_messages_has_the_values_of_outliers_instead(tmp_path: Path) -> None:
+    specs = with_outliers(
+        tmp_path,
+        """
+- {share: 0.1, columns: {share: {between: [-9, -1]}}}
+- {share: 0.2, columns: {share: {between: [900, 950]}, side: {one_of: [BUY]}}}
+""",
+    )
+    topic = next(topic for topic in make(specs).topics if topic.name == "things")
+    messages = some(topic, 3000)
+    assert messages == some(topic, 3000)
+    values = [json.loads(message.value or b"") for message in messages]
+    low = [value for value in values if value["share"] < 0]
+    high = [value for value in values if value["share"] >= 900]
+    assert 240 < len(low) < 360 and 520 < len(high) < 680
+    assert all(0 <= value["share"] <= 1 for value in values if value not in low and value not in high)
+    assert {value["side"] for value in high} == {"BUY"}
+    assert {value["side"] for value in low} == {"BUY", 'a "b" ü'}
+    assert {frozenset(value) for value in values} == {frozenset(values[0])}
+
+
+def problems_of_outliers(folder: Path, outliers: str) -> list[str]:
+    with pytest.raises(SpecError) as error:
+        make(with_outliers(folder, outliers))
+    return [str(problem).split(": ", 1)[1] for problem in error.value.problems]
+
+
+def test_outliers_are_checked_as_columns_are(tmp_path: Path) -> None:
+    assert problems_of_outliers(tmp_path, "- {share: 0.6, columns: {sidd: {one_of: [BUY]}, count: {between: [1.5, 6]}}}") == [
+        "unknown-column: there is no column `sidd`\n  hint: did you mean `side`?",
+        "cannot-generate: `1.5` is not of the type of `count`, int\n  hint: write only values that are int",
+    ]
+
+
+def test_outliers_cannot_be_more_than_all_messages(tmp_path: Path) -> None:
+    outlier = "- {share: 0.6, columns: {side: {one_of: [BUY]}}}\n"
+    assert problems_of_outliers(tmp_path, 2 * outlier) == [
+        "out-of-range: the `share` of all `outliers` together is 1.2, more than 1\n  hint: write smaller shares, such as `0.01`"
+    ]
+
+
 def test_time_advances_at_the_rate(tmp_path: Path) -> None:
     values = [json.loads(each.value or b"") for each in some(things(tmp_path), 12)]
     assert (values[0]["at"], values[0]["day"], values[0]["seen"]) == ("2026-01-05T10:00:00.000Z", "2026-01-05", 1767607200000)

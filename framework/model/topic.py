@@ -126,11 +126,23 @@ class Generated:
     last: int | None = None  # seconds
 
 
+GeneratedFields = tuple[tuple[str, Type, Generated], ...]
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """The share of messages in which these fields have other values."""
+
+    share: float
+    fields: GeneratedFields
+
+
 @dataclass(frozen=True)
 class Generator:
     rate: float
-    fields: tuple[tuple[str, Type, Generated], ...]
+    fields: GeneratedFields
     repeats: float = 0.0  # the share of messages that were sent before
+    outliers: tuple[Outliers, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from framework.encoding import decoder
 from framework.encoding.fields import Field, suits
 from framework.errors import MOST_PROBLEMS, Problem, Where
 from framework.formats import BySchema, Format, Given, Single, find
-from framework.model import Cluster, Column, Decoding, Fault, Generated, Generator, Registered, Topic
+from framework.model import Cluster, Column, Decoding, Fault, Generated, GeneratedFields, Generator, Outliers, Registered, Topic
 from framework.plan import generated
 from framework.plan.registered import Asked, Schemas
 from framework.plan.registered import resolve as resolve_registered
@@ -272,32 +272,48 @@ def _generator(spec: kinds.Topic, fields: Iterable[Field], problems: list[Proble
     generate = spec.generate
     assert generate is not None
     fields = tuple(fields)
+    generated_fields = _generated_fields(spec, generate.columns, ("generate", "columns"), fields, problems)
+    outliers = tuple(
+        Outliers(
+            outlier.share,
+            _generated_fields(spec, outlier.columns, ("generate", "outliers", index, "columns"), fields, problems),
+        )
+        for index, outlier in enumerate(generate.outliers)
+        if not outlier.gaps
+    )
+    return Generator(generate.rate, generated_fields, generate.repeats, outliers)
+
+
+def _generated_fields(
+    spec: kinds.Topic,
+    columns: Mapping[str, kinds.Generated],
+    path: tuple[str | int, ...],
+    fields: tuple[Field, ...],
+    problems: list[Problem],
+) -> GeneratedFields:
+    """The fields that these `columns`, which are written at `path`, generate."""
     column_types = dict(_column_types(spec, fields))
     written = {field.name: field.format for field in fields if field.format not in (None, "epoch_millis")}
     generators = []
-    for name, way in generate.columns.items():
+    for name, way in columns.items():
         if len(problems) > MOST_PROBLEMS or (
             name not in column_types and name.partition(".")[0] in dict(_places(spec)).keys() - column_types.keys()
         ):
             continue  # of a column whose type is wrong, that has been said
         if name in written:
-            where, message = (
-                spec.key_place("generate", "columns", name),
-                f"`generate` makes no columns with `format: {written[name]}`",
-            )
+            where, message = spec.key_place(*path, name), f"`generate` makes no columns with `format: {written[name]}`"
             problems.append(Problem(where, "not-in-this-version", message, "leave it out: then the messages have no such field"))
             continue
         if name not in column_types:
             hint = did_you_mean(name, column_types, "name one of the topic's columns")
-            where = spec.key_place("generate", "columns", name)
-            problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
+            problems.append(Problem(spec.key_place(*path, name), "unknown-column", f"there is no column `{name}`", hint))
             continue
         generators.append((name, column_types[name], Generated(way.one_of, way.between, way.pattern, way.last)))
         try:
             generated.check(*generators[-1])
         except generated.Unsuited as error:
             problems.append(Problem(way.place(*(key.text for key, _ in way.node.entries)), error.code, error.message, error.hint))
-    return Generator(generate.rate, tuple(generators), generate.repeats)
+    return tuple(generators)
 
 
 def _column_types(spec: kinds.Topic, fields: Iterable[Field]) -> Iterator[tuple[str, Type]]:

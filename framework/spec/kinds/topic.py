@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
 from framework import components
@@ -152,6 +153,18 @@ class Generated(Bound):
 
 
 @dataclass(frozen=True)
+class Outlier(Bound):
+    """Messages that differ from the others in some columns."""
+
+    share: float = option("The share of messages that are like this.", example="0.005", at_least=0.0, at_most=1.0)
+    columns: dict[FieldPath, Generated] = option(
+        "The columns that are filled differently; all others are as in every message.",
+        example="{price: {between: [950, 1000]}}",
+        at_least=1,
+    )
+
+
+@dataclass(frozen=True)
 class Generate(Bound):
     """Generated messages, for demos and load tests."""
 
@@ -166,6 +179,17 @@ class Generate(Bound):
         at_least=0.0,
         at_most=0.9,
     )
+    outliers: tuple[Outlier, ...] = option(
+        "Messages that differ from the others, such as unusual prices. A message is one kind of outlier at most.",
+        default=(),
+        example="[{share: 0.005, columns: {price: {between: [950, 1000]}}}]",
+    )
+
+    def problems(self) -> Iterable[Problem]:
+        total = sum(Fraction(str(outlier.share)) for outlier in self.outliers if "share" not in outlier.gaps)
+        if total > 1:
+            message = f"the `share` of all `outliers` together is {float(total):g}, more than 1"
+            yield Problem(self.key_place("outliers"), "out-of-range", message, "write smaller shares, such as `0.01`")
 
 
 @dataclass(frozen=True)
