@@ -19,6 +19,15 @@ def url_is_loopback(url: str) -> bool:
     return is_loopback(urlsplit(url).hostname or "")
 
 
+def port_here(address: str) -> int | None:
+    """The port of an address, `host:port` or a URL, on this machine; None for another machine's and for text that is no address."""
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        return parts.port if is_loopback(parts.hostname or "") else None
+    except ValueError:
+        return None
+
+
 def is_open(url: str | None) -> bool:
     """Whether others on the network can read what is sent to this address."""
     return url is not None and url.startswith("http:") and not url_is_loopback(url)

@@ -117,6 +117,15 @@ def registry(sluice_home: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def mail_port(sluice_home: Path) -> Iterator[int]:
+    """The port of a mail server that keeps what it gets."""
+    from framework.services import mail as service
+
+    with service.running(sluice_home) as (port, _):
+        yield port
+
+
+@pytest.fixture(scope="session")
 def object_store(sluice_home: Path) -> Iterator[str]:
     from framework.services import s3
 

@@ -92,6 +92,7 @@ def test_there_are_specs() -> None:
         "select.md",
         "unusual.md",
         "lineage.md",
+        "mail.md",
         "onward.md",
         "personal-data.md",
         "production.md",
@@ -133,6 +134,7 @@ NOT_DONE = {
     "tutorial.md": ("sluice services",),  # the Kafka is that of the tests
     "another-kafka.md": ("sluice topics --env prod",),  # a Kafka with TLS and a login, under a name that is not there
     "buckets.md": ("sluice services", "export SLUICE_"),  # the store is that of the tests
+    "mail.md": ("sluice services",),  # as is the mail server
     "rest-catalog.md": ("sluice services", "export SLUICE_VAR", "export SLUICE_SECRET"),  # as for buckets.md
     "serve.md": ("sluice serve",),  # it never ends: tests/test_serve.py runs it, and what is typed in DuckDB
     "cluster.md": ("sluice plan",),  # without that environment: tests/test_cluster.py runs what it prints
@@ -193,6 +195,8 @@ def test_a_page_done_in_a_new_folder_prints_what_it_says(
     environment |= {"SLUICE_VAR_KAFKA": no_topic, "HOME": str(folder)}
     if "${var:REGISTRY" in TEXTS[name]:
         environment["SLUICE_VAR_REGISTRY"] = request.getfixturevalue("registry")
+    if "${var:MAIL_PORT" in TEXTS[name]:
+        environment["SLUICE_VAR_MAIL_PORT"] = str(request.getfixturevalue("mail_port"))
     if "${var:STORE" in TEXTS[name]:
         store = "quick_store" if "${var:CATALOG" in TEXTS[name] else "object_store"  # the catalog is in front of that
         environment["SLUICE_VAR_STORE"] = request.getfixturevalue(store)

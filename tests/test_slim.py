@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 WITHOUT = {
     *("pyspark", "dagster", "dagster-pyspark", "dagster-webserver"),
-    *("deltalake", "starlette", "uvicorn"),  # what only a run or `sluice serve` needs
+    *("deltalake", "starlette", "uvicorn", "aiosmtpd"),  # what only a run, `sluice serve` or `sluice services up mail` needs
 }
 # As if they were not installed.
 BLOCK = """

@@ -65,6 +65,9 @@ class Options(Bound):
         default=None, example="{region: eu-central-1}", aka=["s3", "object_store"],
     )  # fmt: skip
 
+    def servers(self) -> Iterable[str | None]:
+        return (self.endpoint, *(self.storage.servers() if self.storage else ()))
+
     def problems(self) -> Iterable[Problem]:
         if not self.warehouse.startswith(SCHEME):
             hint = "write `s3://bucket/path`"

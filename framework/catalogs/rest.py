@@ -80,6 +80,9 @@ class Options(Bound):
         default=None, example="{region: eu-central-1}", aka=["s3", "object_store"],
     )  # fmt: skip
 
+    def servers(self) -> Iterable[str | None]:
+        return (self.uri, *(self.storage.servers() if self.storage else ()))
+
     def problems(self) -> Iterable[Problem]:
         if self.gaps & {"uri", "oauth", "token"}:
             return

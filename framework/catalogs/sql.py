@@ -58,6 +58,9 @@ class Options(Bound):
         "The object store of a warehouse in a bucket.", default=None, example="{region: eu-central-1}", aka=["s3", "object_store"]
     )
 
+    def servers(self) -> Iterable[str | None]:
+        return self.storage.servers() if self.storage else ()
+
     def problems(self) -> Iterable[Problem]:
         if "?" in self.uri:
             message = "`uri` contains a `?`, and Spark would read the text after it as settings of SQLite"

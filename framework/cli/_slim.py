@@ -10,6 +10,7 @@ from framework.errors import NotInstalled
 _MISSING = {
     "pyspark": "pyspark", "py4j": "pyspark", "dagster": "dagster", "dagster_pyspark": "dagster-pyspark",
     "dagster_webserver": "dagster-webserver", "deltalake": "deltalake", "starlette": "starlette", "uvicorn": "uvicorn",
+    "aiosmtpd": "aiosmtpd",
 }  # fmt: skip
 
 

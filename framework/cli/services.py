@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from framework import services
-from framework.cli import _addresses, _specs
+from framework.cli import _addresses, _needed, _specs
 
 SECTION, ORDER = "try and tidy", 3
 
@@ -18,8 +18,8 @@ _NAMES = click.argument("names", nargs=-1, type=click.Choice(sorted(services.ser
 def command() -> None:
     """Start, stop and show a Kafka, a schema registry and others.
 
-    They are real servers on this machine, for demos and tests: kafka; registry, a schema registry; s3, an object store; catalog, a
-    catalog of Iceberg's REST; aws, a stand-in for Glue and S3.
+    They are real servers on this machine, for demos and tests: kafka; registry, a schema registry; mail, a mail server that keeps mails
+    and shows them on a page; s3, an object store; catalog, a catalog of Iceberg's REST; aws, a stand-in for Glue and S3.
 
     Example: sluice services up kafka
     """
@@ -29,7 +29,9 @@ def command() -> None:
 @_NAMES
 @_specs.with_specs
 def up(names: tuple[str, ...], specs: Path, environment: str) -> None:
-    """Start services, by default Kafka, and wait until they answer.
+    """Start services and wait until they answer.
+
+    Without a NAME, these are Kafka and the ones whose addresses the specs name, such as a cluster's `registry` or the server of `mail`.
 
     A service starts at the port that the specs name for it on this machine, such as that of `bootstrap`. SLUICE_KAFKA_PORT and the
     like choose another one.
@@ -38,9 +40,11 @@ def up(names: tuple[str, ...], specs: Path, environment: str) -> None:
     """
     addresses = _addresses.named(specs, environment)
     with _addresses.used(addresses):
-        states = services.up(names, click.echo)
+        states = services.up(names or _needed.services_of(specs, environment), click.echo)
     for state in states:
-        click.echo(f"{state.name}: {'started' if state.changed else 'already running'}, {state.address}, process {state.pid}")
+        page = f", page {state.page}" if state.page else ""
+        done = "started" if state.changed else "already running"
+        click.echo(f"{state.name}: {done}, {state.address}, process {state.pid}{page}")
         for remark in _addresses.remarks(addresses, state):
             _specs.echo(remark)
 
@@ -77,4 +81,6 @@ def status(names: tuple[str, ...]) -> None:
             parts += [f"process {state.pid}", f"{state.address}"]
         if state.memory is not None:
             parts.append(f"{state.memory / 2**20:.0f} MiB")
+        if state.page:
+            parts.append(f"page {state.page}")
         click.echo(", ".join(parts))

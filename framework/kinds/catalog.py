@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -35,6 +35,9 @@ class Catalog(Kind):
         "Other catalogs that list all tables of this one, too; `publish` of a pipeline is instead of it.",
         default=(), example="[{catalog: open_catalog}]",
     )  # fmt: skip
+
+    def servers(self) -> Iterable[str | None]:
+        return self.options.servers()
 
 
 def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:

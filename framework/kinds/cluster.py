@@ -90,6 +90,9 @@ class Cluster(Kind):
         example="true",
     )  # fmt: skip
 
+    def servers(self) -> Iterable[str | None]:
+        return (*map(str.strip, self.bootstrap.split(",")), self.registry)
+
     def problems(self) -> Iterable[Problem]:
         if self.registry_auth and self.registry is None and "registry" not in self.gaps:
             hint = "add `registry:` with the registry's address, or remove it"

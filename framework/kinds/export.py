@@ -121,6 +121,9 @@ class Export(Kind):
         "The object store of a file in a bucket.", default=None, example="{region: eu-central-1}", aka=["s3", "object_store"]
     )
 
+    def servers(self) -> Iterable[str | None]:
+        return self.storage.servers() if self.storage else ()
+
     def problems(self) -> Iterable[Problem]:
         if self.gaps & {"file", "window"} or "to" in self.file.gaps:
             return

@@ -44,6 +44,9 @@ class Mail(Kind):
     )
     password: SecretRef | None = option("The login's password.", default=None, example='"${secret:mail_password}"')
 
+    def servers(self) -> Iterable[str | None]:
+        return (f"{self.host}:{self.port}",)
+
     def problems(self) -> Iterable[Problem]:
         if ("username" in self.gaps) or ("password" in self.gaps):
             return

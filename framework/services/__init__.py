@@ -26,6 +26,7 @@ class State:
     pid: int | None = None
     address: str | None = None
     memory: int | None = None
+    page: str | None = None
     changed: bool = False
 
 
@@ -94,4 +95,7 @@ def _state(service: Service, there: Process | None, changed: bool = False) -> St
     if there is None:
         return State(name=service.name, state="stopped", changed=changed)
     word = "running" if service.answers(there.ports[0]) else "not answering"
-    return State(name=service.name, state=word, pid=there.pid, address=there.address, memory=memory(there.pid), changed=changed)
+    page = service.page(there.ports) if service.page else None
+    return State(
+        name=service.name, state=word, pid=there.pid, address=there.address, memory=memory(there.pid), page=page, changed=changed
+    )

@@ -49,6 +49,7 @@ class Service:
     patience: float = STARTING
     # Downloads what `make setup` does not, and prints it. A service with this starts only when it is named.
     get: Callable[[Callable[[str], object]], object] | None = None
+    page: Callable[[tuple[int, ...]], str] | None = None  # the address of a page for a browser, by the ports
 
 
 @dataclass(frozen=True)

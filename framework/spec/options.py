@@ -54,6 +54,10 @@ class Bound:
         """Problems of several options, such as two that exclude each other."""
         return ()
 
+    def servers(self) -> Iterable[str | None]:
+        """Addresses of servers that these options name, `host:port` or URLs; None for an option that is not given."""
+        return ()
+
 
 @dataclass(frozen=True)
 class Kind(Bound):

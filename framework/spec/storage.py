@@ -44,6 +44,9 @@ class Storage(Bound):
         example="true",
     )
 
+    def servers(self) -> Iterable[str | None]:
+        return (self.endpoint,)
+
     def problems(self) -> Iterable[Problem]:
         if self.external_id is not None and self.role is None:
             hint = "add `role`, or remove `external_id`"

@@ -1,0 +1,1 @@
+"""Programs that services run in processes of their own. They import nothing of Sluice."""
