@@ -10,7 +10,7 @@ help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY)  ## Make .venv and get the jars; takes no time when they are there (PYTHON=python3.11 chooses a Python)
-	@$(BIN)/sluice setup
+	@$(BIN)/sluice setup registry
 
 demo: setup  ## Real Kafka, shipped specs, through Dagster into Iceberg; KEEP=1 leaves Kafka running
 	@$(BIN)/sluice demo

@@ -25,7 +25,7 @@ from framework.ivy import Arrived, Jar
 from framework.jar_cache import digest
 
 LOCK = Path(__file__).with_name("jars.lock")
-MORE = ("aws",)  # sets that `sluice setup NAME` downloads; the others with a * come with the service of their name
+MORE = ("aws", "registry")  # sets that `sluice setup NAME` downloads; the others with a * come with the service of their name
 _LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64}) (\d+)")
 
 

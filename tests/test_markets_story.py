@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
+from rich.console import Console
 
+from framework.cli import _landed, _onward
+from framework.plan.passes import make
+from framework.services import State
 from tests.commands import Commands
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
@@ -46,6 +53,13 @@ def messages_of(kafka: str, topic: str) -> list[tuple[bytes | None, Row]]:
     return [(message.key(), json.loads(message.value() or b"null")) for message in messages]
 
 
+def send_bad(kafka: str) -> None:
+    producer = Producer({"bootstrap.servers": kafka})
+    for value in (b"not json", b"not json", None):
+        producer.produce("sample_data_stock_trades", value)
+    assert producer.flush(30) == 0
+
+
 def counts(markets: Commands, table: str, column: str) -> dict[str, int]:
     answer = markets.ok("query", "--json", f"select {column}, count(*) as trades from {table} group by 1")
     return {row[column]: row["trades"] for row in json.loads(answer)}
@@ -53,6 +67,7 @@ def counts(markets: Commands, table: str, column: str) -> dict[str, int]:
 
 def test_every_label_occurs_and_flagged_trades_go_on_to_their_topic(markets: Commands, kafka: str) -> None:
     markets.ok("generate", "stock_trades", "--count", str(MESSAGES), "--seed", "7")
+    send_bad(kafka)
     markets.ok("run", "flagged_stock_trades", "unusual_stock_trades")
 
     flags = counts(markets, "markets.flagged_stock_trades", "anomaly_flag")
@@ -66,3 +81,18 @@ def test_every_label_occurs_and_flagged_trades_go_on_to_their_topic(markets: Com
     assert len(flagged) == MESSAGES - flags["NORMAL"]
     assert {row["anomaly_flag"] for _, row in flagged} == flags.keys() - {"NORMAL"}
     assert all((key or b"").decode() == row["userid"] for key, row in flagged)
+
+    plan = make(Path("specs"))
+    sent = _onward.messages_sent(plan, State(name="kafka", state="running", address=kafka))
+    printed = shown(lambda console: _onward.show_topics(console, plan, sent))
+    assert re.search(rf"markets.flagged_stock_trades +flagged_stock_trades +{len(flagged):,}\n", printed)
+    bad = shown(lambda console: _landed.print_bad_messages(console, plan))
+    assert bad.count("Bad messages of") == 1 and bad.count("not json") == 1
+    assert re.search(r"undecodable .* not json +2 +2\n", bad) and re.search(r"null_value .* \(no value\) +1 +2\n", bad)
+
+
+def shown(show: Callable[[Console], None]) -> str:
+    """What is printed as on a wide terminal."""
+    text = io.StringIO()
+    show(Console(file=text, width=160))
+    return re.sub(r" +\n", "\n", text.getvalue())

@@ -21,6 +21,7 @@ PLANS = Path("tests") / "plans"
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("SLUICE_VAR_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("SLUICE_VAR_REGISTRY", "http://127.0.0.1:1")  # one that may run here knows versions or not
     monkeypatch.chdir(ROOT)  # places are shown as the user of this folder sees them
 
 

@@ -166,10 +166,13 @@ def test_it_is_started_only_by_name_and_a_busy_port_is_named(home: Path, monkeyp
         process.stop(home / "services" / "kafka")
     monkeypatch.delenv("SLUICE_REGISTRY_PORT")
     assert registry.ports() == (18081, 18082)
-    assert sluice("status") == (0, "aws: stopped\ncatalog: stopped\nkafka: stopped\nregistry: stopped\ns3: stopped\n")
+    assert sluice("status") == (
+        0,
+        "aws: stopped\ncatalog: stopped\nkafka: stopped\nmail: stopped\nregistry: stopped\ns3: stopped\n",
+    )
     assert sluice("down") == (
         0,
-        "aws: was not running\ncatalog: was not running\nkafka: was not running\nregistry: was not running\ns3: was not running\n",
+        "".join(f"{name}: was not running\n" for name in ("aws", "catalog", "kafka", "mail", "registry", "s3")),
     )
 
 

@@ -167,7 +167,7 @@ def test_a_broken_pid_file_counts_as_stopped(tmp_path: Path, text: str) -> None:
     (tmp_path / "services" / "kafka" / "pid").write_text(text)
     result = CliRunner().invoke(main, ["services", "status"], env={"SLUICE_HOME": str(tmp_path)})
     assert (result.output, result.exit_code) == (
-        "aws: stopped\ncatalog: stopped\nkafka: stopped\nregistry: stopped\ns3: stopped\n",
+        "aws: stopped\ncatalog: stopped\nkafka: stopped\nmail: stopped\nregistry: stopped\ns3: stopped\n",
         0,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -17,6 +16,7 @@ from framework.engine.observe.progress import Progress, newest_event
 from framework.model import Pipeline, Plan
 
 _MOST = 12  # lines about bad rows
+_PLACE = ("topic", "partition", "offset", "item")  # by which a bad message is the same in several tables
 _WIDEST = 60  # characters of a bad row's value
 
 
@@ -26,8 +26,7 @@ def show(console: Console, plan: Plan, before: Mapping[str, Progress], after: Se
     for pipeline in plan.pipelines:
         for column in (name for step in pipeline.steps if step.name == "flag" for name, _ in step.assign):
             _print_flags(console, pipeline, column)
-    for pipeline in plan.pipelines:
-        _print_bad_rows(console, pipeline)
+    print_bad_messages(console, plan)
 
 
 def _print_tables(console: Console, plan: Plan, before: Mapping[str, Progress], after: Sequence[Progress]) -> None:
@@ -49,7 +48,7 @@ def _print_tables(console: Console, plan: Plan, before: Mapping[str, Progress], 
             )
         )
     names = ("table", "rows", "new", "bad rows", "new", "lag", "newest event", "last commit", "files", "size")
-    _print(console, "What landed", names, rows, texts=1)
+    print_table(console, "What landed", names, rows, texts=1)
 
 
 def _print_flags(console: Console, pipeline: Pipeline, column: str) -> None:
@@ -57,20 +56,37 @@ def _print_flags(console: Console, pipeline: Pipeline, column: str) -> None:
     counts = [] if arrow_table is None else arrow_table.column(column).value_counts().to_pylist()
     counts.sort(key=lambda each: -each["counts"])
     rows = [(str(each["values"]), f"{each['counts']:,}") for each in counts]
-    _print(console, f"{pipeline.table.identifier} by {column}", (column, "rows"), rows, texts=1)
+    print_table(console, f"{pipeline.table.identifier} by {column}", (column, "rows"), rows, texts=1)
 
 
-def _print_bad_rows(console: Console, pipeline: Pipeline) -> None:
-    arrow_table = _scan(pipeline, pipeline.table.bad_rows, "code", "message", "value")
-    bad = [] if arrow_table is None else arrow_table.to_pylist()
-    samples = {(row["code"], row["message"]): row["value"] for row in bad}
-    counts = Counter((row["code"], row["message"]) for row in bad).most_common(_MOST)
-    rows = [(code, message, _sample(samples[code, message]), f"{count:,}") for (code, message), count in counts]
-    if rows:
-        _print(console, f"{pipeline.table.bad_rows} by code", ("code", "why", "one such message", "rows"), rows, texts=3)
+def print_bad_messages(console: Console, plan: Plan) -> None:
+    """Print the bad messages of each source once, however many tables have them."""
+    by_source: dict[tuple[str, ...], list[Pipeline]] = {}
+    for pipeline in plan.pipelines:
+        by_source.setdefault(tuple(pipeline.sources), []).append(pipeline)
+    for source, pipelines in by_source.items():
+        messages: dict[tuple[str, str], set[tuple[Any, ...]]] = {}
+        tables: dict[tuple[str, str], set[str]] = {}
+        samples: dict[tuple[str, str], Any] = {}
+        for pipeline in pipelines:
+            for row in _bad_rows(pipeline):
+                why = (row["code"], row["message"])
+                messages.setdefault(why, set()).add(tuple(row[name] for name in _PLACE))
+                tables.setdefault(why, set()).add(pipeline.table.bad_rows)
+                samples[why] = row["value"]
+        most = sorted(messages, key=lambda why: -len(messages[why]))[:_MOST]
+        rows = [(*why, _sample(samples[why]), f"{len(messages[why]):,}", f"{len(tables[why]):,}") for why in most]
+        if rows:
+            title = f"Bad messages of {', '.join(source)}"
+            print_table(console, title, ("code", "why", "one such message", "messages", "tables"), rows, texts=3)
 
 
-def _print(console: Console, title: str, names: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> None:
+def _bad_rows(pipeline: Pipeline) -> list[dict[str, Any]]:
+    arrow_table = _scan(pipeline, pipeline.table.bad_rows, "code", "message", "value", *_PLACE)
+    return [] if arrow_table is None else list(arrow_table.to_pylist())
+
+
+def print_table(console: Console, title: str, names: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> None:
     """Print a table; its first `texts` columns are text, the others numbers."""
     console.print(title, style="bold", markup=False, highlight=False)
     table = Table(box=box.SIMPLE)
@@ -87,10 +103,15 @@ def _scan(pipeline: Pipeline, identifier: str, *columns: str) -> Any:
     return None if table is None else table.scan(selected_fields=columns).to_arrow()
 
 
+def printable(text: str) -> str:
+    """The text without characters that a terminal would obey."""
+    return "".join(character if character.isprintable() else "�" for character in text)
+
+
 def _sample(value: Any) -> str:
     if value is None:
         return "(no value)"
-    text = "".join(each if each.isprintable() else "�" for each in bytes(value).decode("utf-8", errors="replace"))
+    text = printable(bytes(value).decode("utf-8", errors="replace"))
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 

@@ -1,4 +1,4 @@
-"""`sluice demo`: a real Kafka, the specs of this folder, Dagster, Iceberg."""
+"""`sluice demo`: real servers, the specs of this folder, Dagster, Iceberg."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import click
 from framework.cli import _addresses, _specs
 from framework.errors import SluiceError
 from framework.home import dagster_home, home
+from framework.hosts import port_here
 from framework.patience import STUCK
 from framework.processes import end_group
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from framework.engine.observe.progress import Progress
-    from framework.generate import GeneratedMessage
+    from framework.generate import GeneratedMessage, Writers
     from framework.model import Plan, Topic
     from framework.services import State
 
@@ -54,24 +55,25 @@ def command() -> None:
     Sends messages that the specs `generate` to a real Kafka and loads them into Iceberg tables, in a folder that `sluice init` made or in
     a clone of Sluice.
 
-    Starts Kafka on this machine if it does not run, and stops it again unless KEEP=1. Another demo adds new messages and
-    continues where this one ended.
+    Starts Kafka on this machine, and the registry and the mail server if the specs name these, and stops what it started again unless
+    KEEP=1. Another demo adds new messages and continues where this one ended.
 
     Example: sluice demo
     """
     from rich.console import Console
 
-    from framework.cli import _landed
+    from framework.cli import _landed, _onward
 
     if not Path("specs").is_dir():
         raise SluiceError("no-specs", "there are no specs here", "`sluice init` makes some; then run the demo again")
     _specs.set_up()
     console = Console(width=None if sys.stdout.isatty() else 130)
     began = time.monotonic()
-    with _interruptible(), _kafka(console) as kafka:
+    with _interruptible(), _services(console) as running:
         from framework import secrets
         from framework.engine.observe.progress import read_progress
 
+        kafka = running[0]
         os.environ["SLUICE_VAR_KAFKA"] = str(kafka.address)
         plan = _specs.plan(Path("specs"), "local")
         if not any(topic.generator for topic in plan.topics):
@@ -83,27 +85,35 @@ def command() -> None:
         secrets.make_up((key.secret.name for pipeline in plan.pipelines for key in pipeline.mask_keys), plan.secrets)
         sent = _send(console, plan, str(kafka.address))
         before = {each.pipeline: each for each in read_progress(plan)}
+        onward, mails = _onward.messages_sent(plan, kafka), _onward.received()
         with _doing(console, "Dagster materializes every table"):
             _materialize()
         after = read_progress(plan)
         _landed.show(console, plan, before, after)
-        _print_end(console, plan, sent, time.monotonic() - began, kafka)
+        _onward.show_topics(console, plan, _onward.messages_sent(plan, kafka) - onward)
+        _onward.show_mails(console, [file for file in _onward.received() if file not in mails], _page(running))
+        _print_end(console, plan, sent, time.monotonic() - began, running)
         _require_all(after)
 
 
 @contextmanager
-def _kafka(console: Console) -> Iterator[State]:
-    """A running Kafka; stopped again if it did not run before."""
+def _services(console: Console) -> Iterator[tuple[State, ...]]:
+    """The running services that the specs need, Kafka first; the ones that did not run before are stopped again."""
     from framework import services
+    from framework.cli import _needed
 
-    with _doing(console, "Kafka starts"), _addresses.used(_addresses.named(Path("specs"), "local")):
-        state = services.up(("kafka",))[0]
+    _needed.name_ports()
+    names = _needed.services_of(Path("specs"), "local")
+    says = f"Services start ({', '.join(names)})" if names[1:] else "Kafka starts"
+    with _doing(console, says), _addresses.used(_addresses.named(Path("specs"), "local")):
+        states = services.up(names, console.print)
+    started = [state.name for state in states if state.changed]
     try:
-        yield state
+        yield states
     finally:
-        if state.changed and not _keep():
-            asked = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would leave it running
-            services.down(("kafka",))
+        if started and not _keep():
+            asked = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would leave them running
+            services.down(started)
             signal.signal(signal.SIGINT, asked)
 
 
@@ -133,17 +143,22 @@ def _doing(console: Console, what: str) -> Iterator[None]:
 
 def _send(console: Console, plan: Plan, address: str) -> int:
     from framework import generate
+    from framework.engine.messages.write_schemas import current_schemas, register_new
 
     total = 0
-    # Only into the demo's own Kafka: a spec may name another cluster.
+    # Only into the demo's own Kafka, and with schemas in a registry of this machine: a spec may name others.
     for topic in (topic for topic in plan.topics if topic.generator and topic.cluster.bootstrap == address):
+        if topic.registered and port_here(topic.cluster.registry or "") is None:
+            continue
         with _doing(console, f"{_MESSAGES:,} messages for {topic.name}"):
+            schemas = register_new(topic, plan.secrets, current_schemas(topic, plan.secrets))
+            writers = {schema.of: schema.writer for schema in schemas}
             generate.ensure_topic(topic, plan.secrets)
-            total += generate.send(topic, plan.secrets, _messages(topic)).messages
+            total += generate.send(topic, plan.secrets, _messages(topic, writers)).messages
     return total
 
 
-def _messages(topic: Topic) -> Iterable[GeneratedMessage]:
+def _messages(topic: Topic, writers: Writers) -> Iterable[GeneratedMessage]:
     """Messages of the last minutes, and some that cannot be decoded."""
     from framework import generate
 
@@ -151,7 +166,7 @@ def _messages(topic: Topic) -> Iterable[GeneratedMessage]:
     rate = max(topic.generator.rate, _MESSAGES / 120)
     topic = replace(topic, generator=replace(topic.generator, rate=rate))
     start = datetime.now(timezone.utc) - timedelta(seconds=_MESSAGES / rate)
-    generated = itertools.islice(generate.messages(topic, None, start), _MESSAGES)
+    generated = itertools.islice(generate.messages(topic, None, start, writers), _MESSAGES)
     return itertools.chain((generate.GeneratedMessage(b"bad", value) for value in _BAD.get(topic.name, ())), generated)
 
 
@@ -183,7 +198,7 @@ def _failed(what: str) -> SluiceError:
     return failed(what, Path(_relative(_log())), "demo-failed", lines=25)
 
 
-def _print_end(console: Console, plan: Plan, sent: int, seconds: float, kafka: State) -> None:
+def _print_end(console: Console, plan: Plan, sent: int, seconds: float, running: tuple[State, ...]) -> None:
     from framework.engine.export import records
 
     exports = {document.name: records.of(document.value.recorded_as) for document in plan.documents_of("export")}
@@ -201,17 +216,27 @@ def _print_end(console: Console, plan: Plan, sent: int, seconds: float, kafka: S
         (f"{sluice} ui", "tables, runs and plots in a browser"),
         (f"less {_relative(_log())}", "Dagster's log"),
     ]
-    if kafka.changed and not _keep():
+    if page := _page(running):
+        commands.append((f"{sluice} services up mail", f"the mails, at {page}"))
+    stopped = ", ".join(state.name for state in running if state.changed)
+    if stopped and not _keep():
         again = "make demo" if Path("Makefile").exists() else f"{sluice} demo"
-        last = f"Kafka is stopped, its data stays: another `{again}` continues from here, `KEEP=1 {again}` leaves it running."
+        last = (
+            f"Stopped: {stopped}; their data stays. Another `{again}` continues from here, `KEEP=1 {again}` leaves them running."
+        )
     else:
         topic = next(each.name for each in plan.topics if each.generator)
         commands.append((f"{sluice} generate {topic} --for 1m", f"more messages; `{sluice} run` loads them"))
-        last = f"Kafka still runs at {kafka.address}: `{sluice} services down` stops it."
+        last = f"Kafka still runs at {running[0].address}: `{sluice} services down` stops all services."
     width = max(len(command) for command, _ in commands)
     lines = [f"{sent:,} messages sent and landed in {seconds:.0f} s. Next:"]
     lines += [f"  {command:<{width}}  {what}" for command, what in commands]
     console.print("\n".join([*lines, last]), markup=False, highlight=False, soft_wrap=True)
+
+
+def _page(running: Iterable[State]) -> str:
+    """The page of the mail server, where it runs."""
+    return next((state.page for state in running if state.page), "")
 
 
 def _require_all(after: Iterable[Progress]) -> None:
