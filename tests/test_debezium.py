@@ -14,7 +14,7 @@ import pytest
 
 from framework.encoding.debezium import CHANGES
 from framework.engine.trials.trial import Outcome, Trials
-from framework.errors import Where
+from framework.errors import SpecError, Where
 from framework.formats import debezium_avro
 from framework.model import Example, Message
 from framework.schemas.versions import Shape, Unsupported
@@ -109,6 +109,50 @@ def test_postgresqls_events_become_rows(spark: SparkSession, lake: Path) -> None
     }
     assert outcome.bad == ()
     assert given.keys() - by_name(outcome, given).keys() == {"tombstone", "message of the log"}
+
+
+@pytest.mark.parametrize(
+    ("key", "hint", "obeyed"),
+    [
+        (
+            "key: {format: json, columns: {id: bigint}}",
+            "remove `key`: `after` has this column, and `keys` of the pipeline can name it",
+            "",
+        ),
+        (
+            "key: {format: json, columns: {id: bigint, region: string}}",
+            "remove `id` from `columns` of the `key`: `after` has it, and `keys` of the pipeline can name it",
+            "key: {format: json, columns: {region: string}}",
+        ),
+        (
+            "key: {format: long, as: id}",
+            "write another name under `as`, such as `key_id`",
+            "key: {format: long, as: key_id}",
+        ),
+    ],
+)
+@pytest.mark.spark
+def test_a_key_that_is_declared_as_in_the_database_has_a_hint_that_gives_the_table(
+    spark: SparkSession, lake: Path, key: str, hint: str, obeyed: str
+) -> None:
+    topic = "topic: orders\nvalue: debezium_json\nKEY\ncolumns: {id: {type: bigint, required: true}, customer: string}\n"
+    pipeline = f"---\npipeline: orders\nfrom: {{topic: orders}}\ninto: {{table: n{uuid.uuid4().hex}.orders, write: upsert, keys: [id]}}\n"
+    with pytest.raises(SpecError) as error:
+        plan_for(lake, "127.0.0.1:1", topic.replace("KEY", key) + pipeline)
+    (problem,) = error.value.problems
+    assert (problem.code, problem.hint) == ("duplicate-column", hint)
+
+    plan = plan_for(lake, "127.0.0.1:1", topic.replace("KEY", obeyed) + pipeline)
+    given = []
+    for offset, (op, id_, customer) in enumerate([("c", 1, "Ada"), ("c", 2, "Bo"), ("u", 1, "Cy"), ("d", 2, None)]):
+        image = {"before": {"id": id_}} if op == "d" else {"after": {"id": id_, "customer": customer}}
+        value = json.dumps({"op": op, **image, "source": {"ts_ms": 1000 * offset}}).encode()
+        of_long = "long" in obeyed
+        given.append(message(offset, value, id_.to_bytes(8, "big") if of_long else json.dumps({"id": id_}).encode()))
+    example = Example(name="events", where=Where("", 0, 0), given=tuple(given), expect=None, expect_bad=())
+    outcome = Trials(spark, plan).run(plan.pipelines[0], example)
+    assert outcome.error is None and outcome.bad == ()
+    assert [(each["id"], each["customer"]) for each in outcome.rows] == [(1, "Cy")]
 
 
 @pytest.mark.spark

@@ -83,6 +83,7 @@ def test_there_are_specs() -> None:
         "another-kafka.md",
         "buckets.md",
         "cluster.md",
+        "debezium.md",
         "delta.md",
         "duplicates.md",
         "exports.md",

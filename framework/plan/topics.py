@@ -234,8 +234,25 @@ def _column_problems(spec: kinds.Topic, columns: tuple[Column, ...]) -> Iterator
     for name, where in there:
         yield from name_problems(name, where, [spelt.setdefault(types.folded(name), name)])
         if name in taken:
-            yield Problem(where, "duplicate-column", f"there are two columns `{name}`", "rename one of them")
+            yield Problem(where, "duplicate-column", f"there are two columns `{name}`", _one_only(spec, name))
         taken.add(name)
+
+
+def _one_only(spec: kinds.Topic, name: str) -> str:
+    """The hint for a column that two parts of a message make. Only `as` is a name that a spec can choose."""
+    if name == spec.key.as_:
+        return f"write another name under `as`, such as `key_{name}`"
+    if name in spec.headers:
+        return f"remove `{name}` from `headers`, whose names are those of the messages"
+    value = find("value", spec.value or "")
+    changes = bool(value and value.changes)
+    if spec.key.columns.keys() <= {column for column, _ in _keys(spec, "columns")} and (changes or not spec.key.columns):
+        return f"remove `key`: {'`after`' if changes else 'the value'} has this column, and `keys` of the pipeline can name it"
+    if changes:
+        return f"remove `{name}` from `columns` of the `key`: `after` has it, and `keys` of the pipeline can name it"
+    return (
+        f"remove `{name}` from `columns` of the `key` or from `columns` of the topic; `deletes: tombstones` needs that of the key"
+    )
 
 
 def _places(spec: kinds.Topic) -> Iterator[tuple[str, Where]]:
