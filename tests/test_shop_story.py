@@ -21,9 +21,11 @@ import requests
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.commands import Commands
+from tests.following import ran
 from tests.mail_server import mail_server
 from tests.registered import Registered
 from tests.test_export_bucket import STORAGE, store
+from tests.test_markets_story import messages_of
 
 __all__ = ["store"]  # a fixture
 
@@ -46,6 +48,7 @@ port: PORT
 from: shop@example.com
 tls: none
 """
+MASKED = ("customer_id", "customer_name", "customer_email", "customer_phone")
 Row = dict[str, Any]
 
 
@@ -163,8 +166,20 @@ def test_table_and_weekly_file_equal_plain_python(shop: Registered, store: str) 
         assert rows == last_week(orders)
         assert len(rows) == 4 * 5 * 3
 
+        assert "mailed to sales@example.com" in said
         assert "mailed to sales@example.com" in commands.ok("export", "mailed")
-    (mail,) = box.mails
+    weekly, mail = box.mails
+    assert re.fullmatch(r"Weekly sales \d\d \w+", str(weekly["Subject"]))
+    (attached,) = weekly.iter_attachments()
+    assert attached.get_content() == Path(file[0]).read_bytes()
+
+    ran(shop)
+    clean = {row["order_id"]: row for _, row in messages_of(shop.bootstrap, "clean_orders")}
+    assert clean.keys() == {order["order_id"] for order in orders}
+    for order in expected:
+        row = clean[order["order_id"]]
+        assert {name: row[name] for name in MASKED} == {name: order[name] for name in MASKED}
+
     body = mail.get_body()
     assert body is not None
     (link,) = re.findall(r"http://\S+", body.get_content())
