@@ -49,7 +49,7 @@ pytestmark = [
 @pytest.fixture
 def served(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of `sluice ui` for a pipeline whose topic has messages, and a spec that is broken."""
-    project.more = MORE
+    project.more, project.topic_more = MORE, "steady: true"
     project.make_topic()
     project.send_good(60, bad_every=10)
     specs = tmp_path / "specs"

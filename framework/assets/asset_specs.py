@@ -22,6 +22,7 @@ from dagster import (
 from dagster._core.definitions.utils import is_valid_owner
 from dagster._utils.tags import is_valid_tag_key
 
+from framework.assets import freshness
 from framework.assets.keys import Keys
 from framework.errors import Where
 from framework.model import BAD_ROW_COLUMNS, Column, Follower, Pipeline, SelectSource, TableSource, Topic
@@ -87,6 +88,7 @@ def table(pipeline: Pipeline, keys: Keys) -> AssetSpec:
             "dagster/column_lineage": lineage_of(pipeline, keys),
         },
         automation_condition=_automation(pipeline),
+        freshness_policy=freshness.of_table(pipeline),
     )
 
 
@@ -115,6 +117,7 @@ def export(export: Export, keys: Keys) -> AssetSpec:
         group_name="exports",
         kinds={"duckdb", _KINDS[export.format]},
         metadata={**code(export.where), "file": export.to},
+        freshness_policy=freshness.of_export(export),
     )
 
 

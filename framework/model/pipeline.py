@@ -74,6 +74,11 @@ class Pipeline:
         return self.topics[0]
 
     @property
+    def is_steady(self) -> bool:
+        """Whether messages always come in all topics that it reads."""
+        return bool(self.topics) and all(topic.steady for topic in self.topics)
+
+    @property
     def joins(self) -> tuple[Join, ...]:
         """The tables that its steps look rows up in."""
         return tuple(step.join for step in self.steps if step.join)

@@ -179,6 +179,7 @@ class Topic:
     event_time: str | None
     start_from: Literal["earliest", "latest"] | datetime
     generator: Generator | None
+    steady: bool = False  # messages always come, so that silence is a fault
     registered: tuple[Registered, ...] = ()
     changes: Changes | None = None
 

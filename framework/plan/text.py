@@ -86,7 +86,8 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}"
     if pipeline.fresh_within:
         warn = f", warns after {duration(pipeline.warn_after)}" if pipeline.warn_after else ""
-        yield f"  fresh within {duration(pipeline.fresh_within)}{warn}"
+        steady = "; no message for so long is a fault" if pipeline.is_steady else ""
+        yield f"  fresh within {duration(pipeline.fresh_within)}{warn}{steady}"
 
 
 def _totals(totals: Accumulated) -> str:

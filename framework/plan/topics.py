@@ -67,6 +67,7 @@ def resolve(spec: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: lis
         event_time=spec.event_time,
         start_from=spec.start_from,
         generator=generator,
+        steady=spec.steady,
         registered=tuple(registered),
         changes=value.changes if value else None,
     )

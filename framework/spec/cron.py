@@ -20,6 +20,12 @@ def read(text: str) -> str:
     return " ".join(fields)
 
 
+def first_of_each_hour(schedule: str) -> str:
+    """The schedule with only its first minute in each hour."""
+    minutes, *others = schedule.split()
+    return " ".join((str(min(_values(minutes, *_FIELDS[0]))), *others))
+
+
 def _values(field: str, least: int, most: int, names: tuple[str, ...]) -> set[int]:
     numbers: set[int] = set()
     for part in field.split(","):

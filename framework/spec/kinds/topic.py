@@ -224,6 +224,11 @@ class Topic(Kind):
         default="earliest",
         example="earliest",
     )
+    steady: bool = option(
+        "Whether messages always come, so that silence is a fault. In Dagster, a table with `fresh_within` then has a freshness policy by "
+        "time and the check `newest_event`.",
+        default=False, example="true",
+    )  # fmt: skip
     generate: Generate | None = option("Messages that `sluice generate` sends.", default=None)
     subject: Subject | None = option(
         "The subject in the schema registry; default: `<kafka_name>-value`.", default=None, example="stock_trades-value"
