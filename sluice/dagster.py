@@ -25,6 +25,7 @@ from pydantic import Field
 
 import sluice
 from framework.assets import build_sluice_definitions as build_sluice_definitions
+from framework.assets.spark_resource import SluiceSparkResource as SluiceSparkResource
 from framework.assets.translator import SluiceAsset as SluiceAsset
 from framework.assets.translator import SluiceTranslator as SluiceTranslator
 from framework.errors import Problem

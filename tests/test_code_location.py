@@ -303,6 +303,43 @@ def test_two_folders_in_one_run_write_into_their_own_catalogs(
 
 @pytest.mark.spark
 @pytest.mark.kafka
+def test_an_asset_of_ones_own_reads_a_table_through_the_spark_resource(project: Project) -> None:
+    from dagster import AssetKey, DagsterInstance, Definitions, asset
+    from dagster_pyspark import LazyPySparkResource
+
+    from sluice.dagster import SluiceSparkResource, build_sluice_definitions
+
+    project.make_topic()
+    project.send_good(5)
+    folder, name = Path(project.pipeline.where.file).parent, f"{project.namespace}.trades"
+    read_counts: list[int] = []
+
+    @asset(deps=[AssetKey(["lake", *name.split(".")])], required_resource_keys={"pyspark"})
+    def report(context) -> None:  # type: ignore[no-untyped-def]
+        pyspark: LazyPySparkResource = context.resources.pyspark
+        assert pyspark.spark_session.conf.get("spark.sql.shuffle.partitions") == "3"
+        read_counts.append(pyspark.spark_session.table(f"lake.{name}").count())
+        assert pyspark.spark_context.version == pyspark.spark_session.version
+
+    def outcome(**config: object) -> tuple[bool, str]:
+        resource = SluiceSparkResource(specs=str(folder), spark_config=config)
+        defs = Definitions.merge(build_sluice_definitions(folder), Definitions(assets=[report], resources={"pyspark": resource}))
+        with DagsterInstance.ephemeral() as instance:
+            job = defs.resolve_implicit_global_asset_job_def()
+            result = job.execute_in_process(instance=instance, raise_on_error=False)
+        failures = (event.step_failure_data.error for event in result.all_node_events if event.is_step_failure)
+        return result.success, "".join(failure.to_string() for failure in failures if failure)
+
+    assert outcome(**{"spark.sql": {"shuffle.partitions": 3}}) == (True, "")
+    assert read_counts == [5]
+    success, error = outcome(**{"spark.sql.warehouse.dir": "elsewhere"})
+    assert not success
+    assert "fixed-setting: `spark_config` cannot set `spark.sql.warehouse.dir` in a session that runs" in error
+    assert "set it in `conf` of the specs' engine" in error
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
 def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under chosen keys; a table from a table that follows its source's commits starts as well."""
     from dagster import (

@@ -10,7 +10,8 @@ from dagster import BetaWarning, Definitions, PreviewWarning, ScheduleDefinition
 
 from framework.assets import broken, exports, maintenance, previews, states
 from framework.assets.broken import Kept
-from framework.assets.runs import SparkOfARun, table
+from framework.assets.runs import table
+from framework.assets.spark_resource import SparkOfARun
 from framework.assets.translator import Assets, SluiceTranslator
 from framework.assets.triggers import Triggers
 from framework.engine.export import queries

@@ -7,15 +7,14 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from dagster import AssetExecutionContext, AssetsDefinition, InitResourceContext, multi_asset
+from dagster import AssetExecutionContext, AssetsDefinition, multi_asset
 from dagster._core.errors import DagsterExecutionInterruptedError
-from dagster_pyspark import LazyPySparkResource
-from pyspark.sql import SparkSession
 
 from framework import hints
 from framework.assets import checks, dead_runs, progress, run_outcomes
 from framework.assets.launch import Launch, until
 from framework.assets.run_outcomes import Result
+from framework.assets.spark_resource import SparkOfARun
 from framework.assets.translator import Assets
 from framework.assets.triggers import TAG
 from framework.engine import loop
@@ -26,37 +25,10 @@ from framework.engine.observe import same_failure
 from framework.engine.observe.status import status_of
 from framework.engine.publish.batch import Batch
 from framework.engine.rules import run_record
-from framework.engine.spark import session, start, warm
 from framework.errors import Paused, SluiceError, SparkEnded
 from framework.model import Pipeline, Plan
 
 _OPTIONS = Launch.to_fields_dict()  # made once: for each asset Dagster would make it again
-
-
-class SparkOfARun(LazyPySparkResource):
-    """A session in the warm JVM, or one of its own, which is stopped at the end of the run."""
-
-    def session_of(self, plan: Plan, rows: int | None) -> SparkSession:
-        if self._spark_session is not None and (
-            session.is_gone(self._spark_session) or session.is_outgrown(self._spark_session, rows)
-        ):
-            self.forget()
-        if self._spark_session is None:
-            self._spark_session = start.start(plan, plan, rows)
-        spark: SparkSession = self._spark_session
-        session.take(spark)  # another folder of this code location may have used this thread
-        return spark
-
-    def teardown_after_execution(self, context: InitResourceContext) -> None:
-        with suppress(Exception):  # its connection may have died with a run that was canceled
-            self.forget()
-
-    def forget(self) -> None:
-        """Stop the session, so that the next use starts another one."""
-        if self._spark_session is not None:
-            spark, self._spark_session = self._spark_session, None
-            if not warm.release(spark):
-                session.stop(spark)
 
 
 def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = run_outcomes.BETWEEN) -> AssetsDefinition:
