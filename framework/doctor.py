@@ -67,20 +67,38 @@ def check_packages() -> Iterator[Finding]:
 
 
 def packages(required: Iterable[str]) -> Finding:
-    """Whether each package that is pinned to one version is installed in that version."""
-    pins = [pin.groups() for line in required if (pin := re.fullmatch(r"([\w.-]+)(?:\[.*])?==([\w.]+)", line.strip()))]
-    mismatches = []
-    for name, wanted in pins:
+    """Whether each package that is pinned to one version, or to a range with an end, is installed in such a version."""
+    mismatches, pinned = [], []
+    for line in required:
+        requirement = re.fullmatch(r"([\w.-]+)(?:\[.*])?(==[\w.]+|[<>]=?[\w.]+,[<>]=?[\w.]+)", line.strip())
+        if requirement is None:
+            continue
+        name, bounds = requirement.groups()
+        wanted = bounds.removeprefix("==")
         try:
             installed = metadata.version(name)
         except metadata.PackageNotFoundError:
             mismatches.append(f"{name} is missing, {wanted} is needed")
             continue
-        if installed != wanted:
+        if not (installed == wanted if bounds.startswith("==") else _is_within(installed, bounds)):
             mismatches.append(f"{name} is {installed}, {wanted} is needed")
+        elif bounds.startswith("=="):
+            pinned.append(f"{name} {installed}")
     if mismatches:
         return Finding("packages", "; ".join(mismatches), _PACKAGES)
-    return Finding("packages", ", ".join(f"{name} {version}" for name, version in pins))
+    return Finding("packages", ", ".join(pinned))
+
+
+def _is_within(installed: str, bounds: str) -> bool:
+    """Whether a version is not below the least and below the end of a range such as `>=1.2,<2`."""
+    least = [_numbers(bound[2:]) for bound in bounds.split(",") if bound.startswith(">=")]
+    ends = [_numbers(bound[1:]) for bound in bounds.split(",") if re.match(r"<[^=]", bound)]
+    version = _numbers(installed)
+    return all(version >= bound for bound in least) and all(version < bound for bound in ends)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
 
 
 def check_jars() -> Iterator[Finding]:

@@ -103,6 +103,11 @@ def test_a_package_of_another_version_is_a_problem() -> None:
     here = metadata.version("click")
     fine = doctor.packages([f"click=={here}", "pyyaml>=6", 'dagster-aws==0.0.1; extra == "aws"'])
     assert fine.ok and fine.state == f"click {here}"
+    assert doctor.packages(["dagster<1.14,>=1.13.27", "dagster-pyspark<0.30,>=0.29.27", "click>=8,<100"]).ok
+    outside = doctor.packages(["dagster<2.7,>=2.6", "click<8.1,>=8", "nosuchpackage<2,>=1"])
+    assert not outside.ok
+    assert outside.state.startswith(f"dagster is {metadata.version('dagster')}, <2.7,>=2.6 is needed; click is {here}, ")
+    assert outside.state.endswith("; nosuchpackage is missing, <2,>=1 is needed")
     wrong = doctor.packages(["click==0.1", "nosuchpackage[some,more]==1.0"])
     assert wrong.state == f"click is {here}, 0.1 is needed; nosuchpackage is missing, 1.0 is needed"
     assert not wrong.ok

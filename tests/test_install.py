@@ -71,3 +71,28 @@ def test_a_wheel_does_it_in_an_empty_folder(wheels: Path, tmp_path: Path, name: 
     if name == "sluice":
         assert "Dagster materializes every table" in run("demo")
         assert "true" in run("query", "select count(*) > 9000 as many from shop.orders")
+
+
+def test_the_wheel_resolves_beside_the_newest_dagster_and_its_private_names_mean_the_same(wheels: Path, tmp_path: Path) -> None:
+    """In an environment that sees the packages of this one, to which pip adds the newest Dagster that Sluice accepts."""
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    (site,) = environment.glob("lib/*/site-packages")
+    (site / "packages.pth").write_text(sysconfig.get_path("purelib"))
+    install = (*PIP, "--python", environment, "install", "--quiet", "--upgrade")
+    subprocess.run([*install, next(wheels.glob("sluice-*.whl")), "dagster>=1.13.27,<1.14", "dagster-webserver"], check=True)
+
+    def run(*command: str) -> str:
+        python = str(environment / "bin" / "python")
+        ended: subprocess.CompletedProcess[str]
+        ended = subprocess.run([python, *command], cwd=ROOT, check=True, text=True, capture_output=True)
+        return ended.stdout
+
+    names = ("dagster", "dagster-webserver", "dagster-pyspark", "dagster-aws")
+    listed = run("-c", f"from importlib.metadata import version; print(*map(version, {names!r}))")
+    releases = [version.split(".") for version in listed.split()]
+    assert [release[:2] for release in releases] == [["1", "13"], ["1", "13"], ["0", "29"], ["0", "29"]]
+    assert len({release[2] for release in releases}) == 1, "of one release"
+    assert " passed" in run(
+        "-m", "pytest", "-p", "no:cacheprovider", "tests/test_dagster_private.py", "tests/test_freshness_policies.py"
+    )

@@ -13,14 +13,13 @@ from dagster import (
     AssetSpec,
     AutomationCondition,
     CodeReferencesMetadataValue,
+    DagsterInvalidDefinitionError,
     LocalFileCodeReference,
     TableColumn,
     TableColumnDep,
     TableColumnLineage,
     TableSchema,
 )
-from dagster._core.definitions.utils import is_valid_owner
-from dagster._utils.tags import is_valid_tag_key
 
 from framework.assets import freshness
 from framework.assets.keys import Keys
@@ -123,7 +122,7 @@ def export(export: Export, keys: Keys) -> AssetSpec:
 
 def _owners(pipeline: Pipeline) -> list[str] | None:
     """Dagster takes fewer mail addresses than there are."""
-    return [pipeline.owner] if pipeline.owner and is_valid_owner(pipeline.owner) else None
+    return [pipeline.owner] if pipeline.owner and _is_accepted(owners=[pipeline.owner]) else None
 
 
 def _tags(pipeline: Pipeline) -> dict[str, str]:
@@ -132,7 +131,16 @@ def _tags(pipeline: Pipeline) -> dict[str, str]:
     def fitting(text: str) -> str:
         return _NOT_IN_TAGS.sub("_", text)[:_LONGEST_TAG]
 
-    return {name if is_valid_tag_key(name) else fitting(name) or "_": fitting(value) for name, value in pipeline.tags}
+    return {name if _is_accepted(tags={name: ""}) else fitting(name) or "_": fitting(value) for name, value in pipeline.tags}
+
+
+def _is_accepted(**attributes: Any) -> bool:
+    """Whether Dagster accepts an asset with these attributes."""
+    try:
+        AssetSpec("any", **attributes)
+    except DagsterInvalidDefinitionError:
+        return False
+    return True
 
 
 def _automation(pipeline: Pipeline) -> AutomationCondition[Any] | None:

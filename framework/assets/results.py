@@ -8,6 +8,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from dagster import AssetKey, AssetObservation, DataVersion, MaterializeResult, MetadataValue
+
+# Dagster's only mark of an output that is no materialization.
 from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION
 
 from framework.assets import asset_specs

@@ -17,7 +17,11 @@ from dagster import (
     Output,
     RetryRequested,
 )
+
+# An event that a failed step logs takes a data version only as this tag.
 from dagster._core.definitions.data_version import DATA_VERSION_TAG
+
+# A run tells by this tag alone that an automation condition started it.
 from dagster._core.storage.tags import AUTOMATION_CONDITION_TAG
 
 from framework import hints

@@ -7,8 +7,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from dagster import AssetExecutionContext, AssetsDefinition, multi_asset
-from dagster._core.errors import DagsterExecutionInterruptedError
+from dagster import AssetExecutionContext, AssetsDefinition, DagsterExecutionInterruptedError, multi_asset
 
 from framework import hints
 from framework.assets import checks, dead_runs, progress, run_outcomes

@@ -4,6 +4,7 @@ or are not fresh."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dagster import (
     AssetCheckEvaluation,
@@ -17,13 +18,16 @@ from dagster import (
     SkipReason,
     sensor,
 )
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 
 from framework.amounts import counted
 from framework.assets import checks, dead_runs
 from framework.assets.translator import Assets
 from framework.engine.observe.status import statuses
 from framework.model import Pipeline, Plan
+
+if TYPE_CHECKING:
+    # What `event_log_storage` returns has no public name; at run time nobody needs it.
+    from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 
 _EVERY = 30  # seconds
 

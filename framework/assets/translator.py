@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
-from dagster import AssetKey, AssetSpec
-from dagster._core.definitions.utils import DISALLOWED_NAMES
+from dagster import AssetKey, AssetSpec, DagsterInvalidDefinitionError, OpDefinition
 
 from framework.assets import asset_specs
 from framework.assets.keys import Keys
@@ -54,7 +54,7 @@ class Assets:
     def named(self, what: str) -> str:
         """The name of a step, a job, a sensor or a resource: one may not be twice in a code location."""
         name = f"{self._name}_{what}" if self._name else what
-        return f"{name}_" if name in DISALLOWED_NAMES else name
+        return f"{name}_" if _is_reserved(name) else name
 
     def of(self, asset: SluiceAsset) -> AssetSpec:
         spec = self._translator.get_asset_spec(asset)
@@ -115,3 +115,13 @@ class Assets:
     def _export(self, export: Export) -> SluiceAsset:
         spec = asset_specs.export(export, self.keys)
         return SluiceAsset(type="export", name=export.name, spec=spec, export=export, pipeline=export.pipeline)
+
+
+@cache
+def _is_reserved(name: str) -> bool:
+    """Whether Dagster refuses the name for a step, as it does Python's keywords and a few words."""
+    try:
+        OpDefinition(compute_fn=lambda: None, name=name)
+    except DagsterInvalidDefinitionError:
+        return True
+    return False

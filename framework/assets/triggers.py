@@ -12,6 +12,7 @@ from dagster import (
     DagsterEventType,
     DagsterInstance,
     DagsterRun,
+    DagsterRunStatus,
     DefaultScheduleStatus,
     DefaultSensorStatus,
     RunRequest,
@@ -24,8 +25,9 @@ from dagster import (
     schedule,
     sensor,
 )
+
+# The name of the job of all assets, in which a run without a selection writes every table.
 from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
-from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from framework import amounts, hints
 from framework.assets.outages import Outages
@@ -40,6 +42,8 @@ from framework.errors import SluiceError, UnreachableError
 from framework.model import Pipeline, Plan
 
 TAG = "sluice/pipeline"
+_FINISHED = {DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED}
+_UNFINISHED = [status for status in DagsterRunStatus if status not in _FINISHED]
 _INTERVAL = 30  # seconds between two looks at what waits
 
 
@@ -124,7 +128,7 @@ class Triggers:
 def unfinished(instance: DagsterInstance, assets: Assets, pipeline: Pipeline) -> DagsterRun | None:
     """A run of the pipeline that is queued, starting, running or being canceled, however it was started."""
     keys, tag = set(assets.keys.written(pipeline)), assets.named(pipeline.name)
-    for run in instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES)):
+    for run in instance.get_runs(RunsFilter(statuses=_UNFINISHED)):
         of_all = run.asset_selection is None and run.job_name == IMPLICIT_ASSET_JOB_NAME
         if of_all or run.tags.get(TAG) == tag or keys & _planned(instance, run):
             return run
