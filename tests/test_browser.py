@@ -113,7 +113,7 @@ def test_what_a_person_sees_and_does(page: Page, project: Project, tmp_path: Pat
 
     ended(page)
     page.goto(f"/assets/lake/{project.namespace}/trades")
-    shown(page, "lag_messages", "bad_rows", "lag_seconds")
+    shown(page, "lag_messages", "bad_rows", "lag_seconds", "Freshness policy", "Fails if more than 15 minutes since last")
     page.screenshot(path=tmp_path / "table.png")
     page.get_by_text("Plots", exact=True).first.click()
     page.locator("canvas").first.wait_for()
