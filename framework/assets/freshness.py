@@ -11,7 +11,7 @@ from dagster import FreshnessPolicy
 
 from framework.model import Pipeline
 from framework.model.export import Export
-from framework.spec.cron import first_of_each_hour
+from framework.spec.cron import earliest_in_each_hour
 
 # Between the start of a scheduled run and its deadline. One hour, because that moves a deadline by its time zone alone.
 _GRACE = timedelta(hours=1)
@@ -39,4 +39,4 @@ def _scheduled(cron: str) -> FreshnessPolicy:
     No cron text is in general another one an hour later, across midnight and the ends of months; the same text in a time zone an hour
     behind is. Several ticks in an hour have one deadline, since Dagster accepts no window that is longer than the time between two.
     """
-    return FreshnessPolicy.cron(deadline_cron=first_of_each_hour(cron), lower_bound_delta=_GRACE, timezone=_AN_HOUR_BEHIND_UTC)
+    return FreshnessPolicy.cron(deadline_cron=earliest_in_each_hour(cron), lower_bound_delta=_GRACE, timezone=_AN_HOUR_BEHIND_UTC)

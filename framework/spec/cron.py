@@ -20,7 +20,7 @@ def read(text: str) -> str:
     return " ".join(fields)
 
 
-def first_of_each_hour(schedule: str) -> str:
+def earliest_in_each_hour(schedule: str) -> str:
     """The schedule with only its first minute in each hour."""
     minutes, *others = schedule.split()
     return " ".join((str(min(_values(minutes, *_FIELDS[0]))), *others))
