@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ from tests.project import BASE
 from tests.shop import COPY, NOWHERE, append, catalog, made_by_hand, specs
 
 if TYPE_CHECKING:
-    from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
+    from dagster import DagsterInstance, DagsterRun, Definitions, ExecuteInProcessResult
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
@@ -368,6 +368,127 @@ def test_checks_that_a_dead_run_planned_keep_their_last_results(folder: Path, in
     assert ("copy", "sane", False) in told(instance)
     assert (checks(instance)["sane"], checks(instance)["can_run"]) == ("failed", "succeeded")
     assert told(instance) == []
+
+
+def planned_run(instance: DagsterInstance, status: str) -> DagsterRun:
+    """A run of `copy` that the daemon asked for, in this status."""
+    from dagster import AssetKey, DagsterRunStatus
+
+    keys = frozenset([AssetKey(["lake", "shop", "copy"])])
+    job = shown().resolve_implicit_global_asset_job_def().get_subset(asset_selection=keys)
+    origin = queued("__ASSET_JOB") if status == "QUEUED" else None
+    return instance.create_run_for_job(
+        job, asset_selection=keys, status=DagsterRunStatus[status], remote_job_origin=origin, tags={"sluice/pipeline": "copy"}
+    )
+
+
+def executed_run(instance: DagsterInstance, run: DagsterRun) -> None:
+    """Execute a run that was planned earlier, as its worker does."""
+    from dagster import DagsterEvent, DagsterEventType, DagsterRunStatus, Definitions, in_process_executor
+    from dagster._core.definitions.job_base import InMemoryJob
+    from dagster._core.execution.api import execute_run
+
+    starting = DagsterEvent(DagsterEventType.PIPELINE_STARTING.value, job_name=run.job_name, message="")
+    instance.report_dagster_event(starting, run_id=run.run_id)
+    run = instance.get_run_by_id(run.run_id) or run
+    assert run.status is DagsterRunStatus.STARTING
+    defs = Definitions.merge(shown(), Definitions(executor=in_process_executor))
+    job = defs.resolve_implicit_global_asset_job_def().get_subset(asset_selection=run.asset_selection)
+    assert execute_run(InMemoryJob(job), run, instance).success
+
+
+def evaluations(instance: DagsterInstance, name: str) -> list[bool]:
+    """The stored evaluations of a check of `copy`, the latest last."""
+    from dagster import AssetCheckKey, AssetKey
+
+    key = AssetCheckKey(AssetKey(["lake", "shop", "copy"]), name)
+    records = instance.event_log_storage.get_asset_check_execution_history(key, limit=100)
+    return [
+        record.evaluation.passed for record in reversed(records) if hasattr(record.evaluation, "passed") and record.evaluation
+    ]
+
+
+@pytest.mark.parametrize("status", ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"])
+def test_a_late_table_is_reported_within_a_tick_while_its_run_does_not_move(
+    folder: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    write(COPY + "fresh_within: 2m\n")
+    copied()
+    told(instance)
+    assert checks(instance) == {"can_run": "succeeded", "fresh": "succeeded"}
+    append("trades")
+    planned_run(instance, status)
+    began = datetime.now(timezone.utc)
+    reports = []
+    for seconds in range(0, 600, 30):
+        monkeypatch.setattr("framework.engine.observe.status._now", lambda now=began + timedelta(seconds=seconds): now)
+        reports += [(seconds, *report) for report in told(instance) if report[0] == "copy"]
+        run_record.pause("copy") if seconds == 300 else None
+    (late, paused) = reports
+    assert (late, paused) == ((120, "copy", "fresh", False), (330, "copy", "can_run", False))
+    assert checks(instance) == {"can_run": "failed", "fresh": "failed"}
+    assert evaluations(instance, "fresh") == [True, False], "Dagster keeps every event"
+
+
+def test_a_run_that_ends_at_last_reports_its_own_result(
+    folder: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(COPY + "fresh_within: 2m\n")
+    copied()
+    told(instance)
+    run = planned_run(instance, "QUEUED")
+    run_record.pause("copy")
+    with monkeypatch.context() as later:
+        ten_minutes_later = datetime.now(timezone.utc) + timedelta(minutes=10)
+        later.setattr("framework.engine.observe.status._now", lambda: ten_minutes_later)
+        reports = [report for report in told(instance) if report[0] == "copy"]
+    assert reports == [("copy", "can_run", False), ("copy", "fresh", False)]
+    run_record.resume("copy")
+    executed_run(instance, run)
+    assert checks(instance) == {"can_run": "succeeded", "fresh": "succeeded"}, "before the sensor's next tick"
+    assert [report for report in told(instance) if report[0] == "copy"] == []
+
+
+def test_a_run_that_nobody_overtook_adds_no_second_evaluation(folder: Path, instance: DagsterInstance) -> None:
+    copied()
+    told(instance)
+    executed_run(instance, planned_run(instance, "QUEUED"))
+    assert evaluations(instance, "can_run") == [True, True], "one of the sensor, one of the run"
+
+
+def test_a_run_that_ends_while_the_sensor_reads_is_believed(
+    folder: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sensor read the state from before the run. Its report would turn the check red and green again."""
+    from framework.assets import states
+
+    copied()
+    told(instance)
+    run = planned_run(instance, "QUEUED")
+    run_record.pause("copy")
+
+    def read_slowly(*arguments: Any) -> Any:
+        state = statuses(*arguments)
+        run_record.resume("copy")
+        executed_run(instance, run)
+        return state
+
+    with monkeypatch.context() as slow:
+        slow.setattr(states, "statuses", read_slowly)
+        assert [report for report in told(instance) if report[0] == "copy"] == []
+    assert checks(instance)["can_run"] == "succeeded"
+
+
+def test_followers_that_are_behind_are_reported_while_a_run_is_queued(folder: Path, instance: DagsterInstance) -> None:
+    write(COPY + "also: [{delta: true}]\n")
+    copied()
+    run = planned_run(instance, "QUEUED")
+    assert ("copy", "also", False) in told(instance), "no run has judged it yet"
+    assert told(instance) == []
+    instance.report_run_failed(run)
+    planned = planned_run(instance, "QUEUED")
+    instance.report_run_failed(planned)
+    assert [report for report in told(instance) if report[1] == "also"] == [("copy", "also", False)], "reported once"
 
 
 def test_a_run_whose_process_died_is_ended(folder: Path, instance: DagsterInstance) -> None:

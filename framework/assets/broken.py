@@ -22,7 +22,7 @@ from dagster import (
     multi_asset,
 )
 
-from framework.assets import asset_specs, checks
+from framework.assets import asset_specs, check_records, checks
 from framework.assets.translator import Assets, SluiceAsset
 from framework.errors import Problem, Where
 from framework.model import Pipeline, Plan
@@ -161,7 +161,7 @@ def _failing(
         keys = context.selected_asset_check_keys
         if failed and any(key.name == failed.check_name for key in keys):
             yield failed
-        yield from checks.as_last_judged(context.instance, [key for key in keys if key.name != checks.CAN_RUN])
+        yield from check_records.as_last_judged(context.instance, [key for key in keys if key.name != checks.CAN_RUN])
         if context.selected_asset_keys:  # not if only a check is executed
             raise Failure(text, allow_retries=False)
 

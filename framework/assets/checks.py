@@ -7,20 +7,9 @@ Dagster would show the check as skipped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from dagster import (
-    AssetCheckEvaluation,
-    AssetCheckKey,
-    AssetCheckResult,
-    AssetCheckSeverity,
-    AssetCheckSpec,
-    AssetKey,
-    DagsterInstance,
-)
-
-# By it alone Dagster finds the last result behind runs that planned a check and died; the history has no public filter.
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec, AssetKey
 
 from framework import hints
 from framework.assets.keys import Keys
@@ -34,7 +23,7 @@ CAN_RUN = "can_run"
 FRESH = "fresh"
 ALSO = "also"
 NEWEST_EVENT = "newest_event"
-JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
+STATE = (CAN_RUN, FRESH, ALSO, NEWEST_EVENT)  # checks that need no rows; all others are expectations
 
 
 def specs(key: AssetKey, pipeline: Pipeline) -> list[AssetCheckSpec]:
@@ -101,18 +90,6 @@ def now(keys: Keys, status: Status) -> Iterator[AssetCheckResult]:
             yield _newest_event(key, status)
 
 
-def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:
-    """The last evaluations again, so that a run that evaluates nothing changes nothing. They never block the run."""
-    for key in keys:
-        for record in instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=JUDGED):
-            if last := record.evaluation:
-                yield AssetCheckEvaluation(
-                    asset_key=last.asset_key, check_name=last.check_name, passed=last.passed, metadata=last.metadata,
-                    target_materialization_data=last.target_materialization_data, severity=last.severity,
-                    description=last.description, blocking=False,
-                )  # fmt: skip
-
-
 def _can_run(key: AssetKey, status: Status) -> AssetCheckResult:
     lines = [f"{each.code}: {each.message}\n\n{each.do}" for each in status.reasons]
     if status.paused:
@@ -171,7 +148,7 @@ def _newest_event(key: AssetKey, status: Status) -> AssetCheckResult:
 
 def _named(pipeline: Pipeline) -> Iterator[tuple[str, Expectation | SetExpectation]]:
     """The expectations with their names in Dagster: letters, digits and _."""
-    taken: set[str] = {CAN_RUN, FRESH, NEWEST_EVENT, ALSO}
+    taken: set[str] = set(STATE)
     every: list[Expectation | SetExpectation] = [*pipeline.expected, *pipeline.sets]
     for each in every:
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", each.name).strip("_").lower()[:80] or "expectation"

@@ -25,7 +25,7 @@ from dagster._core.definitions.data_version import DATA_VERSION_TAG
 from dagster._core.storage.tags import AUTOMATION_CONDITION_TAG
 
 from framework import hints
-from framework.assets import checks, results
+from framework.assets import check_records, checks, results
 from framework.assets.keys import Keys
 from framework.engine.observe.status import Status
 from framework.engine.publish.batch import Batch
@@ -106,6 +106,7 @@ def step_results(context: AssetExecutionContext, table_results: Iterable[TableRe
         if isinstance(result, AssetCheckResult):
             if (result.asset_key, result.check_name) in left:
                 left.remove((result.asset_key, result.check_name))
+                check_records.report_again(context.instance, check_records.evaluation(result), context.run.run_id)
                 yield result
         elif result.asset_key in context.selected_asset_keys:
             yield result
@@ -115,7 +116,7 @@ def step_results(context: AssetExecutionContext, table_results: Iterable[TableRe
         check = AssetCheckKey(key, name)
         # Without this output Dagster warns that a blocking check has no result.
         yield Output(None, output_name=context.job_def.asset_layer.get_op_output_name(check) or "")
-        yield from checks.as_last_judged(context.instance, [check])
+        yield from check_records.as_last_judged(context.instance, [check])
 
 
 def is_automatic(context: AssetExecutionContext) -> bool:

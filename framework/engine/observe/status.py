@@ -71,7 +71,7 @@ class Status:
 def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_GLANCE) -> tuple[Status, ...]:
     chosen = tuple(pipelines)
     read = _progress(plan, chosen, patience)
-    now = datetime.now(timezone.utc)
+    now = _now()
     answers = []
     for pipeline in chosen:
         status = _status(plan, pipeline, read, now)
@@ -83,7 +83,7 @@ def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_
 
 def status_of(plan: Plan, pipeline: Pipeline) -> Status:
     """The status of one pipeline, without what maintenance is due."""
-    return _status(plan, pipeline, _progress(plan, (pipeline,), KAFKA), datetime.now(timezone.utc))
+    return _status(plan, pipeline, _progress(plan, (pipeline,), KAFKA), _now())
 
 
 def _progress(plan: Plan, chosen: tuple[Pipeline, ...], patience: float) -> Mapping[str, Progress]:
@@ -197,3 +197,7 @@ def _next_step(pipeline: Pipeline, failed: FailedRun, answers: bool) -> str:
     if failed.is_a(*_UNANSWERED):
         return f"it answers now: {run} continues" if answers else f"once it answers, {run} continues; no message is lost"
     return f"{run} retries it"
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
