@@ -16,7 +16,7 @@ follows = AutomationConditionSensorDefinition(
 )  # fmt: skip
 try:
     defs = Definitions.merge(
-        build_sluice_definitions(os.environ.get("SLUICE_SPECS", "specs"), strict=not serves),
+        build_sluice_definitions(os.environ.get("SLUICE_SPECS", "specs"), default_status="running", strict=not serves),
         Definitions(sensors=[follows], executor=in_process_executor),  # one Spark for all tables of a run
     )
 except SpecError as error:

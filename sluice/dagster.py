@@ -25,6 +25,7 @@ from pydantic import Field
 
 import sluice
 from framework.assets import build_sluice_definitions as build_sluice_definitions
+from framework.assets.default_status import DefaultStatus as DefaultStatus
 from framework.assets.spark_resource import SluiceSparkResource as SluiceSparkResource
 from framework.assets.translator import SluiceAsset as SluiceAsset
 from framework.assets.translator import SluiceTranslator as SluiceTranslator
@@ -85,6 +86,10 @@ class SluiceComponent(Component, Model, Resolvable):
         default=None, description="Attributes of the assets; `{{ asset }}` is what becomes one, `{{ spec }}` what it would be."
     )
     sensors: bool = Field(default=True, description="Whether Sluice's sensors and schedules come with the assets.")
+    default_status: DefaultStatus = Field(
+        default="stopped",
+        description="Whether sensors and schedules are `running` from the first load on, or `stopped` until somebody turns them on.",
+    )
     strict: bool = Field(
         default=True, description="Whether specs with problems end the load; otherwise they are assets that show them."
     )
@@ -103,6 +108,7 @@ class SluiceComponent(Component, Model, Resolvable):
             select=self.select,
             translator=_OfComponent(self),
             sensors=self.sensors,
+            default_status=self.default_status,
             strict=self.strict,
             name=_name(context) if self.name is None else self.name,
         )

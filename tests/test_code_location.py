@@ -129,6 +129,40 @@ def test_the_definitions_force_nothing_on_others(specs: Path) -> None:
         warnings.warn("of somebody else", BetaWarning, stacklevel=1)
 
 
+def test_sensors_and_schedules_start_nothing_in_other_projects_until_they_are_turned_on(
+    specs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import runpy
+
+    from dagster import Definitions
+
+    from sluice.dagster import build_sluice_definitions
+
+    main = specs / "main.yaml"
+    main.write_text(SPECS.replace("run: by_hand", 'run: {cron: "0 6 * * *"}').replace("owner:", "batch: {after: 250MB}\nowner:"))
+
+    def statuses(defs: Definitions) -> dict[str, str]:
+        repository = defs.get_repository_def()
+        automatic: list[Any] = [*repository.sensor_defs, *repository.schedule_defs]
+        return {each.name: each.default_status.value.lower() for each in automatic}
+
+    names = {
+        *("trades_waits", "trades_fills", "copy_waits", "users_schedule", "Table_states"),
+        *("Maintenance_schedule", "Export_weekly_schedule"),
+    }
+    default = statuses(build_sluice_definitions(specs))
+    assert default.keys() - names <= {"default_automation_condition_sensor"}
+    assert set(default.values()) == {"stopped"}
+    assert dict.fromkeys(names, "stopped").items() <= default.items()
+    chosen = statuses(build_sluice_definitions(specs, default_status="running"))
+    assert dict.fromkeys(names, "running").items() <= chosen.items()
+    shipped = statuses(runpy.run_path(str(ROOT / "pipelines" / "definitions.py"))["defs"])
+    assert shipped == {**dict.fromkeys(names, "running"), "New_data": "running"}
+    with pytest.raises(SluiceError, match="`default_status` cannot be 'on'") as error:
+        build_sluice_definitions(specs, default_status="on")  # type: ignore[arg-type]
+    assert error.value.hint == "write 'stopped' or 'running'"
+
+
 def test_a_code_location_can_have_two_folders(specs: Path) -> None:
     from dagster import Definitions
 
@@ -425,6 +459,10 @@ def test_components_of_one_file_and_of_a_python_file_have_names_of_their_own(
     begins = ("two", "two_1", "eu_shop_all_of_it", "shop_us")
     jobs = {each.name for each in defs.resolve_all_job_defs()}
     assert {f"{each}_Preview" for each in begins} == {each for each in jobs if each.endswith("_Preview")}
+    running = {each.name for each in defs.sensors or [] if each.default_status.value == "RUNNING"}
+    assert {name.removesuffix("_Table_states") for name in running if name.endswith("_Table_states")} == set(begins) - {
+        "eu_shop_all_of_it"
+    }
 
 
 PROJECT = {
@@ -439,7 +477,9 @@ PROJECT = {
         "@definitions\ndef defs():\n    return load_from_defs_folder(path_within_project=Path(__file__).parent)\n"
     ),
 }
-COMPONENT = "type: sluice.dagster.SluiceComponent\nattributes: {specs: %s, translation: {key_prefix: %s}}\n"
+COMPONENT = (
+    "type: sluice.dagster.SluiceComponent\nattributes: {specs: %s, default_status: running, translation: {key_prefix: %s}}\n"
+)
 SEVERAL = {
     "src/mine/defs/two/defs.yaml": "---\n".join(COMPONENT % (name, name) for name in ("first", "second")),
     "src/mine/defs/two/first/main.yaml": SPECS,

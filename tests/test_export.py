@@ -281,7 +281,7 @@ def test_a_tick_that_comes_late_writes_the_window_of_its_own_time(shop: Path) ->
 
     assets = Assets(make(Path("specs")))
     planned = next(each for each in assets.exports if each.name == "weekly")
-    weekly = exports.schedule_of(replace(planned, schedule="0 6 * * 1"), assets)
+    weekly = exports.schedule_of(replace(planned, schedule="0 6 * * 1"), assets, "stopped")
     with build_schedule_context(scheduled_execution_time=utc("2026-01-07T06:00")) as context:
         (asked,) = weekly.evaluate_tick(context).run_requests or ()
     assert isinstance(asked, RunRequest)

@@ -9,7 +9,9 @@ from pathlib import Path
 from dagster import BetaWarning, Definitions, PreviewWarning, ScheduleDefinition, SensorDefinition
 
 from framework.assets import broken, exports, maintenance, previews, states
+from framework.assets import default_status as statuses
 from framework.assets.broken import Kept
+from framework.assets.default_status import DefaultStatus
 from framework.assets.runs import table
 from framework.assets.spark_resource import SparkOfARun
 from framework.assets.translator import Assets, SluiceTranslator
@@ -28,6 +30,7 @@ def build_sluice_definitions(
     select: str | Collection[str] = (),
     translator: SluiceTranslator | None = None,
     sensors: bool = True,
+    default_status: DefaultStatus = "stopped",
     strict: bool = True,
     name: str = "",
 ) -> Definitions:
@@ -37,6 +40,8 @@ def build_sluice_definitions(
     - `select`: names of pipelines or of their tables, in place of all. Their topics, bad rows and exports come with them.
     - `translator`: chooses keys, groups, tags, owners and automation of the assets.
     - `sensors`: whether Sluice's sensors and schedules come with them. Those of Dagster's automation conditions are the code location's.
+    - `default_status`: whether sensors and schedules are `running` from the first load on, or `stopped` until somebody turns them on in
+      Dagster.
     - `strict`: whether specs with problems raise `SpecError`. Otherwise each file with problems is an asset that shows them, and the
       other pipelines are as they were.
     - `name`: stands before the names of steps, jobs, sensors and the resource, so that a code location can have several folders.
@@ -45,6 +50,7 @@ def build_sluice_definitions(
     from framework.plan.passes import parts
     from framework.spec import load, without_collection
 
+    statuses.require_valid(default_status)
     folder, environment = Path(specs), environment_of(env)
     names = {select} if isinstance(select, str) else set(select)
     with without_collection(), warnings.catch_warnings():
@@ -61,7 +67,7 @@ def build_sluice_definitions(
         kept = [each for each in kept if not names or each.names & names]
         runnable = [each for each in can_run if each in asked]
         files = [each for each in assets.exports if each.pipeline in runnable]
-        triggers = Triggers(plan, assets)
+        triggers = Triggers(plan, assets, default_status)
         return Definitions(
             assets=[
                 *assets.topics(asked if names else None),
@@ -71,24 +77,28 @@ def build_sluice_definitions(
                 *broken.files(assets, problems),
             ],
             jobs=[each.job_of(plan, assets, runnable) for each in (previews, maintenance)] if runnable else None,
-            sensors=[*_sensors(triggers, runnable, kept)] if sensors else None,
-            schedules=[*_schedules(triggers, runnable, files)] if sensors else None,
+            sensors=[*_sensors(triggers, runnable, kept, default_status)] if sensors else None,
+            schedules=[*_schedules(triggers, runnable, files, default_status)] if sensors else None,
             resources={assets.spark: SparkOfARun(spark_config={})},
         )
 
 
-def _sensors(triggers: Triggers, runnable: Sequence[Pipeline], kept: Sequence[Kept]) -> Iterator[SensorDefinition]:
+def _sensors(
+    triggers: Triggers, runnable: Sequence[Pipeline], kept: Sequence[Kept], status: DefaultStatus
+) -> Iterator[SensorDefinition]:
     for pipeline in runnable:
         if pipeline.run.every:
             yield triggers.sensor(pipeline)
         if pipeline.run.after:
             yield triggers.early_sensor(pipeline)
     if runnable or kept:
-        yield states.sensor_of(triggers.plan, triggers.assets, runnable, [each.check() for each in kept])
+        yield states.sensor_of(triggers.plan, triggers.assets, runnable, [each.check() for each in kept], status)
 
 
-def _schedules(triggers: Triggers, runnable: Sequence[Pipeline], files: Sequence[Export]) -> Iterator[ScheduleDefinition]:
+def _schedules(
+    triggers: Triggers, runnable: Sequence[Pipeline], files: Sequence[Export], status: DefaultStatus
+) -> Iterator[ScheduleDefinition]:
     yield from (triggers.schedule(each) for each in runnable if each.run.cron)
     if runnable:
-        yield maintenance.schedule_of(triggers.assets, runnable)
-    yield from (exports.schedule_of(each, triggers.assets) for each in files if each.schedule)
+        yield maintenance.schedule_of(triggers.assets, runnable, status)
+    yield from (exports.schedule_of(each, triggers.assets, status) for each in files if each.schedule)

@@ -12,10 +12,8 @@ from typing import TypeAlias
 from dagster import AssetCheckEvaluation, AssetCheckKey, AssetCheckResult, DagsterInstance
 
 # What `event_log_storage` returns has no public name.
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
-
 # By it alone Dagster finds the last result behind runs that planned a check and died; the history has no public filter.
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord, AssetCheckExecutionRecordStatus
 
 _JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 _RUNLESS = ""  # the run of what a sensor reports

@@ -9,7 +9,6 @@ from dagster import (
     AssetKey,
     AssetsDefinition,
     AssetSelection,
-    DefaultScheduleStatus,
     Failure,
     Field,
     MaterializeResult,
@@ -22,7 +21,8 @@ from dagster import (
 )
 
 from framework import hints
-from framework.assets import dead_runs, run_outcomes
+from framework.assets import dead_runs, default_status, run_outcomes
+from framework.assets.default_status import DefaultStatus
 from framework.assets.translator import Assets
 from framework.engine.export import window as windows
 from framework.engine.export.notify import notify
@@ -79,14 +79,14 @@ def _result(key: AssetKey, done: Done) -> MaterializeResult[None]:
     )
 
 
-def schedule_of(export: Export, assets: Assets) -> ScheduleDefinition:
+def schedule_of(export: Export, assets: Assets, status: DefaultStatus) -> ScheduleDefinition:
     """Each tick writes the window that was complete at its own time, also where it comes late."""
     name = _name(export, assets)
 
     @schedule(
         export.schedule or "", name=f"{name}_schedule",
         target=AssetSelection.assets(assets.keys.export(export)), execution_timezone="UTC",
-        default_status=DefaultScheduleStatus.RUNNING, description=f"Writes {export.name} at {export.schedule} (UTC).",
+        default_status=default_status.of_schedules(status), description=f"Writes {export.name} at {export.schedule} (UTC).",
     )  # fmt: skip
     def ask(context: ScheduleEvaluationContext) -> RunRequest:
         if not export.window:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dagster import (
     Array,
     AssetObservation,
-    DefaultScheduleStatus,
     Failure,
     Field,
     JobDefinition,
@@ -25,7 +24,8 @@ from dagster import (
 )
 
 from framework import hints
-from framework.assets import dead_runs, progress
+from framework.assets import dead_runs, default_status, progress
+from framework.assets.default_status import DefaultStatus
 from framework.assets.keys import Keys
 from framework.assets.translator import Assets
 from framework.engine.context import Context
@@ -62,10 +62,10 @@ def job_of(plan: Plan, assets: Assets, pipelines: Sequence[Pipeline]) -> JobDefi
     return maintenance_job
 
 
-def schedule_of(assets: Assets, pipelines: Sequence[Pipeline]) -> ScheduleDefinition:
+def schedule_of(assets: Assets, pipelines: Sequence[Pipeline], status: DefaultStatus) -> ScheduleDefinition:
     @schedule(
         _WHEN, job_name=assets.named("Maintenance"), name=assets.named("Maintenance_schedule"), execution_timezone="UTC",
-        default_status=DefaultScheduleStatus.RUNNING, description="Maintains tables once an hour, if one is due.",
+        default_status=default_status.of_schedules(status), description="Maintains tables once an hour, if one is due.",
     )  # fmt: skip
     def ask(_context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
         names = [each.name for each in pipelines if _is_due(each)]

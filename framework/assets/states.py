@@ -13,7 +13,6 @@ from dagster import (
     AssetCheckKey,
     AssetCheckResult,
     DagsterInstance,
-    DefaultSensorStatus,
     SensorDefinition,
     SensorEvaluationContext,
     SensorResult,
@@ -22,7 +21,8 @@ from dagster import (
 )
 
 from framework.amounts import counted
-from framework.assets import check_records, checks, dead_runs
+from framework.assets import check_records, checks, dead_runs, default_status
+from framework.assets.default_status import DefaultStatus
 from framework.assets.translator import Assets
 from framework.engine.observe.status import statuses
 from framework.model import Pipeline, Plan
@@ -30,7 +30,9 @@ from framework.model import Pipeline, Plan
 _EVERY = 30  # seconds
 
 
-def sensor_of(plan: Plan, assets: Assets, pipelines: Sequence[Pipeline], broken: Iterable[AssetCheckResult]) -> SensorDefinition:
+def sensor_of(
+    plan: Plan, assets: Assets, pipelines: Sequence[Pipeline], broken: Iterable[AssetCheckResult], status: DefaultStatus
+) -> SensorDefinition:
     """The sensor. `broken` are the checks of tables whose specs have problems."""
     broken_results = [check_records.evaluation(result) for result in broken]
     keys = [spec.key for pipeline in pipelines for spec in checks.specs(assets.keys.table(pipeline), pipeline)]
@@ -38,7 +40,7 @@ def sensor_of(plan: Plan, assets: Assets, pipelines: Sequence[Pipeline], broken:
 
     # With a capital letter, which no pipeline's name has.
     @sensor(
-        name=assets.named("Table_states"), minimum_interval_seconds=_EVERY, default_status=DefaultSensorStatus.RUNNING,
+        name=assets.named("Table_states"), minimum_interval_seconds=_EVERY, default_status=default_status.of_sensors(status),
         description=f"Evaluates the checks {', '.join(checks.STATE)} of each table, and reports those that changed.",
     )  # fmt: skip
     def tell(context: SensorEvaluationContext) -> SensorResult:

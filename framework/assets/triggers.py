@@ -13,8 +13,6 @@ from dagster import (
     DagsterInstance,
     DagsterRun,
     DagsterRunStatus,
-    DefaultScheduleStatus,
-    DefaultSensorStatus,
     RunRequest,
     RunsFilter,
     ScheduleDefinition,
@@ -30,6 +28,8 @@ from dagster import (
 from dagster._core.definitions.assets.job.asset_job import IMPLICIT_ASSET_JOB_NAME
 
 from framework import amounts, hints
+from framework.assets import default_status
+from framework.assets.default_status import DefaultStatus
 from framework.assets.outages import Outages
 from framework.assets.translator import Assets
 from framework.engine.context import Context
@@ -50,8 +50,9 @@ _INTERVAL = 30  # seconds between two looks at what waits
 class Triggers:
     """The sensors and schedules of one process. They share connections, and the clusters that do not answer."""
 
-    def __init__(self, plan: Plan, assets: Assets) -> None:
+    def __init__(self, plan: Plan, assets: Assets, status: DefaultStatus) -> None:
         self.plan, self.assets = plan, assets
+        self._of_sensors, self._of_schedules = default_status.of_sensors(status), default_status.of_schedules(status)
         self.engine = Context(plan)
         self.outages = Outages()
         self.fills = Fills(self.engine)
@@ -60,7 +61,7 @@ class Triggers:
     def sensor(self, pipeline: Pipeline) -> SensorDefinition:
         @sensor(
             name=self.assets.named(f"{pipeline.name}_waits"), target=self._target(pipeline), minimum_interval_seconds=pipeline.run.every,
-            default_status=DefaultSensorStatus.RUNNING, description=f"Starts {pipeline.name} where messages wait.",
+            default_status=self._of_sensors, description=f"Starts {pipeline.name} where messages wait.",
         )  # fmt: skip
         def ask(context: SensorEvaluationContext) -> RunRequest | SkipReason:
             return self._asked(context.instance, pipeline)
@@ -70,7 +71,7 @@ class Triggers:
     def schedule(self, pipeline: Pipeline) -> ScheduleDefinition:
         @schedule(
             pipeline.run.cron or "", name=self.assets.named(f"{pipeline.name}_schedule"), target=self._target(pipeline),
-            execution_timezone="UTC", default_status=DefaultScheduleStatus.RUNNING,
+            execution_timezone="UTC", default_status=self._of_schedules,
             description=f"Starts {pipeline.name} at {pipeline.run.cron} (UTC).",
         )  # fmt: skip
         def ask(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
@@ -86,7 +87,7 @@ class Triggers:
 
         @sensor(
             name=self.assets.named(f"{pipeline.name}_fills"), target=self._target(pipeline), minimum_interval_seconds=_INTERVAL,
-            default_status=DefaultSensorStatus.RUNNING,
+            default_status=self._of_sensors,
             description=f"Starts {pipeline.name} where {amounts.size(pipeline.run.after or 0)} wait.",
         )  # fmt: skip
         def ask(context: SensorEvaluationContext) -> RunRequest | SkipReason:
