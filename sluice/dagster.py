@@ -26,6 +26,7 @@ from pydantic import Field
 import sluice
 from framework.assets import build_sluice_definitions as build_sluice_definitions
 from framework.assets.default_status import DefaultStatus as DefaultStatus
+from framework.assets.loading import Strict as Strict
 from framework.assets.spark_resource import SluiceSparkResource as SluiceSparkResource
 from framework.assets.translator import SluiceAsset as SluiceAsset
 from framework.assets.translator import SluiceTranslator as SluiceTranslator
@@ -90,8 +91,10 @@ class SluiceComponent(Component, Model, Resolvable):
         default="stopped",
         description="Whether sensors and schedules are `running` from the first load on, or `stopped` until somebody turns them on.",
     )
-    strict: bool = Field(
-        default=True, description="Whether specs with problems end the load; otherwise they are assets that show them."
+    strict: Strict = Field(
+        default="auto",
+        description="Whether specs with problems end the load; otherwise they are assets that show them. "
+        "`auto`: they end a command, and a server shows them.",
     )
     name: str | None = Field(
         default=None,

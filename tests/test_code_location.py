@@ -163,6 +163,89 @@ def test_sensors_and_schedules_start_nothing_in_other_projects_until_they_are_tu
     assert error.value.hint == "write 'stopped' or 'running'"
 
 
+OWN = """
+from sluice.dagster import build_sluice_definitions
+
+defs = build_sluice_definitions("specs")
+"""
+OWN_COMPONENT = "type: sluice.dagster.SluiceComponent\nattributes: {specs: ../../../../specs}\n"
+BROKEN = "pipeline: more\nfrom: {topic: users}\nsteps: [{filter: nam > 0}]\ninto: {table: m.more}\n"
+
+
+@pytest.fixture
+def location(specs: Path) -> Path:
+    """A project of one's own with a broken spec: `own.py` builds definitions, and a component does the same."""
+    for name, text in {**PROJECT, "own.py": OWN, "src/mine/defs/shop/defs.yaml": OWN_COMPONENT}.items():
+        (specs.parent / name).parent.mkdir(parents=True, exist_ok=True)
+        (specs.parent / name).write_text(text)
+    (specs / "more.yaml").write_text(BROKEN)
+    return specs.parent
+
+
+def command(folder: Path, *arguments: str, **environment: str) -> tuple[int, str]:
+    """The exit status and the output of a command of Dagster's."""
+    ended = subprocess.run(
+        [str(Path(sys.executable).with_name(arguments[0])), *arguments[1:]], cwd=folder, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder / 'src'}", **environment},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    return ended.returncode, ended.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "dagster definitions validate -f own.py",
+        "dagster asset materialize --select * -f own.py",
+        "dagster job execute -j Maintenance -f own.py",
+        "dg launch --assets * -f own.py",
+        "dg launch --assets *",
+        "dg list defs",
+        "dg check defs",
+    ],
+)
+def test_a_broken_spec_ends_each_command_with_its_place(location: Path, arguments: str) -> None:
+    status, output = command(location, *arguments.split())
+    assert status == 1, output
+    assert "specs/more.yaml:3:18: unknown-column: there is no column `nam`" in output
+    if not arguments.endswith(("dg check defs", "definitions validate -f own.py")):  # these show where the load began
+        assert "Traceback" not in output and "File " not in output, output
+
+
+@pytest.mark.parametrize("server", ["API_GRPC", "CODE_SERVER_START"])
+@pytest.mark.parametrize("of", ["builder", "component"])
+def test_a_server_shows_a_broken_spec_as_an_asset(location: Path, monkeypatch: pytest.MonkeyPatch, server: str, of: str) -> None:
+    from dagster import DagsterInstance
+    from dagster._core.workspace.context import WorkspaceProcessContext
+    from dagster._core.workspace.load_target import PythonFileTarget
+    from dagster._grpc.constants import GrpcServerCommand
+
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{location / 'src'}")
+    file = location / ("own.py" if of == "builder" else "src/mine/definitions.py")
+    target = PythonFileTarget(str(file), None, str(location), "mine")
+    (location / "dagster").mkdir()
+    (location / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+    with (
+        DagsterInstance.from_config(str(location / "dagster")) as instance,
+        WorkspaceProcessContext(instance, target, server_command=GrpcServerCommand[server]) as process,
+    ):
+        context = process.create_request_context()
+        entry = context.get_code_location_entries()["mine"]
+        assert entry.load_error is None and entry.code_location is not None
+        keys = {key.to_user_string() for key in context.asset_graph.get_all_asset_keys()}
+    (broken,) = (key for key in keys if key.startswith("broken/"))
+    assert broken.endswith("specs_more")
+    assert {"lake/m/trades", "lake/m/more"} <= keys
+
+
+def test_strict_has_three_values(specs: Path) -> None:
+    from sluice.dagster import build_sluice_definitions
+
+    with pytest.raises(SluiceError, match="`strict` cannot be 'yes'") as error:
+        build_sluice_definitions(specs, strict="yes")  # type: ignore[arg-type]
+    assert error.value.hint == "write True, False or 'auto'"
+
+
 def test_a_code_location_can_have_two_folders(specs: Path) -> None:
     from dagster import Definitions
 

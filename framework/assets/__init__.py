@@ -8,10 +8,11 @@ from pathlib import Path
 
 from dagster import BetaWarning, Definitions, PreviewWarning, ScheduleDefinition, SensorDefinition
 
-from framework.assets import broken, exports, maintenance, previews, states
+from framework.assets import broken, exports, loading, maintenance, previews, states
 from framework.assets import default_status as statuses
 from framework.assets.broken import Kept
 from framework.assets.default_status import DefaultStatus
+from framework.assets.loading import Strict
 from framework.assets.runs import table
 from framework.assets.spark_resource import SparkOfARun
 from framework.assets.translator import Assets, SluiceTranslator
@@ -31,7 +32,7 @@ def build_sluice_definitions(
     translator: SluiceTranslator | None = None,
     sensors: bool = True,
     default_status: DefaultStatus = "stopped",
-    strict: bool = True,
+    strict: Strict = "auto",
     name: str = "",
 ) -> Definitions:
     """Dagster's definitions for a folder with specs.
@@ -43,23 +44,24 @@ def build_sluice_definitions(
     - `default_status`: whether sensors and schedules are `running` from the first load on, or `stopped` until somebody turns them on in
       Dagster.
     - `strict`: whether specs with problems raise `SpecError`. Otherwise each file with problems is an asset that shows them, and the
-      other pipelines are as they were.
+      other pipelines are as they were. `auto`: a server of Dagster's shows them, and everything else, such as a command, raises.
     - `name`: stands before the names of steps, jobs, sensors and the resource, so that a code location can have several folders.
     """
     from framework.plan.chosen import chosen
     from framework.plan.passes import parts
     from framework.spec import load, without_collection
 
-    statuses.require_valid(default_status)
-    folder, environment = Path(specs), environment_of(env)
-    names = {select} if isinstance(select, str) else set(select)
-    with without_collection(), warnings.catch_warnings():
+    with loading.naming_errors(), without_collection(), warnings.catch_warnings():
+        statuses.require_valid(default_status)
+        ends_by_problems = loading.is_strict(strict)
+        folder, environment = Path(specs), environment_of(env)
+        names = {select} if isinstance(select, str) else set(select)
         # Dagster would warn once per asset that freshness policies and code references are new.
         for new in (BetaWarning, PreviewWarning):
             warnings.simplefilter("ignore", new)
         plan, problems, can_run = parts(folder, environment)
         problems = (*problems, *queries.problems(plan))
-        if problems and strict:
+        if problems and ends_by_problems:
             raise SpecError(problems)
         assets = Assets(plan, translator, name)
         kept = list(broken.tables(load(folder, environment), plan, assets, can_run, problems)) if problems else []
