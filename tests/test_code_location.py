@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -346,6 +347,97 @@ def test_what_a_translator_does_wrong_is_named(specs: Path) -> None:
         build_sluice_definitions(specs, translator=Odd(lambda _: None))
     with pytest.raises(SluiceError, match="the topic `trades` and the table `trades` get one key, trades"):
         build_sluice_definitions(specs, translator=Odd(lambda asset: asset.spec.replace_attributes(key=asset.name)))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "type", "says", "does"),
+    [
+        (
+            "partitions_def",
+            "table",
+            "partitions (StaticPartitionsDefinition), but a run loads all waiting",
+            "`sluice rewind trades --to TIME --into TABLE` reads from a time on again",
+        ),
+        ("partitions_def", "bad_rows", "partitions", "leave `partitions_def` out"),
+        ("partitions_def", "topic", "partitions", "has no partitions"),
+        ("partitions_def", "export", "a run writes the file of one window", "sluice export weekly --window WINDOW"),
+        ("deps", "table", "dependencies without kafka/main/trades", "merge_attributes(deps=[…])"),
+        ("deps", "export", "dependencies without lake/m/trades", "merge_attributes(deps=[…])"),
+        ("skippable", "table", "`skippable=True`, but a run never skips an asset", "leave `skippable` out"),
+        ("is_virtual", "bad_rows", "`is_virtual=True`, but it has data", "leave `is_virtual` out"),
+    ],
+)
+def test_a_translator_chooses_nothing_that_a_run_would_not_do(
+    specs: Path, attributes: str, type: str, says: str, does: str
+) -> None:
+    from dagster import StaticPartitionsDefinition
+
+    from sluice.dagster import SluiceTranslator, build_sluice_definitions
+
+    name = "weekly" if type == "export" else "trades"
+    values = {"partitions_def": StaticPartitionsDefinition(["a", "b"]), "deps": ["mine"], "skippable": True, "is_virtual": True}
+
+    class Odd(SluiceTranslator):
+        def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
+            chosen: dict[str, Any] = {attributes: values[attributes]}
+            return asset.spec.replace_attributes(**chosen) if (asset.type, asset.name) == (type, name) else asset.spec
+
+    with pytest.raises(SluiceError, match=re.escape(says)) as error:
+        build_sluice_definitions(specs, translator=Odd())
+    assert error.value.code == "bad-translation" and f"the {type} `{name}`" in error.value.message
+    assert does in error.value.hint
+
+
+def test_a_broken_spec_gets_no_partitions_either(specs: Path) -> None:
+    from dagster import StaticPartitionsDefinition
+
+    from sluice.dagster import SluiceTranslator, build_sluice_definitions
+
+    class Odd(SluiceTranslator):
+        def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
+            partitions = StaticPartitionsDefinition(["a"]) if asset.type == "broken" else None
+            return asset.spec.replace_attributes(partitions_def=partitions)
+
+    (specs / "more.yaml").write_text(BROKEN)
+    with pytest.raises(SluiceError, match=r"a translator gives the broken `.*more.yaml` partitions"):
+        build_sluice_definitions(specs, translator=Odd(), strict=False)
+
+
+def test_a_translator_returns_one_key_for_an_asset(specs: Path) -> None:
+    from sluice.dagster import SluiceTranslator, build_sluice_definitions
+
+    class Counting(SluiceTranslator):
+        number = 0
+
+        def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
+            self.number += 1
+            return asset.spec.replace_attributes(key=asset.spec.key.with_prefix(str(self.number)))
+
+    with pytest.raises(SluiceError, match="a translator returns two keys for the topic `trades`, 1/kafka/main/trades and "):
+        build_sluice_definitions(specs, translator=Counting())
+
+
+def test_dependencies_are_added_to_those_of_the_specs(specs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a translator, and by a component's `translation`, which replaces them in Dagster's own components."""
+    from dagster import AssetKey, load_from_defs_folder
+
+    from sluice.dagster import SluiceTranslator, build_sluice_definitions
+
+    class AfterLoader(SluiceTranslator):
+        def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
+            return asset.spec.merge_attributes(deps=["loader"]) if asset.type == "table" else asset.spec
+
+    component = f"{COMPONENT % ('specs', 'w')}".replace("{key_prefix: w}", "{key_prefix: w, deps: [loader]}")
+    for name, text in {**PROJECT, "src/mine/defs/x/defs.yaml": component, "src/mine/defs/x/specs/main.yaml": SPECS}.items():
+        file = specs.parent / name.replace("mine", "dependent")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace("mine", "dependent"))
+    monkeypatch.syspath_prepend(str(specs.parent / "src"))
+    by_component = load_from_defs_folder(path_within_project=specs.parent / "src" / "dependent").resolve_asset_graph()
+    by_translator = build_sluice_definitions(specs, translator=AfterLoader()).resolve_asset_graph()
+    loader = AssetKey(["loader"])
+    assert by_translator.get(AssetKey(["lake", "m", "copy"])).parent_keys == {AssetKey(["lake", "m", "trades"]), loader}
+    assert by_component.get(AssetKey(["w", "lake", "m", "copy"])).parent_keys == {AssetKey(["w", "lake", "m", "trades"]), loader}
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from typing import Literal
 
 from dagster import AssetKey, AssetSpec, DagsterInvalidDefinitionError, OpDefinition
 
-from framework.assets import asset_specs
+from framework.assets import asset_specs, translated
 from framework.assets.keys import Keys
 from framework.errors import SluiceError
 from framework.model import Pipeline, Plan, Topic
@@ -31,7 +31,8 @@ class SluiceAsset:
 
 class SluiceTranslator:
     """Derive from it to choose what the assets look like; `asset.spec` is changed by its own `replace_attributes` and
-    `merge_attributes`. A key that is chosen here is also the one that other assets depend on, and that runs, checks and sensors name."""
+    `merge_attributes`. A key that is chosen here is also the one that other assets depend on, and that runs, checks and sensors name.
+    Dependencies can be added. Partitions are refused: a run loads all waiting messages."""
 
     def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
         return asset.spec
@@ -58,10 +59,7 @@ class Assets:
 
     def of(self, asset: SluiceAsset) -> AssetSpec:
         spec = self._translator.get_asset_spec(asset)
-        if not isinstance(spec, AssetSpec):
-            what = f"a translator returns {type(spec).__name__} for the {asset.type} `{asset.name}`"
-            raise SluiceError("bad-translation", what, "return `asset.spec`, or what its `replace_attributes` returns")
-        return spec
+        return translated.require_valid(asset, spec, self.keys.chosen.get(asset.spec.key))
 
     def topics(self, of: Collection[Pipeline] | None = None) -> list[AssetSpec]:
         """The topics and what else shows tables: all, or those of these pipelines."""
