@@ -127,7 +127,7 @@ expect:
   - {name: sane price, when: price < 1000, else: warn}
   - {name: "sane, price", when: price > 0, else: stop}
 into: {table: m.trades}
-run: {cron: "0 6 * * *"}
+run: {cron: "0 6 * * *", timezone: Europe/Berlin}
 fresh_within: 15m
 ---
 pipeline: copy
@@ -185,7 +185,10 @@ def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> No
     assert copied["double_price"][0].asset_key == AssetKey(["lake", "m", "trades"])
     named = {key.name for key in graph.asset_check_keys if key.asset_key == table.key}
     assert named == {"price_is_not_null", "sane_price", "sane_price_2", "fresh", "can_run"}
-    assert [getattr(schedule, "cron_schedule", None) for schedule in defs.schedules or []] == ["0 6 * * *", "17 * * * *"]
+    schedules: list[Any] = list(defs.schedules or ())
+    times = [(schedule.cron_schedule, schedule.execution_timezone) for schedule in schedules]
+    assert times == [("0 6 * * *", "Europe/Berlin"), ("17 * * * *", "UTC")]
+    assert schedules[0].description == "Starts trades at 0 6 * * * (Europe/Berlin)."
     every = {sensor.name: sensor.minimum_interval_seconds for sensor in defs.sensors or []}
     assert every == {"copy_waits": 10, "Table_states": 30}
 
@@ -234,7 +237,7 @@ def test_a_sensor_asks_before_it_starts_a_run(served: Path) -> None:
 
     from sluice.dagster import build_sluice_definitions
 
-    trades = TRADES.replace('{cron: "0 6 * * *"}', "{every: 1m}").partition("---\npipeline: copy")[0]
+    trades = TRADES.replace('{cron: "0 6 * * *", timezone: Europe/Berlin}', "{every: 1m}").partition("---\npipeline: copy")[0]
     (served / "specs" / "trades.yaml").write_text(trades)
     sensor, _ = build_sluice_definitions("specs").sensors or []
     with DagsterInstance.ephemeral() as instance:

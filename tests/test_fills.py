@@ -32,12 +32,12 @@ def test_what_waits_is_measured_from_the_position_on(project: Project) -> None:
     assert not fills.full(pipeline)
     project.send_good(200)
     assert fills.full(pipeline)
-    assert not fills.full(replace(pipeline, run=Run(60)))
+    assert not fills.full(replace(pipeline, run=Run(every=60)))
 
 
 def test_between_two_turns_only_what_is_full_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = planned(tmp_path, "id: bigint")
-    full, other = (replace(pipeline, name=name, run=Run(60, None, after)) for name, after in (("full", 1), ("other", None)))
+    full, other = (replace(pipeline, name=name, run=Run(every=60, after=after)) for name, after in (("full", 1), ("other", None)))
     stop = threading.Event()
     ran: list[list[str]] = []
 

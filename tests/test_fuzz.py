@@ -278,7 +278,8 @@ class Made:
         required = [(name, slot) for name, slot in shape.slots.items() if slot.required or name == shape.name]
         others = [(name, slot) for name, slot in shape.slots.items() if (name, slot) not in required]
         if shape.cls.exactly_one:
-            chosen = [self.draw(st.sampled_from(others))]
+            chosen = [self.draw(st.sampled_from([each for each in others if each[0] not in shape.cls.besides]))]
+            chosen += [each for each in others if each[0] in shape.cls.besides and self.draw(st.booleans())]
         else:
             chosen = self.draw(st.lists(st.sampled_from(others), max_size=4, unique_by=lambda item: item[0])) if others else []
         entries = [

@@ -71,8 +71,8 @@ class Triggers:
     def schedule(self, pipeline: Pipeline) -> ScheduleDefinition:
         @schedule(
             pipeline.run.cron or "", name=self.assets.named(f"{pipeline.name}_schedule"), target=self._target(pipeline),
-            execution_timezone="UTC", default_status=self._of_schedules,
-            description=f"Starts {pipeline.name} at {pipeline.run.cron} (UTC).",
+            execution_timezone=pipeline.run.timezone, default_status=self._of_schedules,
+            description=f"Starts {pipeline.name} at {pipeline.run.cron} ({pipeline.run.timezone}).",
         )  # fmt: skip
         def ask(context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
             try:

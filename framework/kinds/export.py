@@ -11,9 +11,8 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from framework import components
 from framework.errors import Problem, Where
@@ -24,6 +23,7 @@ from framework.model.export import Window
 from framework.model.notice import NOTICES, Notice
 from framework.model.storage import SCHEME
 from framework.plan.draft import Draft, unknown
+from framework.spec import timezones
 from framework.spec.kinds import DocumentKind
 from framework.spec.kinds import Pipeline as Spec
 from framework.spec.options import Bound, Kind, OneOf, option
@@ -74,7 +74,7 @@ class Lasting(Bound):
     )
     by: ColumnName = option("The column with a row's time.", example="at", aka=["column", "on", "time"])
     timezone: str = option(
-        "The time zone in which days and weeks begin.", default="UTC", example="Europe/Berlin", aka=["tz", "zone"]
+        "The time zone in which days and weeks begin.", default="UTC", example="Europe/Berlin", aka=timezones.ALSO_CALLED
     )
 
 
@@ -103,7 +103,9 @@ class Export(Kind):
     from_: From = option("The table that is exported.", example="{table: markets.flagged_stock_trades}")
     file: File = option("The file.", example='{format: csv, to: "exports/trades_{window_start:%Y-%m-%d}.csv"}')
     doc: str | None = option("A description.", default=None, example="Trades for the desk, each Monday.")
-    schedule: Schedule | None = option("When Dagster writes the file.", default=None, example='"0 6 * * 1"', aka=["cron", "run"])
+    schedule: Schedule | None = option(
+        "When Dagster writes the file, in UTC.", default=None, example='"0 6 * * 1"', aka=["cron", "run"]
+    )
     window: Lasting | None = option(
         "Which rows; default: all of the table.", default=None, example="{last: week, by: at}", aka=["rows"]
     )
@@ -150,13 +152,12 @@ class Export(Kind):
         if self.file.format != "csv" and self.file.node.get("for_spreadsheets") is not None:
             message = f"`for_spreadsheets` has no effect with `format: {self.file.format}`"
             yield Problem(self.file.key_place("for_spreadsheets"), "unused-key", message, "remove it, or write `format: csv`")
-        if self.window and "timezone" not in self.window.gaps and self.window.timezone not in _timezones():
-            hint = did_you_mean(self.window.timezone, _timezones(), "write a name such as `Europe/Berlin` or `UTC`")
-            yield Problem(self.window.place("timezone"), "bad-timezone", f"there is no time zone `{self.window.timezone}`", hint)
+        if self.window:
+            yield from timezones.problems(self.window, self.window.timezone)
 
     def _shared_file(self) -> tuple[str, str] | None:
         window = self.window
-        if window is None or window.gaps or window.timezone not in _timezones():
+        if window is None or window.gaps or not timezones.is_timezone(window.timezone):
             return None
         return file_names.shared(self.file.to, window.last, ZoneInfo(window.timezone))
 
@@ -170,12 +171,6 @@ class Export(Kind):
             yield Problem(
                 self.file.place("to"), "no-storage", message, "add `storage: {region: …}`, or `{endpoint: …}` and its keys"
             )
-
-
-@cache
-def _timezones() -> frozenset[str]:
-    """All there are: Python looks for them in a tree of folders."""
-    return frozenset(available_timezones())
 
 
 def resolve(draft: Draft, documents: tuple[Export, ...]) -> None:

@@ -21,7 +21,7 @@ from framework.model.table_source import Join, SelectSource, TableSource
 from framework.model.topic import EVENT_TIME, Column, Fault, Topic
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """When Dagster runs the pipeline: one of the two, or neither if a person starts the runs."""
 
@@ -29,6 +29,7 @@ class Run:
     cron: str | None = None
     after: int | None = None  # bytes: a run begins earlier once so much waits
     on_new_data: bool = False
+    timezone: str = "UTC"  # of `cron`
 
 
 @dataclass(frozen=True, kw_only=True)

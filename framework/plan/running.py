@@ -14,8 +14,8 @@ CHECK_EVERY = 10  # seconds between two checks for new data
 
 def run(spec: kinds.Pipeline) -> Run:
     if isinstance(spec.run, kinds.Run):
-        return Run(spec.run.every, spec.run.cron, spec.batch.after)
-    return Run(CHECK_EVERY, on_new_data=True) if spec.run == "on_new_data" else Run()
+        return Run(every=spec.run.every, cron=spec.run.cron, timezone=spec.run.timezone, after=spec.batch.after)
+    return Run(every=CHECK_EVERY, on_new_data=True) if spec.run == "on_new_data" else Run()
 
 
 def problems(spec: kinds.Pipeline, source: TableSource | SelectSource | None) -> Iterator[Problem]:

@@ -102,7 +102,7 @@ def _when(run: Run) -> str:
     if run.every:
         when = f"every {duration(run.every)}"
     else:
-        when = f"at {run.cron} (UTC)" if run.cron else "by hand"
+        when = f"at {run.cron} ({run.timezone})" if run.cron else "by hand"
     return f"{when}, or once {size(run.after)} wait" if run.after else when
 
 

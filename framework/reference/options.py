@@ -28,7 +28,8 @@ def tables(shape: shapes.RecordShape, more: Mapping[str, str], path: str = "") -
         yield f"### `{path}`"
         yield inspect.getdoc(shape.cls) or ""
     if shape.cls.exactly_one:
-        yield "Exactly one of these:"
+        besides = [f"`{name}`" for name in shape.cls.besides]
+        yield f"Exactly one of these, and {', '.join(besides)} if you want:" if besides else "Exactly one of these:"
     yield table(HEAD, (_row(shape, name, slot, _path(path, name)) for name, slot in shape.slots.items()))
     if shape.cls.short:
         yield f"Text in place of the options is the `{shape.cls.short}`."
@@ -65,7 +66,13 @@ def _records(shape: shapes.Shape) -> Iterator[shapes.RecordShape]:
 
 def _row(shape: shapes.RecordShape, name: str, slot: shapes.Slot, path: str) -> tuple[str, ...]:
     what, _, stated_default = slot.option.doc.partition("; default: ")
-    default = "required" if slot.required else "" if shape.cls.exactly_one else stated_default.rstrip(".") or _default(slot)
+    default = (
+        "required"
+        if slot.required
+        else ""
+        if shape.cls.exactly_one and name not in shape.cls.besides
+        else stated_default.rstrip(".") or _default(slot)
+    )
     sample = f", such as `{slot.option.example}`" if slot.option.example else ""
     if isinstance(slot.shape, shapes.EnumShape) or default == f"`{slot.option.example}`":
         sample = ""

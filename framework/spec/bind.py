@@ -125,7 +125,7 @@ class _Binder:
             missing |= shape.slots.keys() - given.keys()
         # A bad option that no other depends on is reported and takes its default, so that the rest is still checked.
         needed = {name for name in failed | missing if name not in shape.later and not _stands_alone(shape.slots[name])}
-        only = len(given) - len(unknown) == 1 if shape.cls.exactly_one else True
+        only = len(given.keys() - {*unknown, *shape.cls.besides}) == 1 if shape.cls.exactly_one else True
         if not only or (needed and not shape.cls.partly):
             return FAILED
         values |= {shape.slots[name].field: self.part(shape.slots[name], given.get(name), path) for name in failed | needed}
@@ -149,7 +149,7 @@ class _Binder:
             self.refuse(unknown_keys(failure))
         if failure.node.whole and any(slot.required and name not in given for name, slot in shape.slots.items()):
             self.refuse(missing_keys(failure))
-        if shape.cls.exactly_one and len(given) != 1:
+        if shape.cls.exactly_one and len(given.keys() - {*shape.cls.besides}) != 1:
             self.refuse(wrong_count(failure))
 
     def slot(self, shape: RecordShape, name: str, node: Node | None, path: tuple[str | int, ...]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Collection
 from typing import Any
 
 from framework.spec.bind import bind_part
@@ -140,11 +141,17 @@ def _record(shape: RecordShape, option: Option) -> dict[str, Any]:
         schema["properties"] |= {name: _about(slot.shape, slot.option) for name, slot in shape.chosen.any.items()}
         schema["allOf"] = [_of_component(shape.chosen, name) for name in shape.chosen.records]
     if shape.cls.exactly_one:
-        schema |= {"minProperties": 1, "maxProperties": 1}
+        schema |= _exactly_one([name for name in shape.slots if name not in shape.cls.besides], shape.cls.besides)
     if shape.cls.short is None:
         return schema
     short = shape.slots[shape.cls.short]
     return {"anyOf": [schema | _about(shape, option), _schema(short.shape, short.option)]}
+
+
+def _exactly_one(names: list[str], besides: Collection[str]) -> dict[str, Any]:
+    if not besides:
+        return {"minProperties": 1, "maxProperties": 1}
+    return {"oneOf": [{"required": [name]} for name in names]}
 
 
 def _of_component(chosen: Chosen, name: str) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def wrong_count(failure: Failure) -> Iterator[Problem]:
     """A problem with the number of a list's items or of a map's keys."""
     node, shape = failure.node, failure.shape
     if isinstance(shape, RecordShape | FilesShape):
-        yield from _no_key(failure) if not node.entries else _second_key(failure)
+        yield from _second_key(failure) if _counted(failure) else _no_key(failure)
     elif isinstance(shape, ListShape) and shape.length is not None:
         message = f"{failure.label} must have {shape.length} values, and has {len(node.items)}"
         yield failure.problem("wrong-count", message, f"write {line_of(failure)}")
@@ -77,14 +77,25 @@ def wrong_count(failure: Failure) -> Iterator[Problem]:
 
 def _no_key(failure: Failure) -> Iterator[Problem]:
     if failure.node.whole:
-        hint = f"write one of: {in_quotes(_slots(failure.shape)[0])}"
-        yield failure.problem("missing-key", f"{failure.label} is empty", hint)
+        names = [name for name in _slots(failure.shape)[0] if name not in _besides(failure.shape)]
+        wrong = f"has none of {in_quotes(names)}" if failure.node.entries else "is empty"
+        yield failure.problem("missing-key", f"{failure.label} {wrong}", f"write one of: {in_quotes(names)}")
+
+
+def _counted(failure: Failure) -> list[Node]:
+    """The keys of a map of which exactly one is allowed."""
+    return [key for key, _ in failure.node.entries if key.text not in _besides(failure.shape)]
+
+
+def _besides(shape: Shape) -> tuple[str, ...]:
+    return shape.cls.besides if isinstance(shape, RecordShape) else ()
 
 
 def _second_key(failure: Failure) -> Iterator[Problem]:
     """A problem with a second key where only one is allowed."""
     node, shape = failure.node, failure.shape
-    first, second = node.entries[0][0].text, node.entries[1][0]
+    keys = _counted(failure)
+    first, second = keys[0].text, keys[1]
     if _step_in_value(failure):
         return
     if is_not_indented(shape, node):
@@ -94,7 +105,7 @@ def _second_key(failure: Failure) -> Iterator[Problem]:
         message = f"`{first}` and `{second.text}` are in one item, which holds one {shape.files.noun}"
         yield Problem(second.where, "too-many-keys", message, f"write `- {second.text}: …` as an item of its own")
     elif all(key.text in _slots(shape)[0] for key, _ in node.entries):
-        names = " and ".join(f"`{key.text}`" for key, _ in node.entries)
+        names = " and ".join(f"`{key.text}`" for key in keys)
         yield Problem(second.where, "too-many-keys", f"{failure.label} has {names}, and only one is allowed", "keep one")
 
 

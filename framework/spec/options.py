@@ -34,6 +34,7 @@ class Bound:
     """Options read from a map, with the place of each."""
 
     exactly_one: ClassVar[bool] = False  # exactly one of the options must be given
+    besides: ClassVar[tuple[str, ...]] = ()  # options that may be given with that one
     short: ClassVar[str | None] = None  # the option that a scalar in place of the map gives
     only_key: ClassVar[str | None] = None  # a map with this one key, whose value is a map, is read as this class
     in_example: ClassVar[tuple[str, ...]] = ()  # options that its example has although they are not required

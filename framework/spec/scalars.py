@@ -221,7 +221,7 @@ Owner = Annotated[
 Schedule = Annotated[
     str,
     Scalar(noun="a schedule", code="bad-schedule", example='"0 6 * * *"', pattern=cron.PATTERN, read=cron.read,
-           rule='the five fields of cron, in UTC: minute, hour, day, month, day of the week, such as `"0 6 * * *"` for 6:00 each day'),
+           rule='the five fields of cron: minute, hour, day, month, day of the week, such as `"0 6 * * *"` for 6:00 each day'),
 ]  # fmt: skip
 Location = Annotated[
     str, Scalar(noun="a path or an address", code="bad-location", example=".sluice/warehouse", pattern=r"^\S(.*\S)?$(?!\n)",

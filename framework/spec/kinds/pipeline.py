@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from framework.errors import Problem
+from framework.spec import timezones
 from framework.spec.kinds.expectation import Expectation
 from framework.spec.kinds.into import WRITES, Into
 from framework.spec.kinds.maintain import Maintain
@@ -94,9 +95,19 @@ class Run(Bound):
     """When Dagster runs the pipeline."""
 
     exactly_one: ClassVar[bool] = True
+    besides: ClassVar[tuple[str, ...]] = ("timezone",)
 
     every: Duration | None = option("How often Dagster checks for waiting messages.", default=None, example="1m")
-    cron: Schedule | None = option("A cron schedule, in UTC.", default=None, example='"0 6 * * *"', aka=["at", "schedule"])
+    cron: Schedule | None = option("A cron schedule.", default=None, example='"0 6 * * *"', aka=["at", "schedule"])
+    timezone: str = option("The time zone of `cron`.", default="UTC", example="Europe/Berlin", aka=timezones.ALSO_CALLED)
+
+    def problems(self) -> Iterable[Problem]:
+        if self.cron is None and self.node.get("timezone") is not None and "cron" not in self.gaps:
+            message = "`timezone` has no effect without `cron`"
+            yield Problem(
+                self.key_place("timezone"), "unused-key", message, 'remove it, or write `cron: "0 6 * * *"` in place of `every`'
+            )
+        yield from timezones.problems(self, self.timezone)
 
 
 @dataclass(frozen=True)
