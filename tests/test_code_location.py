@@ -549,6 +549,30 @@ def test_an_asset_of_ones_own_reads_a_table_through_the_spark_resource(project: 
 
 @pytest.mark.spark
 @pytest.mark.kafka
+def test_the_log_says_that_spark_starts_once_for_all_tables_of_a_run(project: Project) -> None:
+    from dagster import DagsterInstance
+
+    from sluice.dagster import build_sluice_definitions
+
+    project.make_topic()
+    project.send_good(3)
+    folder = Path(project.pipeline.where.file).parent
+    for name in ("copy", "second_copy"):
+        (folder / f"{name}.yaml").write_text(
+            f"pipeline: {name}\nfrom: {{table: {project.namespace}.trades}}\ninto: {{table: {project.namespace}.{name}}}\n"
+        )
+    with DagsterInstance.ephemeral() as instance:
+        job = build_sluice_definitions(folder).resolve_implicit_global_asset_job_def()
+        result = job.execute_in_process(instance=instance)
+        assert result.success
+        lines = [entry.user_message for entry in instance.all_logs(result.run_id)]
+    assert sum(line.startswith("batch 1, 3 read, 3 rows") for line in lines) == 3
+    begins = ("starting Spark", "attaching to the warm Spark")
+    assert sum(line.startswith(begins) for line in lines) == sum(line.startswith("Spark ") for line in lines) == 1
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
 def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under chosen keys; a table from a table that follows its source's commits starts as well."""
     from dagster import (

@@ -11,6 +11,7 @@ from dagster import AssetExecutionContext, OpExecutionContext
 from framework.amounts import counted
 from framework.engine.observe.progress import Progress
 from framework.engine.publish.batch import Batch
+from framework.engine.spark import warm, warm_jvm
 from framework.model import Pipeline, Plan
 
 _MOST = 10  # partitions that are named
@@ -49,9 +50,12 @@ def points(context: AssetExecutionContext) -> Callable[[str], None]:
 
 
 def started(context: AssetExecutionContext | OpExecutionContext, resource: Any, plan: Plan, rows: int | None = None) -> Any:
-    """The session of this run, for about so many rows."""
+    """The session of this run, for about so many rows. Only a start is logged: the tables of a run share a session."""
+    if resource.has_session(rows):
+        return resource.session_of(plan, rows)
     began = time.monotonic()
-    context.log.info("starting Spark, which takes a few seconds")
+    waits = warm.is_wanted(plan) and warm_jvm.there() is not None
+    context.log.info("attaching to the warm Spark" if waits else "starting Spark, which takes a few seconds")
     spark = resource.session_of(plan, rows)
     context.log.info(f"Spark {spark.version} runs after {time.monotonic() - began:.1f} s")
     return spark

@@ -22,10 +22,13 @@ from framework.plan.passes import make
 class SparkOfARun(LazyPySparkResource):
     """A session in the warm JVM, or one of its own, which is stopped at the end of the run."""
 
+    def has_session(self, rows: int | None) -> bool:
+        """Whether a session is there that works, and for about so many rows."""
+        spark = self._spark_session
+        return spark is not None and not session.is_gone(spark) and not session.is_outgrown(spark, rows)
+
     def session_of(self, plan: Plan, rows: int | None) -> SparkSession:
-        if self._spark_session is not None and (
-            session.is_gone(self._spark_session) or session.is_outgrown(self._spark_session, rows)
-        ):
+        if not self.has_session(rows):
             self.forget()
         if self._spark_session is None:
             self._spark_session = start.start(plan, plan, rows)
