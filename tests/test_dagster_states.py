@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -217,6 +217,96 @@ def test_a_failed_run_is_not_requested_again_while_nothing_has_changed(folder: P
     assert "out-of-memory" in asked(instance).skip_message
     failed(Transient("table-busy", "another commit came first", "run again"))
     assert len(asked(instance).run_requests) == 1, "this passes by itself"
+
+
+STORES = {"env": "", "file": "---\nsecrets: main\nstore: file\npath: .sluice/secrets\n"}
+
+
+@pytest.fixture(params=STORES)
+def give(request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets secrets in a store. `masked` is computed from `trades` with a mask."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    masked = COPY.replace("copy", "masked") + 'steps: [{mask: {columns: {n: hmac}, key: "${secret:pii}"}}]\n'
+    write(masked + STORES[request.param])
+    main = Path("specs/main.yaml")
+    logins = (
+        "security: {protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: u, password: '${secret:kafka}'}\n"
+        "registry: http://127.0.0.1:1\nregistry_auth: {username: u, password: '${secret:registry}'}\n"
+    )
+    address = f'bootstrap: "{NOWHERE}"\n'
+    assert address in main.read_text()
+    main.write_text(main.read_text().replace(address, address + logins))
+
+    def set_secrets(mode: int = 0o600, **values: str) -> None:
+        file = Path(".sluice/secrets")
+        file.parent.mkdir(exist_ok=True)
+        for name, value in values.items():
+            if request.param == "env":
+                monkeypatch.setenv(f"SLUICE_SECRET_{name.upper()}", value)
+        if request.param == "file":
+            file.touch()
+            lines = [line for line in file.read_text().splitlines() if line.partition("=")[0] not in values]
+            file.write_text("\n".join([*lines, *(f"{name}={value}" for name, value in values.items())]))
+            file.chmod(mode)
+
+    return set_secrets
+
+
+@pytest.mark.parametrize(("name", "table"), [("pii", "masked"), ("kafka", "trades"), ("registry", "trades")])
+def test_a_failed_run_is_tried_again_once_a_secret_that_it_uses_has_changed(
+    folder: Path, give: Callable[..., None], name: str, table: str
+) -> None:
+    def fails_again() -> bool:
+        return same_failure.same_failure(Context(plan()), pipeline(table)) is not None
+
+    def failed() -> None:
+        run_record.record_failure(table, SetupError("no-secret", f"the secret `{name}` is not here", "write it"))
+        same_failure.note(Context(plan()), pipeline(table))
+        assert fails_again()
+
+    give(**{secret: "secret-of-somebody-else" for secret in ("pii", "kafka", "registry") if secret != name})
+    failed()
+    give(other="not used")
+    assert fails_again(), "nothing that it uses has changed"
+    give(**{name: "0123456789abcdef"})
+    assert not fails_again(), "it was missing"
+    failed()
+    give(**{name: "0123456789abcdeg"})
+    assert not fails_again(), "it was wrong"
+    (cached,) = Path("cache").rglob("key")
+    assert cached.stat().st_mode & 0o777 == 0o600 and not list((folder / "home").rglob("key"))
+    failed()
+    cached.unlink()
+    assert fails_again(), "by another key nobody can tell"
+
+
+def test_a_sensor_goes_on_within_a_tick_after_the_hint_of_a_missing_secret(
+    folder: Path, instance: DagsterInstance, give: Callable[..., None]
+) -> None:
+    give()
+    run_record.record_failure("masked", SetupError("no-secret", "the secret `pii` is not here", "add a line `pii=…`"))
+    same_failure.note(Context(plan()), pipeline("masked"))
+    assert "nothing has changed since: the secret `pii`" in asked(instance, "masked_waits").skip_message
+    give(pii="0123456789abcdef")
+    assert len(asked(instance, "masked_waits").run_requests) == 1
+    record = run_record.file("masked").read_text()
+    assert "0123456789abcdef" not in record
+
+
+def test_a_secrets_file_that_others_could_read_is_another_input_once_they_cannot(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    write(COPY + 'steps: [{mask: {columns: {n: hmac}, key: "${secret:pii}"}}]\n' + STORES["file"])
+    file = Path(".sluice/secrets")
+    file.parent.mkdir()
+    file.write_text("pii=0123456789abcdef\n")
+    file.chmod(0o644)
+    run_record.record_failure("copy", SetupError("open-secrets", "others can read it", "chmod 600 .sluice/secrets"))
+    same_failure.note(Context(plan()), pipeline("copy"))
+    assert same_failure.same_failure(Context(plan()), pipeline("copy"))
+    file.chmod(0o600)
+    assert same_failure.same_failure(Context(plan()), pipeline("copy")) is None
 
 
 def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(

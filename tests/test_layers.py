@@ -46,7 +46,7 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "engine.observe": (
         *(*ENGINE, "engine.follow", "engine.maintain", "engine.rebuild", "engine.context", "engine.feed", "engine.source", "engine.kafka"),
-        *("engine.iceberg", "engine.rules"),
+        *("engine.iceberg", "engine.rules", "secret_digest"),
     ),
     "engine.rebuild": (
         *(*ENGINE, "engine.publish", "engine.drop", "engine.openlineage", "engine.context", "engine.feed", "engine.source", "engine.kafka"),
@@ -124,6 +124,7 @@ MAY: dict[str, tuple[str, ...]] = {
     ),
     "buckets": ("aws_policy", "patience", "model", "secrets"),
     "secrets": ("errors", "home", "model"),
+    "secret_digest": ("errors", "jar_cache", "model", "secrets"),
     "spec": ("components", "iso_times", "errors", "hosts", "spelling", "model.secret", "model.storage"),
     "preflight": (
         *("errors", "amounts", "patience", "catalogs", "doctor", "ivy", "jars", "notices", "model", "engine.export", "engine.iceberg"),

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from framework import secret_digest
 from framework.cli import query
 from framework.errors import SetupError
 from framework.model import SecretStore
 from framework.model.secret import SecretRef
+from framework.plan.passes import make
 from framework.secrets import reveal
 
 ENV, FILE = SecretStore(), SecretStore("file", ".sluice/secrets")
@@ -102,3 +104,56 @@ def test_a_query_takes_them_from_the_store_that_the_specs_name() -> None:
     Path("specs/a.yaml").write_text(f"{store}catalog: lake\ntype: sql\nuri: sqlite:///lake.db\nwarehouse: lake\n")
     (catalog,) = query._catalogs(Path("specs"), "local")
     assert catalog.secrets == FILE
+
+
+USING = """
+cluster: main
+bootstrap: "127.0.0.1:1"
+security: {protocol: SASL_SSL, mechanism: PLAIN, username: "${secret:kafka_user}", password: "${secret:kafka}"}
+registry: "https://127.0.0.1:2"
+registry_auth: {username: "${secret:registry_user}", password: "${secret:registry}"}
+---
+catalog: lake
+type: rest
+uri: "https://127.0.0.1:3/api"
+warehouse: w
+oauth: {client_id: "${secret:client}", client_secret: "${secret:catalog}"}
+---
+topic: trades
+value: json
+columns: {price: double, symbol: string}
+---
+pipeline: trades
+from: {topic: trades}
+steps: [{mask: {columns: {symbol: hmac}, key: "${secret:pii}"}}]
+into: {table: m.trades}
+---
+pipeline: copy
+from: {table: m.trades}
+into: {table: m.copy}
+also: [{topic: out, key: symbol}]
+"""
+
+
+def test_all_secrets_that_a_pipeline_uses_are_in_its_digest() -> None:
+    Path("specs").mkdir()
+    Path("specs/a.yaml").write_text(USING)
+    plan = make(Path("specs"))
+    kafka = {"kafka_user", "kafka", "registry_user", "registry"}
+    assert {secret.name for secret in secret_digest.used_secrets(plan.pipeline("trades"))} == {*kafka, "client", "catalog", "pii"}
+    assert {secret.name for secret in secret_digest.used_secrets(plan.pipeline("copy"))} == {*kafka, "client", "catalog"}
+
+
+def test_a_digest_cannot_be_computed_without_the_users_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_SECRET_A", "1234")
+    digests = []
+    for user in ("first", "second"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / user))
+        digests += [secret_digest.digest(SecretRef("a"), ENV), secret_digest.digest(SecretRef("a"), ENV)]
+    assert digests[0] == digests[1] != digests[2] == digests[3]
+    assert not secret_digest.is_another(digests[0], digests[2]), "by another key nobody can tell"
+    monkeypatch.setenv("SLUICE_SECRET_A", "12345")
+    assert secret_digest.is_another(digests[2], secret_digest.digest(SecretRef("a"), ENV))
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert secret_digest.digest(SecretRef("a"), ENV) == "", "there can be no key"

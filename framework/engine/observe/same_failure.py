@@ -1,7 +1,7 @@
 """Whether a failed run would fail the same way again, because none of its inputs has changed.
 
 New messages change nothing: the next batch begins at the same offsets, with the message that made it fail. Inputs that matter move the
-table's metadata (an accepted position, an accepted schema change, a rollback), or are in the specs or the registry.
+table's metadata (an accepted position, an accepted schema change, a rollback), or are in the specs, the registry or the secrets.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime, timezone
 
+from framework import secret_digest
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata
 from framework.engine.rules import run_record
@@ -23,7 +24,8 @@ _PASSING = (*CHECKED, CatalogAway, KafkaAway, NoTopic, RegistryAway, Transient)
 
 def note(context: Context, pipeline: Pipeline) -> None:
     """Records the inputs of the run that just failed."""
-    run_record.record_failed_inputs(pipeline.recorded_as, _digest(context, pipeline))
+    secrets = secret_digest.digest(pipeline, context.plan.secrets)
+    run_record.record_failed_inputs(pipeline.recorded_as, f"{_digest(context, pipeline)} {secrets}")
 
 
 def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
@@ -35,7 +37,10 @@ def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
     seconds = (datetime.now(timezone.utc) - datetime.fromisoformat(failed.at)).total_seconds()
     if not failed.suspended and seconds > _HOUR:
         return None
-    return failed if record.failed_at == _digest(context, pipeline) else None
+    inputs, _, secrets = record.failed_at.partition(" ")
+    if secret_digest.is_another(secrets, secret_digest.digest(pipeline, context.plan.secrets)):
+        return None
+    return failed if inputs == _digest(context, pipeline) else None
 
 
 def says(failed: FailedRun) -> str:

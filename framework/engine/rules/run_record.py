@@ -71,7 +71,7 @@ class FailedRun:
 class RunRecord:
     paused: str | None = None  # since when
     failed: FailedRun | None = None
-    failed_at: str | None = None  # a digest of the inputs of the run that failed
+    failed_at: str | None = None  # digests of the inputs of the run that failed, and of its secrets
     followers: Mapping[str, FailedRun] = field(default_factory=dict)  # by their tags, those that failed last
 
 
