@@ -332,6 +332,35 @@ def test_queries_of_exports_are_checked_as_well(specs: Path) -> None:
     assert [each.name for each in defs.schedules or []] == ["Maintenance_schedule", "Export_weekly_schedule"]
 
 
+@pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
+def test_dagster_links_every_asset_to_its_line_in_git(specs: Path) -> None:
+    from dagster import AnchorBasedFilePathMapping, Definitions, link_code_references_to_git
+
+    from sluice.dagster import build_sluice_definitions
+
+    (specs / "more.yaml").write_text(BROKEN)
+    defs = build_sluice_definitions(specs, strict=False)
+    linked = link_code_references_to_git(
+        list(defs.assets or ()),
+        git_url="https://github.com/shop/lake",
+        git_branch="main",
+        file_path_mapping=AnchorBasedFilePathMapping(
+            local_file_anchor=specs / "main.yaml", file_anchor_path_in_repository="specs/main.yaml"
+        ),
+    )
+    graph = Definitions(assets=linked, resources=defs.resources).resolve_asset_graph()
+    assert graph.get_all_asset_keys() == defs.resolve_asset_graph().get_all_asset_keys()
+    urls = {
+        key.to_user_string(): reference.url
+        for key in graph.get_all_asset_keys()
+        for reference in graph.get(key).metadata["dagster/code_references"].code_references
+    }
+    assert urls.keys() == {key.to_user_string() for key in graph.get_all_asset_keys()}
+    assert urls["kafka/main/trades"] == "https://github.com/shop/lake/tree/main/specs/main.yaml#L10"
+    executable = {key.to_user_string() for key in graph.executable_asset_keys}
+    assert {name for name in urls if not name.startswith("kafka/")} == executable
+
+
 def test_what_a_translator_does_wrong_is_named(specs: Path) -> None:
     from sluice.dagster import SluiceTranslator, build_sluice_definitions
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from dagster import BetaWarning, Definitions, PreviewWarning, ScheduleDefinition, SensorDefinition
+from dagster import AssetsDefinition, BetaWarning, Definitions, PreviewWarning, ScheduleDefinition, SensorDefinition
 
 from framework.assets import broken, exports, loading, maintenance, previews, states
 from framework.assets import default_status as statuses
@@ -72,7 +72,8 @@ def build_sluice_definitions(
         triggers = Triggers(plan, assets, default_status)
         return Definitions(
             assets=[
-                *assets.topics(asked if names else None),
+                # As definitions of their own: Dagster links no code references of plain asset specs to git.
+                *(AssetsDefinition(specs=[spec]) for spec in assets.topics(asked if names else None)),
                 *(table(plan, assets, each) for each in runnable),
                 *(exports.asset(each, assets, plan.secrets) for each in files),
                 *(each.definition() for each in kept),
