@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def started(folder: Path, *arguments: str, specs: Path | None = None) -> subprocess.Popen[str]:
-    """Dagster's own command."""
+def started(folder: Path, *arguments: str, specs: Path | None = None, program: str = "dagster") -> subprocess.Popen[str]:
+    """One of Dagster's own commands."""
     (folder / "dagster").mkdir(exist_ok=True)
     (folder / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
     environment = {
@@ -36,14 +36,16 @@ def started(folder: Path, *arguments: str, specs: Path | None = None) -> subproc
         "SLUICE_SPECS": str(specs or "specs"),
         "DAGSTER_HOME": str(folder / "dagster"),
     }
-    command = [sys.executable, "-m", "dagster", *arguments, "-m", "pipelines.definitions"]
+    command = [str(Path(sys.executable).with_name(program)), *arguments, "-m", "pipelines.definitions"]
     pipe = subprocess.PIPE
     place = Path.cwd() if specs else folder  # specs elsewhere are those of a project, whose lake is here
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=place, env=environment, start_new_session=True)
 
 
-def dagster(folder: Path, *arguments: str, specs: Path | None = None) -> subprocess.CompletedProcess[str]:
-    with started(folder, *arguments, specs=specs) as process:
+def dagster(
+    folder: Path, *arguments: str, specs: Path | None = None, program: str = "dagster"
+) -> subprocess.CompletedProcess[str]:
+    with started(folder, *arguments, specs=specs, program=program) as process:
         out, errors = process.communicate(timeout=300)
     return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
 
@@ -324,7 +326,8 @@ def test_materialize_brings_everything_up_to_date(
         assert "lands in" in str(observed.asset_observation.metadata["preview"].value)
 
     half = {"ops": {"trades": {"config": {"until_offsets": {f"{project.topic}/{part}": 5 for part in range(3)}}}}}
-    first = dagster(tmp_path, "asset", "materialize", "--select", "*", "--config-json", json.dumps(half), specs=specs)
+    launch = ("launch", "--assets", "*", "--config-json", json.dumps(half))
+    first = dagster(tmp_path, *launch, specs=specs, program="dg")
     assert first.returncode == 0, first.stderr[-3000:]
     assert len(project.rows()) + len(project.rows(bad=True)) == 15
     assert told(first.stderr) == [

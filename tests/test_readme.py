@@ -89,7 +89,7 @@ def test_every_command_exists(page: str, line: str) -> None:
         assert set(words[1:]) <= targets, f"{page}: {line}"
     elif words[0] == ".venv/bin/sluice":
         parse(shlex.join(words))
-    elif words[0] == ".venv/bin/dagster":
+    elif words[0] in (".venv/bin/dagster", ".venv/bin/dg"):
         assert words[1] == "dev" or " ".join(words[1:]) in CI.replace("'*'", "*"), f"{page}: .ci/run does not call {line}"
     else:
         assert words[:3] == [".venv/bin/python", "-m", "pytest"], f"{page}: say here how {line} is tested"
@@ -119,7 +119,7 @@ def test_ci_runs_what_the_readme_says() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert "make test" in blocks("sh")[0].splitlines()
     assert re.search(r"^    if make test; then return; fi$", CI, re.MULTILINE)
-    assert "dagster asset materialize --select '*' -m pipelines.definitions" in CI
+    assert "dg launch --assets '*' -m pipelines.definitions" in CI
     assert not re.search(r"(?<![\w.$}\"/])/(?!usr/bin/env|/)[a-z]+/", CI), "an absolute path"
 
 
