@@ -5,6 +5,7 @@ import os
 
 from dagster import AssetSelection, AutomationConditionSensorDefinition, DefaultSensorStatus, Definitions, in_process_executor
 
+from framework.assets.loading import require_selected
 from sluice.dagster import build_sluice_definitions
 
 follows = AutomationConditionSensorDefinition(
@@ -15,4 +16,5 @@ defs = Definitions.merge(
     build_sluice_definitions(os.environ.get("SLUICE_SPECS", "specs"), default_status="running"),
     Definitions(sensors=[follows], executor=in_process_executor),  # one Spark for all tables of a run
 )
+require_selected(defs)
 gc.freeze()  # what Dagster loads stays, so no collection need look at it again

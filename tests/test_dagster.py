@@ -263,6 +263,25 @@ def test_a_broken_spec_is_shown_with_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("select", "says", "hint"),
+    [
+        ("lake/m/trade", "unknown-asset: there is no asset `lake/m/trade`", "did you mean `lake/m/trades`?"),
+        ("lake/m/copy,kafka/main/trades", "unknown-asset: no run writes `kafka/main/trades`", "select what a run writes"),
+    ],
+)
+@pytest.mark.parametrize("command", ["dagster asset materialize --select", "dg launch --assets"])
+def test_an_asset_that_no_run_writes_ends_a_command_with_a_hint(
+    served: Path, command: str, select: str, says: str, hint: str
+) -> None:
+    program, *arguments = command.split()
+    ended = dagster(served, *arguments, select, program=program)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert says in ended.stderr and hint in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.slow
 def test_two_documents_of_one_topic_are_one_asset(served: Path) -> None:
     from sluice.dagster import build_sluice_definitions
 

@@ -23,14 +23,14 @@ MAY: dict[str, tuple[str, ...]] = {
     # `spec.scalars` for own steps, `cli` for what spark-submit runs
     "pipelines": (
         *("sluice.dagster", "cli", "errors", "types", "model", "plan.rows", "sql.quote", "spec.options"),
-        "spec.scalars",
+        *("spec.scalars", "assets.loading"),
     ),
     "cli": (
         *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
         *("engine", "generate", "hints", "services", "init", "formats", "encoding", "reference", "doctor", "serve", "ui", "clean", "jvm"),
         *("preview_text", "components", "secrets", "preflight", "access", "targets", "lineage", "__version__", "hosts"),
     ),
-    "assets": ("errors", "amounts", "hints", "home", "processes", "model", "plan", "engine", "spec", "preview_text"),
+    "assets": ("errors", "amounts", "hints", "home", "processes", "model", "plan", "engine", "spec", "spelling", "preview_text"),
     "clean": ("errors", "catalogs", "home", "jars", "jvm", "model", "plan", "engine", "services", "ui"),
     "lineage": ("model", "plan.lineage"),
     "preview_text": ("amounts", "hints", "model", "engine.trials"),
