@@ -465,15 +465,15 @@ def test_history_shows_commits_with_their_changes(folder: Path) -> None:
     written(metadata_of([*bad, picked], log=[1, 2, 3]), "trades__bad_rows")
     assert told(pipeline) == [
         "when batch operation rows bad rows offsets snapshot",
-        "1970-01-01 00:00:10 4 append +10 3 ? – 40 5 position moved",
-        "1970-01-01 00:00:09 overwrite +10 −3 4 not Sluice's: spark 4.1",
-        "1970-01-01 00:00:08 2 append +10 10 17 – 22 3 spec changed",
-        "1970-01-01 00:00:07 1 append +10 4 5 – 17 2",
-        "1970-01-01 00:00:06 0 append +10 1 table created",
+        "1970-01-01T00:00:10Z 4 append +10 3 ? – 40 5 position moved",
+        "1970-01-01T00:00:09Z overwrite +10 −3 4 not Sluice's: spark 4.1",
+        "1970-01-01T00:00:08Z 2 append +10 10 17 – 22 3 spec changed",
+        "1970-01-01T00:00:07Z 1 append +10 4 5 – 17 2",
+        "1970-01-01T00:00:06Z 0 append +10 1 table created",
         "the next batch will differ: the spec, or Sluice itself, has changed since the last one",
     ]
     assert told(pipeline, "--limit", "1", "--partitions")[1:4] == [
-        "1970-01-01 00:00:10 4 append +10 3 0: ? – 30 5 position moved",
+        "1970-01-01T00:00:10Z 4 append +10 3 0: ? – 30 5 position moved",
         "1: ? – 9",
         "2: ? – 1",
     ]
@@ -493,9 +493,10 @@ def test_history_says_what_expired_or_was_rolled_back(folder: Path) -> None:
     written(metadata_of([snapshot(2)]), "trades__bad_rows")
     found = history(pipeline)
     assert isinstance(found, History)
-    assert (found.expired, found.rolled_back, len(found.commits)) == (True, 1, 1)
-    assert (found.commits[0].offsets, found.commits[0].bad) == ((("trades/0", None, 10),), None)
-    assert told(pipeline)[2:] == ["older commits have expired", "1 not shown: main was rolled back past it"]
+    assert (found.expired, found.rolled_back, len(found.commits)) == (True, 1, 2)
+    assert (found.commits[0].operation, found.commits[0].ours) == ("rollback", False)
+    assert (found.commits[1].offsets, found.commits[1].bad) == ((("trades/0", None, 10),), None)
+    assert told(pipeline)[3:] == ["older commits have expired", "1 not shown: main was rolled back past it"]
     assert history(replace(pipeline, bad_rows="drop")) is not None
 
 

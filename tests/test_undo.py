@@ -143,7 +143,7 @@ def test_where_a_table_cannot_go_back(project: Project) -> None:
     context, (pipeline, *_) = project.context(), project.plan.pipelines
     with pytest.raises(SluiceError, match="has no snapshot 1"):
         rollback.judged(context, pipeline, 1)
-    with pytest.raises(SluiceError, match="was not there at 2020"):
+    with pytest.raises(SluiceError, match=r"has no snapshot of 2020-01-01T00:00:00Z or before; the oldest one is \d+ of 2"):
         rollback.judged(context, pipeline, datetime(2020, 1, 1, tzinfo=timezone.utc))
     meaning = rollback.judged(context, pipeline, snapshots(project)[1])
     assert (meaning.undone, meaning.messages) == (0, 0)

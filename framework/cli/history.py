@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from framework import iso_times
+from framework.amounts import counted
 from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
@@ -32,13 +34,16 @@ def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path,
     Newest first: the rows that each added, from which offsets, and whether it was Sluice's. NAME is a pipeline or its table.
     Starts nothing and reads only the catalog.
 
-    `spec changed` marks the first batch of a changed spec, `rebuilt` a rebuild, which reads all messages again. `position moved`:
-    `sluice accept`, or a topic that is new to the table, moved it before that batch. For the last two, the start offsets are unknown.
-    Times are UTC.
+    `compaction`, `forget`, `rebuild` and `replay` are commits too. `rollback`, `rewind`, `accept`, `adopt` and `new topic` move the
+    table's position without a batch; `→` stands before the offset to which they moved it. `spec changed` marks the first batch of a
+    changed spec, `rebuilt` a rebuild, which reads all messages again. `position moved`: it was moved before that batch, and nothing
+    records by what. For the last two, the start offsets are unknown. Times are UTC; `rollback --to` takes
+    them as they are printed.
 
     --json: {pipeline, table, expired, rolled_back, commits}; each commit has snapshot_id (as text: it has more digits than JSON's
-    numbers), at, by, operation, batch, rows_added, rows_deleted, bad_rows, offsets [{topic, partition, from, to}], spec,
-    spec_changed, position_moved and rebuilt. Null means unknown; batch is null if the commit is not Sluice's, and 0 if it
+    numbers; null if it only moved the position), at, by, operation, batch, rows_added, rows_deleted, bad_rows, offsets [{topic,
+    partition, from, to}], spec, spec_changed, position_moved, rebuilt and, of a rollback, undone {from_snapshot, to_snapshot,
+    commits, batches [first, last]}. Null means unknown; batch is null if the commit is not a batch of Sluice's, and 0 if it
     created the table.
 
     Example: sluice history flagged_stock_trades --limit 5
@@ -85,39 +90,64 @@ def lines(pipeline: Pipeline, past: History | None, limit: int, partitions: bool
 
 
 def _row(commit: Commit, partitions: bool) -> tuple[str, ...]:
-    from framework.cli._grid import moment
-
-    rows = f"+{commit.added:,}" + (f" −{commit.deleted:,}" if commit.deleted else "")
-    remarks = []
+    rows = _rows(commit)
+    remarks = list(_undone(commit))
     if not commit.ours:
         remarks.append(f"not Sluice's{f': {commit.by}' if commit.by else ''}")
     remarks += ["table created"] if commit.batch == 0 else []
     remarks += ["spec changed"] if commit.spec_changed else []
     remarks += ["position moved"] if commit.moved else []
     remarks += ["rebuilt"] if commit.by_rebuild else []
-    bad = "" if not commit.batch else "?" if commit.bad is None else f"{commit.bad:,}"
+    bad = "" if not commit.batch or commit.move else "?" if commit.bad is None else f"{commit.bad:,}"
     return (
-        moment(commit.at), "" if commit.batch is None else f"{commit.batch:,}", commit.operation, rows, bad,
-        "\n".join(_offsets(commit, partitions)), str(commit.snapshot), ", ".join(remarks),
+        iso_times.text(commit.at), "" if commit.batch is None else f"{commit.batch:,}", commit.operation, rows, bad,
+        "\n".join(_offsets(commit, partitions)), "" if commit.snapshot is None else str(commit.snapshot), ", ".join(remarks),
     )  # fmt: skip
 
 
+def _rows(commit: Commit) -> str:
+    if commit.added is None:
+        return ""
+    deleted = f"−{commit.deleted:,}" if commit.deleted else ""
+    return deleted if deleted and not commit.added and commit.move else " ".join(filter(None, (f"+{commit.added:,}", deleted)))
+
+
+def _undone(commit: Commit) -> Iterator[str]:
+    """What a rollback undid, in words."""
+    if commit.move is None or not commit.move.is_rollback:
+        return
+    yield f"back to snapshot {commit.move.main_after}"
+    if commit.move.batches is not None:
+        first, last = commit.move.batches
+        yield f"batch {first:,} undone" if first == last else f"batches {first:,} – {last:,} undone"
+    else:
+        yield f"{counted(commit.move.commits, 'commit')} undone"
+
+
 def _offsets(commit: Commit, partitions: bool) -> Iterator[str]:
-    """Start and end offsets, for each partition or summed for each topic; a single topic is not named."""
+    """Start and end offsets, for each partition or summed for each topic; a single topic is not named. A move has only an end, and
+    a batch that read nothing, as a replay, has none."""
     from framework.engine.rules.protocol import parted
 
+    if all(start == end for _, start, end in commit.offsets):
+        return
+    span = _position if commit.move else _span
     topics = list(dict.fromkeys(parted(each)[0] for each, _, _ in commit.offsets))
     for topic in topics:
         named = f"{topic} " if len(topics) > 1 else ""
         here = [(parted(each)[1], start, end) for each, start, end in commit.offsets if parted(each)[0] == topic]
         if partitions:
-            yield from (f"{named}{number}: {_span(start, end)}" for number, start, end in here)
+            yield from (f"{named}{number}: {span(start, end)}" for number, start, end in here)
         else:
-            yield f"{named}{_span(_sum(start for _, start, _ in here), sum(end for _, _, end in here))}"
+            yield f"{named}{span(_sum(start for _, start, _ in here), sum(end for _, _, end in here))}"
 
 
 def _span(start: int | None, end: int) -> str:
     return f"{'?' if start is None else f'{start:,}'} – {end:,}"
+
+
+def _position(_: int | None, end: int) -> str:
+    return f"→ {end:,}"
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
@@ -143,8 +173,8 @@ def _commit(commit: Commit) -> dict[str, Any]:
 
     offsets = [(*parted(each), start, end) for each, start, end in commit.offsets]
     return {
-        "snapshot_id": str(commit.snapshot),
-        "at": commit.at.isoformat(),
+        "snapshot_id": None if commit.snapshot is None else str(commit.snapshot),
+        "at": iso_times.text(commit.at),
         "by": commit.by or None,
         "operation": commit.operation,
         "batch": commit.batch,
@@ -156,4 +186,15 @@ def _commit(commit: Commit) -> dict[str, Any]:
         "spec_changed": commit.spec_changed,
         "position_moved": commit.moved,
         "rebuilt": commit.by_rebuild,
+        "undone": _undone_document(commit),
     }
+
+
+def _undone_document(commit: Commit) -> dict[str, Any] | None:
+    move = commit.move
+    if move is None or not move.is_rollback:
+        return None
+    return {
+        "from_snapshot": str(move.main_before), "to_snapshot": str(move.main_after), "commits": move.commits,
+        "batches": list(move.batches) if move.batches else None,
+    }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from framework import iso_times
 from framework.amounts import counted
 from framework.cli import _at, _complete, _specs
 
@@ -27,7 +28,7 @@ ALSO_CALLED = ("revert", "undo", "restore")
     type=_at.At(),
     metavar=_at.METAVAR,
     required=True,
-    help=f"As the table was then: {_at.SAYS}.",
+    help=f"The snapshot to go back to, of a time the newest one at that time or before it: {_at.SAYS}.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_specs.with_spark
@@ -61,7 +62,9 @@ def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:
     from framework.engine.rules import run_record
     from framework.engine.undo.rollback import readers_that_stop
 
-    yield f"{pipeline.name}: {pipeline.table.identifier} goes back to snapshot {meaning.to} of {meaning.at:%Y-%m-%d %H:%M:%S} UTC"
+    yield f"{pipeline.name}: {pipeline.table.identifier} goes back to snapshot {meaning.to} of {iso_times.text(meaning.at)}"
+    if meaning.undone_before is not None:
+        yield f"  at that time it was at snapshot {meaning.undone_before}, which a rollback has undone since"
     yield f"  {counted(meaning.undone, 'commit')} undone: {counted(meaning.rows, 'row')} now, {meaning.rows_then:,} then"
     if pipeline.source:
         yield f"  the next run reads the changes of {pipeline.source.identifier} since then again"

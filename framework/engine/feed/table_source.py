@@ -183,7 +183,7 @@ class ChangesOfTable(WholeTable):
     def _order(self, table: Metadata, until: Snapshot, batch: int) -> Iterator[tuple[str, str]]:
         """SQL of the columns that put rows in order."""
         values = (
-            f"timestamp_micros({int(table.published(until).timestamp() * 1_000_000)})",
+            f"timestamp_micros({int(table.became_main(until).timestamp() * 1_000_000)})",
             f"CAST({batch} AS BIGINT)",
             f"coalesce({COMMIT}, {commits.number(until)})",
             ROW,

@@ -16,6 +16,7 @@ from typing import Any
 
 from framework import catalogs
 from framework.catalogs import Files
+from framework.engine.rules import recorded_moves
 from framework.errors import CatalogAway, SetupError, SluiceError
 from framework.model import Catalog
 
@@ -78,13 +79,29 @@ class Metadata:
             snapshot = self.snapshots.get(snapshot.get("parent-snapshot-id") or -1)
 
     @cached_property
-    def _published(self) -> Mapping[int, int]:
-        return {each["snapshot-id"]: each["timestamp-ms"] for each in self.document.get("snapshot-log") or ()}
+    def _published(self) -> Mapping[int, datetime]:
+        """When main first was a snapshot. Later entries of the log are rollbacks to it, and the first one may have expired."""
+        rollbacks: dict[int, datetime] = {}
+        for move in recorded_moves.recorded(self.properties):
+            if move.main_before != move.main_after:
+                rollbacks.setdefault(move.main_after, move.time)
+        times: dict[int, datetime] = {}
+        for entry in self.document.get("snapshot-log") or ():
+            snapshot, time = entry["snapshot-id"], _time(entry["timestamp-ms"])
+            if snapshot not in rollbacks or time < rollbacks[snapshot]:
+                times.setdefault(snapshot, time)
+        return times
 
     def published(self, snapshot: Mapping[str, Any]) -> datetime:
         """The moment a snapshot was published. It was written before that, by as long as its batch was checked."""
-        milliseconds = self._published.get(snapshot["snapshot-id"], snapshot["timestamp-ms"])
-        return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+        time = self._published.get(snapshot["snapshot-id"])
+        return _time(snapshot["timestamp-ms"]) if time is None else time
+
+    def became_main(self, snapshot: Mapping[str, Any]) -> datetime:
+        """The last time that main moved to a snapshot, also back to it."""
+        log = self.document.get("snapshot-log") or ()
+        times = [_time(entry["timestamp-ms"]) for entry in log if entry["snapshot-id"] == snapshot["snapshot-id"]]
+        return times[-1] if times else self.published(snapshot)
 
 
 def read(catalog: Catalog, identifier: str) -> Metadata | None:
@@ -188,6 +205,10 @@ def summary(snapshot: Mapping[str, Any] | None) -> Mapping[str, str]:
 def rows(total: Mapping[str, str]) -> int:
     """The number of rows of a snapshot, by its summary: rows that are marked deleted are still in files."""
     return int(total.get("total-records", 0)) - int(total.get("total-position-deletes", 0))
+
+
+def _time(milliseconds: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=milliseconds)
 
 
 def _by_id(of: Any, key: str, wanted: int) -> Mapping[str, Any]:

@@ -6,30 +6,35 @@ next batch is unknown; so is that of a rebuild.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from framework.engine.iceberg import metadata
 from framework.engine.iceberg.metadata import Metadata
-from framework.engine.rules import protocol
+from framework.engine.observe.main_moves import MainMove, main_moves
+from framework.engine.rules import forgotten, protocol
 from framework.engine.rules.protocol import Partition, Position
 from framework.model import Pipeline
+
+_OPERATIONS = {
+    protocol.COMPACTED: "compaction", protocol.REBUILT: "rebuild", forgotten.FORGETS: "forget", protocol.PINNED: "marker",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """One snapshot of the table's main branch. `offsets` has each partition, its first offset if known, and the offset after its
-    last; `bad` is None where it is unknown."""
+    """One snapshot of the table's main branch, or a move of main or of the position. `offsets` has each partition, its first offset
+    if known, and the offset after its last; `bad` is None where it is unknown."""
 
-    snapshot: int
+    snapshot: int | None  # None of a move of main or of the position
     at: datetime
     ours: bool
     by: str
-    operation: str
-    added: int
-    deleted: int
+    operation: str  # Sluice's name, or Iceberg's
+    added: int | None
+    deleted: int | None
     batch: int | None = None  # none of a commit that is not Sluice's; 0 is the table's birth
     bad: int | None = None
     offsets: tuple[tuple[Partition, int | None, int], ...] = ()
@@ -37,6 +42,7 @@ class Commit:
     spec_changed: bool = False  # since the batch before
     moved: bool = False  # the position, since the batch before
     by_rebuild: bool = False  # by a rebuild
+    move: MainMove | None = None
 
 
 @dataclass(frozen=True)
@@ -58,12 +64,47 @@ def history(pipeline: Pipeline) -> History | None:
     position = Position.read(text) if text else None
     bad = _bad_rows_by_attempt(pipeline, metadata.read(pipeline.table.catalog, pipeline.table.bad_rows), position)
     snapshots = list(table.ancestors())
-    commits = tuple(_with_changes([_commit(table, each, position, bad) for each in snapshots]))
+    moves = main_moves(table)
+    listed_snapshots = [snapshot for snapshot in snapshots if not _is_part_of(snapshot, moves)]
+    commits = _with_changes([_commit(table, snapshot, position, bad) for snapshot in listed_snapshots], moves)
+    lines = tuple(_with_moves([commit for commit, _ in commits], moves))
     main_ids = {each["snapshot-id"] for each in snapshots}
     former_ids = {each["snapshot-id"] for each in table.document.get("snapshot-log") or ()} - main_ids
     expired = bool(snapshots) and snapshots[-1].get("parent-snapshot-id") is not None
     rolled_back = len(former_ids & table.snapshots.keys())
-    return History(tuple(commit for commit, _ in commits), expired, rolled_back, position.spec if position else "")
+    return History(lines, expired, rolled_back, position.spec if position else "")
+
+
+def _is_part_of(snapshot: Mapping[str, Any], moves: Sequence[MainMove]) -> bool:
+    """Whether a snapshot without rows only marks one of these moves."""
+    parent = snapshot.get("parent-snapshot-id")
+    return protocol.PINNED in metadata.summary(snapshot) and any(move.record and move.main_after == parent for move in moves)
+
+
+def _with_moves(commits: Sequence[Commit], moves: Sequence[MainMove]) -> Iterator[Commit]:
+    """The commits, and each move before the newest commit that is older. Both have the newest first."""
+    waiting = list(moves)
+    for commit in commits:
+        while waiting and _is_newer(waiting[0], commit):
+            yield _moved(waiting.pop(0))
+        yield commit
+
+
+def _is_newer(move: MainMove, commit: Commit) -> bool:
+    """By their numbers, since two machines' clocks may differ."""
+    if move.record is not None and commit.batch is not None:
+        return move.record.batch > commit.batch
+    return move.time >= commit.at
+
+
+def _moved(move: MainMove) -> Commit:
+    record = move.record
+    ends = sorted(record.ends.items(), key=_ordered) if record else ()
+    return Commit(
+        snapshot=None, at=move.time, ours=record is not None, by="Sluice" if record else "", operation=move.operation,
+        added=None if move.rows is None else max(0, move.rows), deleted=None if move.rows is None else max(0, -move.rows),
+        batch=record.batch if record else None, offsets=tuple((partition, None, end) for partition, end in ends), move=move,
+    )  # fmt: skip
 
 
 def _commit(
@@ -78,17 +119,26 @@ def _commit(
         at=table.published(snapshot),
         ours=ours,
         by="Sluice" if ours else engine,
-        operation=summary.get("operation", ""),
+        operation=_operation(summary),
         added=int(summary.get("added-records", 0)),
         deleted=_deleted(summary),
     )
     if protocol.POSITION not in summary:
         return commit, None
     to = Position.read(summary[protocol.POSITION])
+    if forgotten.FORGETS in summary:  # it says the position of the batch before
+        return commit, to
+    if to.replay or (to.is_rebuild and to.attempt != protocol.BORN):
+        commit = replace(commit, operation="replay" if to.replay else "rebuild")
     if position and position.attempt == to.attempt:
         to = replace(to, spec=position.spec)
     bad_count = None if bad is None or to.attempt == protocol.BORN else bad.get(to.attempt, bad.get("", 0))
     return replace(commit, batch=to.batch, bad=bad_count, spec=to.spec), to
+
+
+def _operation(summary: Mapping[str, str]) -> str:
+    """Sluice's name of what it did, where that was no batch; else Iceberg's operation."""
+    return next((name for key, name in _OPERATIONS.items() if key in summary), summary.get("operation", ""))
 
 
 def _deleted(summary: Mapping[str, str]) -> int:
@@ -99,15 +149,19 @@ def _deleted(summary: Mapping[str, str]) -> int:
     return files + marked - unmarked
 
 
-def _with_changes(commits: list[tuple[Commit, Position | None]]) -> Iterator[tuple[Commit, Position | None]]:
-    """Each commit with its changes since the batch before it, which follows it in this order."""
-    for at, (commit, to) in enumerate(commits):
-        if to is None or to.attempt == protocol.BORN:
+def _with_changes(
+    commits: list[tuple[Commit, Position | None]], moves: Sequence[MainMove]
+) -> Iterator[tuple[Commit, Position | None]]:
+    """Each commit with its changes since the batch before it, which follows it in this order, or since the move that came between."""
+    moved_ends = {move.record.batch: move.record.ends for move in moves if move.record}
+    for index, (commit, to) in enumerate(commits):
+        if to is None or to.attempt == protocol.BORN or commit.batch is None:
             yield commit, to
             continue
-        before = next((position for _, position in commits[at + 1 :] if position is not None), None)
-        moved = before is not None and to.batch != before.batch + 1 and not to.is_rebuild
-        starts = before.ends if before and not moved and not to.is_rebuild else {}
+        before = next((position for _, position in commits[index + 1 :] if position is not None), None)
+        is_known = to.batch - 1 in moved_ends or (before is not None and to.batch == before.batch + 1)
+        moved = before is not None and not is_known and not to.is_rebuild
+        starts = moved_ends.get(to.batch - 1, before.ends if before else {}) if is_known and not to.is_rebuild else {}
         offsets = tuple((each, starts.get(each), end) for each, end in sorted(to.ends.items(), key=_ordered))
         changed = before is not None and bool(before.spec and to.spec) and before.spec != to.spec
         yield replace(commit, offsets=offsets, spec_changed=changed, moved=moved, by_rebuild=to.is_rebuild), to

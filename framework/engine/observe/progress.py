@@ -130,7 +130,7 @@ def _table_progress(pipeline: Pipeline) -> _TableProgress:
     total = metadata.summary(table.main)
     progress = replace(
         progress, rows=_rows(table), files=int(total.get("total-data-files", 0)), bytes=int(total.get("total-files-size", 0)),
-        committed=table.published(table.main) if table.main else None, location=table.document["location"], metadata=table.file,
+        committed=table.became_main(table.main) if table.main else None, location=table.document["location"], metadata=table.file,
         snapshot=table.main["snapshot-id"] if table.main else None, now=table,
     )  # fmt: skip
     return _TableProgress(progress, state, of_another)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from framework.engine.context import Context
 from framework.engine.iceberg import moves
@@ -13,7 +14,8 @@ from framework.engine.publish import side_tables
 from framework.engine.publish.adopt import adoptable
 from framework.engine.publish.batch import next_batch
 from framework.engine.publish.tables import accept_changes, create_table, open_table
-from framework.engine.rules import attempts, refusals
+from framework.engine.rules import attempts, recorded_moves, refusals
+from framework.engine.rules.protocol import Position
 from framework.engine.rules.refusals import Acceptance
 from framework.engine.spark.causes import commit_failed
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
@@ -101,6 +103,15 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
             moved = replace(moved, rebuilt=moved.batch)
         if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag deleted
             moved = replace(moved, snapshot=current.main, sequence=current.snapshots[current.main].sequence)
-        moves.move_position(lake, transaction, moved, main=accepts.main)
+        record = _recorded(transaction.table().properties(), accepts, moved)
+        moves.move_position(lake, transaction, moved, record, main=accepts.main)
         attempts.forget(attempt)
     side_tables.roll_forward(lake, pipeline, current.uuid, moved)
+
+
+def _recorded(properties: Any, accepts: Acceptance, moved: Position) -> dict[str, str]:
+    """The property that names this move in `sluice history`."""
+    operation = recorded_moves.REWIND if moved.rewound else recorded_moves.ACCEPT
+    if accepts.main is not None:
+        operation = recorded_moves.ROLLBACK
+    return recorded_moves.with_move(properties.get(recorded_moves.PROPERTY), operation, moved, accepts.refused, accepts.main)

@@ -15,7 +15,7 @@ from framework.engine.iceberg.again import again
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish.tables import LAYOUT, schema_change, write_properties
-from framework.engine.rules import protocol, refusals
+from framework.engine.rules import protocol, recorded_moves, refusals
 from framework.model import Pipeline
 from framework.plan.change import changes
 
@@ -55,5 +55,6 @@ def _adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
         **write_properties(pipeline),
         protocol.OWNER: refusals.owner(pipeline),
         protocol.ADOPTED: "true",
+        **recorded_moves.with_move(None, recorded_moves.ADOPT, position, now),
     }
     moves.move_position(lake, transaction, position, properties)

@@ -14,7 +14,7 @@ from framework.engine.iceberg.again import again
 from framework.engine.iceberg.jvm_state import state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish import side_tables
-from framework.engine.rules import protocol, refusals
+from framework.engine.rules import protocol, recorded_moves, refusals
 from framework.engine.rules.protocol import Partition, TableState, TopicState
 from framework.engine.spark.java_errors import CommitRefused
 from framework.errors import BatchError, ColumnsChanged
@@ -132,7 +132,9 @@ def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic:
             rewound=False, replay=False, topics=topic.topics, ends=ends,
             snapshot=now.main, sequence=now.snapshots[now.main].sequence,
         )  # fmt: skip
-        moves.move_position(lake, transaction, moved, {protocol.OWNER: refusals.owner(pipeline)})
+        recorded = transaction.table().properties().get(recorded_moves.PROPERTY)
+        record = recorded_moves.with_move(recorded, recorded_moves.NEW_TOPIC, moved, now)
+        moves.move_position(lake, transaction, moved, {protocol.OWNER: refusals.owner(pipeline), **record})
 
 
 def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:

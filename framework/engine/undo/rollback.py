@@ -12,7 +12,7 @@ from datetime import datetime
 
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata, table_state
-from framework.engine.iceberg.at import Moment, snapshot_at
+from framework.engine.iceberg.at import Moment, main_at, newest_until, snapshot_at
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import protocol, refusals
 from framework.engine.rules.protocol import Position, TableState
@@ -32,11 +32,12 @@ class Rollback:
     rows_then: int
     messages: int
     gone: int
+    undone_before: int | None  # the snapshot that main was at the time asked for, where a rollback has undone it since
     moves: Acceptance
 
 
 def judged(context: Context, pipeline: Pipeline, to: Moment) -> Rollback:
-    """The effects of going back to a snapshot, or to that of a time, without Spark."""
+    """The effects of going back to a snapshot, or to main's newest one at a time or before it, without Spark."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     state = table_state.state_of(table) if table else None
     if table is None or state is None:
@@ -46,14 +47,17 @@ def judged(context: Context, pipeline: Pipeline, to: Moment) -> Rollback:
         message = f"each run computes {pipeline.table.identifier} from the whole table {pipeline.source.identifier}"
         raise RefusedError("cannot-roll-back", message, hint)
     refusals.check_owner(pipeline, state)
-    snapshot = snapshot_at(table, pipeline.table.identifier, to)
+    name = pipeline.table.identifier
+    snapshot = newest_until(table, pipeline.name, name, to) if isinstance(to, datetime) else snapshot_at(table, name, to)
     line = [each["snapshot-id"] for each in table.ancestors()]
     if snapshot not in line:
         hint = f"`sluice history {pipeline.name}` lists those that it has"
         raise SluiceError(
             "no-such-snapshot", f"{pipeline.table.identifier} does not have the rows of snapshot {snapshot} now", hint
         )
-    return _meaning(context, pipeline, table, replace(state, snapshots=_all(table)), snapshot)
+    meaning = _meaning(context, pipeline, table, replace(state, snapshots=_all(table)), snapshot)
+    main_then = main_at(table, to) if isinstance(to, datetime) else None
+    return meaning if main_then in line else replace(meaning, undone_before=main_then)
 
 
 def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: TableState, to: int) -> Rollback:
@@ -72,6 +76,7 @@ def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: Table
         rows_then=metadata.rows(metadata.summary(then)),
         messages=refusals.messages_between(back.ends, position.ends),
         gone=gone,
+        undone_before=None,
         moves=Acceptance("", back, state, main=to),
     )
 
