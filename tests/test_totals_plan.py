@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from framework.engine.context import Context
 from framework.engine.forget import keys
 from framework.engine.undo import rewind
 from framework.errors import RefusedError, SluiceError
@@ -83,6 +84,9 @@ def test_a_person_is_found_by_groups_alone(plan: Plan) -> None:
 
 
 def test_messages_are_not_added_a_second_time(plan: Plan) -> None:
-    context: Any = None
     with pytest.raises(RefusedError, match="each message that is read again would be added a second time"):
-        rewind.judged(context, named(plan, "totals"), datetime(2026, 1, 5, tzinfo=timezone.utc))
+        rewind.judged(
+            Context(plan, spark=lambda: pytest.fail("no Spark is needed")),
+            named(plan, "totals"),
+            datetime(2026, 1, 5, tzinfo=timezone.utc),
+        )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 
+from framework import iso_times
 from framework.engine import openlineage
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata, table_state
@@ -41,13 +42,13 @@ class ReadAgain:
 def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: str) -> ReadAgain:
     """The effects, without Spark."""
     if pipeline.source:
-        hint = f"`sluice rebuild {pipeline.name}` computes it again; a second pipeline computes another table"
+        hint = f"`sluice rebuild {pipeline.name}` computes it again"
         raise RefusedError("cannot-rewind", f"{pipeline.table.identifier} is made of tables, not of messages", hint)
     own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     state = table_state.state_of(own) if own else None
     if own is None or state is None:
         raise refusals.no_table(pipeline)
-    _refuse_taken(context.plan, pipeline, identifier)
+    _refuse_taken(context.plan, pipeline, since, identifier)
     source = context.source(pipeline)
     topic = source.topic_state()
     position = refusals.check(pipeline, state, topic)
@@ -55,7 +56,7 @@ def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: st
     topics = tuple(replace(topic, start_from=since) for topic in pipeline.topics)
     other = replace(pipeline, topics=topics, also=(), table=replace(pipeline.table, namespace=namespace, name=name))
     properties = {_SINCE: since.isoformat(), **forgotten.after_renaming(own.properties, {})}
-    there = _position_there(other, properties)
+    there = _position_there(context.plan, other, properties)
     starts = context.source(other).starts(topic, {}) if there is None else None
     ends = starts if starts is not None else there or {}
     return ReadAgain(
@@ -94,7 +95,32 @@ def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
         yield batch
 
 
-def _position_there(other: Pipeline, properties: Mapping[str, str]) -> Mapping[Partition, int] | None:
+def into_another(plan: Plan, pipeline: Pipeline, since: datetime) -> str:
+    """The command that reads the messages since then into a table whose name nothing has."""
+    names = (f"{pipeline.table.identifier}_again{number}" for number in ("", *range(2, 1000)))
+    name = next(name for name in names if not _is_taken(plan, pipeline, name))
+    return f"sluice rewind {pipeline.name} --to {iso_times.text(since)} --into {name}"
+
+
+def _is_taken(plan: Plan, pipeline: Pipeline, identifier: str) -> bool:
+    catalog = pipeline.table.catalog
+    return _owner(plan, pipeline, identifier) is not None or metadata.read(catalog, identifier) is not None
+
+
+def _owner(plan: Plan, pipeline: Pipeline, identifier: str) -> Pipeline | None:
+    """The pipeline whose table has this name, or whose bad rows have it."""
+    return next(
+        (
+            owner
+            for owner in plan.pipelines
+            if owner.table.catalog.name == pipeline.table.catalog.name
+            and identifier in (owner.table.identifier, owner.table.bad_rows)
+        ),
+        None,
+    )
+
+
+def _position_there(plan: Plan, other: Pipeline, properties: Mapping[str, str]) -> Mapping[Partition, int] | None:
     """The position of the other table; None where there is none yet."""
     identifier = other.table.identifier
     table = metadata.read(other.table.catalog, identifier)
@@ -102,11 +128,15 @@ def _position_there(other: Pipeline, properties: Mapping[str, str]) -> Mapping[P
         return None
     state = table_state.state_of(table)
     since = table.properties.get(_SINCE)
-    hint = "give another name, or drop that table"
+    own = next(pipeline for pipeline in plan.pipelines if pipeline.name == other.name)
+    hint = f"`{into_another(plan, own, datetime.fromisoformat(properties[_SINCE]))}` reads into a new one"
     if since is None or state is None or state.position is None:
         raise RefusedError("cannot-rewind", f"{identifier} is there already, and not from reading again", hint)
     if since != properties[_SINCE] or state.owner != refusals.owner(other):
-        message = f"{identifier} is there already: it was begun for another pipeline, or for messages since {since}"
+        begun = iso_times.text(datetime.fromisoformat(since))
+        message = f"{identifier} is there already: it was begun for another pipeline, or for messages since {begun}"
+        if state.owner == refusals.owner(other):
+            hint = f"`sluice rewind {other.name} --to {begun} --into {identifier}` continues it; {hint}"
         raise RefusedError("cannot-rewind", message, hint)
     if table.properties.get(forgotten.PROPERTY) != properties.get(forgotten.PROPERTY):
         message = f"keys were forgotten in the pipeline's own table since {identifier} was begun, so that it may have their rows"
@@ -114,8 +144,8 @@ def _position_there(other: Pipeline, properties: Mapping[str, str]) -> Mapping[P
     return state.position.ends
 
 
-def _refuse_taken(plan: Plan, pipeline: Pipeline, identifier: str) -> None:
-    for each in plan.pipelines:
-        if each.table.catalog.name == pipeline.table.catalog.name and identifier in (each.table.identifier, each.table.bad_rows):
-            message = f"{identifier} is the table of the pipeline `{each.name}`"
-            raise RefusedError("cannot-rewind", message, "give another name: the table that is read into is a new one")
+def _refuse_taken(plan: Plan, pipeline: Pipeline, since: datetime, identifier: str) -> None:
+    owner = _owner(plan, pipeline, identifier)
+    if owner is not None:
+        hint = f"`{into_another(plan, pipeline, since)}` reads into a new one"
+        raise RefusedError("cannot-rewind", f"{identifier} is the table of the pipeline `{owner.name}`", hint)

@@ -50,7 +50,10 @@ def refuse(pipeline: Pipeline) -> None:
         message = f"the bad rows of {pipeline.name} are rows of the table {pipeline.source.identifier}, not messages"
         raise RefusedError("cannot-replay", message, f"`sluice rebuild {pipeline.name}` computes its table again")
     if pipeline.bad_rows == "drop":
-        raise RefusedError("cannot-replay", f"{pipeline.name} keeps no bad rows: its spec says `bad_rows: drop`", "")
+        keyed = pipeline.table.keyed
+        into = "" if keyed is not None and not keyed.versions else f" --into {pipeline.table.identifier}_again"
+        hint = f"`sluice rewind {pipeline.name} --to 1970-01-01{into}` reads again what Kafka still has; a later time reads less"
+        raise RefusedError("cannot-replay", f"{pipeline.name} keeps no bad rows: its spec says `bad_rows: drop`", hint)
 
 
 def condition(text: str) -> str:

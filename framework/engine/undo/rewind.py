@@ -9,14 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from framework import iso_times
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.kafka.cluster import Kafka
 from framework.engine.rules import refusals
 from framework.engine.rules.protocol import Partition
 from framework.engine.rules.refusals import Acceptance
+from framework.engine.undo.read_again import into_another
 from framework.errors import RefusedError
-from framework.model import Pipeline
+from framework.model import Pipeline, Plan
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ def judged(context: Context, pipeline: Pipeline, to: datetime) -> Rewind:
     """The effects of reading again from a time on, without Spark."""
     keyed = pipeline.table.keyed
     if keyed is None or keyed.versions or pipeline.source:
-        raise _refused(pipeline, to)
+        raise _refused(context.plan, pipeline, to)
     state = table_state.state(pipeline.table)
     if state is None:
         raise refusals.no_table(pipeline)
@@ -48,19 +50,21 @@ def judged(context: Context, pipeline: Pipeline, to: datetime) -> Rewind:
     return Rewind(messages, refusals.offsets(ends), Acceptance("", back, state))
 
 
-def _refused(pipeline: Pipeline, to: datetime) -> RefusedError:
+def _refused(plan: Plan, pipeline: Pipeline, to: datetime) -> RefusedError:
     table = pipeline.table.identifier
+    time = iso_times.text(to)
     if pipeline.source:
-        hint = f"`sluice rebuild {pipeline.name}` computes it from the whole table; `sluice rollback` undoes commits"
+        hint = f"`sluice rebuild {pipeline.name}` computes it from the whole table"
+        if pipeline.source.reads != "all":
+            hint = f"{hint}; `sluice rollback {pipeline.name} --to {time}` undoes its commits since then"
         return RefusedError("cannot-rewind", f"{table} is made of the table {pipeline.source.identifier}, not of messages", hint)
     why = "each message that is read again would be a second row"
     if pipeline.table.accumulated:
         why = "each message that is read again would be added a second time"
     if pipeline.table.keyed:
         why = "it has each version of a row once, and those that are read again would begin once more"
-    time = f"{to:%Y-%m-%dT%H:%M:%SZ}"
     hint = (
-        f"`sluice rollback {pipeline.name} --to {time}` takes the rows back, too; or read into another table: a second pipeline, "
-        f"from a second `topic` with the same `kafka_name` and `start_from: {time}`"
+        f"`{into_another(plan, pipeline, to)}` reads them into a new table; "
+        f"`sluice rollback {pipeline.name} --to {time}` takes the rows back, too, and the next run reads their messages again"
     )
     return RefusedError("cannot-rewind", f"{table} is written by `write: {pipeline.table.write}`: {why}", hint)

@@ -43,7 +43,7 @@ def judged(context: Context, pipeline: Pipeline, to: Moment) -> Rollback:
     if table is None or state is None:
         raise refusals.no_table(pipeline)
     if pipeline.source and pipeline.source.reads == "all":
-        hint = f"`sluice query --at` shows it as it was; correct {pipeline.source.identifier}, then `sluice run {pipeline.name}`"
+        hint = f"correct {pipeline.source.identifier}, then `sluice run {pipeline.name}` computes it again"
         message = f"each run computes {pipeline.table.identifier} from the whole table {pipeline.source.identifier}"
         raise RefusedError("cannot-roll-back", message, hint)
     refusals.check_owner(pipeline, state)
@@ -65,7 +65,8 @@ def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: Table
     assert position is not None
     back = refusals.going_back(pipeline, replace(state, main=to), position)
     if isinstance(back, str):
-        raise RefusedError("cannot-roll-back", f"snapshot {to} of {pipeline.table.identifier} says no offsets to return to", back)
+        message = f"snapshot {to} of {pipeline.table.identifier} says no offsets to return to"
+        raise RefusedError("cannot-roll-back", message, _other_way(pipeline, state, position))
     gone = 0 if pipeline.source else sum(_gone(context, pipeline, back, position).values())
     then, now = table.snapshots[to], table.snapshots[state.main]
     return Rollback(
@@ -79,6 +80,16 @@ def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: Table
         undone_before=None,
         moves=Acceptance("", back, state, main=to),
     )
+
+
+def _other_way(pipeline: Pipeline, state: TableState, position: Position) -> str:
+    """The oldest batch to which the table can go back, or what else computes its rows again."""
+    positions = (Position.read(snapshot.position) for snapshot in state.snapshots.values() if snapshot.position)
+    batches = [earlier.batch for earlier in positions if earlier.batch >= position.rebuilt]
+    again = f"`sluice rebuild {pipeline.name}` computes it from all messages"
+    if not batches:
+        return f"bad rows from before its last rebuild or rewind are gone; {again}"
+    return f"`sluice rollback {pipeline.name} --to batch:{min(batches)}` goes back as far as possible; {again}"
 
 
 def _all(table: Metadata) -> dict[int, protocol.Snapshot]:

@@ -1,0 +1,108 @@
+"""What `rollback`, `rewind` and `replay` refuse names commands, and these commands work."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from datetime import datetime, timezone
+
+import pytest
+from click.testing import CliRunner, Result
+
+from framework import iso_times
+from framework.cli import main
+from tests.project import BASE, Project
+from tests.test_undo import PLAIN, QUOTES, send, snapshots
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+
+class Typed:
+    """Commands of a person who has the project's specs, and the session's Spark."""
+
+    def __init__(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("framework.engine.spark.start.start", lambda *_: project.spark)
+        monkeypatch.setattr("framework.engine.spark.session.stop", lambda _spark: None)
+        self.project = project
+
+    def __call__(self, *words: str) -> Result:
+        specs = self.project.lake / "specs" / "typed"
+        specs.mkdir(exist_ok=True)
+        names = {"topic": self.project.topic, "namespace": self.project.namespace, "more": self.project.more, "topic_more": ""}
+        text = BASE.format(bootstrap=self.project.bootstrap) + "---\n" + self.project.template.format(**names)
+        (specs / "main.yaml").write_text(text)
+        return CliRunner().invoke(main, [*words, *(() if "--specs" in words else ("--specs", str(specs)))])
+
+    def refused(self, *words: str) -> list[str]:
+        """The commands that a refusal names."""
+        done = self(*words)
+        assert done.exit_code == 1, done.output
+        return re.findall(r"`sluice ([^`]*)`", done.output.partition("hint: ")[2])
+
+    def obeys(self, command: str) -> str:
+        yes = ["--yes"] if command.split()[0] in ("rewind", "rollback", "rebuild") else []
+        done = self(*shlex.split(command), *yes)
+        assert done.exit_code == 0, f"sluice {command}\n{done.output}"
+        return done.output
+
+
+@pytest.fixture
+def typed(project: Project, monkeypatch: pytest.MonkeyPatch) -> Typed:
+    return Typed(project, monkeypatch)
+
+
+def test_an_append_that_cannot_be_rewound_is_read_into_another_table_or_rolled_back(project: Project, typed: Typed) -> None:
+    project.make_topic(1)
+    project.send_good(3, partition=0)
+    project.run()
+    begun = datetime.now(timezone.utc)
+    project.send_good(4, partition=0)
+    project.run()
+    rewind = ("rewind", "trades", "--to", iso_times.text(begun))
+    into, rollback = typed.refused(*rewind)
+    assert "trades: batch 2, 4 rows" in typed.obeys(into).replace("batch 1", "batch 2")
+    again = project.spark.table(f"lake.{project.namespace}.trades_again")
+    assert again.count() == 4
+
+    next_into, _ = typed.refused(*rewind)
+    assert f"{project.namespace}.trades_again2" in next_into
+    own = f"{project.namespace}.trades"
+    assert typed.refused(*rewind, "--into", own) == [next_into]
+    other = ("rewind", "trades", "--to", "2020-01-05", "--into", f"{own}_again")
+    continues, reads = typed.refused(*other)
+    assert "has all that" in typed.obeys(continues)
+    assert "has all that" in typed.obeys(reads)
+    assert project.spark.table(f"lake.{own}_again2").count() == 7
+
+    typed.obeys(rollback)
+    assert len(project.rows()) == 3
+    project.run()
+    project.assert_exactly_once()
+
+
+def test_a_rollback_behind_a_rewind_names_how_far_the_table_can_go_back(project: Project, typed: Typed) -> None:
+    project.template, project.more = QUOTES, "price"
+    project.make_topic(1)
+    send(project, {"a": 1})
+    project.run()
+    first = snapshots(project)[-1]
+    typed.obeys("rewind trades --to 2020-01-05")
+    assert [command.split()[0] for command in typed.refused("rollback", "trades", "--to", str(first))] == ["rebuild"]
+    project.run()
+    send(project, {"a": 2})
+    project.run()
+    rollback, rebuild = typed.refused("rollback", "trades", "--to", str(first))
+    typed.obeys(rollback)
+    assert [row["price"] for row in project.rows()] == [1]
+    typed.obeys(rebuild)
+    assert [row["price"] for row in project.rows()] == [2]
+
+
+def test_bad_rows_that_are_not_kept_are_read_again(project: Project, typed: Typed) -> None:
+    project.template, project.more = PLAIN + "bad_rows: drop\n", "id"
+    project.make_topic(1)
+    project.send([b"{", b'{"id": 1}'], partition=0)
+    project.run()
+    (into,) = typed.refused("replay", "trades")
+    typed.obeys(into)
+    assert project.spark.table(f"lake.{project.namespace}.trades_again").count() == 1
