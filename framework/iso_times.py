@@ -6,6 +6,7 @@ import re
 from datetime import datetime, timezone
 
 _FRACTION = re.compile(r"\.(\d+)")
+_SQL = re.compile(r"(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?(\+00)?")
 
 
 def read(text: str) -> datetime:
@@ -17,3 +18,19 @@ def text(time: datetime) -> str:
     """A moment in UTC, with `Z`; milliseconds or microseconds only where they are not zero."""
     fraction = "seconds" if not time.microsecond else "microseconds" if time.microsecond % 1000 else "milliseconds"
     return time.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec=fraction) + "Z"
+
+
+def of_text(written: str) -> str:
+    """A moment that was written with any zone, in the format of `text`."""
+    return text(read(written))
+
+
+def of_sql(written: str) -> str:
+    """A moment as engines of SQL print it, in the format of `text`. `Z` only where it has the zone `+00`: a wall clock's time has none.
+    Any other text is as it was."""
+    match = _SQL.fullmatch(written)
+    if match is None:
+        return written
+    digits = (match[3] or "").strip(".").rstrip("0")
+    fraction = f".{digits:0<{-(-len(digits) // 3) * 3}}" if digits else ""
+    return f"{match[1]}T{match[2]}{fraction}{'Z' if match[4] else ''}"

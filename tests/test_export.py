@@ -118,7 +118,7 @@ def test_the_rows_of_a_week_as_csv_for_spreadsheets(shop: Path) -> None:
     )  # fmt: skip
     done = export("weekly", "--window", "2026-W46")
     assert done.exit_code == 0, done.output
-    assert done.output.startswith("weekly: 2026-W46 (2026-11-09 00:00 to 2026-11-16 00:00, Europe/Berlin): 4 rows, ")
+    assert done.output.startswith("weekly: 2026-W46 (2026-11-08T23:00:00Z to 2026-11-15T23:00:00Z): 4 rows, ")
     assert f"exports/weekly_2026-11-09.csv, from snapshot {snapshot} of shop.orders" in done.output
     data = Path("exports/weekly_2026-11-09.csv").read_bytes()
     assert data.startswith(b"\xef\xbb\xbf")

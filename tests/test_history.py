@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -49,7 +48,6 @@ def three_batches(project: Project) -> None:
     for _ in range(3):
         project.send_good(5, partition=0)
         project.run()
-        time.sleep(0.05)
 
 
 def test_a_rollback_is_a_line_and_each_snapshot_keeps_its_own_time(project: Project) -> None:

@@ -100,8 +100,8 @@ class TestAnswers:
     def test_json_is_exact(self) -> None:
         first, second, third = rows("from shop.orders order by id")
         assert first == {
-            "id": 1, "amount": "1.10", "at": "2026-01-05T10:00:00.123456+00:00", "raw": "/wA=", "text": 'a "b", c',
-            "inner": {"x": ["2.50"], "m": {"k": "2026-01-05T10:00:00.123456+00:00"}}, "day": "2026-01-05", "hour": "10:00:00.000001",
+            "id": 1, "amount": "1.10", "at": "2026-01-05T10:00:00.123456Z", "raw": "/wA=", "text": 'a "b", c',
+            "inner": {"x": ["2.50"], "m": {"k": "2026-01-05T10:00:00.123456Z"}}, "day": "2026-01-05", "hour": "10:00:00.000001",
             "yes": True, "share": 0.1, "small": 0.1,
         }  # fmt: skip
         assert (second["share"], second["at"], second["inner"], second["raw"]) == ("NaN", None, None, "")
@@ -132,7 +132,7 @@ class TestAnswers:
         assert said.splitlines()[2] == '2,-0.01,,"","",,', "an empty text is not null"
         header, first, *_ = csv.reader(io.StringIO(said))
         assert header == ["id", "amount", "at", "raw", "text", "inner", "yes"]
-        assert first[:5] == ["1", "1.10", "2026-01-05T10:00:00.123456+00:00", "/wA=", 'a "b", c']
+        assert first[:5] == ["1", "1.10", "2026-01-05T10:00:00.123456Z", "/wA=", 'a "b", c']
         assert json.loads(first[5])["x"] == ["2.50"] and first[6] == "true"
 
     @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ class TestAnswers:
         [
             ("'2020-01-01 00:00:00.123456789'::timestamp_ns", "2020-01-01T00:00:00.123456789"),
             ("'infinity'::timestamptz", "infinity"),
-            ("'99999-01-01 00:00:00+00'::timestamptz", "99999-01-01T00:00:00+00:00"),
+            ("'99999-01-01 00:00:00+00'::timestamptz", "99999-01-01T00:00:00Z"),
             ("170141183460469231731687303715884105727::hugeint", 170141183460469231731687303715884105727),
             ("12345678901234567890123456789012345.678::decimal(38,3)", "12345678901234567890123456789012345.678"),
             ("map {{'x': 1}: 1.5}", [{"key": {"x": 1}, "value": "1.5"}]),
@@ -157,7 +157,7 @@ class TestAnswers:
         said = answered(
             "select * from (values (timestamptz'2026-01-05 10:00:00+00'), (timestamptz'2026-01-05 10:00:00.1+00')) t(moment)"
         )
-        assert said.splitlines()[2:] == ["2026-01-05T10:00:00.0+00:00", "2026-01-05T10:00:00.1+00:00"]
+        assert said.splitlines()[2:] == ["2026-01-05T10:00:00Z", "2026-01-05T10:00:00.100Z"]
 
     def test_plain_text_is_aligned(self) -> None:
         said = answered("select id, text, raw from shop.orders order by id")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec, AssetKey
 
-from framework import hints
+from framework import hints, iso_times
 from framework.assets.keys import Keys
 from framework.engine.observe.status import Status
 from framework.engine.publish.batch import Batch
@@ -93,7 +93,7 @@ def now(keys: Keys, status: Status) -> Iterator[AssetCheckResult]:
 def _can_run(key: AssetKey, status: Status) -> AssetCheckResult:
     lines = [f"{each.code}: {each.message}\n\n{each.do}" for each in status.reasons]
     if status.paused:
-        lines.insert(0, f"paused since {status.paused.isoformat()}\n\n`sluice resume {status.pipeline.name}` resumes it")
+        lines.insert(0, f"paused since {iso_times.text(status.paused)}\n\n`sluice resume {status.pipeline.name}` resumes it")
     mild = bool(status.paused) or all(each.unanswered for each in status.reasons)
     says = hints.of_environment("\n\n".join(lines), status.pipeline.environment)
     return AssetCheckResult(
@@ -121,10 +121,11 @@ def _fresh(key: AssetKey, status: Status) -> AssetCheckResult:
     waiting = "the number of waiting messages is unknown" if lag is None else f"{lag:,} messages wait"
     if lag == 0 and pipeline.source:
         waiting = f"messages wait before the table {pipeline.source.identifier}"
+    last = iso_times.text(status.progress.committed) if status.progress.committed else "no time yet"
     return AssetCheckResult(
         passed=bool(status.fresh) and not warn, asset_key=key, check_name=FRESH,
         severity=AssetCheckSeverity.WARN if status.fresh else AssetCheckSeverity.ERROR,
-        description=f"{waiting}; the last batch was at {status.progress.committed}" if waits else "all messages are in the table",
+        description=f"{waiting}; the last batch was at {last}" if waits else "all messages are in the table",
         metadata={} if lag is None else {"lag_messages": lag},
     )  # fmt: skip
 
@@ -141,7 +142,7 @@ def _newest_event(key: AssetKey, status: Status) -> AssetCheckResult:
     longest = pipeline.warn_after or pipeline.fresh_within or 0
     return AssetCheckResult(
         passed=seconds is not None and seconds <= longest, asset_key=key, check_name=NEWEST_EVENT, severity=AssetCheckSeverity.WARN,
-        metadata={"seconds": round(seconds, 1), "newest": str(moment)} if seconds is not None else {},
+        metadata={"seconds": round(seconds, 1), "newest": iso_times.text(moment)} if moment is not None and seconds is not None else {},
         description=None if moment else "the table has no event yet",
     )  # fmt: skip
 

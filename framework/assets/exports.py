@@ -20,7 +20,7 @@ from dagster import (
     schedule,
 )
 
-from framework import hints
+from framework import hints, iso_times
 from framework.assets import dead_runs, default_status, run_outcomes
 from framework.assets.default_status import DefaultStatus
 from framework.assets.translator import Assets
@@ -74,7 +74,9 @@ def _result(key: AssetKey, done: Done) -> MaterializeResult[None]:
             "dagster/row_count": record.rows,
             "bytes": record.bytes,
             "sha256": record.sha256,
-            "replaces": f"the file of {done.before.at}, {done.before.rows:,} rows" if done.before else "nothing",
+            "replaces": f"the file of {iso_times.of_text(done.before.at)}, {done.before.rows:,} rows"
+            if done.before
+            else "nothing",
         },
     )
 

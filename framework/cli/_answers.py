@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from json import dumps
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 # The first characters of a formula in Excel, LibreOffice or Google Sheets.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _SPECIAL = frozenset(',"\r\n')
-_SECONDS = re.compile(r"(T\d\d:\d\d:\d\d)(?:\.(\d+))?")
 
 
 def csv(names: Sequence[str], rows: Iterable[Sequence[Any]], harmless: bool = False) -> Iterator[str]:
@@ -46,7 +44,7 @@ def aligned(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterato
     """Rows as text in columns, numbers to the right."""
     from rich.cells import cell_len
 
-    lines = [[column.name for column in columns], *_cells(columns, rows)]
+    lines = [[column.name for column in columns], *_cells(rows)]
     widths = [max(map(cell_len, each)) for each in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
     for line in lines:
@@ -66,7 +64,7 @@ def show(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
-    cells = _cells(columns, rows)
+    cells = _cells(rows)
     widths = (max(map(cell_len, each)) for each in zip([column.name for column in columns], *cells, strict=True))
     if sum(widths) + 3 * len(columns) + 1 <= console.width:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -85,18 +83,8 @@ def show(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
             console.print(line_, soft_wrap=True)
 
 
-def _cells(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> list[list[str]]:
-    """The times of a column, padded to the same number of digits after the second."""
-    cells = [[_cell(value) for value in row] for row in rows]
-    for at in (at for at, column in enumerate(columns) if column.type.lower().startswith("timestamp")):
-        most = max((len(match[2] or "") for row in cells if (match := _SECONDS.search(row[at]))), default=0)
-        for row in cells if most else ():
-            row[at] = _with_digits(row[at], most)
-    return cells
-
-
-def _with_digits(moment: str, most: int) -> str:
-    return _SECONDS.sub(lambda match: f"{match[1]}.{(match[2] or '').ljust(most, '0')}", moment)
+def _cells(rows: Iterable[Sequence[Any]]) -> list[list[str]]:
+    return [[_cell(value) for value in row] for row in rows]
 
 
 def _cell(value: Any) -> str:

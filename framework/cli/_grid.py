@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Literal
 
 from rich.cells import cell_len
@@ -71,10 +70,6 @@ def span(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.0f} {unit}"
     return f"{seconds:,.0f} s"
-
-
-def moment(at: datetime) -> str:
-    return f"{at.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S}"
 
 
 def one_line(text: str, most: int) -> str:

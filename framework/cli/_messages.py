@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 
 from rich.text import Text
 
+from framework import iso_times
 from framework.cli._terminal import console
 from framework.encoding.json_text import Decoded, as_text, in_one_line, indented
 from framework.engine.kafka.newest_messages import KafkaMessage
@@ -103,4 +104,4 @@ def _moment(message: KafkaMessage) -> str | None:
         moment = datetime.fromtimestamp(message.timestamp / 1000, timezone.utc)
     except (ValueError, OverflowError, OSError):  # a producer may say any number
         return str(message.timestamp)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return iso_times.text(moment)

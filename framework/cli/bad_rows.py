@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from framework import iso_times
 from framework.amounts import counted
 from framework.cli import _complete, _specs
 from framework.cli._raw import raw
@@ -101,7 +102,7 @@ def _sample(row: BadRow) -> Iterator[RenderableType]:
     place = [] if row.topic is None else [row.topic]
     place += [] if row.offset is None else [f"partition {row.partition}, offset {row.offset:,}"]
     place += [] if row.item is None else [f"item {row.item}"]
-    place += [] if row.timestamp is None else [f"{row.timestamp:%Y-%m-%d %H:%M:%S}"]
+    place += [] if row.timestamp is None else [iso_times.text(row.timestamp)]
     yield Text(f"\n{', '.join((*place, f'batch {row.batch:,}'))}", style="bold")
     yield Text(f"  {row.stage}: {row.code}: {row.message}", style="red")
     yield Text(f"  key    {_as_text(row.key)}")
@@ -149,5 +150,5 @@ def _document(row: BadRow) -> dict[str, Any]:
     return {
         "batch": row.batch, "stage": row.stage, "code": row.code, "message": row.message, "topic": row.topic,
         "partition": row.partition, "offset": row.offset, "item": row.item,
-        "timestamp": row.timestamp.isoformat() if row.timestamp else None, **raw("key", row.key), **raw("value", row.value),
+        "timestamp": iso_times.text(row.timestamp) if row.timestamp else None, **raw("key", row.key), **raw("value", row.value),
     }  # fmt: skip

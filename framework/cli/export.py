@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from framework import amounts
+from framework import amounts, iso_times
 from framework.cli import _complete, _specs
 from framework.errors import SluiceError
 
@@ -76,13 +76,13 @@ def _chosen(plan: Plan, names: tuple[str, ...]) -> list[Export]:
 def lines(done: Done) -> list[str]:
     """The files that were written, and the fate of the former ones."""
     record, before, span = done.record, done.before, done.span
-    window = f" {span.name} ({span.start:%Y-%m-%d %H:%M} to {span.end:%Y-%m-%d %H:%M}, {span.start.tzinfo}):" if span else ""
+    window = f" {span.name} ({iso_times.text(span.start)} to {iso_times.text(span.end)}):" if span else ""
     says = [
         f"{done.export}:{window} {amounts.counted(record.rows, 'row')}, {amounts.size(record.bytes)}, {record.file},"
         f" from snapshot {record.snapshot} of {done.table}"
     ]
     if before is not None and before.sha256 == record.sha256:
-        says.append(f"  the same content as on {before.at}")
+        says.append(f"  the same content as on {iso_times.of_text(before.at)}")
     elif before is not None:
         change = record.rows - before.rows
         more = (
@@ -90,5 +90,5 @@ def lines(done: Done) -> list[str]:
             if not change
             else f"{amounts.counted(abs(change), 'row')} {'more' if change > 0 else 'fewer'}"
         )
-        says.append(f"  replaces the file of {before.at}: {more}")
+        says.append(f"  replaces the file of {iso_times.of_text(before.at)}: {more}")
     return says

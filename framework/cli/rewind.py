@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from framework import iso_times
 from framework.amounts import counted
 from framework.cli import _complete, _specs
 from framework.cli._interrupted import STATUS, until_interrupted
@@ -59,7 +60,7 @@ def _again(context: Context, pipeline: Pipeline, to: datetime, yes: bool) -> Non
     name = pipeline.name
     meaning = rewind.judged(context, pipeline, to)
     if not meaning.messages:
-        click.echo(f"{name}: no message that was read is as new as {to:%Y-%m-%d %H:%M:%S} UTC")
+        click.echo(f"{name}: no message that was read is as new as {iso_times.text(to)}")
         return
     click.echo(f"{name}: the next run reads {counted(meaning.messages, 'message')} again, from {meaning.offsets}")
     click.echo(f"  {pipeline.table.identifier} keeps its rows; bad rows of these messages are deleted before")
@@ -76,7 +77,7 @@ def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str
     name, own = pipeline.name, pipeline.table.identifier
     meaning = read_again.judged(context, pipeline, since, identifier)
     if not meaning.messages and meaning.starts is not None:
-        click.echo(f"{name}: no message that was read is as new as {since:%Y-%m-%d %H:%M:%S} UTC")
+        click.echo(f"{name}: no message that was read is as new as {iso_times.text(since)}")
         return
     continues = "" if meaning.starts is not None else ", where it was cut off"
     click.echo(f"{name}: reads {counted(meaning.messages, 'message')} again into {identifier}{continues}")
@@ -90,4 +91,4 @@ def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str
     if not done:
         click.echo(f"{name}: stopped; the same command continues")
         raise SystemExit(STATUS)
-    click.echo(f"{name}: {identifier} has all that {own} has read since {since:%Y-%m-%d %H:%M:%S} UTC")
+    click.echo(f"{name}: {identifier} has all that {own} has read since {iso_times.text(since)}")

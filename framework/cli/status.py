@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from framework import iso_times
 from framework.cli import _complete, _specs
 
 if TYPE_CHECKING:
@@ -96,7 +97,10 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
             began = time.monotonic()
             states = statuses(plan, pipelines)
             bad = any(status.bad for status in states)
-            head = Text(f"{_grid.moment(datetime.now(timezone.utc))} UTC, again every {_EVERY:.0f} s, Ctrl-C ends\n", style="dim")
+            head = Text(
+                f"{iso_times.text(datetime.now(timezone.utc).replace(microsecond=0))}, again every {_EVERY:.0f} s, Ctrl-C ends\n",
+                style="dim",
+            )
             yield Group(head, _status.block(states, partitions, console.width))
             time.sleep(max(0.0, _EVERY - (time.monotonic() - began)))
 
@@ -118,7 +122,7 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
 def document(environment: str, states: Sequence[Status]) -> dict[str, Any]:
     """The JSON document of `--json`."""
     at = states[0].at if states else datetime.now(timezone.utc)
-    return {"environment": environment, "at": at.isoformat(), "tables": [_table(status) for status in states]}
+    return {"environment": environment, "at": iso_times.text(at), "tables": [_table(status) for status in states]}
 
 
 def _table(status: Status) -> dict[str, Any]:
@@ -177,4 +181,4 @@ def _reason(reason: Reason) -> dict[str, Any]:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
+    return None if moment is None else iso_times.text(moment)

@@ -11,7 +11,7 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from typing import Annotated, ClassVar
 
-from framework import amounts
+from framework import amounts, iso_times
 from framework.errors import Problem, SluiceError, Where
 from framework.model import SecretStore
 from framework.model.notice import About, Mail, Notice, NotSentYet
@@ -117,7 +117,7 @@ def _message(mail: Mail, to: tuple[str, ...], subject: str, about: About, valid_
     attached = about.content if about.bytes <= _ATTACHED else None
     if about.link:
         address, until = about.link(valid_for)
-        place = f"The file is {about.file}. Until {until:%Y-%m-%d %H:%M} UTC whoever has this link can read it:\n{address}"
+        place = f"The file is {about.file}. Until {iso_times.text(until)} whoever has this link can read it:\n{address}"
     elif attached:
         place = "The file is attached."
     else:

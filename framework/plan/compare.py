@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from framework import iso_times
 from framework.amounts import counted
 from framework.errors import visible
 from framework.model import Column, Example, Message
@@ -218,8 +219,7 @@ def show(value: Any, longest: int | None = _LONGEST) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, datetime):
-        zone = "Z" if value.tzinfo else ""
-        return (value.astimezone(timezone.utc) if zone else value).replace(tzinfo=None).isoformat() + zone
+        return iso_times.text(value) if value.tzinfo else iso_times.text(value.replace(tzinfo=timezone.utc)).removesuffix("Z")
     if isinstance(value, bytes):
         return value.decode(errors="backslashreplace")
     if isinstance(value, Mapping):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from framework import iso_times
 from framework.model import (
     Column,
     Expectation,
@@ -144,7 +145,7 @@ def _versions(registered: Registered) -> str:
 def start(topic: Topic) -> str:
     """The start of reading, in a spec's words."""
     begins = topic.start_from
-    return begins if isinstance(begins, str) else begins.isoformat().replace("+00:00", "Z")
+    return begins if isinstance(begins, str) else iso_times.text(begins)
 
 
 def _starts(topics: tuple[Topic, ...]) -> str:

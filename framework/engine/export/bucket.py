@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from framework import aws_policy, buckets
+from framework import aws_policy, buckets, iso_times
 from framework.catalogs import PROBE
 from framework.engine.export import place
 from framework.engine.export.window import Span
@@ -68,7 +68,7 @@ class InBucket:
         ends = getattr(login, "_expiry_time", None)  # botocore has no other name for it
         left = 0 if ends is None else int((ends - now).total_seconds())
         if left < seconds:
-            until = f"ends at {ends.astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC" if ends else "is temporary, for an unknown time"
+            until = f"ends at {iso_times.text(ends)}" if ends else "is temporary, for an unknown time"
             hint = "write a shorter `link_valid_for`, or give `storage` keys that last"
             raise SluiceError("link-outlives-login", f"the login to {self.file} {until}, and the link would end with it", hint)
 

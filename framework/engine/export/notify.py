@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from framework import amounts, components
+from framework import amounts, components, iso_times
 from framework.engine.export import records
 from framework.engine.export.write import Done
 from framework.errors import SluiceError
@@ -59,19 +59,19 @@ def about(export: Export, done: Done) -> About:
     window = f" of {span.name}" if span else ""
     lines = [
         f"{done.export}{window}: {amounts.counted(record.rows, 'row')}, {amounts.size(record.bytes)}",
-        *([f"from {span.start:%Y-%m-%d %H:%M} to {span.end:%Y-%m-%d %H:%M}, {span.start.tzinfo}"] if span else []),
+        *([f"from {iso_times.text(span.start)} to {iso_times.text(span.end)}"] if span else []),
         f"from snapshot {record.snapshot} of the table {done.table}",
         *(
-            [f"replaces the file of {done.before.at}, which had {amounts.counted(done.before.rows, 'row')}"]
+            [f"replaces the file of {iso_times.of_text(done.before.at)}, which had {amounts.counted(done.before.rows, 'row')}"]
             if done.before
             else []
         ),
     ]
     document = {
         "export": done.export, "table": done.table, "window": record.window or None,
-        "window_start": span.start.isoformat() if span else None, "window_end": span.end.isoformat() if span else None,
+        "window_start": iso_times.text(span.start) if span else None, "window_end": iso_times.text(span.end) if span else None,
         "file": record.file, "rows": record.rows, "bytes": record.bytes, "sha256": record.sha256, "snapshot": str(record.snapshot),
-        "replaces": done.before.at if done.before else None,
+        "replaces": iso_times.of_text(done.before.at) if done.before else None,
     }  # fmt: skip
     window_times = {"window_start": span.start, "window_end": span.end} if span else {}
     return About(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from zoneinfo import ZoneInfo
 
+from framework import iso_times
 from framework.errors import SluiceError
 from framework.model.export import Export, Length, Window
 
@@ -64,7 +65,7 @@ def named(window: Window, name: str, now: datetime) -> Span:
         raise SluiceError("bad-window", f"`{name}` is not {'an' if window.last == 'hour' else 'a'} {window.last}", hint) from None
     if span.end > now:
         hint = f"the last complete one is `{last(window, now).name}`"
-        raise SluiceError("window-not-over", f"the {window.last} {name} ends at {span.end.isoformat()}", hint)
+        raise SluiceError("window-not-over", f"the {window.last} {name} ends at {iso_times.text(span.end)}", hint)
     return span
 
 

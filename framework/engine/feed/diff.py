@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
+from framework import iso_times
 from framework.engine.feed import changes
 from framework.engine.feed.changes import ADDED, AFTER, BEFORE, CHANGE, COMMIT, DELETED, ROW
 from framework.engine.iceberg import metadata
@@ -13,7 +14,7 @@ from framework.engine.iceberg.at import Moment, snapshot_at
 from framework.engine.rules import refusals
 from framework.model import Column, Pipeline
 from framework.sql.quote import identifier
-from framework.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, STRING, Array, Map, Struct
+from framework.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Array, Map, Struct
 
 if TYPE_CHECKING:
     from framework.engine.iceberg.lake import Lake
@@ -54,11 +55,22 @@ def diff(lake: Lake, pipeline: Pipeline, since: int, until: int, limit: int) -> 
         at = " ".join(f"WHEN '{what}' THEN {nth}" for nth, what in enumerate(_FOLLOWS))
         first = rows.selectExpr("*", f"CASE {CHANGE} {at} END AS _sluice_nth").orderBy(ROW, COMMIT, "_sluice_nth").limit(limit)
         printable = first.selectExpr(CHANGE, *(f"{_plain(column)} AS {identifier(column.name)}" for column in columns))
-        differing = tuple(tuple(row) for row in printable.collect())
+        differing = tuple(_printed(columns, row) for row in printable.collect())
     finally:
         rows.unpersist()
     counted = {"added": counts.get(ADDED, 0), "changed": counts.get(AFTER, 0), "deleted": counts.get(DELETED, 0)}
     return Diff(since, until, counts=counted, columns=(Column(WHAT, STRING), *columns), rows=differing)
+
+
+def _printed(columns: Sequence[Column], row: Sequence[Any]) -> tuple[Any, ...]:
+    """A row whose times are in the one format of times; the session's zone is UTC."""
+    zones = {TIMESTAMP: "+00", TIMESTAMP_NTZ: ""}
+    what, *values = row
+    shown = (
+        iso_times.of_sql(f"{value}{zones[column.type]}") if column.type in zones and value is not None else value
+        for column, value in zip(columns, values, strict=True)
+    )
+    return (what, *shown)
 
 
 def _plain(column: Column) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from framework import amounts, components
+from framework import amounts, components, iso_times
 from framework.engine.context import Context
 from framework.engine.feed.changes import NOTHING
 from framework.engine.follow import waiting
@@ -82,7 +82,7 @@ def should_try(pipeline: Pipeline) -> bool:
     failed = run_record.read(pipeline.recorded_as).followers
     soon = datetime.now(timezone.utc) - timedelta(seconds=_AGAIN)
     behind = [follower.tag for follower in pipeline.also if waiting.step(table, follower)]
-    return any(tag not in failed or datetime.fromisoformat(failed[tag].at) < soon for tag in behind)
+    return any(tag not in failed or iso_times.read(failed[tag].at) < soon for tag in behind)
 
 
 def _trouble(pipeline: Pipeline, follower: Follower, error: SluiceError) -> SluiceError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime, timezone
 
-from framework import secret_digest
+from framework import iso_times, secret_digest
 from framework.engine.context import Context
 from framework.engine.iceberg import metadata
 from framework.engine.rules import run_record
@@ -34,7 +34,7 @@ def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
     failed = record.failed
     if failed is None or record.failed_at is None or failed.is_a(*_PASSING):
         return None
-    seconds = (datetime.now(timezone.utc) - datetime.fromisoformat(failed.at)).total_seconds()
+    seconds = (datetime.now(timezone.utc) - iso_times.read(failed.at)).total_seconds()
     if not failed.suspended and seconds > _HOUR:
         return None
     inputs, _, secrets = record.failed_at.partition(" ")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Literal
 
+from framework import iso_times
 from framework.engine.maintain.due import Due, behind_a_run
 from framework.engine.observe.followers import FollowerState, follower_states
 from framework.engine.observe.progress import Progress, newest_event, read_progress
@@ -127,7 +128,7 @@ def status_from(
     if pipeline.fresh_within and _has_landed(progress.position):
         age = (now - progress.committed).total_seconds() if progress.committed else None
         fresh = (progress.lag == 0 and not waits_before) or (age is not None and age <= pipeline.fresh_within)
-    paused = datetime.fromisoformat(record.paused) if record.paused else None
+    paused = iso_times.read(record.paused) if record.paused else None
     return Status(
         pipeline=pipeline,
         progress=progress,
@@ -161,7 +162,7 @@ def _reasons(pipeline: Pipeline, progress: Progress, failed: FailedRun | None) -
         now = FailedRun.of(trouble, "")
         yield replace(_reason(pipeline, now, answers=False), unanswered=now.is_a(CatalogAway, KafkaAway))
     if failed and not (trouble and trouble.code == failed.code) and not _is_over(progress, failed):
-        yield replace(_reason(pipeline, failed, answers=trouble is None), at=datetime.fromisoformat(failed.at))
+        yield replace(_reason(pipeline, failed, answers=trouble is None), at=iso_times.read(failed.at))
 
 
 def _reason(pipeline: Pipeline, failed: FailedRun, answers: bool) -> Reason:
@@ -184,7 +185,7 @@ def _is_over(progress: Progress, failed: FailedRun) -> bool:
     return (
         position is not None
         and position.attempt != BORN
-        and attempts.began(position.attempt) > datetime.fromisoformat(failed.at).timestamp() + 1
+        and attempts.began(position.attempt) > iso_times.read(failed.at).timestamp() + 1
     )
 
 

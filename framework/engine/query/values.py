@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from framework import iso_times
 from framework.sql.standard import identifier
 
 _INTEGERS = frozenset(
@@ -15,7 +15,6 @@ _INTEGERS = frozenset(
 _NUMBERS = _INTEGERS | {"float", "double", "decimal"}
 _AS_THEY_ARE = _INTEGERS | {"boolean", "double", "varchar", "blob"}
 _NESTED = ("list", "array", "struct", "map")
-_MOMENT = re.compile(r"(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?")
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def reader(type_: Any) -> Reader:
         return Reader(str(type_), False, None, type_.id in _NUMBERS)
     if type_.id == "float":  # as the shortest text: a Python float would have digits that nobody wrote
         return Reader("VARCHAR", True, float, True)
-    return Reader("VARCHAR", True, _moment if type_.id.startswith("timestamp") else None, type_.id in _NUMBERS)
+    return Reader("VARCHAR", True, iso_times.of_sql if type_.id.startswith("timestamp") else None, type_.id in _NUMBERS)
 
 
 def _nested(type_: Any) -> Reader:
@@ -69,8 +68,3 @@ def _listed(key: Reader, value: Reader, raw: dict[str, list[Any]]) -> list[dict[
 
 def _read(of: Reader, raw: Any) -> Any:
     return raw if raw is None or of.value is None else of.value(raw)
-
-
-def _moment(raw: str) -> str:
-    """ISO 8601; the session's zone is UTC."""
-    return _MOMENT.sub(lambda part: f"{part[1]}T{part[2]}{'+00:00' if part[3] else ''}", raw)

@@ -17,6 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from framework import iso_times
 from framework.errors import (
     NotOwned,
     OffsetsGone,
@@ -175,4 +176,4 @@ def file(pipeline: str) -> Path:
 
 
 def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return iso_times.text(datetime.now(timezone.utc).replace(microsecond=0))
