@@ -7,6 +7,7 @@ import pty
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -199,6 +200,25 @@ def test_colours_appear_only_on_terminals_without_no_color() -> None:
     assert not COLOURED.search(on_a_terminal(code, NO_COLOR="1"))
     piped = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert "\x1b" not in piped.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ask", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_keeps_on_says_what_it_does_at_once_and_how_it_ended(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, ask: signal.Signals
+) -> None:
+    monkeypatch.setenv("SLUICE_HOME", str(folder / "home"))
+    assert CliRunner().invoke(main, ["pause", "trades_by_day"]).exit_code == 0
+    process = subprocess.Popen(
+        [*SLUICE, "run", "--every", "5s"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert process.stderr is not None and process.stdout is not None
+    assert process.stderr.readline() == "loading trades_by_day every 5s; Ctrl-C stops after the batch that is under way\n"
+    assert "left out" in process.stdout.readline()
+    process.send_signal(ask)
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "stopped: nothing was loaded\n")
 
 
 def test_paused_pipelines_are_left_out_unless_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

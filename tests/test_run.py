@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -79,12 +80,18 @@ def test_an_end_that_is_asked_for_comes_behind_a_commit(project: Project, ask: s
         start_new_session=True,
     )
     assert process.stdout is not None
-    assert "batch 1," in process.stdout.readline()
+    first = process.stdout.readline()
+    assert "batch 1," in first
     process.send_signal(ask)
-    _, errors = process.communicate(timeout=60)
+    others, errors = process.communicate(timeout=60)
 
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
+    assert "loading trades every 1s; Ctrl-C stops after the batch that is under way\n" in errors
+    batches = [line for line in (first + others).splitlines() if ": batch " in line]
+    rows = sum(int(re.findall(r"(\d+) rows?,", line)[0]) for line in batches)
+    counted = f"{rows} rows in {len(batches)} batch{'es' if len(batches) != 1 else ''}"
+    assert f"stopped: {counted}, all committed; the next run continues there\n" in errors
     assert project.branches() == []
     landed = set(project.where())
     project.assert_exactly_once(landed)

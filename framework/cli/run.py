@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from framework.cli import _complete, _specs
+from framework.cli import _complete, _keeping_up, _specs
 from framework.cli._interrupted import STATUS, until_interrupted
 from framework.errors import Paused, SluiceError
 
@@ -41,7 +41,8 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
 
     Runs pipelines until their tables have all messages of their topics.
 
-    Without a NAME, all pipelines except paused ones. Ctrl-C ends after the commit that is under way.
+    Without a NAME, all pipelines except paused ones. Ctrl-C ends after the commit that is under way. With --every, a line on standard
+    error says at first what is loaded how often, and at the end how much was committed.
 
     Exit status: 0 all is well, or only paused pipelines were left out; 1 a pipeline failed, was refused or, if given by
     NAME, is paused; 2 wrong usage; 130 stopped by Ctrl-C or SIGTERM, which is 0 with --every.
@@ -61,12 +62,14 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     report = _Report(context, bool(names))
     try:
         with until_interrupted() as stop:
-            if seconds is not None:
+            if seconds is not None and every:
+                click.echo(_keeping_up.begins(pipelines, every), err=True)
                 full = Fills(context).full
                 loop.keep_up(
                     context, pipelines, seconds, report.batch, report.failure, stop, report.working, report.maintained,
                     report.followed, full,
                 )  # fmt: skip
+                click.echo(_keeping_up.ended(report.loaded), err=True)
                 return
             failures = loop.catch_up(
                 context, pipelines, report.batch, stop.is_set, report.working, report.maintained, report.followed
@@ -105,6 +108,7 @@ class _Report:
         self._bar: Bar | None = None
         self._read = 0
         self._left_out: set[str] = set()
+        self.loaded = _keeping_up.Loaded()
 
     @contextmanager
     def working(self, pipeline: Pipeline) -> Iterator[None]:
@@ -123,6 +127,7 @@ class _Report:
 
     def batch(self, batch: Batch) -> None:
         text = line(batch)
+        self.loaded.add(batch)
         if self._bar is None:
             click.echo(text)
             return
