@@ -140,6 +140,16 @@ def plan(specs: Path, environment: str, tables: bool = True) -> Plan:
     return planned
 
 
+def plan_without_registries(specs: Path, environment: str, *names: str) -> Plan:
+    """The plan of a command that needs no schema. A pipeline of `names` that cannot be planned so, since it reads the table of another
+    one, needs the registry all the same."""
+    from framework.plan.passes import make_without_registries
+
+    planned = make_without_registries(specs, environment)
+    planned_names = {name for pipeline in planned.pipelines for name in (pipeline.name, pipeline.table.identifier)}
+    return planned if planned_names.issuperset(names) else plan(specs, environment)
+
+
 @contextmanager
 def opened(specs: Path, environment: str, name: str) -> Iterator[tuple[Context, Pipeline]]:
     """The pipeline of this name, and what reads and writes its table until the command ends."""

@@ -47,7 +47,7 @@ def command(name: str, code: str | None, limit: int, as_json: bool, specs: Path,
 
     Example: sluice bad-rows flagged_stock_trades --code undecodable --limit 3
     """
-    plan = _specs.plan(specs, environment)
+    plan = _specs.plan_without_registries(specs, environment, name)
     (pipeline,) = _specs.chosen(plan, [name])
     from framework.engine.observe.bad_row_report import quarantine
 

@@ -33,7 +33,7 @@ def command(dry_run: bool, jars: bool, yes: bool, specs: Path, environment: str)
     from framework.amounts import size
     from framework.clean import plan_cleanup
 
-    cleanup = plan_cleanup(_specs.plan(specs, environment), jars)
+    cleanup = plan_cleanup(_specs.plan_without_registries(specs, environment), jars)
     for going in cleanup.going:
         click.echo(f"  {going.what}{f', {size(going.bytes)}' if going.bytes else ''}")
     for staying in cleanup.staying:

@@ -40,7 +40,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     from framework.engine import drop, unpublish
     from framework.engine.rules import run_record
 
-    plan = _specs.plan(specs, environment)
+    plan = _specs.plan_without_registries(specs, environment, name)
     pipeline = _specs.chosen(plan, [name])[0]
     topics = _topics(plan, pipeline) if with_topic else []
     tables = drop.of_pipeline(pipeline)

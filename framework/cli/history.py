@@ -48,7 +48,7 @@ def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path,
 
     Example: sluice history flagged_stock_trades --limit 5
     """
-    plan = _specs.plan(specs, environment)
+    plan = _specs.plan_without_registries(specs, environment, name)
     (pipeline,) = _specs.chosen(plan, [name])
     from framework.engine.observe.commits import history
 
@@ -85,7 +85,7 @@ def lines(pipeline: Pipeline, past: History | None, limit: int, partitions: bool
         yield Text("older commits have expired")
     if past.rolled_back:
         yield Text(f"{past.rolled_back:,} not shown: main was rolled back past {'it' if past.rolled_back == 1 else 'them'}")
-    if past.spec and past.spec != pipeline.spec:
+    if past.spec and pipeline.spec and past.spec != pipeline.spec:
         yield Text("the next batch will differ: the spec, or Sluice itself, has changed since the last one")
 
 

@@ -35,7 +35,7 @@ def command(catalog: str | None, port: int, client: str, specs: Path, environmen
     """
     from framework.serve import server
 
-    plan = _specs.plan(specs, environment)
+    plan = _specs.plan_without_registries(specs, environment)
     chosen = server.chosen(plan, catalog)
     given = os.environ.get(_SECRET)
     secret = given or secrets.token_urlsafe(24)

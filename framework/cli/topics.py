@@ -39,7 +39,7 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
             option = {"as_json": "json", "environment": "env"}.get(given[0], given[0])
             raise click.UsageError(f"write --{option} after `{ctx.invoked_subcommand}`, if it takes it")
         return
-    plan = _specs.plan(specs, environment)
+    plan = _specs.plan_without_registries(specs, environment)
     from framework.engine.kafka.topics import listed
 
     every = (*plan.topics, *_topics.filled_topics(plan))

@@ -30,7 +30,7 @@ from framework.spec.options import Bound, Kind, OneOf, option
 from framework.spec.scalars import ColumnName, Scalar, Schedule, TableName
 from framework.spec.storage import Storage
 from framework.spelling import did_you_mean
-from framework.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
+from framework.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID
 
 EXAMPLE = """\
 export: weekly_trades
@@ -183,6 +183,8 @@ def resolve(draft: Draft, documents: tuple[Export, ...]) -> None:
             continue
         if spec.gaps or not _has_time(draft, spec, pipeline):
             continue
+        if any(column.type == VOID for column in pipeline.table.columns):
+            continue  # why a column's type is unknown was reported
         to = spec.file.to if spec.file.to.startswith(SCHEME) else posixpath.normpath(spec.file.to)
         if to in files:
             message = f"`{spec.file.to}` is the file of the export `{files[to]}`, too"
@@ -215,6 +217,8 @@ def _has_time(draft: Draft, spec: Export, pipeline: Pipeline) -> bool:
     if by not in columns:
         message = f"there is no column `{by}` in {pipeline.table.identifier}"
         draft.problems.append(Problem(spec.window.place("by"), "unknown-column", message, did_you_mean(by, columns, hint)))
+    elif columns[by] == VOID:
+        return False
     elif columns[by] not in _TIMES:
         draft.problems.append(Problem(spec.window.place("by"), "not-a-time", f"`{by}` is {columns[by]}, not a time", hint))
     elif columns[by] == DATE and spec.window.last == "hour":

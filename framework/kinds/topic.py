@@ -14,10 +14,10 @@ def resolve(draft: Draft, documents: tuple[Topic, ...]) -> None:
         cluster = only(draft, draft.clusters, "cluster", topic.place()) or Cluster(name="", bootstrap="", security=Security())
         planned = topics.resolve(topic, cluster, draft.schemas, draft.problems)
         draft.topics[topic.name] = planned
-        if len(draft.problems) > before or topic.gaps:
-            draft.broken.add(topic.name)
         if topics.unclear(topic) or not all(each.columns_known for each in planned.registered):
             draft.unclear.add(topic.name)
+        if len(draft.problems) > before or topic.gaps or topic.name in draft.unclear:
+            draft.broken.add(topic.name)
 
 
 KIND = DocumentKind(Topic, resolve, needs=("cluster", "secrets"), same_everywhere=True)

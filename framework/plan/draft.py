@@ -30,6 +30,7 @@ class Draft:
     broken: set[str] = field(default_factory=set)  # topics that have problems
     unclear: set[str] = field(default_factory=set)  # topics whose columns are unknown
     pipelines: tuple[Pipeline, ...] = ()
+    without_columns: list[Pipeline] = field(default_factory=list)  # pipelines from topics whose columns are unknown
     documents: list[PlannedDocument] = field(default_factory=list)  # of all other kinds
     schemas: Schemas = field(default_factory=Schemas)
 

@@ -22,6 +22,19 @@ def make(folder: Path, environment: str = "local") -> Plan:
     return plan
 
 
+def make_without_registries(folder: Path, environment: str = "local") -> Plan:
+    """The plan for work that needs no schema: also with the topics and pipelines whose columns a registry does not tell now. Raises
+    SpecError with all other problems."""
+    with without_collection(), extensions.project(folder.absolute().parent):
+        written = load(folder, environment)
+        resolved = resolve(Draft(written=written, problems=list(written.problems)))
+    problems = [problem for problem in resolved.problems if not problem.code.startswith("registry-")]
+    if problems:
+        raise SpecError(problems)
+    pipelines = sorted((*resolved.pipelines, *resolved.without_columns), key=lambda pipeline: pipeline.name)
+    return replace(_plan(environment, resolved), topics=tuple(resolved.topics.values()), pipelines=tuple(pipelines))
+
+
 def draft(folder: Path, environment: str = "local", logins: bool = True) -> tuple[Plan, tuple[Problem, ...]]:
     """The plan of everything that has no problem, and all problems. Without `logins`, no registry with a login is asked."""
     return parts(folder, environment, logins)[:2]
@@ -47,7 +60,13 @@ def _parts(
     environment: str, written: Written, also: Also, logins: bool = True
 ) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
     draft = resolve(Draft(written=written, problems=list(written.problems), schemas=Schemas(also=also, logins=logins)))
-    plan = Plan(
+    plan = _plan(environment, draft)
+    candidates = () if len(draft.problems) > MOST_PROBLEMS else draft.pipelines  # beyond that number, checks stop early
+    return plan, SpecError(draft.problems).problems, runnable_pipelines(draft.written, candidates, draft.problems)
+
+
+def _plan(environment: str, draft: Draft) -> Plan:
+    return Plan(
         environment=environment,
         engine=draft.engine,
         secrets=draft.secrets,
@@ -57,8 +76,6 @@ def _parts(
         pipelines=draft.pipelines,
         documents=tuple(draft.documents),
     )
-    candidates = () if len(draft.problems) > MOST_PROBLEMS else draft.pipelines  # beyond that number, checks stop early
-    return plan, SpecError(draft.problems).problems, runnable_pipelines(draft.written, candidates, draft.problems)
 
 
 def resolve(draft: Draft, *only: str) -> Draft:

@@ -97,8 +97,11 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     if "into" in spec.gaps:
         return None
     table = tables.resolve(draft, spec, typed.last, typed.keys, typed.steps, typed.totals)
-    if table is None or typed.last.more:
-        return None  # the known part was checked
+    if table is None or typed.last.more:  # the known part was checked
+        if table is not None and typed.inputs.topics:
+            unknown_spec = _put_together(spec, typed, table, (), draft.written.environment)
+            draft.without_columns.append(replace(unknown_spec, spec=""))
+        return None
     typed = _with_short_names(spec, typed, table)
     names = {each.name for each in typed.expected}
     sets = set_expectations.resolve(spec, table, names, lookup, draft.problems)

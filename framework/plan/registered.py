@@ -37,6 +37,7 @@ class Schemas:
     also: Also = field(default_factory=dict)
     logins: bool = True
     _registries: dict[Cluster, Registry] = field(default_factory=dict, init=False)
+    _reported: set[tuple[Cluster, str]] = field(default_factory=set, init=False)
 
     def subject(self, cluster: Cluster, name: str) -> Subject:
         from framework.registry.client import Registry
@@ -45,6 +46,13 @@ class Schemas:
             self._registries[cluster] = Registry(cluster, self.secrets)
         registry = self._registries[cluster]
         return registry.subject(name) if self.logins or not cluster.registry_auth else registry.remembered(name)
+
+    def report(self, cluster: Cluster, error: SluiceError) -> bool:
+        """Whether this is the first topic of the cluster to meet the error: a registry that is away is one problem."""
+        key = (cluster, error.message)
+        is_first = key not in self._reported
+        self._reported.add(key)
+        return is_first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +91,7 @@ def resolve(asked: Asked, cluster: Cluster, schemas: Schemas, problems: list[Pro
         if isinstance(error, NoRegistry):  # no run could read a message
             # Where there is no cluster at all, that is said.
             problems += [Problem(asked.where, error.code, error.message, error.hint)] if cluster.name else []
-        elif not asked.contract:
+        elif not asked.contract and schemas.report(cluster, error):
             hint = f"{error.hint}; or write `columns:`, which need no registry before a run"
             problems.append(Problem(asked.where, error.code, error.message, hint))
         return _unread(asked, error)

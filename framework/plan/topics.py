@@ -45,10 +45,11 @@ def resolve(spec: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: lis
     places = dict(_places(spec))
     columns = tuple(replace(column, where=places.get(column.name) or column.where) for column in all_columns)
     problems += _column_problems(spec, columns)
-    if spec.event_time is not None and not unclear(spec):
+    is_clear = not unclear(spec) and all(each.columns_known for each in registered)
+    if spec.event_time is not None and is_clear:
         problems += _event_time_problems(spec, columns)
-    generator = _generator(spec, (*fields, *key_fields), problems) if spec.generate and not unclear(spec) else None
-    if len(problems) > before or spec.gaps:  # what is read from it is checked all the same
+    generator = _generator(spec, (*fields, *key_fields), problems) if spec.generate and is_clear else None
+    if len(problems) > before or spec.gaps or not is_clear:  # what is read from it is checked all the same
         untyped = (Column(name, types.VOID, "", where=where) for name, where in dict(_places(spec)).items())
         columns = tuple(({column.name: column for column in untyped} | {column.name: column for column in columns}).values())
     return Topic(

@@ -79,8 +79,9 @@ def _added_columns(step: Node) -> list[tuple[str, Where]] | None:
 
 
 def without_type(spec: kinds.Pipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:
-    if any(column.type == types.VOID for column in rows.columns):
-        return
+    joined = [column for step in steps if step.join for column in step.join.source.columns]
+    if any(column.type == types.VOID for column in (*rows.columns, *joined)):
+        return  # why it is unknown was reported
     for column in steps[-1].columns if steps else ():
         if column.type == types.VOID:
             hint = "give it a type: `cast(null as string)`"
