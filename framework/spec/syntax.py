@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from framework.errors import Problem, Where
+from framework.spec import missing_dash
 
 SECRET_NAME = re.compile(r"passw(or)?d|secret|token|credential|private.?key|access.?key|api.?key|sasl.?jaas", re.IGNORECASE)
 SECRET_TEXT = re.compile(
@@ -175,6 +176,11 @@ def _explain_flow(error: Any, text: str, file: str, first_line: int, flow: Flow)
 
 def _explain_colon(problem: Problems, mark: Any, lines: list[str]) -> Explained:
     line = lines[mark.line]
+    above = next((lines[number] for number in range(mark.line - 1, -1, -1) if lines[number].strip()), "")
+    if line.lstrip().startswith("- ") and not above.lstrip().startswith("- "):
+        column = len(above) - len(above.lstrip(" "))
+        if (item := missing_dash.first_item(lines, mark.line, column)) is not None:
+            return _without_dash(problem, lines, item)
     if ":" in line[: mark.column] and _value_of(line):
         if (braced := _in_braces(line)) is not None:
             return problem(mark, "a second colon: a map on the same line as its key needs {}", braced)
@@ -195,10 +201,22 @@ def _explain_indent(problem: Problems, error: Any, lines: list[str], first_line:
     if "block scalar" in (error.context or "") or _goes_on(line, mark.column):
         return problem(mark, "there is more text after the closing quote or bracket", _quote_line(line))
     if line.lstrip().startswith("- "):
+        if (item := missing_dash.first_item(lines, mark.line, mark.column)) is not None:
+            return _without_dash(problem, lines, item)
         return problem(mark, "this `- ` does not line up with the list above", "give all `- ` of a list the same indent")
     begun = f" that begins on line {first_line + error.context_mark.line + 1}" if error.context_mark else ""
+    in_list = "block collection" in (error.context or "")
+    if in_list and error.context_mark.column == mark.column and missing_dash.is_of_steps(lines, mark.line):
+        return _without_dash(problem, lines, mark.line)
     what = "list" if "'-'" in (error.problem or "") else "map"
     return problem(mark, f"this line does not line up with the {what}{begun}", "give all keys of a map the same indent")
+
+
+def _without_dash(problem: Problems, lines: list[str], item: int) -> Explained:
+    line = lines[item]
+    hint = None if SECRET_NAME.search("\n".join(lines[item : item + 20])) else missing_dash.corrected(lines, item)
+    place = _Place(item, len(line) - len(line.lstrip(" ")))
+    return problem(place, "this item of a list has no `- `", hint or "put `- ` before it")
 
 
 def _goes_on(line: str, column: int) -> bool:
