@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timezone
 
 _FRACTION = re.compile(r"\.(\d+)")
-_SQL = re.compile(r"(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?(\+00)?")
+_SQL = re.compile(r"(\d{4,}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)?(\+00|Z)?")
 
 
 def read(text: str) -> datetime:
@@ -26,8 +26,8 @@ def of_text(written: str) -> str:
 
 
 def of_sql(written: str) -> str:
-    """A moment as engines of SQL print it, in the format of `text`. `Z` only where it has the zone `+00`: a wall clock's time has none.
-    Any other text is as it was."""
+    """A moment as engines of SQL print it, in the format of `text`. `Z` only where it is in UTC: a wall clock's time has no zone. Any
+    other text is as it was."""
     match = _SQL.fullmatch(written)
     if match is None:
         return written

@@ -334,7 +334,7 @@ def test_it_says_what_a_run_then_does(shop: tuple[Project, Plan, Context]) -> No
     ]
     pen = found.messages[0].rows[0].after[-1]
     assert pen == {
-        "id": 1, "name": "PEN", "item_price": 1.5, "at": "2026-01-05T09:00:00.25Z", "cents": "12345678901234567.10", "size": "NORMAL",
+        "id": 1, "name": "PEN", "item_price": 1.5, "at": "2026-01-05T09:00:00.250Z", "cents": "12345678901234567.10", "size": "NORMAL",
     }  # fmt: skip
     assert [message.offset for message in preview(context, orders, 2).messages] == [0, 1]
     assert table_state.table(orders.table.catalog, orders.table.identifier) is None

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from framework import iso_times
 from framework.engine.context import Context
 from framework.engine.iceberg import table_state
 from framework.engine.observe.next_run import next_position
@@ -183,7 +185,15 @@ def _previewed(context: Context, pipeline: Pipeline, messages: DataFrame) -> tup
         # Rows of a table are not grouped by the messages that they once came from.
         by_message.setdefault((at,) if pipeline.source else place, []).append(at)
     previewed = [_message(pipeline, {at: rows[at] for at in each}, faults) for each in by_message.values()]
-    return tuple(sorted(previewed, key=lambda each: (each.timestamp or "", each.topic, each.partition or 0, each.offset or 0)))
+    return tuple(sorted(previewed, key=_place))
+
+
+def _place(message: PreviewedMessage) -> tuple[datetime, str, int, int]:
+    """By the time, whose text does not sort; a producer may say a time that is none."""
+    time = datetime.min.replace(tzinfo=timezone.utc)
+    with suppress(ValueError):
+        time = iso_times.read(message.timestamp) if message.timestamp else time
+    return time, message.topic, message.partition or 0, message.offset or 0
 
 
 def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
@@ -255,7 +265,7 @@ def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], 
         topic=topic,
         partition=partition,
         offset=offset,
-        timestamp=timestamp,
+        timestamp=iso_times.of_sql(timestamp) if timestamp else None,
         key=key,
         value=None if pipeline.source else value,
         rows=tuple(rows),
@@ -280,7 +290,4 @@ def _row(pipeline: Pipeline, row: Mapping[str, Any], fault: Any) -> Row:
 
 
 def _value(column: Column, value: Any) -> Any:
-    if column.type in (TIMESTAMP, TIMESTAMP_NTZ) and value is not None:
-        zone = "Z" if value.endswith("Z") else ""
-        return f"{value.removesuffix('Z').rstrip('0').rstrip('.')}{zone}"
-    return value
+    return iso_times.of_sql(value) if column.type in (TIMESTAMP, TIMESTAMP_NTZ) and value is not None else value
