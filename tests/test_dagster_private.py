@@ -53,18 +53,18 @@ def test_the_history_of_a_check_is_read_by_the_status_of_its_records(instance: D
     from dagster import AssetCheckEvaluation, AssetCheckKey, AssetKey
     from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 
-    from framework.assets import checks
+    from framework.assets import check_records
 
     key = AssetKey(["lake", "m", "p"])
     for passed in (True, False):
         instance.report_runless_asset_event(
             AssetCheckEvaluation(asset_key=key, check_name="fresh", passed=passed, metadata={"n": 1})
         )
-        records = instance.event_log_storage.get_asset_check_execution_history(
-            AssetCheckKey(key, "fresh"), limit=1, status=checks.JUDGED
-        )
-        assert [type(record) for record in records] == [AssetCheckExecutionRecord]
-        (last,) = checks.as_last_judged(instance, [AssetCheckKey(key, "fresh")])
+        check = AssetCheckKey(key, "fresh")
+        records = check_records.latest(instance, [check])
+        assert [type(record) for record in records.values()] == [AssetCheckExecutionRecord]
+        assert check_records.is_judged(records[check])
+        (last,) = check_records.as_last_judged(instance, [AssetCheckKey(key, "fresh")])
         assert (last.passed, last.metadata["n"].value, last.blocking) == (passed, 1, False)
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -69,8 +69,8 @@ def checks(defs: Definitions, table: str = "p") -> set[str]:
 def policies(defs: Definitions) -> dict[str, str]:
     """The kind of policy by the asset's name, without the assets that have none."""
     graph = defs.resolve_asset_graph()
-    found_policies = {key.path[-1]: graph.get(key).freshness_policy_or_from_metadata for key in graph.get_all_asset_keys()}
-    return {name: type(policy).__name__ for name, policy in sorted(found_policies.items()) if policy}
+    assets = [(key.path[-1], graph.get(key).freshness_policy_or_from_metadata) for key in graph.get_all_asset_keys()]
+    return {name: type(policy).__name__ for name, policy in sorted(assets, key=lambda one: one[0]) if policy}
 
 
 def state(defs: Definitions, instance: DagsterInstance, key: AssetKey, time: datetime) -> str:
@@ -137,6 +137,17 @@ def test_a_policy_is_where_one_is_true(folder: Path) -> None:
     export = "export: weekly\nfrom: {table: m.p}\nfile: {format: csv, to: exports/p.csv}\n"
     assert policies(definitions(STEADY, export)) == {}
     assert policies(definitions(STEADY, export + 'schedule: "0 6 * * 1"\n')) == {"weekly": "CronFreshnessPolicy"}
+
+
+@pytest.mark.parametrize(
+    ("cron", "deadline"),
+    [("0 6 * * *", "0 7 * * *"), ("15,45 23 * * *", "15 0 * * *"), ("30 22 * * 1", "30 23 * * 1"), ("30 23 * * 1", None)],
+)
+def test_a_schedule_of_a_time_zone_has_its_deadline_in_that_zone(folder: Path, cron: str, deadline: str | None) -> None:
+    defs = definitions(f'{STEADY}fresh_within: 15m\nrun: {{cron: "{cron}", timezone: Europe/Berlin}}\n')
+    policy: Any = next(spec.freshness_policy for spec in defs.resolve_all_asset_specs() if spec.key.path[-1] == "p")
+    found = (policy.deadline_cron, policy.timezone) if policy else None
+    assert found == ((deadline, "Europe/Berlin") if deadline else None)
 
 
 def test_a_table_of_a_steady_topic_warns_and_fails_by_its_age(folder: Path, instance: DagsterInstance) -> None:

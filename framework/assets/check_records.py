@@ -7,18 +7,21 @@ checks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dagster import AssetCheckEvaluation, AssetCheckKey, AssetCheckResult, DagsterInstance
 
-# What `event_log_storage` returns has no public name.
 # By it alone Dagster finds the last result behind runs that planned a check and died; the history has no public filter.
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord, AssetCheckExecutionRecordStatus
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+
+if TYPE_CHECKING:
+    # What `event_log_storage` returns has no public name; at run time nobody needs it.
+    from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 
 _JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 _RUNLESS = ""  # the run of what a sensor reports
 _FEW = 10  # records to read back to a run's own
-Records: TypeAlias = Mapping[AssetCheckKey, AssetCheckExecutionRecord]
+Records: TypeAlias = "Mapping[AssetCheckKey, AssetCheckExecutionRecord]"
 
 
 def latest(instance: DagsterInstance, keys: Sequence[AssetCheckKey]) -> Records:

@@ -11,7 +11,7 @@ from dagster import FreshnessPolicy
 
 from framework.model import Pipeline
 from framework.model.export import Export
-from framework.spec.cron import earliest_in_each_hour
+from framework.spec.cron import an_hour_later, earliest_in_each_hour
 
 # Between the start of a scheduled run and its deadline. One hour, because that moves a deadline by its time zone alone.
 _GRACE = timedelta(hours=1)
@@ -21,7 +21,7 @@ _AN_HOUR_BEHIND_UTC = "Etc/GMT+1"  # POSIX counts to the west
 def of_table(pipeline: Pipeline) -> FreshnessPolicy | None:
     """The policy of a pipeline's table. A schedule is the whole promise of a pipeline that has one."""
     if pipeline.run.cron:
-        return _scheduled(pipeline.run.cron)
+        return _scheduled(pipeline.run.cron, pipeline.run.timezone)
     if pipeline.fresh_within and pipeline.is_steady:
         warn = timedelta(seconds=pipeline.warn_after) if pipeline.warn_after else None
         return FreshnessPolicy.time_window(fail_window=timedelta(seconds=pipeline.fresh_within), warn_window=warn)
@@ -30,13 +30,18 @@ def of_table(pipeline: Pipeline) -> FreshnessPolicy | None:
 
 def of_export(export: Export) -> FreshnessPolicy | None:
     """The policy of an export's file. One without a schedule has none."""
-    return _scheduled(export.schedule) if export.schedule else None
+    return _scheduled(export.schedule, "UTC") if export.schedule else None
 
 
-def _scheduled(cron: str) -> FreshnessPolicy:
-    """A deadline one hour behind the first tick of each hour of a schedule in UTC: what was materialized since the tick is in time.
+def _scheduled(cron: str, timezone: str) -> FreshnessPolicy | None:
+    """A deadline one hour behind the first tick of each hour: what was materialized since the tick is in time. Several ticks in an hour
+    have one deadline, since Dagster accepts no window that is longer than the time between two.
 
-    No cron text is in general another one an hour later, across midnight and the ends of months; the same text in a time zone an hour
-    behind is. Several ticks in an hour have one deadline, since Dagster accepts no window that is longer than the time between two.
+    No cron text is in general another one an hour later, across midnight and the ends of months. In UTC the same text in a time zone an
+    hour behind is. Other time zones have no such zone: there, a schedule in the last hour of chosen days has no policy.
     """
-    return FreshnessPolicy.cron(deadline_cron=earliest_in_each_hour(cron), lower_bound_delta=_GRACE, timezone=_AN_HOUR_BEHIND_UTC)
+    first = earliest_in_each_hour(cron)
+    if timezone == "UTC":
+        return FreshnessPolicy.cron(deadline_cron=first, lower_bound_delta=_GRACE, timezone=_AN_HOUR_BEHIND_UTC)
+    deadline = an_hour_later(first)
+    return FreshnessPolicy.cron(deadline_cron=deadline, lower_bound_delta=_GRACE, timezone=timezone) if deadline else None

@@ -26,6 +26,15 @@ def earliest_in_each_hour(schedule: str) -> str:
     return " ".join((str(min(_values(minutes, *_FIELDS[0]))), *others))
 
 
+def an_hour_later(schedule: str) -> str | None:
+    """Return the schedule one hour later by the clock; None where it would pass midnight to another of its days."""
+    minutes, hours, *days = schedule.split()
+    values = sorted(_values(hours, *_FIELDS[1]))
+    if 23 in values and any(day != "*" for day in days):
+        return None
+    return " ".join((minutes, ",".join(str((hour + 1) % 24) for hour in values), *days))
+
+
 def _values(field: str, least: int, most: int, names: tuple[str, ...]) -> set[int]:
     numbers: set[int] = set()
     for part in field.split(","):
