@@ -16,7 +16,10 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 # What each part of framework/ may import besides itself: a part, or a module of it. Those above stand on those below.
-ENGINE = ("errors", "catalogs", "amounts", "home", "patience", "spelling", "type_text", "types", "model", "sql", "plan")
+ENGINE = (
+    *("errors", "catalogs", "amounts", "home", "iso_times", "patience", "spelling", "type_text", "types", "model", "sql"),
+    "plan",
+)
 _BY_SCHEMA = ("formats", "schemas", "registry")
 MAY: dict[str, tuple[str, ...]] = {
     "sluice": ("assets", "cli", "errors", "home", "model", "engine", "plan", "spec", "init", "__version__"),
@@ -26,11 +29,15 @@ MAY: dict[str, tuple[str, ...]] = {
         *("spec.scalars", "assets.loading"),
     ),
     "cli": (
+        "iso_times",
         *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
         *("engine", "generate", "hints", "services", "init", "formats", "encoding", "reference", "doctor", "serve", "ui", "clean", "jvm"),
         *("preview_text", "components", "secrets", "preflight", "access", "targets", "lineage", "__version__", "hosts"),
     ),
-    "assets": ("errors", "amounts", "hints", "home", "processes", "model", "plan", "engine", "spec", "spelling", "preview_text"),
+    "assets": (
+        *("errors", "amounts", "iso_times"),
+        *("hints", "home", "processes", "model", "plan", "engine", "spec", "spelling", "preview_text"),
+    ),
     "clean": ("errors", "catalogs", "home", "jars", "jvm", "model", "plan", "engine", "services", "ui"),
     "lineage": ("model", "plan.lineage"),
     "preview_text": ("amounts", "hints", "model", "engine.trials"),
@@ -71,7 +78,7 @@ MAY: dict[str, tuple[str, ...]] = {
         *("engine.rows", "engine.spark", "engine.rules"),
     ),
     "kinds": ("errors", "components", "hosts", "notices", "spelling", "types", "catalogs", "model", "sql.settings", "spec", "plan"),
-    "notices": ("errors", "amounts", "patience", "secrets", "model", "plan.draft", "spec.options", "spec.scalars"),
+    "notices": ("errors", "amounts", "iso_times", "patience", "secrets", "model", "plan.draft", "spec.options", "spec.scalars"),
     "followers": (*ENGINE, "spec.options", "spec.scalars", "spec.kinds", "engine.follow", "engine.feed", "engine.iceberg", *_BY_SCHEMA),
     "writes": (*ENGINE, "spec.kinds", "engine.feed", "engine.staging", "engine.rows", "engine.spark"),
     "catalogs": (
@@ -101,7 +108,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "engine.kafka": (*ENGINE, "engine.rules", "secrets", "services.process", "hosts"),
     "engine.spark": (*ENGINE, "ivy", "java", "jars", "jvm", "processes", "encoding", "engine.rules", "secrets"),
     "engine.rows": ("model", "sql.masks", "sql.quote", "sql.standard"),
-    "engine.rules": ("errors", "home", "model", "sql.quote"),
+    "engine.rules": ("errors", "home", "iso_times", "model", "sql.quote"),
     "reference": ("access", "errors", "hints", "type_text", "types", "model", "sql", "spec", "plan.rows"),
     "steps": (
         *("errors", "spelling", "type_text", "types", "model", "sql", "plan.rows", "plan.landing", "plan.text"),
