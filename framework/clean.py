@@ -35,7 +35,7 @@ _PATTERNS = {
     "programs": ("versitygw", "go.mod", "go.sum", "lock"),
     "registry": (_HEX * 16,),
     "warm": ("address", "jvm", "log", "turn", "lease-*"),
-    "spark": ("blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
+    "spark": ("jvm-*", "blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
     ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
     "logs": (f"*-{_HEX * 12}.log",),
 }

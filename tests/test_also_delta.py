@@ -15,6 +15,7 @@ import pytest
 from deltalake import DeltaTable
 
 from framework.catalogs._local_files import LocalFiles
+from framework.engine.feed.changes import NOTHING
 from framework.engine.follow import follow
 from framework.engine.iceberg.metadata import DataFile, Metadata
 from framework.engine.maintain import maintain
@@ -184,7 +185,8 @@ def test_names_with_special_characters(tmp_path: Path) -> None:
     def follow(until: int, *names: str) -> int:
         files = tuple(DataFile(str(root / name), 1, (root / name).stat().st_size) for name in names)
         of = SimpleNamespace(name="p", table=SimpleNamespace(doc=""))
-        return delta.follow(SimpleNamespace(table=table, pipeline=of, files=lambda: files, until=until))  # type: ignore[arg-type]
+        step = SimpleNamespace(since=NOTHING)
+        return delta.follow(SimpleNamespace(table=table, pipeline=of, files=lambda: files, until=until, step=step))  # type: ignore[arg-type]
 
     assert [follow(1, *names[:2]), follow(2, *names), follow(3, names[2])] == [2, 1, 0]
     assert DeltaTable(root).version() == 2

@@ -156,6 +156,7 @@ with _progress.bar("trades", "messages", 400) as shown:
         for each in threading.enumerate():
             if "_show" in each.name:
                 each.join()  # the bar is there
+    shown.phase("writing")
     for done in range(1, 5):
         with shown.hidden():
             click.echo(f"batch {{done}}")
@@ -168,6 +169,7 @@ print("the end")
 def test_long_work_shows_a_bar_on_a_terminal() -> None:
     said = on_a_terminal(PROGRESS.format(quick=0))
     assert "trades" in said
+    assert re.search(r"0 of 400 messages, \d+ s, writing", said), "what a batch does before its messages are counted"
     assert "200 of 400 messages, 50/s, 4 s left" in said
     assert re.findall(r"batch \d\r\n", said) == [f"batch {number}\r\n" for number in range(1, 5)]
     assert said.endswith("\x1b[2Kthe end\r\n"), "the bar is still there"

@@ -15,6 +15,7 @@ import pytest
 
 from framework.engine.follow import follow
 from framework.engine.loop import batches
+from tests import test_also_delta
 from tests.following import ran
 from tests.project import Project
 from tests.test_also_topic import keyed, messages, onward, send, upserts
@@ -113,6 +114,23 @@ def test_a_sender_of_another_home_that_wakes_up_sends_nothing_behind_newer_rows(
         output, _ = process.communicate(timeout=PATIENCE)
     assert "turn-taken" in output
     assert_in_topic(project)
+
+
+@pytest.mark.parametrize("point", few(("begun", "shown"), "begun"))
+def test_a_delta_log_stays_at_the_later_commit_where_another_home_wakes_up(
+    project: Project, other_home: Path, point: str
+) -> None:
+    test_also_delta.of(project)
+    send(project, {"id": 1, "price": 1})
+    ran(project)
+    send(project, {"id": 2, "price": 2})
+    with sender(project, point, signal.SIGSTOP, other_home) as process:
+        send(project, {"id": 3, "price": 3})
+        ran(project)
+        os.killpg(process.pid, signal.SIGCONT)
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert "turn-taken" in output
+    assert test_also_delta.shown(project) == [(1, 1.0), (2, 2.0), (3, 3.0)]
 
 
 def test_a_run_whose_follower_is_shown_by_another_process_says_so(onward: Project) -> None:

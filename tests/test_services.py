@@ -258,7 +258,7 @@ def test_each_service_has_the_port_that_the_specs_name_for_it(tmp_path: Path, mo
     ports = {name: service.ports()[0] for name, service in services.services().items()}
     with _addresses.used(_addresses.named(specs, "local")):
         assert {name: service.ports()[0] for name, service in services.services().items()} == {
-            "kafka": 29092, "registry": 28081, "catalog": 28182, "s3": 29100, "aws": ports["aws"],
+            "kafka": 29092, "registry": 28081, "catalog": 28182, "s3": 29100, "aws": ports["aws"], "mail": ports["mail"],
         }  # fmt: skip
     assert {name: service.ports()[0] for name, service in services.services().items()} == ports
     monkeypatch.setenv("SLUICE_KAFKA_PORT", "24000")

@@ -171,7 +171,7 @@ def test_table_and_weekly_file_equal_plain_python(shop: Registered, store: str) 
     weekly, mail = box.mails
     assert re.fullmatch(r"Weekly sales \d\d \w+", str(weekly["Subject"]))
     (attached,) = weekly.iter_attachments()
-    assert attached.get_content() == Path(file[0]).read_bytes()
+    assert attached.get_payload(decode=True) == Path(file[0]).read_bytes()
 
     ran(shop)
     clean = {row["order_id"]: row for _, row in messages_of(shop.bootstrap, "clean_orders")}

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 WITHOUT = {
-    *("pyspark", "dagster", "dagster-pyspark", "dagster-webserver"),
+    *("pyspark", "dagster", "dagster-pyspark", "dagster-aws", "dagster-webserver"),
     *("deltalake", "starlette", "uvicorn", "aiosmtpd"),  # what only a run, `sluice serve` or `sluice services up mail` needs
 }
 # As if they were not installed.

@@ -50,7 +50,7 @@ def judged_since(instance: DagsterInstance, keys: Sequence[AssetCheckKey], befor
     return {key for key, record in latest(instance, keys).items() if is_judged(record) and is_new(key, record)}
 
 
-def shown(instance: DagsterInstance, record: AssetCheckExecutionRecord) -> AssetCheckEvaluation | None:
+def shown_evaluation(instance: DagsterInstance, record: AssetCheckExecutionRecord) -> AssetCheckEvaluation | None:
     """The evaluation that Dagster shows for the latest record of a check. The last one stays while a run is going to evaluate the check;
     Dagster shows none after a run that ended without evaluating it."""
     if is_judged(record):

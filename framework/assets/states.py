@@ -68,7 +68,7 @@ def _changed(instance: DagsterInstance, evaluations: Sequence[AssetCheckEvaluati
     records = check_records.latest(instance, [evaluation.asset_check_key for evaluation in evaluations])
     for evaluation in evaluations:
         record = records.get(evaluation.asset_check_key)
-        last = check_records.shown(instance, record) if record else None
+        last = check_records.shown_evaluation(instance, record) if record else None
         if last is None or not check_records.says_the_same(last, evaluation):
             yield evaluation
 

@@ -28,7 +28,7 @@ class Bar:
         self._progress = Progress(
             *columns, console=out, transient=True, disable=silent, redirect_stdout=False, redirect_stderr=False
         )
-        self._task = self._progress.add_task(name, total=total, rate=None)
+        self._task = self._progress.add_task(name, total=total, rate=None, phase="")
         self._lock = threading.RLock()
         self._over = threading.Event()
         if not silent:
@@ -38,6 +38,10 @@ class Bar:
     def update(self, done: int, total: int | None = None, rate: float | None = None) -> None:
         """Set the progress. `rate` replaces the one computed from the bar's own time."""
         self._progress.update(self._task, completed=done, total=total, rate=rate)
+
+    def phase(self, text: str) -> None:
+        """Say what is done now, where counts stand still until it is over."""
+        self._progress.update(self._task, phase=text)
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
@@ -85,7 +89,7 @@ def bar(name: str, noun: str, total: int | None, ready: Callable[[], bool] = lam
 
 
 class _Count(ProgressColumn):
-    """The count, the rate and the remaining time; before the first item, the elapsed time."""
+    """The count, the rate and the remaining time; before the first item, the elapsed time; and what is done now."""
 
     def __init__(self, noun: str) -> None:
         super().__init__(Column(no_wrap=True))
@@ -97,7 +101,7 @@ class _Count(ProgressColumn):
         rate = task.fields["rate"] or done / max(elapsed, 0.001)
         parts += [f"{rate:,.0f}/s"] if done else []
         parts += [f"{_span(max(0.0, total - done) / rate)} left"] if done and total is not None else [_span(elapsed)]
-        return Text(", ".join(parts))
+        return Text(", ".join(filter(None, [*parts, task.fields["phase"]])))
 
 
 def _span(seconds: float) -> str:

@@ -49,6 +49,7 @@ class Deletion:
     def _messages(self) -> str:
         count = self.listed.messages
         number = "an unknown number of messages" if count is None else counted(count, "message")
+        number = f"up to {number}" if self.feeders and count else number  # ends of transactions are counted, too
         return f"{number} in {counted(len(self.listed.partitions or ()), 'partition')}"
 
     def _unread(self, progress: Progress) -> str:

@@ -53,6 +53,20 @@ def command(name: str, keys: tuple[str, ...], yes: bool, specs: Path, environmen
             click.confirm("Forget it? This cannot be undone.", abort=True)
         for line in forget.forget(context, pipeline, meaning.key):
             _specs.echo(line)
+    for line in _end_sparks():
+        _specs.echo(line)
+
+
+def _end_sparks() -> Iterator[str]:
+    """End the Sparks that have read the person's rows, and say which still run: rows that they shuffled are in their folders."""
+    from framework.engine.spark import scratch, warm_jvm
+    from framework.patience import ENDING
+
+    warm_jvm.end(also_busy=False)
+    warm_jvm.forget_log()
+    scratch.end_own(ENDING)
+    scratch.sweep(also_young=True)
+    yield from (f"  {place}, until the Spark ends that works for another command" for place in scratch.held())
 
 
 def _written(keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -83,6 +83,7 @@ def _within(topic: Topic, bounds: Bounds, partition: int | None) -> Bounds:
 def _head(plan: Plan, topic: Topic, within: Bounds, sampled: int, start: str, partition: int | None, all_of_them: bool) -> str:
     where = topic.kafka_name if partition is None else f"partition {partition} of {topic.kafka_name}"
     there = sum(end - first for first, end in within.values())
+    is_filled = topic in _topics.filled_topics(plan)
     if all_of_them:
         head = f"{topic.name}: all messages of {where}"
     elif not sampled:
@@ -91,8 +92,9 @@ def _head(plan: Plan, topic: Topic, within: Bounds, sampled: int, start: str, pa
     else:
         which = "last" if start == "latest" else "first"
         some = f"the {which} message" if sampled == 1 else f"the {which} {sampled:,} messages"
-        head = f"{topic.name}: {some} of {where}" + (f", which has {there:,}" if there > sampled else "")
-    if topic in _topics.filled_topics(plan):
+        is_counted = there > sampled and not is_filled  # ends of transactions have offsets, too
+        head = f"{topic.name}: {some} of {where}" + (f", which has {there:,}" if is_counted else "")
+    if is_filled:
         return f"{head}\nthey are the rows that `also` of {', '.join(_topics.feeders(plan, topic))} sends"
     readers = _topics.readers(plan, topic)
     advice = f"; `sluice preview {readers[0]}` shows the rows that a run would make from them" if readers else ""

@@ -28,6 +28,10 @@ SECTION, ORDER = "run", 1
 ALSO_CALLED = ("apply", "start", "sync", "ingest", "materialize")
 
 
+# What a batch does from each of its points on.
+_PHASES = {"opened": "starting", "branched": "writing", "staged": "checking", "checked": "publishing", "published": ""}
+
+
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
 @click.option(
@@ -58,7 +62,9 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     if not pipelines:
         click.echo("there are no pipelines")
     seconds = _seconds(every)
-    context = Context(plan, warm=seconds is None)  # one that keeps running would keep it from all others
+    context = Context(
+        plan, at=lambda point: report.at(point), warm=seconds is None
+    )  # one that keeps running would keep it from all others
     report = _Report(context, bool(names))
     try:
         with until_interrupted() as stop:
@@ -124,6 +130,11 @@ class _Report:
                 yield
         finally:
             self._bar = None
+
+    def at(self, point: str) -> None:
+        """Say on the bar what a batch does: its messages are counted at its end."""
+        if self._bar is not None and point in _PHASES:
+            self._bar.phase(_PHASES[point])
 
     def batch(self, batch: Batch) -> None:
         text = line(batch)

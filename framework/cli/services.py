@@ -61,11 +61,12 @@ def down(names: tuple[str, ...]) -> None:
     for state in services.down(names):
         click.echo(f"{state.name}: {f'stopped, process {state.pid}' if state.changed else 'was not running'}")
     if not names:
-        from framework.engine.spark import warm_jvm
+        from framework.engine.spark import scratch, warm_jvm
 
         if there := warm_jvm.end(also_busy=False):
             pid, ended = there
             click.echo(f"warm Spark: {'stopped' if ended else 'works for a command, and stays'}, process {pid}")
+        scratch.sweep(also_young=True)
 
 
 @command.command()

@@ -1,6 +1,7 @@
 """Shows a table as a table of Delta Lake, by a Delta log over the same Parquet files. Nothing is copied.
 
-Guarantee: the log shows a snapshot of the table, each by one commit of its own; a run that dies leaves the snapshot before.
+Guarantee: the log shows a snapshot of the table, each by one commit of its own; a run that dies leaves the snapshot before. A run that
+stopped and wakes up after another one has shown a later snapshot writes nothing: each commit is a transaction of the table's name.
 Limit: Delta has no deletion vectors of Iceberg, and finds columns by name. Where rows were deleted or changed, the log shows the table as
 it was last compacted; a column of another name or type in older files is refused. The log is for readers: Delta's `VACUUM` would delete
 Iceberg's files.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from framework import catalogs
 from framework.engine.follow.committed import Committed
+from framework.engine.follow.taken import taken
 from framework.engine.iceberg.metadata import DataFile
 from framework.errors import Problem, SluiceError
 from framework.model import Follower, Pipeline
@@ -57,6 +59,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
 
 def follow(to: Committed) -> int:
     from deltalake import Schema
+    from deltalake.exceptions import CommitFailedError
 
     root = to.table.files.path(str(to.table.document["location"])).rstrip("/")
     if "%" in root:
@@ -67,16 +70,30 @@ def follow(to: Committed) -> int:
     files = {_inside(root, to.table.files.path(each.location)): each for each in to.files()}
     of_table = _schema(to)
     log, schema = _log(root), Schema.from_arrow(_of_delta(of_table))
+    _refuse_later(to, log)
     new = None if log is None or log.metadata().name != _name(to) else _new_columns(log, schema)
     listed = set() if log is None or new is None else _listed(log)
     adding = {path: file for path, file in files.items() if path not in listed}
     _refuse_other_columns(to, root, adding, of_table)
     adds = [_add(path, file) for path, file in adding.items()]
-    if log is None or new is None:
-        _write_whole(to, root, schema, adds)
-    else:
-        _write_changes(to, log, new, schema, [*adds, *map(_remove, sorted(listed - files.keys()))])
+    try:
+        if log is None or new is None:
+            _write_whole(to, root, schema, adds)
+        else:
+            _write_changes(to, log, new, schema, [*adds, *map(_remove, sorted(listed - files.keys()))])
+    except CommitFailedError:  # a transaction of the same name came between
+        raise taken(to.follower) from None
     return sum(file.rows for file in adding.values())
+
+
+def _refuse_later(to: Committed, log: DeltaTable | None) -> None:
+    """Refuse if another process has shown a later commit than the tag said when this step began."""
+    last_commit = log.transaction_version(_name(to)) if log is not None else None
+    if last_commit is None or last_commit == to.until:
+        return
+    since = to.table.snapshots.get(to.step.since)
+    if since is not None and last_commit > since.get("sequence-number", 0):
+        raise taken(to.follower)
 
 
 def _name(to: Committed) -> str:
@@ -110,6 +127,7 @@ def _write_changes(
     if new:
         log.alter.add_columns(new)
         log = DeltaTable(log.table_uri)
+        _refuse_later(to, log)
     if actions:
         log.create_write_transaction(actions, "append", schema, commit_properties=_properties(to))
 

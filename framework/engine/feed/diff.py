@@ -66,11 +66,11 @@ def _printed(columns: Sequence[Column], row: Sequence[Any]) -> tuple[Any, ...]:
     """A row whose times are in the one format of times; the session's zone is UTC."""
     zones = {TIMESTAMP: "+00", TIMESTAMP_NTZ: ""}
     what, *values = row
-    shown = (
+    texts = (
         iso_times.of_sql(f"{value}{zones[column.type]}") if column.type in zones and value is not None else value
         for column, value in zip(columns, values, strict=True)
     )
-    return (what, *shown)
+    return (what, *texts)
 
 
 def _plain(column: Column) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 
 from framework.engine.forget import exports
 from framework.engine.forget.keys import Key
+from framework.home import home
 from framework.model import Pipeline, Plan
 
 
@@ -37,4 +38,6 @@ def places(plan: Plan, pipeline: Pipeline, key: Key) -> Iterator[str]:
     if any(topic.registered for topic in pipeline.topics) and any(value.lstrip("-").isdigit() for value in key.given):
         yield f"bad rows of {pipeline.table.identifier} with the number in a binary message: `sluice bad-rows {pipeline.name}`"
     yield "files that a killed run of the last days left and that no commit names; `sluice maintain` deletes them once they are old"
+    if any((home() / "logs").glob("*.log")):
+        yield f"values in the errors that {home() / 'logs'} has"
     yield "Dagster's records of runs, copies of files, and other programs' tables"

@@ -105,13 +105,13 @@ def _of_time(pipeline: Pipeline) -> dict[str, str]:
 
 
 def _of_masked(pipeline: Pipeline) -> dict[str, str]:
-    """No statistics of columns that are masked, neither in lists of files nor in files, but for a time that is made coarser, which tells
-    the newest row. Hashes are long, and a file has many different ones: they need a larger dictionary than Parquet's 2 MiB."""
-    has_statistics = {".".join(path): path == (pipeline.event_time,) for path in pipeline.table.masked}
+    """No statistics of columns that are masked, neither in lists of files nor in files. Hashes are long, and a file has many different
+    ones: they need a larger dictionary than Parquet's 2 MiB."""
+    masked_columns = [".".join(path) for path in pipeline.table.masked]
     return {
-        **({"write.parquet.dict-size-bytes": str(8 << 20)} if has_statistics else {}),
-        **{f"write.metadata.metrics.column.{path}": "full" if has else "none" for path, has in has_statistics.items()},
-        **{f"write.parquet.stats-enabled.column.{path}": str(has).lower() for path, has in has_statistics.items()},
+        **({"write.parquet.dict-size-bytes": str(8 << 20)} if masked_columns else {}),
+        **{f"write.metadata.metrics.column.{column}": "none" for column in masked_columns},
+        **{f"write.parquet.stats-enabled.column.{column}": "false" for column in masked_columns},
     }
 
 

@@ -15,9 +15,9 @@ from weakref import WeakKeyDictionary
 from framework import catalogs, ivy, jars
 from framework.catalogs import Catalog
 from framework.encoding import decoder
+from framework.engine.spark import scratch
 from framework.engine.spark.java_package import Package
 from framework.errors import SetupError
-from framework.home import home, private
 from framework.jvm import build
 from framework.model import Plan
 from framework.sql.settings import EXTENSIONS, FUNCTIONS, LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS, STAGED_FILES
@@ -40,7 +40,6 @@ _hosts: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()  # o
 def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
     """All settings of the session, in a JVM that is started to read about so many rows. The spec's `conf` overrides Sluice's settings,
     except those for the meaning of SQL and for connections to a Spark of this machine."""
-    scratch = home() / "spark"
     conf = {
         "spark.master": plan.engine.master,
         "spark.app.name": "sluice",
@@ -49,13 +48,12 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
         "spark.driver.extraClassPath": os.pathsep.join([jars.class_path("spark"), str(build.built())]),
-        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOGGING}",
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
         # In front of what `conf` says. A message of ten bytes can claim to hold a text of 2 GB.
         "spark.driver.defaultJavaOptions": " ".join(_java_options(rows)),
         # Hadoop's own starts a process for each file that it makes, and for its checksum another: `chmod`.
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
-        "spark.local.dir": str(scratch),
-        WAREHOUSE: str(scratch / "warehouse"),
+        **scratch.settings(scratch.own()),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # What has been, for pages that nobody sees.
@@ -121,6 +119,8 @@ def more_sets(plan: Plan) -> tuple[str, ...]:
 def _java_options(rows: int | None) -> Iterator[str]:
     """The cache of Spark's classes from `sluice setup`, which Java ignores where it does not fit. For few rows only the first of Java's
     two compilers: the other one, and all that is counted for it, take half of the processor's time of a run that lasts ten seconds."""
+    # Spark's own settings write what it filters, such as a person's address, into the log of the warm Spark.
+    yield f"-Dlog4j2.configurationFile={LOGGING}"
     yield "-XX:MetaspaceSize=256m"  # the first time that classes fill less than that, Java looks at all objects, for a third of a second
     if starts_fast(rows):
         yield f"{_STARTS_FAST} -XX:ReservedCodeCacheSize=240m"  # as much as with both; without, Java takes a fifth for one
@@ -147,7 +147,6 @@ def catalog_settings(catalog: Catalog) -> dict[str, str]:
 def prepare(plan: Plan) -> None:
     """Prepares the environment and the folders of a session."""
     environment(plan)
-    private("spark")
     for catalog in plan.catalogs:
         catalogs.of(catalog).prepare()
 
@@ -171,7 +170,9 @@ def start(plan: Plan, rows: int | None = None) -> SparkSession:
     prepare(plan)
     if SparkContext._active_spark_context is not None:
         return _in_host(plan)
+    place = scratch.make(scratch.own())
     context: Any = SparkContext(conf=SparkConf().setAll(list(settings(plan, rows).items())))
+    context._jvm.sluice.Scratch.hold(scratch.lock_of_jvm(place))
     return ready(SparkSession(context, context._jvm.sluice.FirstSession.of(context._jsc.sc())))
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from framework import java
-from framework.engine.spark import session, warm
+from framework.engine.spark import scratch, session, warm
 from framework.errors import NotInstalled, SetupError, SluiceError
 from framework.model import Plan
 from framework.processes import children
@@ -70,6 +70,7 @@ def _launch(plan: Plan, rows: int | None) -> None:
             return
         session.end_jvm()  # whose Spark has been stopped
     session.prepare(plan)
+    place = scratch.make(scratch.own())
     conf = SparkConf().setAll(list(session.settings(plan, rows).items()))
     reads, writes = os.pipe()
     threading.Thread(target=_forward, args=(reads,), daemon=True).start()
@@ -77,6 +78,7 @@ def _launch(plan: Plan, rows: int | None) -> None:
         gateway = launch_gateway(conf, {"stderr": writes})  # type: ignore[no-untyped-call]
     finally:
         os.close(writes)
+    gateway.jvm.sluice.Scratch.hold(scratch.lock_of_jvm(place))
     gateway.jvm.sluice.Ahead.start()
     SparkContext._ensure_initialized(gateway=gateway)
 

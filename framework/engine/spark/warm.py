@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from framework import ivy, java, secrets
 from framework.engine.rules import attempts
-from framework.engine.spark import session, warm_jvm
+from framework.engine.spark import scratch, session, warm_jvm
 from framework.engine.spark.warm_jvm import Lease
 from framework.model import Plan
 from framework.patience import CONNECTING
@@ -147,22 +147,19 @@ def _leased(of: Plan, rows: int | None) -> Lease | None:
             jvm = None
         if jvm is None:
             its = for_few if session.starts_fast(rows) else key
-            if not warm_jvm.launch(
-                [str(ivy.spark_home() / "bin" / "spark-submit")], _conf(of, rows), its, {"SLUICE_HOME", *_secrets()}
-            ):
+            conf = {**_conf(of, rows), **scratch.settings(scratch.make(scratch.new()))}
+            if not warm_jvm.launch([str(ivy.spark_home() / "bin" / "spark-submit")], conf, its, {"SLUICE_HOME", *_secrets()}):
                 return None
         return warm_jvm.lease()
 
 
 def _conf(of: Plan, rows: int | None) -> dict[str, str]:
-    """The settings of the JVM: those of commands are their sessions'."""
-    scratch = warm_jvm.folder().parent / "spark"
+    """The settings of the JVM, without its own scratch folder: those of commands are their sessions'."""
     conf = {
         key: value for key, value in session.settings(of, rows).items() if not key.startswith(_OF_SESSIONS) or ".hadoop." in key
     }
     options = f"{conf['spark.driver.extraJavaOptions']} -XX:+ExitOnOutOfMemoryError"
-    places = {"spark.local.dir": str(scratch), session.WAREHOUSE: str(scratch / "warehouse")}
-    return {**conf, **places, "spark.driver.extraJavaOptions": options}
+    return {**conf, **scratch.settings(scratch.folder()), "spark.driver.extraJavaOptions": options}
 
 
 def _key(conf: Mapping[str, str]) -> str:

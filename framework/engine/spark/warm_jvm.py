@@ -147,6 +147,12 @@ def end(also_busy: bool = True) -> tuple[int, bool] | None:
         return jvm.pid, ended
 
 
+def forget_log() -> None:
+    """Delete what a JVM that has ended wrote: it may quote rows."""
+    if there() is None:
+        (folder() / _LOG).unlink(missing_ok=True)
+
+
 def _address(name: str) -> tuple[int, str] | None:
     """The port and secret of the JVM of this name. One that nobody knows any more can have written the file."""
     with suppress(OSError, ValueError):

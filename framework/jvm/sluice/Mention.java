@@ -2,8 +2,10 @@ package sluice;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.ByteArrayOutputStream;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -13,10 +15,14 @@ import org.apache.spark.sql.types.DataTypes;
  * that no SQL has them; `fields` are names that the field with the text can have.
  *
  * <p>A text counts where it is no part of a longer one: c-2 is neither in abc-2 nor in c-2-3. In binary formats the length of a text comes
- * right before it. A number counts only behind the name of its field, or where there is nothing else: other numbers are often equal.
+ * right before it. Other encodings of text are tried, too. A number counts only behind the name of its field, or where there is nothing else: other numbers are often equal.
  */
 public final class Mention extends Mask<Boolean> {
   private static final String JOINING = "_-.@+";
+  private static final List<Charset> OTHERS =
+      List.of(
+          StandardCharsets.UTF_16LE, StandardCharsets.UTF_16BE, Charset.forName("UTF-32LE"), Charset.forName("UTF-32BE"),
+          StandardCharsets.ISO_8859_1);
 
   private final byte[][] fields;
 
@@ -30,6 +36,15 @@ public final class Mention extends Mask<Boolean> {
   }
 
   public boolean invoke(byte[] bytes) {
+    return bytes != null && (isMentioned(bytes) || OTHERS.stream().anyMatch(encoding -> isMentioned(inUtf8(bytes, encoding))));
+  }
+
+  /** The bytes of a text in another encoding, without the mark that some begin with. */
+  private static byte[] inUtf8(byte[] bytes, Charset encoding) {
+    return new String(bytes, encoding).replace("\uFEFF", "").getBytes(StandardCharsets.UTF_8);
+  }
+
+  private boolean isMentioned(byte[] bytes) {
     for (byte[] each = bytes; each != null; each = unescaped(each)) { // a text of JSON may have JSON in it
       byte[] now = each;
       if (Arrays.stream(secrets).anyMatch(text -> isIn(now, text))) {

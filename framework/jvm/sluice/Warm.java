@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.HexFormat;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
+import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkExecutorInfo;
 import org.apache.spark.sql.SparkSession;
@@ -61,6 +62,7 @@ public final class Warm {
   public static void main(String[] arguments) {
     try {
       endUnlessStarted();
+      Scratch.hold(Path.of(new SparkConf().get("spark.local.dir"), "jvm").toString());
       Ahead.start();
       base = FirstSession.of(SparkContext.getOrCreate());
       new Warm(Path.of(arguments[0]), Duration.ofSeconds(Long.parseLong(arguments[1])), arguments[2]).serve();
