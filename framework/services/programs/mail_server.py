@@ -118,7 +118,7 @@ def _header(mail: EmailMessage, name: str) -> str:
 
 
 def _received(id_: str) -> str:
-    return f"{datetime.strptime(id_.partition('-')[0], '%Y%m%dT%H%M%S%fZ'):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{datetime.strptime(id_.partition('-')[0], '%Y%m%dT%H%M%S%fZ'):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _page(title: str, body: str) -> str:
