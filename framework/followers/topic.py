@@ -250,7 +250,8 @@ def _gone(to: Committed, now: DataFrame, onward: Onward) -> Iterator[DataFrame]:
 
 
 def _left(to: Committed, messages: DataFrame) -> Iterator[DataFrame]:
-    """Messages without a value of keys that the topic has of an earlier table, or of another `where`, and that are not sent now."""
+    """Messages without a value of keys that the topic has of an earlier table, or of another `where`, and that this first step does not
+    send. A later step sends those of its keys again."""
     from framework.engine.follow import kafka_sink
 
     keys = kafka_sink.sent_keys(messages.sparkSession, to.turn, to.secrets)

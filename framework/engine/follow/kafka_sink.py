@@ -78,7 +78,8 @@ def take_turn(
 
 
 def sent_keys(spark: SparkSession, turn: Turn, secrets: SecretStore) -> DataFrame | None:
-    """Return the keys whose last message of this sender has a value, as the column `key`; None where the topic has no messages."""
+    """Return the keys whose last message of this sender in a partition has a value, as the column `key`; None where the topic has no
+    messages. The offset decides, since the clocks of several senders differ."""
     from pyspark.sql import functions
 
     with _named_errors(turn.cluster, turn.topic):
@@ -88,9 +89,8 @@ def sent_keys(spark: SparkSession, turn: Turn, secrets: SecretStore) -> DataFram
         messages = spark_reader.read_topic(spark, turn.cluster, starts, ends, secrets)
         sender = f"CAST(filter(headers, header -> header.key = {literal(SENDER)})[0].value AS STRING) = {literal(turn.sender)}"
         own = messages.where("key IS NOT NULL").where(f"coalesce({sender}, false)")
-        order = "struct(timestamp, partition, offset)"
-        last = own.groupBy("key").agg(functions.expr(f"max_by(value IS NULL, {order}) AS is_deleted"))
-        return last.where("NOT is_deleted").select("key")
+        last = own.groupBy("key", "partition").agg(functions.expr("max_by(value IS NULL, offset) AS is_deleted"))
+        return last.where("NOT is_deleted").select("key").distinct()
 
 
 def send(messages: DataFrame, order: Sequence[str], turn: Turn, by_key: bool) -> int:

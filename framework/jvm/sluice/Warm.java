@@ -23,6 +23,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkExecutorInfo;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.kafka010.producer.InternalKafkaProducerPool$;
 import py4j.ClientServer;
 
 /**
@@ -256,6 +257,10 @@ public final class Warm {
             }
             return !runs;
           });
+      Thread closing = new Thread(Warm::closeProducers, "sluice-warm-producers");
+      closing.setDaemon(true);
+      closing.start();
+      until(began, () -> !closing.isAlive());
     } catch (Throwable error) {
       error.printStackTrace();
       Runtime.getRuntime().halt(1); // its locks go with it
@@ -268,6 +273,13 @@ public final class Warm {
         throw new IllegalStateException("what a command began does not end");
       }
       Thread.sleep(20);
+    }
+  }
+
+  /** Spark keeps the producers of its tasks, which would send on what a command gave them that is gone. */
+  private static void closeProducers() {
+    if (Thread.getAllStackTraces().keySet().stream().anyMatch(each -> each.getName().startsWith("kafka-producer-network-thread"))) {
+      InternalKafkaProducerPool$.MODULE$.reset();
     }
   }
 
