@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import yaml
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
@@ -77,36 +78,34 @@ def _move(document: Document, match: re.Match[str]) -> None:
     steps.value.insert(max(index for index, name in enumerate(names) if name == match[2]), moved)
 
 
+def steps_named(document: Document, name: str) -> list[tuple[MappingNode, Any]]:
+    """The steps of this name, each with its options."""
+    steps, _ = steps_of(document)
+    return [(step, step.value[0][1]) for step in steps.value if step.value[0][0].value == name]
+
+
 @rule(r"^keep `(\w+)` in the table$")
 def _keep(document: Document, match: re.Match[str]) -> None:
-    steps, _ = steps_of(document)
-    for step in list(steps.value):
-        kind, names = step.value[0]
-        if kind.value == "drop":
-            names.value = [name for name in names.value if name.value != match[1]]
-            if not names.value:
-                steps.value.remove(step)
+    for step, names in steps_named(document, "drop"):
+        names.value = [name for name in names.value if name.value != match[1]]
+        if not names.value:
+            steps_of(document)[0].value.remove(step)
 
 
 @rule(r"^leave `(\w+)` out of `mask`$")
 def _unmask(document: Document, match: re.Match[str]) -> None:
-    steps, _ = steps_of(document)
-    for step in list(steps.value):
-        kind, options = step.value[0]
-        if kind.value == "mask":
-            columns = next(value for key, value in options.value if key.value == "columns")
-            columns.value = [(key, value) for key, value in columns.value if key.value != match[1]]
-            if not columns.value:
-                steps.value.remove(step)
+    for step, options in steps_named(document, "mask"):
+        columns = next(value for key, value in options.value if key.value == "columns")
+        columns.value = [(key, value) for key, value in columns.value if key.value != match[1]]
+        if not columns.value:
+            steps_of(document)[0].value.remove(step)
 
 
 @rule(r"^let `derive` write into another column, and keep `(\w+)`")
 def _another_column(document: Document, match: re.Match[str]) -> None:
-    steps, _ = steps_of(document)
-    for kind, expressions in (step.value[0] for step in steps.value):
-        if kind.value == "derive":
-            for key, _ in expressions.value:
-                key.value = f"another_{key.value}" if key.value == match[1] else key.value
+    for _, expressions in steps_named(document, "derive"):
+        for key, _ in expressions.value:
+            key.value = f"another_{key.value}" if key.value == match[1] else key.value
 
 
 @rule(r"^the old name comes first: `(\w+): (\w+)`")

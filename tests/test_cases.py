@@ -11,11 +11,13 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from framework.errors import Problem
 from framework.plan.passes import draft
 from framework.spec import load
 from tests import toys
@@ -63,22 +65,26 @@ def read(path: Path) -> list[Case]:
     return cases
 
 
-def answer(case: Case, folder: Path, plans: bool) -> str:
-    parts = re.split(r"^>>> (.*)\n", case.given, flags=re.MULTILINE)
-    files = dict(zip(["a.yaml", *parts[1::2]], parts[::2], strict=True))
-    for head, text in ({"main.yaml": MAIN, **files} if plans else files).items():
+def problems(files: Mapping[str, str], settings: Mapping[str, str], folder: Path, plans: bool) -> Sequence[Problem]:
+    """The problems of these files of specs, which are written into the folder."""
+    for head, text in files.items():
         name, _, times = head.partition(" * ")
         path = folder / "specs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if text or name != "a.yaml":
             path.write_text(text * int(times or 1), encoding="utf-8", newline="")
     os.chdir(folder)
-    environment = case.settings.get("env", "local")
+    environment = settings.get("env", "local")
     if plans:
-        problems = draft(Path("specs"), environment)[1]
-    else:
-        problems = load(Path("specs"), environment, environ=case.settings).problems
-    return "".join(f"{problem}\n" for problem in problems) or "ok\n"
+        return draft(Path("specs"), environment)[1]
+    return load(Path("specs"), environment, environ=settings).problems
+
+
+def answer(case: Case, folder: Path, plans: bool) -> str:
+    parts = re.split(r"^>>> (.*)\n", case.given, flags=re.MULTILINE)
+    files = dict(zip(["a.yaml", *parts[1::2]], parts[::2], strict=True))
+    answers = problems({"main.yaml": MAIN, **files} if plans else files, case.settings, folder, plans)
+    return "".join(f"{problem}\n" for problem in answers) or "ok\n"
 
 
 @pytest.mark.parametrize("path", [*sorted(CASES.glob("*.case")), *sorted(PLANS.glob("*.case"))], ids=lambda path: path.stem)

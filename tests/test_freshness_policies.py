@@ -146,8 +146,8 @@ def test_a_policy_is_where_one_is_true(folder: Path) -> None:
 def test_a_schedule_of_a_time_zone_has_its_deadline_in_that_zone(folder: Path, cron: str, deadline: str | None) -> None:
     defs = definitions(f'{STEADY}fresh_within: 15m\nrun: {{cron: "{cron}", timezone: Europe/Berlin}}\n')
     policy: Any = next(spec.freshness_policy for spec in defs.resolve_all_asset_specs() if spec.key.path[-1] == "p")
-    found = (policy.deadline_cron, policy.timezone) if policy else None
-    assert found == ((deadline, "Europe/Berlin") if deadline else None)
+    schedule = (policy.deadline_cron, policy.timezone) if policy else None
+    assert schedule == ((deadline, "Europe/Berlin") if deadline else None)
 
 
 def test_a_table_of_a_steady_topic_warns_and_fails_by_its_age(folder: Path, instance: DagsterInstance) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections import Counter
@@ -14,8 +13,6 @@ from pathlib import Path
 import pytest
 
 from framework.errors import Problem
-from framework.plan.passes import draft
-from framework.spec import load
 from tests import obeying, test_cases, toys
 from tests.test_cases import Case
 
@@ -65,7 +62,7 @@ JUDGED: dict[str, tuple[str, ...]] = {
         "write for example `interval", "put a column of that name", "put a space between", "put text in", "put a name with",
         "a type is one word", "use a string key", "keep a number of seconds", "JSON's objects have", "write `cast(price as string)`",
     ),
-    "the shape of the YAML is mended, or other files": (
+    "the shape of the YAML is corrected, or other files": (
         "add the colon", "add ] where", "give all keys", "indent it further", "write `- derive", "write `---`", "write `key: value`",
         "put `topic: …` on", "the step's name is", "use `${…}` in values", "did you mean `string`?", "split it", "use fewer",
         "flatten the structure", "make the values of", "write the value", "`sluice init`", "rename it to specs", "move it ",
@@ -76,17 +73,7 @@ JUDGED: dict[str, tuple[str, ...]] = {
 
 def problems(case: Case, files: dict[str, str], folder: Path, plans: bool) -> Sequence[Problem]:
     shutil.rmtree(folder, ignore_errors=True)
-    for head, text in files.items():
-        name, _, times = head.partition(" * ")
-        path = folder / "specs" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if text or name != "a.yaml":
-            path.write_text(text * int(times or 1), encoding="utf-8", newline="")
-    os.chdir(folder)
-    environment = case.settings.get("env", "local")
-    if plans:
-        return draft(Path("specs"), environment)[1]
-    return load(Path("specs"), environment, environ=case.settings).problems
+    return test_cases.problems(files, case.settings, folder, plans)
 
 
 def is_judged(hint: str) -> bool:

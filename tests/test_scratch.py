@@ -96,8 +96,8 @@ def test_forget_leaves_no_file_of_the_project_with_the_person(project: Project, 
     if template in (UPSERT, HISTORY):
         assert having(ANN, warm_home / "spark"), "Spark shuffled no row of the person, so that this shows nothing"
 
-    said = sluice(specs(project), "forget", "trades", "--key", f"email={ANN}", "--yes")
-    assert "until the Spark ends" not in said
+    output = sluice(specs(project), "forget", "trades", "--key", f"email={ANN}", "--yes")
+    assert "until the Spark ends" not in output
     assert having(ANN, warm_home, warehouse) == []
     assert list((warm_home / "spark").iterdir()) == []
     shutil.rmtree(warm_home / "spark")

@@ -65,7 +65,6 @@ def _end_sparks() -> Iterator[str]:
     warm_jvm.end(also_busy=False)
     warm_jvm.forget_log()
     scratch.end_own(ENDING)
-    scratch.sweep(also_young=True)
     yield from (f"  {place}, until the Spark ends that works for another command" for place in scratch.held())
 
 

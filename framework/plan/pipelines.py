@@ -208,16 +208,17 @@ def _row_time(
 
 
 def _landing_problems(spec: kinds.Pipeline, judges: Mapping[int, Any], pipeline: Pipeline) -> Iterator[Problem]:
+    table = pipeline.table
+    in_order = table.keyed or table.accumulated
+    time = _row_time(pipeline.source, pipeline.topics, pipeline.steps, table) if judges else None
     for at, judge in judges.items():
-        table = pipeline.table
-        in_order = table.keyed or table.accumulated
         landing = Landing(
             earlier=pipeline.steps[:at],
             later=pipeline.steps[at + 1 :],
             into=spec.into,
             mode=mode(table.write),
             columns=table.columns,
-            time=_row_time(pipeline.source, pipeline.topics, pipeline.steps, table),
+            time=time,
             orders_by_event_time=in_order is not None and EVENT_TIME in in_order.order,
             from_table=pipeline.source is not None,
             bad_rows=spec.bad_rows,

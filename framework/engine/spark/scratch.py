@@ -81,7 +81,8 @@ def held() -> Iterator[Path]:
 
 
 def end_own(patience: float) -> None:
-    """Delete the folders of this process's JVMs, which were told to end, once they have. One that was not told stays."""
+    """Delete the folders of this process's JVMs, which were told to end, once they have, and those of other dead ones. A JVM of this
+    process that was not told stays."""
     from pyspark import SparkContext
 
     until = time.monotonic() + patience
