@@ -24,6 +24,7 @@ from tests.wide import EXAMPLES, few, searched
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 BEGIN = datetime(2026, 1, 5, tzinfo=timezone.utc)
+CLOCK = (0, 0, 7, 3, 3, 2, 9, 4, 1)  # seconds of Kafka's clock, message by message, which steps back
 NOT_SENT = "__debezium_unavailable_value"
 SPEC = """
 topic: orders
@@ -113,7 +114,7 @@ class Table:
         self.batches = 0
 
     def take(self, values: Sequence[bytes | None]) -> Batch | None:
-        """The next batch; several messages come in the same millisecond."""
+        """The next batch; several messages come in the same millisecond, and Kafka's clock steps back."""
         self.batches += 1
         for value in values:
             at = len(self.messages)
@@ -123,7 +124,7 @@ class Table:
                     topic="orders",
                     partition=0,
                     offset=at,
-                    timestamp=BEGIN + timedelta(seconds=at // 3),
+                    timestamp=BEGIN + timedelta(seconds=CLOCK[at % len(CLOCK)]),
                     value=value,
                 )
             )

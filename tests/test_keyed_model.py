@@ -34,7 +34,7 @@ SPEC = """
 topic: orders
 value: json
 key: {{format: json, columns: {{id: bigint, region: string}}}}
-event_time: at
+{event_time}
 columns: {{name: string, at: {{type: timestamp, format: epoch_millis}}}}
 ---
 pipeline: orders
@@ -102,9 +102,11 @@ Key = tuple[str, int]
 Row = tuple[Any, ...]
 
 
-def happened(messages: Sequence[Message], deletes: str) -> Mapping[Key, list[tuple[Any, str | None]]]:
-    """What became of each key, in its order: the name, or none where it was deleted."""
+def happened(messages: Sequence[Message], deletes: str, by_event_time: bool) -> Mapping[Key, list[tuple[Any, str | None]]]:
+    """What became of each key, in its order: the name, or none where it was deleted. Of a key's messages with the same event time a
+    later offset of a partition is newer, and Kafka's time decides between partitions."""
     found: dict[Key, list[tuple[Any, str | None]]] = {}
+    risen: dict[Any, datetime] = {}
     for each in messages:
         if each.value == b"{":
             continue
@@ -114,8 +116,11 @@ def happened(messages: Sequence[Message], deletes: str) -> Mapping[Key, list[tup
         if value is None and deletes != "tombstones":
             continue
         gone = value is None or (deletes not in ("tombstones", "ignore") and value["name"] == "del")
-        order = (at, each.timestamp, each.partition, each.offset)
-        found.setdefault((key["region"], key["id"]), []).append((order, None if gone else value["name"]))
+        first = (at,) if by_event_time else ()
+        one, log = (key["region"], key["id"]), (key["region"], key["id"], *first, each.partition)
+        risen[log] = max(each.timestamp, risen.get(log, each.timestamp))
+        order = (*first, risen[log], each.partition, each.offset)
+        found.setdefault(one, []).append((order, None if gone else value["name"]))
     return {key: sorted(each, key=lambda one: one[0]) for key, each in found.items()}
 
 
@@ -181,27 +186,32 @@ class Died(BaseException):
     """What a SIGKILL is to everything but the operating system."""
 
 
+BY_DEL = "{when: \"name = 'del'\"}"
 TABLES = [
-    ("upsert", "tombstones", 3, "[]"),
-    ("upsert", "{when: \"name = 'del'\"}", 2, '["truncate(2, region)"]'),
-    ("upsert", "ignore", 3, '["bucket(2, id)"]'),
-    ("history", "tombstones", 3, "[]"),
-    ("history", "{when: \"name = 'del'\"}", 2, "[is_current]"),
-    ("append", "ignore", 3, '["truncate(2, region)"]'),
+    ("upsert", "tombstones", 3, "[]", "at"),
+    ("upsert", BY_DEL, 2, '["truncate(2, region)"]', "at"),
+    ("upsert", "ignore", 3, '["bucket(2, id)"]', "at"),
+    ("history", "tombstones", 3, "[]", "at"),
+    ("history", BY_DEL, 2, "[is_current]", "at"),
+    ("append", "ignore", 3, '["truncate(2, region)"]', "at"),
+    ("upsert", "tombstones", 3, "[]", "kafka"),
+    ("upsert", BY_DEL, 2, "[]", "kafka"),
+    ("history", "tombstones", 3, "[]", "kafka"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("write", "deletes", "version", "partition_by", "examples"),
+    ("write", "deletes", "version", "partition_by", "time", "examples"),
     few([(*TABLES[1], 1), *((*table, EXAMPLES) for table in TABLES)], (*TABLES[1], 1)),
 )
 def test_as_the_model_says(
-    write: str, deletes: str, version: int, partition_by: str, examples: int, lake: Path, spark: Any
+    write: str, deletes: str, version: int, partition_by: str, time: str, examples: int, lake: Path, spark: Any
 ) -> None:
     @searched(examples)
     @given(batches)
     def same(given_: list[tuple[list[Sent], Trouble | None]]) -> None:
-        as_modelled(plan_for(lake, "127.0.0.1:1", specs_of(write, deletes, version, partition_by)), given_, deletes, spark)
+        specs = specs_of(write, deletes, version, partition_by, time)
+        as_modelled(plan_for(lake, "127.0.0.1:1", specs), given_, deletes, spark)
 
     same()
 
@@ -234,10 +244,15 @@ def test_trouble_at_any_point_changes_no_row(write: str, kind: str, lake: Path, 
     assert happened == len(POINTS)
 
 
-def specs_of(write: str, deletes: str, version: int, partition_by: str) -> str:
+def specs_of(write: str, deletes: str, version: int, partition_by: str, time: str = "at") -> str:
+    """The specs. Either the event time `at` or Kafka's says which row is newer."""
     keys = "keys: [region, id]" if write != "append" else "catalog: lake"
     namespace = f"n{uuid.uuid4().hex[:10]}"
-    return SPEC.format(namespace=namespace, write=write, keys=keys, deletes=deletes, version=version, partition_by=partition_by)
+    event_time = "event_time: at" if time == "at" else ""
+    return SPEC.format(
+        namespace=namespace, write=write, keys=keys, deletes=deletes, version=version, partition_by=partition_by,
+        event_time=event_time,
+    )  # fmt: skip
 
 
 def as_modelled(plan: Plan, given_: Sequence[tuple[list[Sent], Trouble | None]], deletes: str, spark: Any) -> int:
@@ -252,7 +267,8 @@ def as_modelled(plan: Plan, given_: Sequence[tuple[list[Sent], Trouble | None]],
         next_batch(context, pipeline)
         so_far = [each for each in messages if each.batch <= number]
         read = rows if number == len(given_) else read_once
-        assert read(pipeline, spark) == Counter(MODELS[pipeline.table.write](happened(so_far, deletes)))
+        expected = happened(so_far, deletes, pipeline.topic.event_time is not None)
+        assert read(pipeline, spark) == Counter(MODELS[pipeline.table.write](expected))
         assert next_batch(context, pipeline) is None
     return happened_
 

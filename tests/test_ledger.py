@@ -105,7 +105,7 @@ def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, delet
 
     print(f"{len(ledger.messages)} messages")
     ordered = sorted(ledger.messages, key=lambda each: (each.partition, each.offset))
-    assert rows(project.pipeline, project.spark) == Counter(MODELS[write](happened(ordered, deletes)))
+    assert rows(project.pipeline, project.spark) == Counter(MODELS[write](happened(ordered, deletes, by_event_time=True)))
     bad = Counter((row["partition"], row["offset"]) for row in project.rows(bad=True))
     assert bad == Counter((each.partition, each.offset) for each in ordered if each.value == b"{")
     assert project.branches() == []

@@ -49,7 +49,8 @@ class SchemaChanges:
 @dataclass(frozen=True, kw_only=True)
 class Keyed:
     """Rows with keys. The table keeps the newest row of each key, or with `versions` all rows. Of two rows with the same key the
-    newer one has the greater `order`, compared column by column; null is the oldest."""
+    newer one has the greater `order`, compared column by column; null is the oldest. With `partition`, Kafka's time in it is first made
+    to rise (`framework/engine/staging/rising.py`), so that a later offset of a partition is newer even if Kafka's clock stepped back."""
 
     keys: tuple[str, ...]
     order: tuple[str, ...]
@@ -61,6 +62,7 @@ class Keyed:
     says: str  # the rule for deletes, in words
     stands_in: bool  # whether Kafka's timestamp replaces the `order` of a message that deletes
     unsent: tuple[tuple[str, str], ...] = ()  # columns, and SQL over `?` that is true for an unchanged value that was not sent
+    partition: tuple[str, ...] = ()  # columns that name a message's partition, where its offset decides before Kafka's time
 
     @property
     def words(self) -> str:

@@ -84,11 +84,19 @@ def resolve(
         remember=into.remember_deletes_for, says=_says(into, ends, changes, source if gone == OLD else None),
         stands_in=tombstones and not _has_value(order, read, steps),
         unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if changes_of(read) else (),
+        partition=() if into.order_by else _partition((order, *tie)),
     )  # fmt: skip
     faults = (*_of_order(keyed, rows), *_of_keys(keyed), *faults)
     says = (f"{', '.join(keys)}: not null, else a bad row",)
     step = Step(name="keys", where=into.place("keys"), says=says, faults=faults, columns=rows.columns, of_tombstones=True)
     return keyed, (step,)
+
+
+def _partition(order: Iterable[str]) -> tuple[str, ...]:
+    """Returns the columns that name the partition of a row's message, if its offset is known."""
+    names = [column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS)]
+    topic, number, *place = names
+    return tuple(name for name in (topic, number) if name in order) if {number, *place} <= {*order} else ()
 
 
 def refused(topic: Topic, keyed: Keyed, steps: Sequence[Step]) -> Topic:
@@ -216,7 +224,8 @@ def _order_of_table(spec: kinds.Pipeline, source: TableSource, rows: Rows) -> li
         rows.problems.append(
             Problem(spec.into.place("write"), "missing-key", message, "add `order_by:` with a column that holds a time")
         )
-    return [*moment, *tie]
+    place = [column.name for column in (*KAFKA_COLUMNS[:2], KAFKA_TOPIC) if moment and column in source.kafka]
+    return [*moment, *place, *tie]
 
 
 def _order(spec: kinds.Pipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from framework import iso_times
 from framework.model import (
+    KAFKA_COLUMNS,
     Column,
     Expectation,
     Keyed,
@@ -171,6 +172,10 @@ def _gives(step: Step, before: tuple[Column, ...]) -> Iterator[str]:
 def _by_key(keyed: Keyed) -> Iterator[str]:
     keys, order = ", ".join(keyed.keys), ", ".join(keyed.order)
     yield f"all versions of each {keys}, by {order}" if keyed.versions else f"one row per {keys}: the newest by {order}"
+    if keyed.partition:
+        first = keyed.order[0]
+        equal = "" if first == KAFKA_COLUMNS[-1].name else f"of equal {first}, "
+        yield f"{equal}of one partition the later message, also where Kafka's clock stepped back"
     if keyed.deletes:
         yield f"{'ended' if keyed.versions else 'deleted'} by {keyed.says}, remembered for {duration(keyed.remember)}"
 

@@ -18,7 +18,7 @@ from framework.engine.rows.counts import Counted
 from framework.engine.rows.frame import Frame
 from framework.engine.rows.own_columns import DELETE, NTH
 from framework.engine.spark.reading_errors import kept
-from framework.engine.staging import Target, by_key, deletes, events, ranges
+from framework.engine.staging import Target, by_key, deletes, events, ranges, rising
 from framework.engine.staging.merge import inserts, merge
 from framework.engine.staging.ranges import Near
 from framework.errors import Problem
@@ -44,24 +44,23 @@ def stage(to: Target, frame: Frame) -> Counted:
     with ExitStack() as stack:
         stack.enter_context(kept(batch))
         clears = keyed.truncates is not None and events.clears(batch)
-        deleted, near = (1, Near("", False)) if clears else ranges.scan_keys(to, batch, keyed.keys)
+        scan = ranges.Scan(1, Near("", False)) if clears else ranges.scan_keys(to, batch, keyed.keys)
         counted = to.counted(frame)
         if counted.unknown_schemas:
             return counted
         since = ranges.not_before(to, batch, "valid_to", keyed.order[0], to.there["valid_to"])
-        near = Near(" AND ".join(filter(None, (near.sql, since))), near.listed)
-        spread = events.spread(to, batch) if clears else batch
-        line = _line(to, spread, near.sql)
-        merge(to, line, near, lambda view: _statement(to, view, near.sql))
-        if deleted:
-            deletes.remember(to, batch.where(DELETE))
+        near = Near(" AND ".join(filter(None, (scan.near.sql, since))), scan.near.listed)
+        line = _in_order(to, events.spread(to, batch) if clears else batch, near.sql)
+        merge(to, _versions(line, keyed), near, lambda view: _statement(to, view, near.sql))
+        if scan.deleted:
+            own = line.where(f"NOT {rising.STORED}") if keyed.partition else batch
+            deletes.remember(to, events.without_spread(own, batch, keyed) if clears else own.where(DELETE))
     return counted
 
 
-def _line(to: Target, batch: DataFrame, near: str) -> DataFrame:
+def _versions(line: DataFrame, keyed: Keyed) -> DataFrame:
     """The new versions, and those in the table whose end changes."""
-    keyed = to.keyed
-    line, time = _in_order(to, batch, near), identifier(keyed.order[0])
+    time = identifier(keyed.order[0])
     # Of equal ones, which are of one message, the last is the version.
     is_new = f"NOT {_OLD} AND NOT {DELETE} AND NOT {_NEXT} <=> {by_key.moment(keyed)}"
     ends_otherwise = f"{_OLD} AND NOT {_NEXT}.{time} <=> {_ENDED}"
@@ -82,14 +81,19 @@ def _in_order(to: Target, batch: DataFrame, near: str) -> DataFrame:
         for name, marked in keyed.unsent
     }
     window_columns[_NEXT] = f"lead({by_key.moment(keyed)}) OVER ({over})"
-    return _happened(to, batch, near).withColumns({name: functions.expr(sql) for name, sql in window_columns.items()})
+    happened = rising.risen_beside(to, _happened(to, batch, near))
+    return happened.withColumns({name: functions.expr(sql) for name, sql in window_columns.items()})
 
 
 def _happened(to: Target, batch: DataFrame, near: str) -> DataFrame:
+    from pyspark.sql import functions
+
     old = _in_table(to, batch, near)
-    parts = [batch, old, _ends(old, to.keyed), *deletes.of_keys(to, batch)]
+    new = batch.withColumn(rising.STORED, functions.lit(False))
+    parts = [new, old, _ends(old, to.keyed), *deletes.of_keys(to, batch)]
     events_frame: DataFrame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-    return events_frame.fillna({_OLD: False, DELETE: True})  # ends of versions and remembered deletes are deletes
+    # Ends of versions and remembered deletes are deletes.
+    return events_frame.fillna({_OLD: False, DELETE: True, rising.STORED: True})
 
 
 def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from framework.engine.rows.counts import Counted
 from framework.engine.rows.frame import Frame
 from framework.engine.rows.own_columns import DELETE, NTH
 from framework.engine.spark.reading_errors import kept
-from framework.engine.staging import Target, by_key, deletes, events, ranges
+from framework.engine.staging import Target, by_key, deletes, events, ranges, rising
 from framework.engine.staging.merge import inserts, merge, sources
 from framework.engine.staging.ranges import Near
 from framework.plan import unsent
 from framework.plan.modes import Mode
 from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def stage(to: Target, frame: Frame) -> Counted:
@@ -31,17 +35,29 @@ def stage(to: Target, frame: Frame) -> Counted:
             stack.enter_context(kept(batch))
             clears = events.clears(batch)
         spread = events.spread(to, batch) if clears else batch
-        newest_rows = by_key.newest_per_key(events.filled(spread, keyed), keyed, NTH)
+        newest_rows = _newest(to, rising.risen(spread, keyed))
         stack.enter_context(kept(newest_rows))
-        deleted, near = (1, Near("", False)) if clears else ranges.scan_keys(to, newest_rows, keyed.keys)
+        scan = ranges.Scan(1, Near("", False), clears) if clears else ranges.scan_keys(to, newest_rows, keyed.keys)
         counted = to.counted(frame)
         if counted.unknown_schemas:
             return counted
-        new = deletes.without_late(to, newest_rows, near.sql)
-        merge(to, new, near, lambda view: _statement(to, view, near.sql))
-        if deleted:
-            deletes.remember(to, (batch if clears else newest_rows).where(DELETE))
+        deleted = scan.deleted
+        if scan.several:  # which one is the newest can depend on the times of earlier batches
+            newest_rows = _newest(to, rising.beside_stored(to, spread, scan))
+            stack.enter_context(kept(newest_rows))
+            deleted = newest_rows.where(DELETE).count()
+        elif to.replays or rising.is_before_stored(to, newest_rows, scan):
+            newest_rows = rising.beside_stored(to, newest_rows, scan)
+        new = deletes.without_late(to, newest_rows, scan.near.sql)
+        merge(to, new, scan.near, lambda view: _statement(to, view, scan.near.sql))
+        if deleted or clears:
+            deletes.remember(to, events.without_spread(newest_rows, batch, keyed) if clears else newest_rows.where(DELETE))
     return counted
+
+
+def _newest(to: Target, rows: DataFrame) -> DataFrame:
+    rows = rising.with_several(to, events.filled(rows, to.keyed))
+    return by_key.newest_per_key(rows, to.keyed, NTH)
 
 
 def _statement(to: Target, view: str, near: str) -> Iterator[str]:
@@ -51,7 +67,9 @@ def _statement(to: Target, view: str, near: str) -> Iterator[str]:
         changed[identifier(name)] = (
             f"IF({unsent.holds(marked, f's.{identifier(name)}')}, t.{identifier(name)}, s.{identifier(name)})"
         )
-    not_older = by_key.not_older(keyed, "s", "t")
+    time = {rising.TIME: rising.merged_time(keyed, "s", "t")} if keyed.partition else {}
+    not_older = f"{by_key.moment(keyed, 's.', time)} >= {by_key.moment(keyed, 't.')}"  # equal: the same message, read again
+    changed.update({identifier(name): sql for name, sql in time.items()})
     yield f"MERGE INTO {to.own} t USING {view} s ON {by_key.same(keyed, 's', 't')}{f' AND {near}' if near else ''}"
     if keyed.deletes:
         yield f"WHEN MATCHED AND s.{DELETE} AND {not_older} THEN DELETE"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # Of rows by keys: whether it deletes those of its key, which of its message it is, and whether it deletes those of all keys.
 DELETE, NTH, TRUNCATES = "_sluice_delete", "_sluice_nth", "_sluice_truncates"
+SEVERAL = "_sluice_several"  # of rows by keys: whether messages of the key are of several partitions
 ONLY = "_sluice_only"  # of a message that is replayed: which of its rows were bad, where its list is taken apart; '' is the whole
 NAMES = (EVENT_TIME, *(column.name for column in FROM_COLUMNS))
 WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is bad, and its cause where its fault has none

@@ -72,6 +72,11 @@ class Target:
         return self.pipeline.table.accumulated
 
     @property
+    def replays(self) -> bool:
+        """Whether the messages are those of bad rows, whose partitions have been read further."""
+        return self.reached is not None and self.reached.replay
+
+    @property
     def summary(self) -> Mapping[str, str]:
         """The properties for the snapshot's summary."""
         if self.reached is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from framework.model import Keyed
@@ -20,14 +21,9 @@ def newer(keyed: Keyed, one: str, other: str) -> str:
     return " > ".join(moment(keyed, f"{each}.") for each in (one, other))
 
 
-def not_older(keyed: Keyed, one: str, other: str) -> str:
-    """SQL of whether one row is newer than another, or is of the same message, which is read again."""
-    return " >= ".join(moment(keyed, f"{each}.") for each in (one, other))
-
-
-def moment(keyed: Keyed, of: str = "") -> str:
-    """SQL of a row's order as one value: the newer of two rows has the greater one."""
-    return f"struct({', '.join(f'{of}{identifier(name)}' for name in keyed.order)})"
+def moment(keyed: Keyed, of: str = "", changed: Mapping[str, str] | None = None) -> str:
+    """SQL of a row's order as one value: the newer of two rows has the greater one. `changed` is SQL in place of columns."""
+    return f"struct({', '.join((changed or {}).get(name) or f'{of}{identifier(name)}' for name in keyed.order)})"
 
 
 def newest_first(keyed: Keyed, *then: str) -> str:

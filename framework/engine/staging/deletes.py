@@ -23,13 +23,13 @@ def without_late(to: Target, rows: DataFrame, near: str) -> DataFrame:
     """The rows that are not older than a deletion of their key."""
     from pyspark.sql import functions
 
-    keyed, remembered = to.keyed, _remembered(to)
+    keyed, remembered = to.keyed, all_deletes(to)
     if remembered is None:
         return rows
     late = f"{by_key.same(keyed, 's', 't')} AND {by_key.newer(keyed, 't', 's')}"
     rows = rows.alias("s").join(remembered.where(near or "true"), functions.expr(late), "left_anti")
     if keyed.truncates:
-        rows = rows.alias("s").join(remembered.where(_of_all(keyed)), functions.expr(by_key.newer(keyed, "t", "s")), "left_anti")
+        rows = rows.alias("s").join(remembered.where(of_all(keyed)), functions.expr(by_key.newer(keyed, "t", "s")), "left_anti")
     return rows
 
 
@@ -37,20 +37,21 @@ def of_keys(to: Target, batch: DataFrame) -> Iterator[DataFrame]:
     """The remembered deletes of the batch's keys."""
     from pyspark.sql import functions
 
-    keyed, remembered = to.keyed, _remembered(to)
+    keyed, remembered = to.keyed, all_deletes(to)
     if remembered is None:
         return
     keys = batch.select(*map(identifier, keyed.keys)).distinct().alias("s")
     yield remembered.join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi")
     if keyed.truncates:
-        yield keys.crossJoin(remembered.where(_of_all(keyed)).drop(*keyed.keys))
+        yield keys.crossJoin(remembered.where(of_all(keyed)).drop(*keyed.keys))
 
 
-def _remembered(to: Target) -> DataFrame | None:
+def all_deletes(to: Target) -> DataFrame | None:
+    """All deletes that are remembered, as `t`."""
     remembered = state.remembered(to, to.keyed.deletes_state)
     return None if remembered is None else remembered.alias("t")
 
 
-def _of_all(keyed: Keyed) -> str:
-    """SQL of a truncate, which has no keys."""
-    return " AND ".join(f"{identifier(name)} IS NULL" for name in keyed.keys)
+def of_all(keyed: Keyed) -> str:
+    """SQL of whether a remembered delete is a truncate, which has no keys."""
+    return " AND ".join(f"t.{identifier(name)} IS NULL" for name in keyed.keys)

@@ -45,6 +45,13 @@ def spread(to: Target, batch: DataFrame) -> DataFrame:
     return rows.unionByName(deleted.select(*map(identifier, batch.columns)))
 
 
+def without_spread(rows: DataFrame, batch: DataFrame, keyed: Keyed) -> DataFrame:
+    """The rows that delete a key by themselves, and the batch's truncates, each as the one row that it is."""
+    columns = [identifier(name) for name in keyed.deletes_state.columns]
+    deleted, truncates = rows.where(f"{DELETE} AND NOT {TRUNCATES}"), batch.where(TRUNCATES)
+    return deleted.select(*columns).unionByName(truncates.select(*columns))
+
+
 def filled(batch: DataFrame, keyed: Keyed) -> DataFrame:
     """The batch with values that were not sent filled from its earlier rows."""
     from pyspark.sql import functions

@@ -13,7 +13,7 @@ from decimal import Decimal as Number
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from framework.engine.rows.own_columns import DELETE
+from framework.engine.rows.own_columns import DELETE, SEVERAL
 from framework.engine.staging import Target
 from framework.sql.quote import identifier, literal
 from framework.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Type
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _LISTED = 200  # values that Iceberg compares with a file's bounds
 _MOST_RANGES = 200
 _MOST_KEYS = 200_000  # of larger batches only the least and the greatest are read
+_MOST_PARTITIONS = 64  # of Kafka, of which each has a condition of its own
 _LONGEST = 256  # bytes of a text that is read
 _SMALL = 32 << 20  # bytes of a table in which there is little to leave out
 
@@ -38,17 +39,44 @@ class Near:
     listed: bool
 
 
-def scan_keys(to: Target, rows: DataFrame, keys: Sequence[str]) -> tuple[int, Near]:
-    """The number of rows that delete, and the condition for rows with the same keys. Runs the pass over the messages."""
+@dataclass(frozen=True)
+class Scan:
+    """What the first pass over a batch's rows tells of them."""
+
+    deleted: int  # rows that delete
+    near: Near  # the condition for rows with the same keys
+    several: bool = False  # whether a key has messages of several partitions, where the rows say so
+
+
+def scan_keys(to: Target, rows: DataFrame, keys: Sequence[str]) -> Scan:
+    """Runs the pass over the messages."""
     types = {column.name: column.type for column in to.pipeline.table.columns}
     all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if to.size <= _LISTED or _is_large(to) else []
+    several = f"{SEVERAL if SEVERAL in rows.columns else 'false'} AS {SEVERAL}"
     if (rows.count() if to.pipeline.explodes else to.size) > _MOST_KEYS:
-        ((deleted,),) = _values(rows.selectExpr(f"count_if({DELETE})"))
-        return deleted, Near(_all(_bounded(rows, name, types[name]) for name in keys), False)
-    table = rows.selectExpr(DELETE, *(_looked_at(name, types[name]) for name in keys)).toArrow()
+        ((deleted, any_several),) = _values(rows.selectExpr(DELETE, several).selectExpr(f"count_if({DELETE})", f"any({SEVERAL})"))
+        return Scan(deleted, Near(_all(_bounded(rows, name, types[name]) for name in keys), False), bool(any_several))
+    table = rows.selectExpr(DELETE, several, *(_looked_at(name, types[name]) for name in keys)).toArrow()
     conditions = [_condition(to, table[name], name, types[name]) for name in keys]
     listed = keys == list(all_) and all(conditions) and len(table) <= _LISTED
-    return sum(table[DELETE].to_pylist()), Near(_all(conditions), bool(conditions) and listed)
+    near = Near(_all(conditions), bool(conditions) and listed)
+    return Scan(sum(table[DELETE].to_pylist()), near, any(table[SEVERAL].to_pylist()))
+
+
+def steps_back(to: Target, rows: DataFrame, partition: Sequence[str], time: str) -> str:
+    """The condition for rows of a partition with a later time than the least of the batch there."""
+    names = [identifier(name) for name in partition]
+    least = _values(rows.groupBy(*names).agg({time: "min"}))
+    if len(least) > _MOST_PARTITIONS:
+        return "true"
+    parts = []
+    try:
+        for *values, since in least:
+            same = (f"t.{name} = {_literal(value, to.there[name])}" for name, value in zip(partition, values, strict=True))
+            parts.append(" AND ".join((*same, f"t.{identifier(time)} > {_literal(since, TIMESTAMP)}")))
+    except (ValueError, OverflowError):  # times that Python does not have
+        return "true"
+    return f"({' OR '.join(parts)})" if parts else "false"
 
 
 def near(to: Target, rows: DataFrame, keys: Sequence[str], windows: int = 1) -> str:

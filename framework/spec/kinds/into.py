@@ -65,7 +65,8 @@ class Into(Bound):
     order_by: ColumnName | None = option(
         "The column that orders the rows of a key: the greatest value is the newest, and null is the oldest. For `history` it must be "
         "a time. Default: the topic's `event_time`, else Kafka's timestamp. Equal values are ordered by Kafka's timestamp, partition "
-        "and offset.",
+        "and offset. By default a later message of a partition is newer than an earlier one, even if Kafka's clock stepped back "
+        "between them: it then gets the earlier one's timestamp.",
         default=None, example="updated_at", aka=["order", "version", "sequence_by"],
     )  # fmt: skip
     deletes: Literal["tombstones", "ignore"] | Deletes | None = option(

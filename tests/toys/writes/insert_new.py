@@ -13,7 +13,7 @@ from framework.plan.modes import Mode
 
 def stage(to: Target, frame: Frame) -> Counted:
     with kept(by_key.newest_per_key(events.of(to, frame), to.keyed, NTH)) as rows:
-        _, near = ranges.scan_keys(to, rows, to.keyed.keys)
+        near = ranges.scan_keys(to, rows, to.keyed.keys).near
         counted = to.counted(frame)
         met = by_key.same(to.keyed, "s", "t") + (f" AND {near.sql}" if near.sql else "")
         merge(to, rows, near, lambda view: [f"MERGE INTO {to.own} t USING {view} s ON {met}", inserts(to, "false")])
