@@ -11,6 +11,7 @@ import click
 
 from framework import amounts
 from framework.cli import _complete, _specs
+from framework.errors import visible
 
 if TYPE_CHECKING:
     from framework.engine.forget.forget import Meaning
@@ -81,6 +82,8 @@ def _shows(pipeline: Pipeline, meaning: Meaning) -> Iterator[str]:
     yield f"  {amounts.counted(meaning.rows, 'row')} and {amounts.counted(meaning.bad_rows, 'bad row')}"
     yield f"  {amounts.counted(meaning.snapshots, 'older snapshot')}: afterwards there is no `rollback`, `diff` or `query --at` to before"
     for pin in meaning.pins:
-        yield f"  the tag or branch `{pin}` of others, which keeps a snapshot"
+        commits = meaning.own_commits[pin]
+        also = f", with {amounts.counted(commits, 'commit')} that main does not have" if commits else ""
+        yield f"  the tag or branch `{visible(pin)}` of others, which keeps a snapshot, is deleted{also}"
     for file in meaning.exports:
         yield f"  {file} is written again, from the table as it is then"

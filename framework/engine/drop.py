@@ -186,7 +186,10 @@ def _same(one: Topic, other: Topic) -> bool:
 
 
 def _refuse_alive(identifier: str, table: IcebergTable) -> None:
-    if any(not attempts.is_dead(name) for name in attempts_of(table.metadata.refs)):
+    from pyiceberg.table.refs import SnapshotRefType
+
+    branches = (name for name, ref in table.metadata.refs.items() if ref.snapshot_ref_type == SnapshotRefType.BRANCH)
+    if any(not attempts.is_dead(name) for name in attempts_of(branches)):
         raise SluiceError(
             "run-under-way",
             f"a batch is being written to {identifier}",

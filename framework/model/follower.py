@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,13 @@ from framework.model.topic import Cluster, Topic
 
 FOLLOWED = "sluice-also-"  # how the tags of followers begin
 PUBLISHED = f"{FOLLOWED}catalog-"  # the same, of those that list a table in another catalog
+_TAG = re.compile(rf"{FOLLOWED}(?P<type>[a-z0-9_]+)-[0-9a-f]{{12}}(-showing|-before)?|{PUBLISHED}.+")
+
+
+def is_follower_tag(name: str, type_: str = "") -> bool:
+    """Whether a follower, or one of this type, gives its tags such names. Other programs give theirs any name."""
+    match = _TAG.fullmatch(name)
+    return match is not None and type_ in ("", match["type"])
 
 
 @dataclass(frozen=True)

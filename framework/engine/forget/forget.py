@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 
 from framework import amounts
 from framework.engine.context import Context
@@ -25,7 +26,7 @@ from framework.engine.publish import side_tables
 from framework.engine.publish.sweep import sweep
 from framework.engine.rules import attempts, refusals
 from framework.engine.rules.protocol import Standing, TableState, standing
-from framework.errors import RefusedError, SluiceError
+from framework.errors import RefusedError, SluiceError, visible
 from framework.model import Pipeline
 
 KILL_POINTS = (
@@ -47,6 +48,7 @@ class Meaning:
     bad_rows: int
     snapshots: int  # that go
     pins: tuple[str, ...]
+    own_commits: Mapping[str, int]  # of pins, the commits that main does not have
     exports: tuple[str, ...]  # files that are written again
 
 
@@ -64,6 +66,7 @@ def judged(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> 
         bad_rows=bad_rows.count(context, lake, pipeline, key),
         snapshots=len(table.snapshots) - 1,
         pins=snapshots.pins(table, pipeline),
+        own_commits=snapshots.own_commits(table, snapshots.pins(table, pipeline)),
         exports=tuple(record.file for _, record in exports.written(context.plan, pipeline)),
     )
 
@@ -91,12 +94,14 @@ def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
     if (latest := _roll_forward(lake, pipeline)) != attempt:  # a batch was published meanwhile, with bad rows of its own
         bad_rows.delete(context, lake, pipeline, key)
     tables = [
-        snapshots.expire_older(lake, pipeline, pipeline.table.identifier, ended, latest),
+        snapshots.expire_older(
+            lake, pipeline, pipeline.table.identifier, ended, latest, partial(rows.holds, lake, pipeline, key)
+        ),
         snapshots.expire_older(lake, pipeline, pipeline.table.bad_rows, None, latest),
     ]
     context.at("expired")
     yield f"older snapshots are gone, with {amounts.counted(sum(each.files.files for each in tables), 'file')}"
-    yield from (f"`{name}`, which kept an older snapshot, is gone" for each in tables for name in each.pins)
+    yield from (f"`{visible(name)}`, which kept an older snapshot, is gone" for each in tables for name in each.pins)
     yield from _exported(context, pipeline, key)
     _refuse_left(pipeline, [each.files for each in tables])
 

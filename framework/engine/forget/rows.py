@@ -53,6 +53,11 @@ def count(lake: Lake, pipeline: Pipeline, key: Key) -> int:
     return int(_rows(lake, pipeline, "main").where(condition(_table(lake, pipeline), key)).count())
 
 
+def holds(lake: Lake, pipeline: Pipeline, key: Key, branch: str) -> bool:
+    """Whether a branch of another program has rows with the key."""
+    return not _rows(lake, pipeline, branch).where(condition(_table(lake, pipeline), key)).isEmpty()
+
+
 def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
     """Deletes rows and state; how many rows went. From the first commit on, what was ended before is not ended any more."""
     name = pipeline.table.identifier

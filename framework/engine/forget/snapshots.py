@@ -7,7 +7,7 @@ and the newest one of each state.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -33,8 +33,8 @@ def pins(table: Metadata, pipeline: Pipeline, ended: int | None = None) -> tuple
 
 
 def _stays(table: Metadata, pipeline: Pipeline, name: str, ended: int | None) -> bool:
-    staged = _STAGED.fullmatch(name)
-    if name in ("main", protocol.TAG, protocol.EMPTY) or protocol.is_state(name):
+    staged = _STAGED.fullmatch(name) if table.is_branch(name) else None
+    if name in ("main", protocol.TAG, protocol.EMPTY) or name in table.states:
         return True
     if staged and (protocol.is_state(staged[1]) or f"{staged[1]}_" == protocol.BRANCH):
         return not attempts.is_dead(staged[2])
@@ -42,6 +42,19 @@ def _stays(table: Metadata, pipeline: Pipeline, name: str, ended: int | None) ->
         return any(name in (each.tag, each.showing) for each in pipeline.also)
     line = (each["snapshot-id"] for each in table.ancestors(table.refs[name]))
     return ended is not None and ended in line
+
+
+def own_commits(table: Metadata, names: Iterable[str]) -> Mapping[str, int]:
+    """How many commits of tags and branches main does not have."""
+    main = {snapshot["snapshot-id"] for snapshot in table.ancestors()}
+    return {name: sum(snapshot["snapshot-id"] not in main for snapshot in table.ancestors(table.refs[name])) for name in names}
+
+
+def _diverged(table: Metadata, pipeline: Pipeline, ended: int | None) -> Iterator[str]:
+    """Branches of others that began at a commit of ours since the end, and have commits of their own."""
+    ours = {*pins(table, pipeline, ended), *table.states}
+    others = [name for name in table.refs if table.is_branch(name) and name not in ours and not _STAGED.fullmatch(name)]
+    yield from (name for name, count in own_commits(table, others).items() if count)
 
 
 def refuse_readers_behind(pipelines: tuple[Pipeline, ...], pipeline: Pipeline, ended: int) -> None:
@@ -98,13 +111,22 @@ class Expired:
     files: Deleted
 
 
-def expire_older(lake: Lake, pipeline: Pipeline, name: str, ended: int | None, attempt: str) -> Expired:
-    """Removes pins, and expires the snapshots before the end, or all but the newest. The branch of that attempt stays: it is published."""
+def expire_older(
+    lake: Lake,
+    pipeline: Pipeline,
+    name: str,
+    ended: int | None,
+    attempt: str,
+    holds: Callable[[str], bool] = lambda _branch: False,
+) -> Expired:
+    """Removes pins, and branches of others of which `holds` says that they have the person; expires the snapshots before the end, or all
+    but the newest. The branch of that attempt stays: it is published."""
     catalog = pipeline.table.catalog
     table = metadata.read(catalog, name)
     if table is None:
         return Expired((), Deleted(0, 0))
-    going = tuple(each for each in pins(table, pipeline, ended) if each != protocol.BRANCH + attempt)
+    pinning = (*pins(table, pipeline, ended), *filter(holds, _diverged(table, pipeline, ended)))
+    going = tuple(each for each in pinning if each != protocol.BRANCH + attempt)
     again(name, lambda: removal.unpin(lake.load(name), going))
     wanted = {snapshot for ref, snapshot in table.refs.items() if ref not in going} | _since(table, ended)
     expiring = Expiring(lake, pipeline, name, table.uuid)
@@ -122,7 +144,7 @@ def _since(table: Metadata, ended: int | None) -> set[int]:
     if ended not in main:
         message = "the table was rolled back meanwhile"
         raise SluiceError("table-busy", message, AGAIN)
-    states = [table.ancestors(snapshot) for ref, snapshot in table.refs.items() if protocol.is_state(ref)]
+    states = [table.ancestors(table.refs[name]) for name in table.states]
     until = _number(table, ended)
     later = {each["snapshot-id"] for line in states for each in line if _number(table, each["snapshot-id"]) > until}
     return later | set(main[: main.index(ended) + 1])

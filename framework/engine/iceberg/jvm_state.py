@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -58,10 +59,10 @@ def _snapshot(snapshot: Any) -> Snapshot:
 
 
 def branches(table: Any) -> Iterator[tuple[str, Any]]:
-    """The branches of attempts."""
+    """The branches of attempts. Other programs may give branches and tags any name."""
     refs = table.refs()
     for name in names(table):
-        if name.startswith(protocol.BRANCH) and refs[name].isBranch():
+        if attempts_of([name]) and refs[name].isBranch():
             yield name, refs[name]
 
 
@@ -73,7 +74,14 @@ def attempts_of(branches: Iterable[str]) -> list[str]:
 
 def attempting(table: Any) -> list[str]:
     """The attempts with a branch of the table."""
-    return attempts_of(names(table))
+    return attempts_of(name for name, _ in branches(table))
+
+
+def unused_name(table: Any, name: str) -> str:
+    """A name that no branch and no tag has: other programs may have given `name` to one of theirs."""
+    taken = set(names(table))
+    numbered = (f"{name}{number}" for number in itertools.count(2))
+    return next(candidate for candidate in itertools.chain([name], numbered) if candidate not in taken)
 
 
 def names(table: Any) -> list[str]:

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from framework import catalogs
 from framework.engine.iceberg import evolve
 from framework.engine.iceberg.existing_table import existing
+from framework.engine.iceberg.jvm_state import unused_name
 from framework.engine.rules import forgotten, protocol
 from framework.engine.rules.protocol import Position
 from framework.engine.spark.causes import TRUST, catalog_failed, is_spark_gone, spark_ended
@@ -239,7 +240,7 @@ class Lake:
         if not self.of.checks_all and main in (None, now):
             transaction.newAppend().set(protocol.PINNED, "true").commit()
             now = transaction.table().currentSnapshot().snapshotId()
-        branch = protocol.BRANCH + "pin"
+        branch = unused_name(transaction.table(), protocol.BRANCH + "pin")
         transaction.manageSnapshots().createBranch(branch, now).removeBranch(branch).commit()
 
     def files(self, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:

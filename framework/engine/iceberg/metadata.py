@@ -16,7 +16,7 @@ from typing import Any
 
 from framework import catalogs
 from framework.catalogs import Files
-from framework.engine.rules import recorded_moves
+from framework.engine.rules import protocol, recorded_moves
 from framework.errors import CatalogAway, SetupError, SluiceError
 from framework.model import Catalog
 
@@ -70,6 +70,21 @@ class Metadata:
     def refs(self) -> Mapping[str, int]:
         """Branches and tags, and the snapshot of each."""
         return {name: ref["snapshot-id"] for name, ref in (self.document.get("refs") or {}).items()}
+
+    def is_branch(self, name: str) -> bool:
+        """Whether a name of `refs` is a branch, not a tag."""
+        return str(self.document["refs"][name]["type"]) == "branch"
+
+    @cached_property
+    def states(self) -> frozenset[str]:
+        """The branches of states that the table keeps; none of another program's, whatever its name."""
+        if protocol.OF in self.properties:  # a table of bad rows keeps none
+            return frozenset()
+        named = [name for name in self.refs if protocol.is_state(name) and self.is_branch(name)]
+        return frozenset(name for name in named if protocol.is_state_line(self._line(self.refs[name])))
+
+    def _line(self, tip: int) -> Iterator[tuple[Mapping[str, str], int | None]]:
+        return ((summary(snapshot), snapshot.get("parent-snapshot-id")) for snapshot in self.ancestors(tip))
 
     def ancestors(self, of: int | None = None) -> Iterator[Mapping[str, Any]]:
         """The snapshots of main, or down from another one, that are still known, the newest first."""

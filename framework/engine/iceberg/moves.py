@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from framework.engine.iceberg import state_branches
-from framework.engine.iceberg.jvm_state import branches
+from framework.engine.iceberg.jvm_state import branches, unused_name
 from framework.engine.iceberg.lake import Lake, set_properties, set_tag
 from framework.engine.rules import forgotten, protocol
 from framework.engine.rules.protocol import Position
@@ -89,7 +89,7 @@ def advance(
 
 
 def empty(lake: Lake, transaction: Any, properties: Mapping[str, str]) -> None:
-    """Deletes all rows and all of Sluice's branches and sets the properties, in one commit."""
+    """Deletes all rows and the branches of all attempts and sets the properties, in one commit."""
     with commit_answers():
         before = transaction.table().currentSnapshot().snapshotId()
         transaction.newDelete().deleteFromRowFilter(lake.iceberg.expressions.Expressions.alwaysTrue()).commit()
@@ -131,7 +131,7 @@ def renew_empty(lake: Lake, table: Any) -> None:
         return
     with commit_answers():
         transaction = table.newTransaction()
-        scratch = f"{protocol.BRANCH}empty"
+        scratch = unused_name(transaction.table(), f"{protocol.BRANCH}empty")
         transaction.manageSnapshots().createBranch(scratch, table.refs().get(tag).snapshotId()).commit()
         transaction.newAppend().toBranch(scratch).set(forgotten.FORGETS, "emptied").commit()
         snapshot = transaction.table().refs().get(scratch).snapshotId()

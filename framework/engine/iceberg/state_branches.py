@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from framework.engine.iceberg.jvm_state import names
@@ -15,7 +16,17 @@ _KEPT = 100  # snapshots of a branch that expiry leaves, so that a rollback over
 
 
 def branches(table: Any) -> list[str]:
-    return [name for name in names(table) if protocol.is_state(name)]
+    """The branches of states; none of another program's, whatever its name."""
+    refs = table.refs()
+    named = [name for name in names(table) if protocol.is_state(name) and refs[name].isBranch()]
+    return [name for name in named if protocol.is_state_line(_line(table, table.snapshot(name)))]
+
+
+def _line(table: Any, snapshot: Any) -> Iterator[tuple[Any, int | None]]:
+    while snapshot is not None:
+        parent = snapshot.parentId()
+        yield snapshot.summary(), parent
+        snapshot = None if parent is None else table.snapshot(parent)
 
 
 def parts(table: Any, state: str) -> list[str]:

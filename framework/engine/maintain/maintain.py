@@ -19,7 +19,8 @@ from framework.engine.publish import side_tables
 from framework.engine.publish.sweep import sweep
 from framework.engine.spark import defects
 from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
-from framework.model import FOLLOWED, Pipeline
+from framework.model import Pipeline
+from framework.model.follower import is_follower_tag
 
 KILL_POINTS = (
     "rolled_forward",  # bad rows of the last batch are published
@@ -80,7 +81,8 @@ def _forget_followers(lake: Lake, pipeline: Pipeline, table: Any) -> None:
     """Removes the tags of followers that the spec no longer has, which would keep their snapshots for ever; but those of catalogs that
     still list the table."""
     there = {tag for follower in (*pipeline.also, *published.left(pipeline, names(table))) for tag in follower.tags}
-    gone = [name for name in names(table) if name.startswith(FOLLOWED) and name not in there]
+    refs = table.refs()
+    gone = [name for name in names(table) if is_follower_tag(name) and name not in there and refs[name].isTag()]
     with suppress(CommitRefused, CommitUnknown):  # the next time
         lake.untag(table, gone)
 

@@ -8,7 +8,7 @@ from typing import Any
 from framework.engine.iceberg import metadata, published
 from framework.engine.iceberg.metadata import Metadata
 from framework.engine.rules import protocol
-from framework.model import FOLLOWED
+from framework.model.follower import is_follower_tag
 
 METADATA = ".metadata.json"
 DELTA = "_delta_log"
@@ -49,7 +49,7 @@ def own_of(table: Metadata) -> set[str]:
 
 def shows_delta(table: Metadata) -> bool:
     """Whether a Delta log is Sluice's own: it shows a snapshot that a tag keeps."""
-    return any(name.startswith(f"{FOLLOWED}delta") for name in table.refs)
+    return any(is_follower_tag(name, "delta") for name in table.refs)
 
 
 def in_folder(table: Metadata) -> list[str]:

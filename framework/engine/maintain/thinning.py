@@ -88,7 +88,7 @@ def _protected(table: Metadata, main: Set[int]) -> Iterator[int]:
         if name == "main" or ref["type"] != "branch":
             continue
         own = [each["snapshot-id"] for each in table.ancestors(ref["snapshot-id"]) if each["snapshot-id"] not in main]
-        if name.startswith(protocol.BRANCH) or not protocol.is_state(name):
+        if name not in table.states:
             yield from own  # of an attempt, or of another program
         else:
             yield from islice(own, int(ref.get("min-snapshots-to-keep") or 1))

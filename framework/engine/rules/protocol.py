@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from enum import Enum
 
@@ -51,7 +51,7 @@ UPSERT_POINTS = (  # between `branched` and `staged`
 )
 
 
-_STATE = re.compile(r"sluice-[a-z]+-([0-9-]+|all)")
+_STATE = re.compile(r"sluice-[a-z]+-(\d{4}-\d\d-\d\d|all)")
 
 
 def state_branch(state: str, part: str) -> str:
@@ -60,7 +60,23 @@ def state_branch(state: str, part: str) -> str:
 
 
 def is_state(branch: str) -> bool:
+    """Whether a branch has the name of a state. Other programs may give a branch such a name: `is_state_line` tells."""
     return _STATE.fullmatch(branch) is not None
+
+
+def is_state_line(line: Iterable[tuple[Mapping[str, str], int | None]]) -> bool:
+    """Whether the snapshots of a branch, the newest first, each with its summary and its parent, are those of a state: they begin at a
+    snapshot without rows. A branch of another program begins at a batch."""
+    for summary, parent in line:
+        if summary.get(REBUILT) is not None:
+            return True
+        if parent is None:
+            return not int(summary.get("total-records") or 0)
+        if summary.get(POSITION) is not None:
+            return False
+        if summary.get(ATTEMPT) is not None:
+            return True
+    return True  # the older ones have expired
 
 
 def staged_state(branch: str, attempt: str) -> str:
