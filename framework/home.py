@@ -7,7 +7,11 @@ mode.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
+from typing import TextIO
+
+_MOST = 64 << 20  # bytes of a file of the state
 
 _DAGSTER = """\
 telemetry: {enabled: false}
@@ -55,6 +59,25 @@ def private(*parts: str) -> Path:
 def names(folder: Path) -> list[str]:
     """The names of the state's files in a folder, those of an environment with its name in front."""
     return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.json"))
+
+
+def read(path: Path) -> str:
+    """The text of a file of the state. Raises an OSError or a ValueError for what is none, so that no command waits for a pipe or reads
+    something huge."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST:
+            raise ValueError(f"{path} is not a file that Sluice wrote")
+        with open(descriptor, encoding="utf-8", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
+def lock_file(path: Path) -> TextIO:
+    """A file of the state that is locked, created if it is missing. No command waits for a pipe in its place."""
+    return open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666), "w", encoding="utf-8")
 
 
 def put(path: Path, text: str) -> None:

@@ -47,7 +47,10 @@ def end(pid: int, since: str, patience: float = ENDING) -> bool:
     """Ends a process that began then: SIGTERM, wait, SIGKILL; whether it ended."""
     for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, KILLED)):
         with suppress(ProcessLookupError):
-            os.kill(pid, number)
+            try:
+                os.kill(pid, number)
+            except PermissionError:  # it is another user's
+                return False
         if ends(pid, since, seconds):
             return True
     return False

@@ -13,12 +13,13 @@ from typing import Any
 from uuid import uuid4
 
 from framework.home import home, private
+from framework.home import read as read_file
 from framework.model.schemas import Schema, Subject, Version
 
 
 def read(url: str, name: str) -> Subject | None:
     try:
-        entry = json.loads(_file(url, name).read_text(encoding="utf-8"))
+        entry = json.loads(read_file(_file(url, name)))
         return Subject(name, tuple(Version(each["id"], _schema(each), each["number"]) for each in entry["versions"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from framework.errors import SetupError
+from framework.home import lock_file, read
 from framework.patience import ENDING, STARTING
 from framework.processes import began, end
 from framework.services.ports import free_port, refuse_busy
@@ -68,18 +69,23 @@ class Process:
 @contextmanager
 def turn(folder: Path) -> Iterator[None]:
     """Starting and stopping the same service take turns."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = lock_file(folder / "lock")
+    except OSError as error:
+        message = f"{error.filename} cannot be opened: {error.strerror}"
+        raise SetupError("state-unusable", message, "delete it, or correct its permissions; no row depends on it") from None
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def running(folder: Path) -> Process | None:
     """The server that was started from this folder, if it still runs."""
     try:
-        entry = json.loads((folder / "pid").read_text(encoding="utf-8"))
+        entry = json.loads(read(folder / "pid"))
         process = Process(int(entry["pid"]), str(entry["began"]), tuple(map(int, entry["ports"])))
-    except (OSError, ValueError, KeyError, TypeError):  # none, or cut short when the disk was full
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # none, or cut short when the disk was full
         return None
     return process if began(process.pid) == process.began else None
 

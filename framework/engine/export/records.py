@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from framework.amounts import counted
-from framework.home import home, names, private, put
+from framework.home import home, names, private, put, read
 from framework.model.storage import SCHEME
 from framework.spelling import listed
 
@@ -35,9 +35,9 @@ class Record:
 
 def of(export: str) -> Mapping[str, Record]:
     """By window, the oldest first. A file that cannot be read is none."""
-    with suppress(OSError, ValueError, TypeError):
-        read = json.loads(file(export).read_text(encoding="utf-8"))
-        return {each["window"]: Record(**{**each, "told": tuple(each.get("told", ()))}) for each in read}
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        records = json.loads(read(file(export)))
+        return {each["window"]: Record(**{**each, "told": tuple(each.get("told", ()))}) for each in records}
     return {}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from framework.engine.iceberg import deletable_files, metadata, removal
 from framework.engine.iceberg.lake import Lake
 from framework.engine.maintain import orphans, others
-from framework.home import home, private, put
+from framework.home import home, private, put, read
 from framework.model import Pipeline
 
 _FOLDER = "forget"
@@ -66,6 +66,7 @@ class Expiring:
 
 def _noted(note: Path) -> list[str]:
     try:
-        return list(json.loads(note.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+        names = json.loads(read(note))
+    except (OSError, ValueError, RecursionError):
         return []
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []

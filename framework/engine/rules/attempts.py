@@ -74,12 +74,12 @@ def is_dead(name: str) -> bool:
     assert is_name(name), name
     path = _folder() / name
     try:
-        file = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
+        file = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    except OSError:  # none, or one that only another user can open
         return _age(name) > OLDEST
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return not works(os.read(file, 4096).decode(), _age(name) <= OLDEST)
+        return not works(os.read(file, 4096).decode(errors="replace"), _age(name) <= OLDEST)
     except BlockingIOError:
         return False
     finally:
@@ -90,8 +90,8 @@ def works(lock: str, unknown: bool) -> bool:
     """Whether a JVM still works for the process that had this lock's lease; `unknown` where another user's file cannot be asked. Java
     locks as `lockf` does, not as `flock`."""
     try:
-        file = os.open(lock, os.O_RDWR)
-    except FileNotFoundError:
+        file = os.open(lock, os.O_RDWR | os.O_NONBLOCK)
+    except (FileNotFoundError, ValueError):  # none, or no name of a file
         return False
     except OSError:
         return unknown

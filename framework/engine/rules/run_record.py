@@ -32,6 +32,7 @@ from framework.errors import (
     kind_named,
 )
 from framework.home import home, names, private, put
+from framework.home import read as read_file
 from framework.model import Pipeline
 
 _FOLDER = "pipelines"
@@ -78,10 +79,10 @@ class RunRecord:
 
 def read(pipeline: str) -> RunRecord:
     try:
-        fields = json.loads(file(pipeline).read_text(encoding="utf-8"))
+        fields = json.loads(read_file(file(pipeline)))
         followers = {tag: failed for tag, each in fields.get("followers", {}).items() if (failed := _failed(each))}
         return RunRecord(fields["paused"], _failed(fields["failed"]), fields.get("failed_at"), followers)
-    except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):  # none, or not one of ours
         return RunRecord()
 
 

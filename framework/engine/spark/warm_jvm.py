@@ -16,16 +16,19 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from framework import processes
 from framework.engine.rules import attempts
-from framework.home import home, put
+from framework.errors import SetupError
+from framework.home import home, lock_file, put, read
 from framework.patience import CONNECTING, KILLED, STARTING
 from framework.processes import began
 
 IDLE = 15 * 60  # seconds
 _ADDRESS, _JVM, _LOG, _TURN = "address", "jvm", "log", "turn"  # files
 _OFTEN = 0.02  # seconds
+_LONGEST = 10_000  # bytes of an answer
 _started: subprocess.Popen[bytes] | None = None  # kept, for Python warns of one that is forgotten while it runs
 _is_starting = False
 
@@ -55,24 +58,35 @@ def folder() -> Path:
 
 @contextmanager
 def turn(wait: bool = False) -> Iterator[bool]:
-    """Whether this command is the one that may start or end the JVM now; with `wait` it will be."""
+    """Whether this command is the one that may start or end the JVM now; with `wait` it waits for another that starts it."""
     place = folder()
-    for each in (place.parent, place):
-        each.mkdir(mode=0o700, exist_ok=True)
-    with (place / _TURN).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+    try:
+        for each in (place.parent, place):
+            each.mkdir(mode=0o700, exist_ok=True)
+        file = lock_file(place / _TURN)
+    except OSError as error:
+        message = f"{error.filename} cannot be opened: {error.strerror}"
+        raise SetupError("state-unusable", message, "delete it, or correct its permissions; no row depends on it") from None
+    with file:
+        until = time.monotonic() + (STARTING if wait else 0.0)
+        while not (is_ours := _is_locked(file)) and time.monotonic() < until:
+            time.sleep(_OFTEN)
+        yield is_ours
+
+
+def _is_locked(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def there() -> Jvm | None:
     """The JVM that is alive."""
-    with suppress(OSError, ValueError, TypeError):
-        jvm = Jvm(**json.loads((folder() / _JVM).read_text(encoding="utf-8")))
-        if began(jvm.pid) == jvm.began:
+    with suppress(OSError, ValueError, TypeError, RecursionError):
+        jvm = Jvm(**json.loads(read(folder() / _JVM)))
+        if isinstance(jvm.pid, int) and jvm.pid > 0 and began(jvm.pid) == jvm.began:
             return jvm
     return None
 
@@ -136,10 +150,12 @@ def end(also_busy: bool = True) -> tuple[int, bool] | None:
     """Ends the JVM, `also_busy` while a command has it. Its process, and whether it ended; None where there was none."""
     if not folder().exists():
         return None
-    with turn(wait=True):
+    with turn(wait=True) as is_ours:
         jvm = there()
         if jvm is None:
             return None
+        if not is_ours:
+            return jvm.pid, False
         if not also_busy and _ask("end") == ["busy"]:
             return jvm.pid, False
         ended = processes.end(jvm.pid, jvm.began)
@@ -156,7 +172,7 @@ def forget_log() -> None:
 def _address(name: str) -> tuple[int, str] | None:
     """The port and secret of the JVM of this name. One that nobody knows any more can have written the file."""
     with suppress(OSError, ValueError):
-        port, secret, its = (folder() / _ADDRESS).read_text(encoding="ascii").split()
+        port, secret, its = read(folder() / _ADDRESS).split()
         return (int(port), secret) if its == name else None
     return None
 
@@ -171,12 +187,24 @@ def _ask(what: str) -> Lease | list[str]:
     connection = socket.socket()
     connection.settimeout(CONNECTING)
     answer: list[str] = []
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, OverflowError):
         connection.connect(("127.0.0.1", port))
         connection.sendall(f"{secret} {what}\n".encode())
-        answer = connection.makefile("r", encoding="utf-8").readline().split(maxsplit=2)
-    if len(answer) == 3:
-        connection.settimeout(None)
-        return Lease(connection, int(answer[0]), answer[1], answer[2].strip())
+        answer = _line(connection).split(maxsplit=2)
+        if len(answer) == 3:
+            lease = Lease(connection, int(answer[0]), answer[1], answer[2].strip())
+            connection.settimeout(None)
+            return lease
     connection.close()
-    return answer
+    return answer if len(answer) == 1 else []
+
+
+def _line(connection: socket.socket) -> str:
+    """The line that comes; nothing where it is none, or does not come in time."""
+    until, line = time.monotonic() + CONNECTING, b""
+    while not line.endswith(b"\n") and len(line) < _LONGEST and time.monotonic() < until:
+        received = connection.recv(_LONGEST)
+        if not received:
+            break
+        line += received
+    return line.decode() if line.endswith(b"\n") else ""

@@ -1,0 +1,194 @@
+"""Files of `.sluice` that are damaged, or that somebody else put there: no command waits for them, and none fails with a traceback."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from framework import processes
+from framework.cli import main
+from framework.engine.export import records
+from framework.engine.forget.expiring import _noted
+from framework.engine.rules import attempts, run_record
+from framework.engine.spark import warm_jvm
+from framework.errors import SetupError
+from framework.patience import CONNECTING
+from framework.processes import began
+from framework.services import process
+
+ATTEMPT = f"0190a0b1c2d3{20 * 'a'}"
+NAME = "the-name-of-the-jvm"
+
+
+def huge(path: Path) -> None:
+    path.write_bytes(b"")
+    os.truncate(path, 3 << 30)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "empty": lambda path: path.write_bytes(b""),
+    "binary": lambda path: path.write_bytes(bytes(range(256))),
+    "a list": lambda path: path.write_text('["a", 1, null]'),
+    "a number": lambda path: path.write_text("5"),
+    "other fields": lambda path: path.write_text('{"paused": 5, "failed": [1], "followers": 3, "pid": "1/../self", "ports": 3}'),
+    "other types": lambda path: path.write_text('{"paused": null, "failed": null, "followers": {"a": 5}, "pid": -1, "name": 1, "key": 2}'),
+    "deep": lambda path: path.write_text(200_000 * "["),
+    "a folder": lambda path: path.mkdir(),
+    "a pipe": lambda path: os.mkfifo(path),
+    "a link to itself": lambda path: path.symlink_to(path),
+    "huge": huge,
+}  # fmt: skip
+READERS: dict[str, Callable[[], object]] = {
+    "pipelines/trades.json": lambda: run_record.read("trades") == run_record.RunRecord(),
+    "exports/daily.json": lambda: records.of("daily") == {},
+    "forget/note.json": lambda: "note" not in str(_noted(Path(os.environ["SLUICE_HOME"], "forget", "note.json"))),
+    "services/kafka/pid": lambda: process.running(Path(os.environ["SLUICE_HOME"], "services", "kafka")) is None,
+    "warm/jvm": lambda: warm_jvm.there() is None,
+    "warm/address": lambda: warm_jvm._address(NAME) is None,
+    f"attempts/{ATTEMPT}": lambda: attempts.is_dead(ATTEMPT) in (True, False),
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("file", READERS)
+def test_a_damaged_file_counts_as_none_at_once(home: Path, file: str, damage: str) -> None:
+    (home / file).parent.mkdir(parents=True)
+    DAMAGES[damage](home / file)
+    since = time.monotonic()
+    assert READERS[file]()
+    assert time.monotonic() - since < 2
+
+
+@pytest.mark.parametrize("file", ["warm/turn", "warm", "services/kafka/lock", "services"])
+@pytest.mark.parametrize("damage", ["a folder", "empty"])
+def test_services_down_says_what_it_cannot_open(home: Path, file: str, damage: str) -> None:
+    (home / file).parent.mkdir(parents=True)
+    DAMAGES[damage](home / file)
+    result = CliRunner().invoke(main, ["services", "down"])
+    if result.exit_code:
+        assert isinstance(result.exception, SystemExit)
+        assert f"{home / file}" in result.output
+        assert "state-unusable" in result.output
+
+
+def test_a_pipe_in_the_place_of_a_lock_stops_nobody(home: Path) -> None:
+    (home / "warm").mkdir(parents=True)
+    os.mkfifo(home / "warm" / "turn")
+    assert CliRunner().invoke(main, ["services", "down"]).exit_code == 0
+
+
+def test_a_command_that_stopped_while_it_started_the_jvm_holds_up_nobody_for_ever(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm_jvm, "STARTING", 0.1)
+    described(home, 1)
+    with (home / "warm" / "turn").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert warm_jvm.end() == (os.getpid(), False)
+    assert warm_jvm.there() is not None
+
+
+def described(home: Path, port: int) -> None:
+    """Describe this very process as the warm JVM, which answers at the port."""
+    (home / "warm").mkdir(parents=True)
+    jvm = {"pid": os.getpid(), "began": began(os.getpid()), "name": NAME, "key": "a key"}
+    (home / "warm" / "jvm").write_text(json.dumps(jvm))
+    (home / "warm" / "address").write_text(f"{port}\nthe-secret\n{NAME}\n")
+
+
+@contextmanager
+def answering(*answers: bytes, pause: float = 0.0) -> Iterator[int]:
+    """The port of a program that answers whatever it is asked with these bytes, and then says nothing more."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        open_connections = []
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            open_connections.append(connection)
+            with suppress(OSError):  # nobody waits for it any more
+                for piece in answers:
+                    connection.sendall(piece)
+                    time.sleep(pause)
+
+        threading.Thread(target=answer, daemon=True).start()
+        yield server.getsockname()[1]
+        for connection in open_connections:
+            connection.close()
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        (), (b"HTTP/1.1 400 Bad Request\r\n\r\n",), (b"a b c\n",), (b"\xff\xfe\n",), (b"\n",), (b"99999999999 token\n",), 200 * (b"x",),
+        (100_000 * b"x",),
+    ],
+    ids=["nothing", "HTTP", "three words", "no text", "an empty line", "two words", "byte by byte", "no line"],
+)  # fmt: skip
+def test_a_stranger_at_the_address_is_no_jvm(home: Path, answers: tuple[bytes, ...]) -> None:
+    since = time.monotonic()
+    with answering(*answers, pause=0.05) as port:
+        described(home, port)
+        assert warm_jvm.lease() is None
+    with answering(*answers, pause=0.05) as port:
+        (home / "warm" / "address").write_text(f"{port} the-secret {NAME}")
+        jvm = warm_jvm.there()
+        assert jvm is not None and not warm_jvm.end_if_free(jvm)
+    assert time.monotonic() - since < 2 * CONNECTING + 2
+
+
+def test_a_web_server_at_the_address_is_no_jvm(home: Path) -> None:
+    server = HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    described(home, server.server_port)
+    assert warm_jvm.lease() is None
+    server.shutdown()
+
+
+def test_an_address_of_another_jvm_is_asked_nothing(home: Path) -> None:
+    """Only a process that was started with the name in the address gets the secret."""
+    with answering(b"1 token lock\n") as port:
+        described(home, port)
+        (home / "warm" / "address").write_text(f"{port} the-secret another-name")
+        assert warm_jvm.lease() is None
+        (home / "warm" / "address").write_text(f"{port} the-secret {NAME}")
+        lease = warm_jvm.lease()
+        assert lease is not None and lease.lock == "lock"
+        lease.connection.close()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_a_process_of_another_user_is_left_alone() -> None:
+    ours, since = os.getpid(), began(os.getpid())
+    assert since is not None
+    child = os.fork()
+    if not child:
+        code = 2
+        with suppress(BaseException):
+            os.setuid(65534)
+            code = int(processes.end(ours, since))
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_lock_that_cannot_be_opened_is_said(home: Path) -> None:
+    (home / "warm" / "turn").mkdir(parents=True)
+    with pytest.raises(SetupError, match="state-unusable"), warm_jvm.turn():
+        pass
+    assert processes.began(os.getpid())
