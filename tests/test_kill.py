@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from framework.engine.maintain.maintain import KILL_POINTS as MAINTENANCE
 from framework.engine.rules.protocol import KILL_POINTS
 from framework.engine.undo import replay
 from tests.project import TRADES, Project
+from tests.test_forget import ANN, BOB, ORDERS, found, order
 from tests.wide import few
 
 COPY = """---
@@ -30,6 +33,7 @@ into: {{table: {namespace}.copy}}
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 120
+FORGET = f"forget:email={ANN}"
 
 
 @contextmanager
@@ -187,6 +191,44 @@ def test_a_replay_killed_at(project: Project, point: str) -> None:
     list(replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False))
     project.assert_exactly_once()
     assert {row["state"] for row in project.rows(bad=True)} == {"replayed"}
+    assert project.branches() == []
+
+
+@pytest.mark.long
+def test_forgetting_and_replays_killed_at_any_moment(project: Project) -> None:
+    """Each dies some tenths of a second after a point, with a run of another process in between."""
+    moments = random.Random(20261128)
+    project.template = ORDERS % ""
+    project.more = "steps: [{derive: {ratio: 10 / amount}}]"
+    project.make_topic(1)
+
+    def send(first: int) -> None:
+        project.produce(order(email, first + number, amount) for email in (ANN, BOB) for number, amount in enumerate((1, 0, "x")))
+
+    send(0)
+    project.run()
+    project.more = "steps: [{derive: {ratio: 10 / (amount + 1)}}]"
+    points = [
+        ("replay", "branched"), (FORGET, "remembered"), ("replay", "staged"), (FORGET, "deleted"), ("replay", "checked"),
+        (FORGET, "ended"), ("replay", "published"), (FORGET, "deleted_bad_rows"),
+    ]  # fmt: skip
+    for number, (what, point) in enumerate(points, 1):
+        with suppress(pytest.fail.Exception), victim(project, point, signal.SIGCONT, what) as process:
+            time.sleep(moments.uniform(0, 0.6))
+            process.kill()
+        if number % 4 == 2:
+            send(10 * number)
+            project.run()
+    project.run()
+    context = project.context()
+    pipeline = context.plan.pipelines[0]
+    list(replay.replay(context, pipeline, replay.condition(""), lambda: False))
+    list(forget.forget(context, pipeline, forget.judged(context, pipeline, {"email": ANN}).key))
+    assert found(project) == set()
+    assert sorted(row["id"] for row in project.rows()) == [0, 1, 20, 21, 60, 61]
+    assert sorted((row["offset"], row["state"]) for row in project.rows(bad=True)) == [
+        (4, "replayed"), (5, "open"), (11, "open"), (17, "open")
+    ]  # fmt: skip
     assert project.branches() == []
 
 

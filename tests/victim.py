@@ -1,9 +1,9 @@
 """A run of its own process that dies or stops at a kill point: `python -m tests.victim SPECS POINT SIGNAL [WHAT]`.
 
-WHAT is `run` of the first pipeline, its `rebuild`, its maintenance (`maintain`), a `replay` of its bad rows or `forget` of the key id=7,
-`run:NAME` of another pipeline, or `all` pipelines as `sluice run` does it. The signal JVM kills Spark's process alone. At the point
-`writing` Spark has begun to write: there the warm JVM is stopped before the signal. At `sending 4000` a follower has sent so many messages
-to its topic: there any JVM is stopped.
+WHAT is `run` of the first pipeline, its `rebuild`, its maintenance (`maintain`), a `replay` of its bad rows, `forget` of the key id=7
+or `forget:COLUMN=VALUE`, `run:NAME` of another pipeline, or `all` pipelines as `sluice run` does it. The signal JVM kills Spark's
+process alone. At the point `writing` Spark has begun to write: there the warm JVM is stopped before the signal. At `sending 4000` a
+follower has sent so many messages to its topic: there any JVM is stopped.
 """
 
 from __future__ import annotations
@@ -73,8 +73,9 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
             print(rebuild.rebuild(context, pipeline, ahead, print, lambda: False), flush=True)
         elif what == "maintain":
             print(*maintain.maintain(context, pipeline), flush=True)
-        elif what == "forget":
-            print(*forget.forget(context, pipeline, forget.judged(context, pipeline, {"id": "7"}).key), flush=True)
+        elif what.startswith("forget"):
+            column, _, value = (what.removeprefix("forget:") if ":" in what else "id=7").partition("=")
+            print(*forget.forget(context, pipeline, forget.judged(context, pipeline, {column: value}).key), flush=True)
         elif what == "replay":
             print(*replay.replay(context, pipeline, replay.condition(""), lambda: False), flush=True)
         elif what == "all":
