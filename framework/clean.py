@@ -21,7 +21,7 @@ from framework.engine.rules import attempts, protocol, run_record
 from framework.engine.spark import warm_jvm
 from framework.engine.unpublish import Publication
 from framework.errors import RefusedError, SluiceError
-from framework.home import home
+from framework.home import home, read
 from framework.jvm import build
 from framework.model import FOLLOWED, Catalog, Pipeline, Plan
 
@@ -168,8 +168,9 @@ def _existing(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Path
             yield place
     yield from (services.folder(name) for name in services.services() if (services.folder(name) / "lock").exists())
     settings = home() / "dagster" / "dagster.yaml"
-    if settings.exists() and "nux: {enabled: false}" in settings.read_text(encoding="utf-8", errors="replace"):
-        yield settings.parent
+    with suppress(OSError, ValueError):
+        if "nux: {enabled: false}" in read(settings):
+            yield settings.parent
     yield from _of_environments(home() / "pipelines", [run_record.file(name) for name in run_record.recorded()])
     yield from _of_environments(
         home() / "exports", [export_records.file(name) for name in export_records.exports() if export_records.of(name)]

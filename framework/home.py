@@ -91,6 +91,6 @@ def dagster_home() -> Path:
     """Dagster's own folder, with its telemetry off, two runs at a time and one for each table."""
     folder = private("dagster")
     settings = folder / "dagster.yaml"
-    if not settings.exists() or settings.read_text(encoding="utf-8") in SHIPPED:
+    if not settings.exists() or (settings.is_file() and settings.read_text(encoding="utf-8") in SHIPPED):
         settings.write_text(_DAGSTER, encoding="utf-8")
     return folder

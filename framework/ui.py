@@ -70,7 +70,7 @@ def _workspace() -> Path:
 
 def running() -> str | None:
     """The address of the Dagster that was started here with a daemon and still runs."""
-    with suppress(FileNotFoundError), open(_lock()) as file:
+    with suppress(OSError), open(os.open(_lock(), os.O_RDONLY | os.O_NONBLOCK)) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

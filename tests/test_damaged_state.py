@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from framework import processes
+from framework import clean, processes, ui
 from framework.cli import main
 from framework.engine.export import records
 from framework.engine.forget.expiring import _noted
@@ -29,6 +31,7 @@ from framework.services import process
 
 ATTEMPT = f"0190a0b1c2d3{20 * 'a'}"
 NAME = "the-name-of-the-jvm"
+WITHOUT_CATALOGS: Any = SimpleNamespace(catalogs=())
 
 
 def huge(path: Path) -> None:
@@ -56,6 +59,8 @@ READERS: dict[str, Callable[[], object]] = {
     "services/kafka/pid": lambda: process.running(Path(os.environ["SLUICE_HOME"], "services", "kafka")) is None,
     "warm/jvm": lambda: warm_jvm.there() is None,
     "warm/address": lambda: warm_jvm._address(NAME) is None,
+    "ui.lock": lambda: ui.running() is None,
+    "dagster/dagster.yaml": lambda: all("dagster" not in str(path) for path in clean._existing(WITHOUT_CATALOGS, (), False)),
     f"attempts/{ATTEMPT}": lambda: attempts.is_dead(ATTEMPT) in (True, False),
 }
 
