@@ -78,6 +78,24 @@ def test_a_run_dies(theirs: Project, point: str) -> None:
     assert ids(theirs) == [-2, -1, 0, 1, 2]
 
 
+@pytest.mark.parametrize("kind", ["Tag", "Branch"])
+def test_a_tag_or_branch_of_others_with_the_name_of_ours_is_refused_and_stays(theirs: Project, kind: str) -> None:
+    def loaded() -> Any:
+        return theirs.context().lake(theirs.pipeline).load(f"{theirs.namespace}.trades")
+
+    table = loaded()
+    snapshot = table.currentSnapshot().snapshotId()
+    getattr(table.manageSnapshots(), f"create{kind}")("sluice", snapshot).commit()
+    theirs.send_good(3, partition=0)
+    with pytest.raises(RefusedError, match=r"name-taken: .* has a tag or branch `sluice` of another program"):
+        theirs.run()
+    assert loaded().refs()["sluice"].snapshotId() == snapshot
+    table.manageSnapshots().createTag("theirs", snapshot).commit()
+    getattr(table.manageSnapshots(), f"remove{kind}")("sluice").commit()
+    assert [batch.rows for batch in theirs.run()] == [3]
+    assert loaded().refs()["theirs"].snapshotId() == snapshot
+
+
 def test_without_adopt_it_is_refused_and_says_what_helps(theirs: Project) -> None:
     theirs.template = theirs.template.replace(", adopt: true", "")
     theirs.send_good(1, partition=0)

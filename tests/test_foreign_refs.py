@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from framework.engine import drop
 from framework.engine.forget import forget
 from framework.engine.iceberg import metadata
 from framework.engine.maintain import maintain as module
@@ -85,6 +86,9 @@ def test_tags_and_branches_of_others_survive_all_that_changes_a_table(shared: Pr
     assert emails(shared) == [ANN, "carl"]
     for name in BRANCHES[:-1]:
         assert shared.sql(f"SELECT count(*) FROM {{table}}.`branch_{name}`") == [(3,)]
+    table = metadata.read(shared.pipeline.table.catalog, shared.pipeline.table.identifier)
+    assert table is not None and dict(table.diverged) == dict.fromkeys(BRANCHES[:-1], 1)
+    assert drop.of_pipeline(shared.pipeline)[-1].diverged == table.diverged
     for name in TAGS[:5]:
         assert shared.sql(f"SELECT count(*) FROM {{table}}.`tag_{name}`") == [(2,)]
 
@@ -92,6 +96,7 @@ def test_tags_and_branches_of_others_survive_all_that_changes_a_table(shared: Pr
 def test_forgetting_removes_and_names_tags_and_branches_of_others_whatever_their_names(shared: Project) -> None:
     meaning = forget.judged(shared.context(), shared.pipeline, {"email": ANN})
     assert set(meaning.pins) >= {*TAGS, *BRANCHES}
+    assert dict(meaning.diverged) == dict.fromkeys(BRANCHES[:-1], 1)
     lines = forgotten(shared)
     assert found(shared) == set()
     assert foreign_refs(shared) == {}

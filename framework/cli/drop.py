@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from framework.cli import _complete, _specs
-from framework.errors import NoTopic, SluiceError
+from framework.errors import NoTopic, SluiceError, visible
 
 if TYPE_CHECKING:
     from framework.engine.drop import Held
@@ -103,8 +103,13 @@ def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
 
 
 def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterator[str]:
+    from framework import amounts
     from framework.engine.rules import run_record
 
+    for table in tables:
+        for name, count in table.diverged.items():
+            commits = amounts.counted(count, "commit")
+            yield f"the tag or branch `{visible(name)}` of others in {table.name} goes, with {commits} that main does not have"
     if any(table.forgotten for table in tables):
         yield "it keeps a hash of what `sluice forget` deleted; without it, messages of these persons that Kafka still has land again"
     for other in plan.pipelines:

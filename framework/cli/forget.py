@@ -82,7 +82,7 @@ def _shows(pipeline: Pipeline, meaning: Meaning) -> Iterator[str]:
     yield f"  {amounts.counted(meaning.rows, 'row')} and {amounts.counted(meaning.bad_rows, 'bad row')}"
     yield f"  {amounts.counted(meaning.snapshots, 'older snapshot')}: afterwards there is no `rollback`, `diff` or `query --at` to before"
     for pin in meaning.pins:
-        commits = meaning.own_commits[pin]
+        commits = meaning.diverged.get(pin, 0)
         also = f", with {amounts.counted(commits, 'commit')} that main does not have" if commits else ""
         yield f"  the tag or branch `{visible(pin)}` of others, which keeps a snapshot, is deleted{also}"
     for file in meaning.exports:

@@ -7,8 +7,8 @@ can be repeated and no run meets bad rows without their table.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from framework import catalogs
@@ -38,6 +38,7 @@ class Held:
     bytes: int
     folder: str
     more: tuple[str, ...] = ()  # folders in which files of it lie, besides its own
+    diverged: Mapping[str, int] = field(default_factory=dict)  # tags and branches of others, and how many commits only they have
     forgotten: bool = False  # whether it keeps hashes of forgotten keys
 
     @property
@@ -101,10 +102,11 @@ def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Hel
     total = main.summary.additional_properties if main and main.summary else {}
     rows = metadata.rows(total)
     its_files = catalogs.of(catalog).files_of(identifier)
+    table_metadata = metadata.read(catalog, identifier)
     return Held(
         catalog=catalog, identifier=identifier, uuid=str(table.metadata.table_uuid), rows=rows, files=files, outside=outside,
         bytes=its_files.size(files), folder=its_files.path(table.metadata.location), more=tuple(more),
-        forgotten=forgotten.PROPERTY in table.properties,
+        diverged=table_metadata.diverged if table_metadata else {}, forgotten=forgotten.PROPERTY in table.properties,
     )  # fmt: skip
 
 

@@ -48,7 +48,7 @@ class Meaning:
     bad_rows: int
     snapshots: int  # that go
     pins: tuple[str, ...]
-    own_commits: Mapping[str, int]  # of pins, the commits that main does not have
+    diverged: Mapping[str, int]  # the commits that pins have and main does not
     exports: tuple[str, ...]  # files that are written again
 
 
@@ -66,7 +66,7 @@ def judged(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> 
         bad_rows=bad_rows.count(context, lake, pipeline, key),
         snapshots=len(table.snapshots) - 1,
         pins=snapshots.pins(table, pipeline),
-        own_commits=snapshots.own_commits(table, snapshots.pins(table, pipeline)),
+        diverged=table.diverged,
         exports=tuple(record.file for _, record in exports.written(context.plan, pipeline)),
     )
 

@@ -7,7 +7,7 @@ and the newest one of each state.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -44,17 +44,10 @@ def _stays(table: Metadata, pipeline: Pipeline, name: str, ended: int | None) ->
     return ended is not None and ended in line
 
 
-def own_commits(table: Metadata, names: Iterable[str]) -> Mapping[str, int]:
-    """How many commits of tags and branches main does not have."""
-    main = {snapshot["snapshot-id"] for snapshot in table.ancestors()}
-    return {name: sum(snapshot["snapshot-id"] not in main for snapshot in table.ancestors(table.refs[name])) for name in names}
-
-
 def _diverged(table: Metadata, pipeline: Pipeline, ended: int | None) -> Iterator[str]:
     """Branches of others that began at a commit of ours since the end, and have commits of their own."""
-    ours = {*pins(table, pipeline, ended), *table.states}
-    others = [name for name in table.refs if table.is_branch(name) and name not in ours and not _STAGED.fullmatch(name)]
-    yield from (name for name, count in own_commits(table, others).items() if count)
+    ours = pins(table, pipeline, ended)
+    yield from (name for name in table.diverged if name not in ours and table.is_branch(name))
 
 
 def refuse_readers_behind(pipelines: tuple[Pipeline, ...], pipeline: Pipeline, ended: int) -> None:

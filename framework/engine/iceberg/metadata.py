@@ -5,6 +5,8 @@ an Iceberg library takes longer than the rest of such a command.
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import re
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
@@ -19,7 +21,9 @@ from framework.catalogs import Files
 from framework.engine.rules import protocol, recorded_moves
 from framework.errors import CatalogAway, SetupError, SluiceError
 from framework.model import Catalog
+from framework.model.follower import is_follower_tag
 
+_ATTEMPTED = re.compile(r".+_[0-9a-f]{32}")  # a branch of an attempt
 _DELETED = 2  # of a line in a list of files
 
 
@@ -82,6 +86,21 @@ class Metadata:
             return frozenset()
         named = [name for name in self.refs if protocol.is_state(name) and self.is_branch(name)]
         return frozenset(name for name in named if protocol.is_state_line(self._line(self.refs[name])))
+
+    @cached_property
+    def diverged(self) -> Mapping[str, int]:
+        """The tags and branches of other programs with commits that main does not have, and how many these are."""
+        ours = {protocol.TAG, protocol.EMPTY, *self.states}
+        others = [name for name in self.refs if name not in ours and not is_follower_tag(name) and not _ATTEMPTED.fullmatch(name)]
+        counts = {name: self._own_commits(self.refs[name]) for name in others}
+        return {name: count for name, count in counts.items() if count}
+
+    def _own_commits(self, tip: int) -> int:
+        """The commits down to one of main, or of Sluice: main has no more those that have expired in between."""
+        main = {snapshot["snapshot-id"] for snapshot in self.ancestors()}
+        return len(
+            list(itertools.takewhile(lambda each: each["snapshot-id"] not in main and not _is_ours(each), self.ancestors(tip)))
+        )
 
     def _line(self, tip: int) -> Iterator[tuple[Mapping[str, str], int | None]]:
         return ((summary(snapshot), snapshot.get("parent-snapshot-id")) for snapshot in self.ancestors(tip))
@@ -215,6 +234,10 @@ def records(files: Files, location: str) -> list[Any]:
 
 def summary(snapshot: Mapping[str, Any] | None) -> Mapping[str, str]:
     return (snapshot or {}).get("summary") or {}
+
+
+def _is_ours(snapshot: Mapping[str, Any]) -> bool:
+    return any(name.startswith("sluice.") for name in summary(snapshot))
 
 
 def rows(total: Mapping[str, str]) -> int:

@@ -12,10 +12,11 @@ from typing import Any
 from framework.engine.context import Context
 from framework.engine.iceberg import moves
 from framework.engine.iceberg.again import again
-from framework.engine.iceberg.jvm_state import state
+from framework.engine.iceberg.jvm_state import names, state
 from framework.engine.iceberg.lake import Lake
 from framework.engine.publish.tables import LAYOUT, schema_change, write_properties
 from framework.engine.rules import protocol, recorded_moves, refusals
+from framework.errors import RefusedError
 from framework.model import Pipeline
 from framework.plan.change import changes
 
@@ -30,6 +31,10 @@ def adoptable(lake: Lake, pipeline: Pipeline) -> Any:
     wanted = changes(pipeline, lake.existing(table))
     if any(not change.allowed for change in wanted):
         raise schema_change(pipeline, wanted)
+    if taken := [name for name in (protocol.TAG, protocol.EMPTY) if name in names(table)]:
+        listed = " and ".join(f"`{name}`" for name in taken)
+        message = f"{pipeline.table.identifier} has a tag or branch {listed} of another program, and Sluice calls its own tag so"
+        raise RefusedError("name-taken", message, "create it again under another name, and drop this one; then run again")
     return table
 
 
