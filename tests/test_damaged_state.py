@@ -61,6 +61,7 @@ READERS: dict[str, Callable[[], object]] = {
     "warm/address": lambda: warm_jvm._address(NAME) is None,
     "ui.lock": lambda: ui.running() is None,
     "dagster/dagster.yaml": lambda: all("dagster" not in str(path) for path in clean._existing(WITHOUT_CATALOGS, (), False)),
+    "attempts": lambda: attempts.alive() == [],
     f"attempts/{ATTEMPT}": lambda: attempts.is_dead(ATTEMPT) in (True, False),
 }
 
@@ -81,7 +82,7 @@ def test_a_damaged_file_counts_as_none_at_once(home: Path, file: str, damage: st
     assert time.monotonic() - since < 2
 
 
-@pytest.mark.parametrize("file", ["warm/turn", "warm", "services/kafka/lock", "services"])
+@pytest.mark.parametrize("file", ["warm/turn", "warm", "services/kafka/lock", "services/kafka/pid", "services"])
 @pytest.mark.parametrize("damage", ["a folder", "empty"])
 def test_services_down_says_what_it_cannot_open(home: Path, file: str, damage: str) -> None:
     (home / file).parent.mkdir(parents=True)
@@ -190,6 +191,14 @@ def test_a_process_of_another_user_is_left_alone() -> None:
             code = int(processes.end(ours, since))
         os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_jvm_that_cannot_be_recorded_does_not_stay(home: Path) -> None:
+    """Each command would leave one behind."""
+    (home / "warm" / "jvm").mkdir(parents=True)
+    with pytest.raises(OSError, match="jvm"):
+        warm_jvm.launch(["sh", "-c", "exec sleep 60"], {}, "a key", ())
+    assert warm_jvm._started is not None and warm_jvm._started.wait(5) < 0
 
 
 def test_a_lock_that_cannot_be_opened_is_said(home: Path) -> None:

@@ -54,9 +54,10 @@ def shared(project: Project) -> Project:
     return project
 
 
-def loaded(project: Project) -> Any:
+def loaded(project: Project, bad: bool = False) -> Any:
     context = project.context()
-    return context.lake(trades(context)).load(trades(context).table.identifier)
+    table = trades(context).table
+    return context.lake(trades(context)).load(table.bad_rows if bad else table.identifier)
 
 
 def foreign_refs(project: Project) -> Mapping[str, int]:
@@ -94,13 +95,19 @@ def test_tags_and_branches_of_others_survive_all_that_changes_a_table(shared: Pr
 
 
 def test_forgetting_removes_and_names_tags_and_branches_of_others_whatever_their_names(shared: Project) -> None:
+    shared.produce([{"key": ANN, "value": b"not json", "partition": 0}])
+    shared.run()
+    bad_rows = loaded(shared, bad=True)
+    newest = bad_rows.currentSnapshot().snapshotId()
+    bad_rows.manageSnapshots().createBranch("sluice-backup-all", newest).createTag("audit", newest).commit()
     meaning = forget.judged(shared.context(), shared.pipeline, {"email": ANN})
-    assert set(meaning.pins) >= {*TAGS, *BRANCHES}
+    assert set(meaning.pins) == {*TAGS, *BRANCHES, "audit"}
     assert dict(meaning.diverged) == dict.fromkeys(BRANCHES[:-1], 1)
     lines = forgotten(shared)
     assert found(shared) == set()
     assert foreign_refs(shared) == {}
-    assert len([line for line in lines if "which kept an older snapshot" in line]) == len(TAGS) + len(BRANCHES)
+    assert len([line for line in lines if "which kept an older snapshot" in line]) == len(TAGS) + len(BRANCHES) + 2
+    assert set(loaded(shared, bad=True).refs()) == {"main"}
     assert all(line.isprintable() for line in lines)
     assert emails(shared) == [BOB]
 

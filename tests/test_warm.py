@@ -9,12 +9,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from framework import java
+from framework import java, processes
 from framework.engine.rules import attempts
 from framework.engine.spark import session, warm, warm_jvm
 from framework.home import home
@@ -66,6 +67,10 @@ def sluice(folder: Path, *arguments: str) -> str:
 
 def specs(project: Project) -> Path:
     return Path(project.pipeline.where.file).parent
+
+
+def _has_ended(pid: int) -> bool:
+    return processes.began(pid) is None
 
 
 def jvm() -> Any:
@@ -205,6 +210,22 @@ def test_one_that_died_or_stopped_is_replaced(project: Project, warm_home: Path)
     until(lambda: warm_jvm.there() is None, "a JVM without a Spark stays", 30)
     project.send_good(3)
     assert "3 rows" in sluice(folder, "run")
+    project.assert_exactly_once()
+
+
+@pytest.mark.long
+def test_garbage_in_the_place_of_its_address_loses_no_message_and_leaves_no_jvm(project: Project, warm_home: Path) -> None:
+    project.make_topic()
+    folder = specs(project)
+    address = warm_home / "warm" / "address"
+    for garbage in (b"", os.urandom(300), b"1 the-secret a-stranger"):
+        project.send_good(3)
+        assert "3 rows" in sluice(folder, "run")
+        running = jvm()
+        address.write_bytes(garbage)
+        project.send_good(3)
+        assert "3 rows" in sluice(folder, "run")
+        until(partial(_has_ended, running), "a JVM that nobody can find stays", 30)
     project.assert_exactly_once()
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -139,7 +139,8 @@ def stop(folder: Path, patience: float = ENDING) -> Process | None:
     process = running(folder)
     if process is not None and not end(process.pid, process.began, patience):
         raise SetupError("service-stuck", f"process {process.pid} does not end, not even killed", "see what the disk is doing")
-    (folder / "pid").unlink(missing_ok=True)
+    with suppress(OSError):  # it says nothing any more
+        (folder / "pid").unlink()
     return process
 
 

@@ -47,7 +47,7 @@ class Meaning:
     rows: int
     bad_rows: int
     snapshots: int  # that go
-    pins: tuple[str, ...]
+    pins: tuple[str, ...]  # of the table and its bad rows
     diverged: Mapping[str, int]  # the commits that pins have and main does not
     exports: tuple[str, ...]  # files that are written again
 
@@ -59,14 +59,16 @@ def judged(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> 
     context.provide_keys(pipeline)
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
+    bad_table = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
+    tables = [table, *([bad_table] if bad_table else [])]
     key = keys.of(context, pipeline, written)
     return Meaning(
         key=key,
         rows=rows.count(lake, pipeline, key),
         bad_rows=bad_rows.count(context, lake, pipeline, key),
         snapshots=len(table.snapshots) - 1,
-        pins=snapshots.pins(table, pipeline),
-        diverged=table.diverged,
+        pins=tuple(dict.fromkeys(name for each in tables for name in snapshots.pins(each, pipeline))),
+        diverged={name: count for each in reversed(tables) for name, count in each.diverged.items()},
         exports=tuple(record.file for _, record in exports.written(context.plan, pipeline)),
     )
 

@@ -107,7 +107,7 @@ def works(lock: str, unknown: bool) -> bool:
 def alive() -> list[str]:
     """The attempts of this machine that can still publish."""
     folder = home() / "attempts"
-    names = sorted(file.name for file in folder.iterdir()) if folder.exists() else []
+    names = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
     return [name for name in names if is_name(name) and not is_dead(name)]
 
 

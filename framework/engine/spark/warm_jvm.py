@@ -112,7 +112,11 @@ def launch(command: list[str], settings: Mapping[str, str], key: str, without: C
         since = began(process.pid)
         if since is None:
             return False
-        put(place / _JVM, json.dumps({"pid": process.pid, "began": since, "name": name, "key": key}))
+        try:
+            put(place / _JVM, json.dumps({"pid": process.pid, "began": since, "name": name, "key": key}))
+        except OSError:
+            process.kill()  # no command would find it
+            raise
         return _answers(process, name)
     finally:
         _is_starting = False
