@@ -219,6 +219,24 @@ def test_a_commit_is_refused_after_another(landed: Pipeline, spark: SparkSession
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("name", with_tables(always=True))
+def test_a_branch_of_others_with_the_name_of_the_pin_stops_no_commit(landed: Pipeline, spark: SparkSession) -> None:
+    """A commit creates and removes a branch of its own, which shows whether another came before it."""
+    lake = Lake(spark, landed.table.catalog)
+    table: Any = lake.load(TABLE)
+    snapshot = table.currentSnapshot().snapshotId()
+    table.manageSnapshots().createBranch("sluice_pin", snapshot).createTag("sluice_pin2", snapshot).commit()
+    late = lake.begin(lake.load(TABLE))
+    lake.mark_as_seen(lake.begin(lake.load(TABLE)), {"in_time": "yes"})
+    with pytest.raises(CommitRefused):
+        lake.mark_as_seen(late, {"late": "yes"})
+    current = metadata.read(landed.table.catalog, TABLE)
+    assert current is not None
+    assert (current.properties.get("in_time"), current.properties.get("late")) == ("yes", None)
+    assert {name: id_ for name, id_ in current.refs.items() if "pin" in name} == {"sluice_pin": snapshot, "sluice_pin2": snapshot}
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("name", ["sql"])
 def test_tasks_get_few_settings_with_a_table(asked: Catalog, landed: Pipeline, spark: SparkSession) -> None:
     """Those that somebody made, and not over a thousand that Hadoop has by itself."""
