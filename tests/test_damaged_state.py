@@ -123,7 +123,7 @@ def described(home: Path, port: int) -> None:
 def answering(*answers: bytes, pause: float = 0.0) -> Iterator[int]:
     """The port of a program that answers whatever it is asked with these bytes, and then says nothing more."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        open_connections = []
+        open_connections, over = [], threading.Event()
 
         def answer() -> None:
             connection, _ = server.accept()
@@ -131,10 +131,11 @@ def answering(*answers: bytes, pause: float = 0.0) -> Iterator[int]:
             with suppress(OSError):  # nobody waits for it any more
                 for piece in answers:
                     connection.sendall(piece)
-                    time.sleep(pause)
+                    over.wait(pause)
 
         threading.Thread(target=answer, daemon=True).start()
         yield server.getsockname()[1]
+        over.set()
         for connection in open_connections:
             connection.close()
 

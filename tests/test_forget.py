@@ -20,6 +20,7 @@ from framework.engine.context import Context
 from framework.engine.forget import forget
 from framework.engine.loop import batches
 from framework.engine.rebuild import rebuild
+from framework.engine.undo import replay
 from framework.errors import SluiceError
 from framework.model import Pipeline, in_order
 from tests.following import ran
@@ -50,6 +51,7 @@ UPSERT_2 = ORDERS % ", write: upsert, keys: [email], deletes: tombstones, partit
 UPSERT = ORDERS % ", write: upsert, keys: [email], deletes: tombstones"
 HISTORY = ORDERS % ", write: history, keys: [email], deletes: tombstones"
 MASKED = 'steps: [{mask: {key: "${secret:pii}", columns: {email: hmac}}}]'
+ENTRIES = ORDERS % ", write: upsert, keys: [email, id], deletes: ignore"
 FLATTENED = """
 topic: trades
 kafka_name: {topic}
@@ -169,6 +171,41 @@ def test_forgetting_ends_after_a_death_at(project: Project, template: str, point
     forgotten(project)
     assert found(project) == set()
     assert set(emails(project)) == {BOB, "carl@example.com"}
+
+
+def replayed(project: Project, at: Callable[[str], None] | None = None) -> None:
+    context = project.context(at)
+    list(replay.replay(context, trades(context), replay.condition(""), lambda: False))
+
+
+@pytest.mark.parametrize("later", few(forget.KILL_POINTS, "deleted_bad_rows"))
+@pytest.mark.parametrize("point", few(["staged", "staged_bad_rows", "checked", "published", "published_bad_rows"], "published"))
+@pytest.mark.parametrize("template", few([ORDERS % "", ENTRIES], ENTRIES))
+def test_forgetting_dies_after_a_replay_that_died_at(project: Project, template: str, point: str, later: str) -> None:
+    """Each message of others is in the rows or the bad rows once, and what the replay had staged brings nobody back."""
+    project.template, project.more = template, "steps: [{derive: {ratio: 10 / amount}}]"
+    project.make_topic(1)
+
+    def send(first: int) -> None:
+        project.produce(order(email, first + number, amount) for email in (ANN, BOB) for number, amount in enumerate((1, 0, "x")))
+
+    send(0)
+    project.run()
+    project.more = "steps: [{derive: {ratio: 10 / (amount + 1)}}]"
+    with suppress(Died):
+        replayed(project, dies_at(point))
+    with suppress(Died):
+        forgotten(project, dies_at(later))
+    send(10)
+    project.run()
+    replayed(project)
+    forgotten(project)
+    assert found(project) == set()
+    assert [(row["email"], row["id"]) for row in sorted(project.rows(), key=lambda row: int(row["id"]))] == [
+        (BOB, 0), (BOB, 1), (BOB, 10), (BOB, 11)
+    ]  # fmt: skip
+    assert sorted((row["offset"], row["state"]) for row in project.rows(bad=True)) == [(4, "replayed"), (5, "open"), (11, "open")]
+    assert project.branches() == []
 
 
 @pytest.mark.long

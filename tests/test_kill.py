@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -214,7 +213,8 @@ def test_forgetting_and_replays_killed_at_any_moment(project: Project) -> None:
     ]  # fmt: skip
     for number, (what, point) in enumerate(points, 1):
         with suppress(pytest.fail.Exception), victim(project, point, signal.SIGCONT, what) as process:
-            time.sleep(moments.uniform(0, 0.6))
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(moments.uniform(0, 0.6))
             process.kill()
         if number % 4 == 2:
             send(10 * number)
