@@ -115,10 +115,9 @@ class Channel:
         return reply
 
     def _opened(self, login: tuple[str, str] | None, accept: str) -> Session:
-        import requests
         from requests.auth import HTTPBasicAuth
 
-        session = requests.Session()
+        session = _staying()
         session.headers["Accept"] = accept
         session.headers["Accept-Encoding"] = "identity"  # a small answer cannot become a large one
         # A company's proxy cannot reach this machine's own servers.
@@ -130,6 +129,18 @@ class Channel:
         session.mount("http://", adapter)
         session.mount("https://", adapter)
         return session
+
+
+def _staying() -> Session:
+    """A session that does not read the address to which an answer sends on: `requests` reads it even if it does not go there, and raises a
+    ValueError if it is no address."""
+    import requests
+
+    class Staying(requests.Session):
+        def get_redirect_target(self, resp: Response) -> str | None:
+            return None
+
+    return Staying()
 
 
 def _as_it_is(request: PreparedRequest) -> PreparedRequest:

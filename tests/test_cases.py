@@ -120,6 +120,7 @@ ELSEWHERE = {
     "bad-step": "test_own_steps.py",
     "duplicate-step": "test_own_steps.py",
     "no-folder": "test_spec.py",
+    "no-subject": "test_hostile_registry.py",
     "not-installed": "test_slim.py",
     "no-type": "test_own_steps.py",
     "not-a-file": "test_spec.py",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from framework.cli import _complete, _specs
+from framework.errors import visible
 
 if TYPE_CHECKING:
     from framework.model import Pipeline, Plan
@@ -64,4 +65,4 @@ def show(plan: Plan, pipelines: Iterable[Pipeline], environment: str, as_json: b
         click.echo(json.dumps({"environment": environment, "pipelines": documents}, indent=2))
         return
     for pipeline in pipelines:
-        click.echo("\n".join((*text.lines(flow, pipeline), "")))
+        click.echo("\n".join((*map(visible, text.lines(flow, pipeline)), "")))

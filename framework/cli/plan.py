@@ -13,7 +13,7 @@ import click
 from framework.amounts import counted, size
 from framework.cli import _complete, _slim, _specs
 from framework.cli.lineage import show as show_lineage
-from framework.errors import NoTopic, RefusedError, SpecError
+from framework.errors import NoTopic, RefusedError, SpecError, visible
 
 if TYPE_CHECKING:
     from framework.engine.kafka.backlog import Waiting
@@ -108,7 +108,7 @@ def _submitted(plan: Plan, names: list[str], specs: Path, environment: str) -> I
 def _print(next_run: NextRun) -> None:
     lines = list(next_run_lines(next_run))
     if lines:
-        _specs.echo("\n".join((f"{next_run.pipeline.name}, the next run", *(f"  {line}" for line in lines), "")))
+        _specs.echo("\n".join((f"{next_run.pipeline.name}, the next run", *(f"  {visible(line)}" for line in lines), "")))
 
 
 def next_run_lines(next_run: NextRun) -> Iterator[str]:

@@ -22,13 +22,17 @@ def make(folder: Path, environment: str = "local") -> Plan:
     return plan
 
 
+_OF_REGISTRIES = ("registry-", "no-subject", "unsupported-schema")
+"""The beginnings of codes of problems that leave a topic without columns, and that no edit of the specs needs to solve."""
+
+
 def make_without_registries(folder: Path, environment: str = "local") -> Plan:
     """The plan for work that needs no schema: also with the topics and pipelines whose columns a registry does not tell now. Raises
     SpecError with all other problems."""
     with without_collection(), extensions.project(folder.absolute().parent):
         written = load(folder, environment)
         resolved = resolve(Draft(written=written, problems=list(written.problems)))
-    problems = [problem for problem in resolved.problems if not problem.code.startswith("registry-")]
+    problems = [problem for problem in resolved.problems if not problem.code.startswith(_OF_REGISTRIES)]
     if problems:
         raise SpecError(problems)
     pipelines = sorted((*resolved.pipelines, *resolved.without_columns), key=lambda pipeline: pipeline.name)

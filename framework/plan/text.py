@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from framework import iso_times
+from framework.errors import visible
 from framework.model import (
     KAFKA_COLUMNS,
     Column,
@@ -48,6 +49,11 @@ def document_lines(plan: Plan) -> Iterator[str]:
 
 
 def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
+    """The lines of a pipeline. Names and descriptions that come from a registry cannot break a line or steer a terminal."""
+    return map(visible, _pipeline_lines(pipeline))
+
+
+def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     table = pipeline.table
     yield f"pipeline {pipeline.name}  ({pipeline.where})"
     columns = pipeline.source.columns if pipeline.source else pipeline.topic.columns
@@ -192,9 +198,10 @@ def _maintained(maintain: Maintain) -> Iterator[str]:
 
 
 def _columns(columns: tuple[Column, ...]) -> Iterator[str]:
-    width = max((len(column.name) for column in columns), default=0)
-    for column in columns:
-        yield f"{column.name:<{width}}  {column.type}{f'  -- {column.doc}' if column.doc else ''}"
+    names = [visible(column.name) for column in columns]
+    width = max(map(len, names), default=0)
+    for name, column in zip(names, columns, strict=True):
+        yield f"{name:<{width}}  {column.type}{f'  -- {column.doc}' if column.doc else ''}"
 
 
 def _bad_rows(pipeline: Pipeline) -> str:

@@ -206,7 +206,7 @@ class Registry:
                 budget.bytes -= len(reply.body)
                 if budget.bytes < 0:
                     raise Strange(f"has more than {_WHOLE_BYTES >> 20} MB for one subject")
-                return self._answer(reply)
+                return self._answer(reply, method)
             if time.monotonic() + pause > until:
                 hint = "start it, or read its log; nothing is lost: messages wait until it answers"
                 away = RegistryAway("registry-unreachable", f"the schema registry at {self.url} {trouble}", hint)
@@ -232,7 +232,7 @@ class Registry:
             self._channel = Channel(self.url, both, _ACCEPTED)
         return self._channel
 
-    def _answer(self, reply: Reply) -> Any:
+    def _answer(self, reply: Reply, method: str) -> Any:
         answer = answers.parsed(reply.body)
         fine = reply.status < 300
         if fine and answer is not None:
@@ -242,7 +242,7 @@ class Registry:
         if reply.status in (401, 403):
             hint = "correct `registry_auth`, or the permissions of its login"
             raise UnreachableError("registry-refused", f"the schema registry at {self.url} rejected the login", hint)
-        if reply.status in (409, 422):
+        if reply.status in (409, 422) and method == "POST":
             hint = "register a schema that the subject's compatibility rule allows, or change the rule"
             why = answers.message_of(answer) or reply.status
             raise SluiceError("schema-refused", f"the schema registry rejected the schema: {why}", hint)

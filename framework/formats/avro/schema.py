@@ -164,8 +164,14 @@ class _Reader:
     def text(self, text: str) -> Node:
         try:
             return self.node(loaded(text), "", 0)
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise Unsupported(f"the schema is not Avro: {type(error).__name__} {error}"[:200]) from None
+        except RecursionError:
+            raise Unsupported("the schema is not Avro: its text is nested too deep") from None
+        except json.JSONDecodeError as error:
+            raise Unsupported(f"the schema is not Avro: it is neither JSON nor the name of a type ({error})"[:200]) from None
+        except ValueError as error:
+            raise Unsupported(f"the schema is not Avro: {error}"[:200]) from None
+        except (KeyError, TypeError, AttributeError):
+            raise Unsupported("the schema is not Avro: a part of it is of another kind than Avro says") from None
 
     def node(self, schema: Any, space: str, depth: int) -> Node:
         if depth > _DEEPEST:
@@ -175,7 +181,7 @@ class _Reader:
         if isinstance(schema, list):
             items = tuple(self.node(each, space, depth + 1) for each in schema)
             return Node("union", items=items)
-        kind = schema["type"]
+        kind = _part(schema, "type", "a type")
         if isinstance(kind, (dict, list)) or (isinstance(kind, str) and kind not in (*_PLAIN, "null", *_COMPLEX)):
             return self.node(kind, space, depth + 1)
         if not isinstance(kind, str):
@@ -184,12 +190,12 @@ class _Reader:
             case "record" | "error" | "enum" | "fixed":
                 return self.define(schema, space, depth)
             case "array":
-                item = self.node(schema["items"], space, depth + 1)
+                item = self.node(_part(schema, "items", "an array"), space, depth + 1)
                 if not item.takes_bytes:
                     raise Unsupported("an array has items without bytes, of which ten bytes can claim any number")
                 return Node("array", items=(item,))
             case "map":
-                return Node("map", items=(self.node(schema["values"], space, depth + 1),))
+                return Node("map", items=(self.node(_part(schema, "values", "a map"), space, depth + 1),))
         return _logical(Node(kind), schema)
 
     def named(self, name: str, space: str) -> Node:
@@ -205,31 +211,61 @@ class _Reader:
         raise Unsupported(f"the schema names `{name}`, which it does not define", "register it with a reference to where that is")
 
     def define(self, schema: Mapping[str, Any], space: str, depth: int) -> Node:
-        name = _text(schema["name"])
+        kind = str(schema["type"])
+        name = _text(_part(schema, "name", kind))
         before, dot, short = name.rpartition(".")
         space = before if dot else schema.get("namespace", space) or ""
         full = f"{space}.{short}" if space else short
-        if schema["type"] == "enum":
-            node = Node("enum", name=short, symbols=tuple(map(_text, schema["symbols"])))
-        elif schema["type"] == "fixed":
-            node = _logical(Node("fixed", name=short, size=_size(schema["size"])), schema)
+        if kind == "enum":
+            node = Node("enum", name=short, symbols=tuple(map(_text, _listed(schema, "symbols", name))))
+        elif kind == "fixed":
+            node = _logical(Node("fixed", name=short, size=_size(_part(schema, "size", name))), schema)
         else:
             self.open.add(full)
-            node = Node("record", name=short, members=tuple(self.members(schema["fields"], space, depth)))
+            node = Node("record", name=short, members=tuple(self.members(_listed(schema, "fields", name), space, depth)))
+            _refuse_twice(node)
             self.open.discard(full)
         _ = node.size_of_all, node.takes_bytes  # kept, so that a chain of a thousand names is not walked at once
         self.types_by_name[full] = node
         return node
 
-    def members(self, fields: Any, space: str, depth: int) -> Iterator[Member]:
+    def members(self, fields: list[Any], space: str, depth: int) -> Iterator[Member]:
         for each in fields:
-            was = tuple(_text(name).rpartition(".")[2] for name in each.get("aliases", ()))
+            name = _text(_part(each, "name", "a field"))
+            was = tuple(_text(alias).rpartition(".")[2] for alias in _listed(each, "aliases", name, []))
             doc = each.get("doc")
             doc = doc.encode(errors="replace").decode() if isinstance(doc, str) else ""
-            yield Member(_text(each["name"]), self.node(each["type"], space, depth + 1), doc, was)
+            yield Member(name, self.node(_part(each, "type", name), space, depth + 1), doc, was)
 
 
 _COMPLEX = ("record", "error", "enum", "fixed", "array", "map")
+
+
+def _part(schema: Any, key: str, owner: str) -> Any:
+    """What stands under a key of a type or a field."""
+    if not isinstance(schema, dict):
+        raise ValueError(f"{json.dumps(schema)[:40]} stands where an object is expected")
+    if key not in schema:
+        raise ValueError(f"{owner} has no `{key}`")
+    return schema[key]
+
+
+def _listed(schema: Any, key: str, owner: str, otherwise: list[Any] | None = None) -> list[Any]:
+    """A list under a key; `otherwise` if there is none."""
+    if otherwise is not None and isinstance(schema, dict) and key not in schema:
+        return otherwise
+    values = _part(schema, key, owner)
+    if not isinstance(values, list):
+        raise ValueError(f"the `{key}` of {owner} are no list")
+    return values
+
+
+def _refuse_twice(record: Node) -> None:
+    names: set[str] = set()
+    for member in record.members:
+        if member.name in names:
+            raise ValueError(f"the record `{record.name}` has the field `{member.name}` twice")
+        names.add(member.name)
 
 
 def _text(value: Any) -> str:
