@@ -102,6 +102,7 @@ class Channel:
                     allow_redirects=False,
                 ) as response:  # fmt: skip
                     reply = _reply(response, self._most)
+                    missing = response.raw.length_remaining  # a single read of a body does not say that it is cut off
         except (Timeout, ReadTimeoutError):  # the second one in the middle of a body
             raise Silent("does not answer in time") from None
         except InvalidHeader:  # whose text has the value
@@ -112,6 +113,8 @@ class Channel:
             raise Silent("does not answer in time" if self._watch.over else f"does not answer: {_end(error)}") from None
         if self._watch.over:  # an answer without a length ends where its connection does
             raise Silent("does not answer in time")
+        if missing:
+            raise Silent("breaks off in the middle of an answer")
         return reply
 
     def _opened(self, login: tuple[str, str] | None, accept: str) -> Session:
@@ -204,6 +207,9 @@ def _host(address: str) -> str:
 
 
 def _end(error: Exception) -> str:
-    """The innermost part of a nested error: the only part that says what happened."""
+    """The text of the innermost of nested errors: only that one says what happened."""
+    inner = [each for each in (*error.args, getattr(error, "reason", None)) if isinstance(each, Exception)]
+    if inner:
+        return _end(inner[-1])
     text = str(error).rpartition(": ")[2].strip(" '\")(>")
     return text or type(error).__name__
