@@ -65,8 +65,8 @@ def read(path: Path) -> list[Case]:
     return cases
 
 
-def problems(files: Mapping[str, str], settings: Mapping[str, str], folder: Path, plans: bool) -> Sequence[Problem]:
-    """The problems of these files of specs, which are written into the folder."""
+def write(files: Mapping[str, str], folder: Path) -> None:
+    """Write these files of specs into the folder, and work there."""
     for head, text in files.items():
         name, _, times = head.partition(" * ")
         path = folder / "specs" / name
@@ -74,17 +74,30 @@ def problems(files: Mapping[str, str], settings: Mapping[str, str], folder: Path
         if text or name != "a.yaml":
             path.write_text(text * int(times or 1), encoding="utf-8", newline="")
     os.chdir(folder)
+
+
+def problems(files: Mapping[str, str], settings: Mapping[str, str], folder: Path, plans: bool) -> Sequence[Problem]:
+    """The problems of these files of specs, which are written into the folder."""
+    write(files, folder)
     environment = settings.get("env", "local")
     if plans:
         return draft(Path("specs"), environment)[1]
     return load(Path("specs"), environment, environ=settings).problems
 
 
-def answer(case: Case, folder: Path, plans: bool) -> str:
+def written_files(case: Case) -> dict[str, str]:
     parts = re.split(r"^>>> (.*)\n", case.given, flags=re.MULTILINE)
-    files = dict(zip(["a.yaml", *parts[1::2]], parts[::2], strict=True))
-    answers = problems({"main.yaml": MAIN, **files} if plans else files, case.settings, folder, plans)
-    return "".join(f"{problem}\n" for problem in answers) or "ok\n"
+    return dict(zip(["a.yaml", *parts[1::2]], parts[::2], strict=True))
+
+
+def planned_files(case: Case) -> dict[str, str]:
+    """The files of a case of which a plan is made."""
+    return {"main.yaml": MAIN, **written_files(case)}
+
+
+def answer(case: Case, folder: Path, plans: bool) -> str:
+    files = planned_files(case) if plans else written_files(case)
+    return "".join(f"{problem}\n" for problem in problems(files, case.settings, folder, plans)) or "ok\n"
 
 
 @pytest.mark.parametrize("path", [*sorted(CASES.glob("*.case")), *sorted(PLANS.glob("*.case"))], ids=lambda path: path.stem)

@@ -119,6 +119,15 @@ def test_a_truncated_jar_and_a_changed_lock_are_detected_and_repaired(mirror: Mi
         jars.folder("small", mirror.lock)
 
 
+def test_the_stamp_of_downloaded_jars_is_the_one_of_earlier_versions(tmp_path: Path) -> None:
+    jar = ivy.Jar(group="org.example", artifact="small", version="1.0", sha256="ab12", classifier="linux", size=3)
+    (tmp_path / jar.file).write_bytes(b"one")
+    assert (
+        jars._content(tmp_path, (jar,))
+        == "9016106b752053c487404a9a4db2e74eb9eb43d1d3770e6f365e604e2dde7913\n3 small-1.0-linux.jar\n"
+    )
+
+
 def test_folders_share_what_their_program_needs(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     jars.fetch("small", mirror.lock)
     monkeypatch.setenv("SLUICE_HOME", str(mirror.root / "second"))
