@@ -13,7 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -37,9 +37,14 @@ class Jar:
     artifact: str
     version: str
     sha256: str
-    classifier: str = field(default="", repr=False)  # not in the repr, which the stamp hashes: older stamps stay valid
-    ext: str = field(default="jar", repr=False)
-    size: int = field(repr=False)  # bytes
+    classifier: str = ""
+    ext: str = "jar"
+    size: int  # bytes
+
+    @property
+    def stamped(self) -> str:
+        """The text of which the stamp of a folder of jars is made. It stays as it is, so that older stamps stay valid."""
+        return f"Jar(group={self.group!r}, artifact={self.artifact!r}, version={self.version!r}, sha256={self.sha256!r})"
 
     @property
     def file(self) -> str:

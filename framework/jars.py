@@ -162,7 +162,7 @@ def _ready(place: Path, jars: tuple[Jar, ...]) -> bool:
 
 def _content(place: Path, jars: tuple[Jar, ...]) -> str:
     """The stamp: the hash of the set's lines, then each jar's size. It differs for another lock or a truncated jar."""
-    digest = hashlib.sha256("\n".join(map(repr, jars)).encode()).hexdigest()
+    digest = hashlib.sha256("\n".join(jar.stamped for jar in jars).encode()).hexdigest()
     return "\n".join([digest, *(f"{(place / jar.file).stat().st_size} {jar.file}" for jar in jars)]) + "\n"
 
 

@@ -22,6 +22,7 @@ from framework.engine.spark import session
 from framework.engine.spark.java_errors import CommitRefused
 from framework.engine.trials.trial import Trials
 from framework.model import Pipeline, Plan
+from framework.plan import digest
 from framework.plan.passes import make
 from framework.reference import pages
 from framework.spec.editor import as_data, document_schema
@@ -170,7 +171,9 @@ def test_a_catalog_that_is_not_there_yet_has_no_tables(asked: Catalog) -> None:
 
 def test_one_catalog_needs_only_a_folder(tmp_path: Path) -> None:
     local = catalogs.in_folder("lake", tmp_path)
-    assert repr(local) == f"Catalog(name='lake', type='sql', uri='sqlite:///{tmp_path}/lake.db', warehouse='{tmp_path}/lake')"
+    assert (
+        digest.text(local) == f"Catalog(name='lake', type='sql', uri='sqlite:///{tmp_path}/lake.db', warehouse='{tmp_path}/lake')"
+    )
     assert all(tmp_path in place.parents for place in catalogs.of(local).places())
     files = [name for name, file in components.load_all(catalogs.PACKAGE).items() if hasattr(file, "in_folder")]
     assert files == [local.type]

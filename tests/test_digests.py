@@ -5,17 +5,36 @@ reason. With REWRITE=1 in the environment `tests/digests.txt` is written again: 
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
+from typing import Any, ClassVar, get_args, get_type_hints
 
 import pytest
 
 from framework import catalogs, components
 from framework.engine.context import Context
 from framework.engine.observe import same_failure
-from framework.model import Plan
+from framework.model import (
+    Cluster,
+    Column,
+    Decoding,
+    Engine,
+    Expectation,
+    Plan,
+    SchemaChanges,
+    SecretStore,
+    SelectSource,
+    Step,
+    Table,
+    TableSource,
+)
 from framework.model.export import Export
+from framework.model.notice import Mail
+from framework.plan import digest
 from framework.plan.passes import draft
 from framework.reference import examples
 from framework.spec import extensions
@@ -24,6 +43,10 @@ from tests.spec_parts import LAKE, ORDERS
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "digests.txt"
+# The classes of the objects of which digests are made.
+ROOTS = (
+    *(Cluster, Column, Decoding, Engine, Expectation, Mail, SchemaChanges, SecretStore, SelectSource, Step, Table, TableSource),
+)
 LOGINS = """\
 cluster: main
 bootstrap: kafka:9092
@@ -86,7 +109,18 @@ def identities(plan: Plan) -> Iterator[str]:
     for document in plan.documents:
         if isinstance(document.value, Export):
             for notice in document.value.notices:
-                yield f"export {document.name}, {notice.says}: {notice.id}"
+                yield f"export {document.name}, {notice.says}: {digest.notice_id(notice)}"
+
+
+def digested(plan: Plan) -> Iterator[object]:
+    """The objects of which digests are made."""
+    yield from (plan.engine, plan.secrets)
+    for pipeline in plan.pipelines:
+        yield from (pipeline.source, pipeline.steps, pipeline.expected, pipeline.table, pipeline.table.schema_changes)
+        yield from ((topic.columns, topic.decoding, topic.cluster) for topic in pipeline.topics)
+    for document in plan.documents:
+        if isinstance(document.value, Export):
+            yield from (notice.options for notice in document.value.notices)
 
 
 def failures(plan: Plan) -> Iterator[str]:
@@ -96,21 +130,131 @@ def failures(plan: Plan) -> Iterator[str]:
             yield f"run of {pipeline.name}: {same_failure._digest(Context(plan), pipeline)}"
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("registry_away")
-def test_identities_are_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in [name for name in os.environ if name.startswith("SLUICE_VAR_")]:
-        monkeypatch.delenv(variable)
-    monkeypatch.setenv("SLUICE_VAR_REGISTRY", "http://127.0.0.1:1")
-    monkeypatch.chdir(tmp_path)
-    lines = []
-    with toys.installed():
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[str, Plan]]]:
+    """The plan of each source, by its name."""
+    folder = tmp_path_factory.mktemp("plans")
+    with pytest.MonkeyPatch.context() as patch, toys.installed():
+        for variable in [name for name in os.environ if name.startswith("SLUICE_VAR_")]:
+            patch.delenv(variable)
+        patch.setenv("SLUICE_VAR_REGISTRY", "http://127.0.0.1:1")
+        patch.chdir(folder)
+        made = []
         for number, (name, files) in enumerate(sources()):
-            test_cases.write(files, tmp_path / str(number))
-            shutil.copytree(ROOT / "pipelines" / "steps", tmp_path / str(number) / "pipelines" / "steps")
+            test_cases.write(files, folder / str(number))
+            shutil.copytree(ROOT / "pipelines" / "steps", folder / str(number) / "pipelines" / "steps")
             plan, problems = draft(Path("specs"))
             assert not problems, name
-            lines += [f"{name} | {line}\n" for line in (*identities(plan), *failures(plan))]
+            made.append((name, plan))
+        yield made
+
+
+@pytest.mark.slow
+def test_identities_are_as_they_were(plans: list[tuple[str, Plan]]) -> None:
+    lines = sorted(f"{name} | {line}\n" for name, plan in plans for line in (*identities(plan), *failures(plan)))
     if os.environ.get("REWRITE") == "1":
-        GOLDEN.write_text("".join(sorted(lines)), encoding="utf-8")
-    assert "".join(sorted(lines)) == GOLDEN.read_text(encoding="utf-8")
+        GOLDEN.write_text("".join(lines), encoding="utf-8")
+    assert "".join(lines) == GOLDEN.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_every_word_is_in_a_digest_of_the_golden_file(plans: list[tuple[str, Plan]]) -> None:
+    texts = [digest.text(value) for _, plan in plans for value in digested(plan)]
+    used = {name for text in texts for name in re.findall(r"\b([A-Z]\w*)\(", text)}
+    assert {words.name for words in digest.WORDS.values()} - used == set()
+
+
+def test_every_class_and_field_that_a_digest_can_reach_has_words() -> None:
+    options = [components.load(catalogs.PACKAGE, name).Options for name in components.names(catalogs.PACKAGE)]
+    groups = [part for cls in options for part in inner(cls)]
+    assert sorted(missing_words([*ROOTS, *groups])) == []
+
+
+@dataclass(frozen=True)
+class Unworded:
+    name: str
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A column by another name, whose field has another name, too, and a field that columns did not have."""
+
+    called: str
+    type: str = "int"
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """Options that got another one."""
+
+    in_digest: ClassVar[str] = "Group user"
+
+    user: str
+    token: str | None = None
+
+
+def test_a_class_without_words_is_named() -> None:
+    assert list(missing_words([Unworded])) == ["Unworded has no entry in WORDS of framework/plan/digest.py"]
+    with pytest.raises(TypeError, match=r"a tests\.test_digests\.Unworded: it has no words in a digest"):
+        digest.text(("one", Unworded("x")))
+    with pytest.raises(TypeError, match=r"builtins\.set: it has no words"):
+        digest.text({"no order"})
+
+
+def test_a_renamed_class_and_field_keep_their_words() -> None:
+    words = digest.Words("Column", "name=called type", if_set="hidden")
+    assert digest.written(Renamed("id"), words) == "Column(name='id', type='int')"
+    assert digest.written(Renamed("id", hidden=True), words) == "Column(name='id', type='int', hidden=True)"
+
+
+def test_options_that_were_added_are_in_a_text_where_they_are_given() -> None:
+    assert digest.text(Group("me")) == "Group(user='me')"
+    assert digest.text(Group("me", "x")) == "Group(user='me', token='x')"
+
+
+def missing_words(roots: Iterable[type]) -> Iterator[str]:
+    """The classes that a digest can reach and that have no words, and the fields of the others without a decision."""
+    for cls in reachable(roots):
+        words = digest.words_of(cls)
+        if words is None:
+            yield f"{cls.__name__} has no entry in WORDS of framework/plan/digest.py"
+            continue
+        decided = [
+            word.partition("=")[2] or word for word in f"{words.always} {words.if_set} {words.never} {words.spread}".split()
+        ]
+        names = [each.name for each in fields(cls) if each.repr or cls in digest.WORDS]
+        yield from (f"{cls.__name__}.{name} has no decision in framework/plan/digest.py" for name in names if name not in decided)
+        yield from (f"{cls.__name__} has no field {name}" for name in decided if name not in names)
+        yield from (f"{cls.__name__}.{name} has two decisions" for name, count in Counter(decided).items() if count > 1)
+
+
+def reachable(roots: Iterable[type]) -> set[type]:
+    """The dataclasses that can be in fields of these, but for fields that are in no digest. Of a class without
+    fields those that derive from it beside it: other modules have types that no column has."""
+    reached: set[type] = set()
+    waiting: list[type[Any]] = list(roots)
+    while waiting:
+        cls = waiting.pop()
+        if cls in reached:
+            continue
+        if fields(cls) or not cls.__subclasses__():
+            reached.add(cls)
+        words = digest.words_of(cls)
+        waiting += inner(cls, words.never.split() if words else ())
+        waiting += [other for other in cls.__subclasses__() if other.__module__ == cls.__module__]
+    return reached
+
+
+def inner(cls: type[Any], never: Collection[str] = ()) -> Iterator[type[Any]]:
+    """The dataclasses that the fields of a class can have."""
+    hints = get_type_hints(cls)
+    for field in fields(cls):
+        if field.name not in never and (field.repr or cls in digest.WORDS):
+            yield from (part for part in parts(hints[field.name]) if isinstance(part, type) and is_dataclass(part))
+
+
+def parts(hint: Any) -> Iterator[Any]:
+    yield hint
+    for inner in get_args(hint):
+        yield from parts(inner)

@@ -21,7 +21,7 @@ from framework.errors import SluiceError, Where
 from framework.formats import FORMATS, BySchema, Format, Given, Single, every, find, schema_of, writer
 from framework.model import Cluster, Example, Message, Of, Plan, Topic
 from framework.model.schemas import Schema, Subject, Version
-from framework.plan import compare
+from framework.plan import compare, digest
 from framework.plan.draft import Draft
 from framework.plan.passes import resolve
 from framework.plan.registered import Schemas
@@ -172,7 +172,7 @@ def test_the_columns_of_a_topic(of: Of, name: str, tmp_path: Path) -> None:
     columns = [(each.name, each.type) for each in topic.columns_of(of)]
     assert columns == expected
     assert [column for column, _ in topic.decoding.columns if column in dict(columns)] == [column for column, _ in columns]
-    text = repr(topic.decoding)  # of which a digest is kept from process to process
+    text = digest.text(topic.decoding)  # of which a digest is kept from process to process
     assert " at 0x" not in text
 
 

@@ -140,6 +140,11 @@ def test_a_broken_file_is_one_problem(tmp_path: Path) -> None:
             "Written = str\ndef resolve(step, rows):\n    return 1",
             "own.py:1:1: bad-step: this step failed: TypeError: resolve must",
         ),
+        (
+            "from framework.plan.rows import Resolved\nWritten = str\n"
+            "def resolve(step, rows):\n    return Resolved(rows.columns, says=({1},))",
+            "own.py:1:1: bad-step: this step failed: TypeError: a plan cannot hold a builtins.set",
+        ),
         ("import sys\nsys.exit(3)", "own.py:2:1: bad-step: this step failed: SystemExit: 3"),
     ],
 )

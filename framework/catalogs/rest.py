@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from framework.catalogs import Catalog, Current, Files, _object_store, _rest_changes
 from framework.catalogs._rest_client import Address, RestClient
@@ -44,6 +44,8 @@ _clients: dict[tuple[Any, ...], RestClient] = {}
 @dataclass(frozen=True)
 class OAuth(Bound):
     """A login by OAuth2's client credentials. Tokens are asked for again before they end."""
+
+    in_digest: ClassVar[str] = "OAuth client_id client_secret scope token_uri"
 
     client_id: str | SecretRef = option("The client.", example='"${secret:oc_id}"', aka=["id", "client", "username"])
     client_secret: SecretRef = option("Its secret.", example='"${secret:oc_secret}"', aka=["secret", "password"])

@@ -21,6 +21,7 @@ from framework.errors import Problem
 from framework.model import Cluster, Column, Decoding, Follower, Pipeline, Registered, Topic
 from framework.model.schemas import Schema
 from framework.patience import REGISTRY_NEEDED
+from framework.plan import digest
 from framework.plan.draft import Draft, only
 from framework.plan.modes import mode
 from framework.plan.rows import Rows
@@ -110,7 +111,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
     return Follower(
         type="topic", name=name, where=written.place(), says=tuple(_says(written, onward)), options=onward,
         asset=("kafka", cluster.name, name), sends_to=(cluster, name), topic=topic or _filled(written, pipeline, onward),
-        identity=repr((cluster.name, onward.where, [column.name for column in keys], written.value)),
+        identity=digest.text((cluster.name, onward.where, [column.name for column in keys], written.value)),
     )  # fmt: skip
 
 

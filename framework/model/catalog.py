@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from framework.errors import Where
@@ -26,11 +26,3 @@ class Catalog:
     _: KW_ONLY
     secrets: SecretStore = field(default_factory=SecretStore)  # those that the options name
     publish: tuple[Listing, ...] = field(default=(), repr=False)
-
-    def __repr__(self) -> str:
-        """With the options that are set in a row: a digest of plans, which is kept, is made of it."""
-        options = (
-            {each.name: getattr(self.options, each.name) for each in fields(self.options) if each.repr} if self.options else {}
-        )
-        named = {"name": self.name, "type": self.type, **options}
-        return f"Catalog({', '.join(f'{name}={value!r}' for name, value in named.items() if value is not None)})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,11 +37,6 @@ class Notice:
     type: str  # a file of `framework.notices`
     says: str
     options: Any
-
-    @property
-    def id(self) -> str:
-        """Another one after each change of its options; secrets have only names there."""
-        return hashlib.sha256(repr((self.type, self.options)).encode()).hexdigest()[:16]
 
 
 class NotSentYet(SluiceError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +25,7 @@ from framework.model import (
 from framework.model.accumulated import WINDOW_END, WINDOW_START, Accumulated
 from framework.plan import (
     accumulated,
+    digest,
     examples,
     expectations,
     followers,
@@ -188,7 +188,7 @@ def _put_together(
         expected=typed.expected,
         sets=sets,
         maintain=running.maintain(spec),
-        spec=hashlib.sha256(repr(decides).encode()).hexdigest()[:16],
+        spec=digest.short(decides),
     )
 
 

@@ -10,6 +10,7 @@ from framework import types
 from framework.errors import Problem, Where
 from framework.model import Column, Step
 from framework.model.accumulated import Groups
+from framework.plan import digest
 from framework.plan.rows import Resolved, Rows
 from framework.spec import extensions, kinds
 from framework.spec.node import Node
@@ -100,7 +101,14 @@ def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
         resolved = extension.resolve(written, rows)
         if not isinstance(resolved, Resolved):
             raise TypeError("resolve must return a Resolved")
+        _require_plain(resolved)
     except (Exception, SystemExit) as error:  # the step's code is the user's
         rows.problems.append(extensions.broken(error, extension.file))
         return Resolved(rows.columns, more=True)
     return resolved
+
+
+def _require_plain(resolved: Resolved) -> None:
+    """Raise a TypeError if a step of a user's own returns objects by which one plan cannot be told from another."""
+    texts = (resolved.columns, resolved.assign, resolved.keep, resolved.faults, resolved.says)
+    digest.text((*texts, resolved.each, resolved.memory, resolved.masks, resolved.join, resolved.bounds))

@@ -40,6 +40,9 @@ class Bound:
     in_example: ClassVar[tuple[str, ...]] = ()  # options that its example has although they are not required
     partly: ClassVar[bool] = False  # the good options are still checked if others are bad
     known_by: ClassVar[str | None] = None  # of several such classes, the one whose option of this name a map has is meant
+    # The words for the class and its options in digests of plans (`framework.plan.digest`). An option that is not named is left out of
+    # them while it is not given.
+    in_digest: ClassVar[str] = ""
 
     node: Node = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
     # Options that could not be read, or only in part.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from framework.errors import Problem
 from framework.hosts import is_open
@@ -16,6 +17,8 @@ from framework.spec.scalars import Url
 @dataclass(frozen=True)
 class Storage(Bound):
     """An object store that speaks the protocol of S3. Without keys and profile, the machine's own AWS login is used."""
+
+    in_digest: ClassVar[str] = "Storage endpoint region access_key secret_key profile role external_id kms_key path_style"
 
     endpoint: Url | None = option(
         "The store's address; default: that of AWS.", default=None, example="http://127.0.0.1:19100", aka=["url", "uri"]

@@ -20,6 +20,7 @@ from framework.model import SecretStore
 from framework.model.export import Export
 from framework.model.notice import NOTICES, About, Notice, NotSentYet
 from framework.patience import NOTICE_AGAIN
+from framework.plan import digest
 
 
 def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
@@ -28,7 +29,7 @@ def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
     tells = about(export, done)
     record = done.record
     for notice in export.notices:
-        if notice.id in record.told:
+        if digest.notice_id(notice) in record.told:
             yield f"not sent again for the same content: {notice.says}"
             continue
         try:
@@ -36,7 +37,7 @@ def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
         except SluiceError as error:
             failed.append(error)
             continue
-        record = replace(record, told=(*record.told, notice.id))
+        record = replace(record, told=(*record.told, digest.notice_id(notice)))
         records.add(export.recorded_as, record)
     if failed:
         first = failed[0]

@@ -6,7 +6,6 @@ table's metadata (an accepted position, an accepted schema change, a rollback), 
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime, timezone
 
 from framework import iso_times, secret_digest
@@ -16,6 +15,7 @@ from framework.engine.rules import run_record
 from framework.engine.rules.run_record import CHECKED, FailedRun
 from framework.errors import CatalogAway, KafkaAway, NoTopic, RegistryAway, Transient
 from framework.model import Catalog, Pipeline
+from framework.plan import digest
 
 _HOUR = 3600.0  # after which a run is tried again where no person must decide: a disk may have space, a machine memory
 # Errors that a look at the topic and the table finds, too, and errors of a moment in another system. The next run does not meet them again.
@@ -61,7 +61,7 @@ def _digest(context: Context, pipeline: Pipeline) -> str:
         context.plan.secrets,
     )
     topics = [(topic.kafka_name, topic.cluster, topic.start_from) for topic in pipeline.topics]
-    return hashlib.sha256(repr((inputs, topics, [_file(*each) for each in tables])).encode()).hexdigest()[:16]
+    return digest.short((inputs, topics, [_file(*each) for each in tables]))
 
 
 def _file(catalog: Catalog, identifier: str) -> str:
