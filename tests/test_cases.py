@@ -131,6 +131,7 @@ def follow(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plans: b
 ELSEWHERE = {
     "not-in-schema": "test_avro.py",
     "bad-step": "test_own_steps.py",
+    "moved-import": "test_own_step_imports.py",
     "duplicate-step": "test_own_steps.py",
     "no-folder": "test_spec.py",
     "no-subject": "test_hostile_registry.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,23 +37,22 @@ into: {table: a.users}
 CHANGES = SPECS.replace("json", "debezium_json").replace("name: string, age: int", "id: string, name: string, note: string")
 CHANGES = CHANGES.replace("a.users}", "a.users, write: upsert, keys: [id]}")
 SHOUT = '''"""Shouts."""
-from framework.plan.rows import Resolved
+from sluice.steps import Resolved
 Written = str
 def resolve(step, rows):
     return Resolved(rows.columns, (("name", "upper(name)"),))
 '''
 ONCE = """
-from framework.model import Memory
-from framework.plan.rows import Resolved
+from sluice.steps import Remember, Resolved
 Written = str
 def resolve(step, rows):
-    return Resolved(rows.columns, memory=Memory(columns=(step.value,), admit=lambda new, earlier: new))
+    return Resolved(rows.columns, memory=Remember(columns=(step.value,), admit=lambda new, earlier: new))
 """
 OPTIONS = """
 from dataclasses import dataclass
-from framework.spec.options import Bound, option
+from sluice.steps import OptionGroup, option
 @dataclass(frozen=True)
-class Written(Bound):
+class Written(OptionGroup):
     column: str = option("The column.", example="name")
 """
 
@@ -110,10 +110,11 @@ def test_mistakes_in_an_own_steps_options_have_their_place(tmp_path: Path, tidy:
 
 
 def test_a_column_without_a_type_is_a_problem(tmp_path: Path) -> None:
-    step = SHOUT.replace("rows.columns, ((", "(*rows.columns, rows.new_column('x', VOID, step.place())), ((")
-    assert planned(
-        tmp_path, "void: name", void=step.replace("import Resolved", "import Resolved\nfrom framework.types import VOID")
-    )[1] == ["DIR/specs/a.yaml:16:16: no-type: the column `x` has no type | give it a type: `cast(null as string)`"]
+    step = SHOUT.replace("rows.columns, ((", "(*rows.columns, rows.new_column('x', untyped, step.place())), ((")
+    step = step.replace("    return", "    untyped = type(rows.columns[0].type)('void')\n    return")
+    assert planned(tmp_path, "void: name", void=step)[1] == [
+        "DIR/specs/a.yaml:16:16: no-type: the column `x` has no type | give it a type: `cast(null as string)`"
+    ]
 
 
 def test_an_own_step_has_its_own_options(tmp_path: Path) -> None:
@@ -141,7 +142,7 @@ def test_a_broken_file_is_one_problem(tmp_path: Path) -> None:
             "own.py:1:1: bad-step: this step failed: TypeError: resolve must",
         ),
         (
-            "from framework.plan.rows import Resolved\nWritten = str\n"
+            "from sluice.steps import Resolved\nWritten = str\n"
             "def resolve(step, rows):\n    return Resolved(rows.columns, says=({1},))",
             "own.py:1:1: bad-step: this step failed: TypeError: a plan cannot hold a builtins.set",
         ),
@@ -191,20 +192,34 @@ def test_check_can_run_without_the_projects_code(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_an_installed_package_offers_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "site" / "louder-1.0.dist-info").mkdir(parents=True)
-    (tmp_path / "site" / "louder.py").write_text(SHOUT)
-    (tmp_path / "site" / "louder-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: louder\nVersion: 1.0\n")
-    (tmp_path / "site" / "louder-1.0.dist-info" / "entry_points.txt").write_text("[sluice.steps]\nlouder = louder\n")
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+@pytest.fixture
+def louder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file of a step that an installed package offers."""
+    site = tmp_path / "site"
+    (site / "louder-1.0.dist-info").mkdir(parents=True)
+    (site / "louder-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: louder\nVersion: 1.0\n")
+    (site / "louder-1.0.dist-info" / "entry_points.txt").write_text("[sluice.steps]\nlouder = louder\n")
+    monkeypatch.syspath_prepend(str(site))
+    extensions._load_files.cache_clear()
+    yield site / "louder.py"
+    sys.modules.pop("louder", None)
     extensions._load_files.cache_clear()
 
-    plan, problems = planned(tmp_path, "louder: x")
 
+def test_an_installed_package_offers_a_step(tmp_path: Path, louder: Path) -> None:
+    louder.write_text(SHOUT)
+    plan, problems = planned(tmp_path, "louder: x")
     assert problems == []
     assert plan.pipelines[0].steps[0].assign == (("name", "upper(name)"),)
-    sys.modules.pop("louder")
-    extensions._load_files.cache_clear()
+
+
+def test_an_installed_step_with_an_old_import_is_refused(tmp_path: Path, louder: Path) -> None:
+    louder.write_text(SHOUT.replace("sluice.steps", "framework.plan.rows"))
+    assert (
+        "the installed step louder:2:1: moved-import: `Resolved` moved from `framework.plan.rows` to `sluice.steps`"
+        " | write `from sluice.steps import Resolved`"
+    ) in planned(tmp_path, "louder: x")[1]
+    assert "louder" not in sys.modules
 
 
 def test_the_page_shows_the_shipped_step(tidy: str) -> None:

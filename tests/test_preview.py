@@ -63,7 +63,7 @@ steps: [{{filter: size = 'LARGE'}}]
 into: {{table: {namespace}.large, write: replace}}
 """
 SHOUT = '''"""Shouts."""
-from framework.plan.rows import Resolved
+from sluice.steps import Resolved
 Written = str
 def resolve(step, rows):
     return Resolved(rows.columns, ((step.value, f"upper({step.value})"),), says=(f"{step.value} in capitals",))

@@ -132,7 +132,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 OWN = '''"""Shouts."""
-from framework.plan.rows import Resolved
+from sluice.steps import Resolved
 Written = str
 EXAMPLE = """
 columns: {name: string}

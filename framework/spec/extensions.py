@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +22,7 @@ from typing import Any
 
 from framework import components
 from framework.errors import Problem, Where
+from framework.spec import moved_names
 from framework.spec.node import Node
 
 
@@ -112,10 +113,10 @@ def _load_files(package: str, files: tuple[tuple[Path, int], ...], installed: bo
     extensions = dict(_own(package))
     problems: list[Problem] = []
     points = entry_points(group=f"sluice.{package.rpartition('.')[2]}") if installed else ()
-    offered = {point.name: point.load for point in points}
-    offered |= {path.stem: _loader(path) for path, _ in files}
+    offered = {point.name: (point.load, partial(_installed_source, point.module)) for point in points}
+    offered |= {path.stem: (_loader(path), partial(_source, path)) for path, _ in files}
     places = {path.stem: path for path, _ in files}
-    for name, load in sorted(offered.items()):
+    for name, (load, source) in sorted(offered.items()):
         file = str(places.get(name, f"the installed step {name}"))
         if name in extensions:
             hint = "give the file another name"
@@ -123,12 +124,11 @@ def _load_files(package: str, files: tuple[tuple[Path, int], ...], installed: bo
                 Problem(Where(_path_text(file), 1, 1), "duplicate-step", f"`{name}` is one of Sluice's own steps", hint)
             )
             continue
-        outcome = (
-            _load(load, file)
-            if loads
-            else Extension(written=Node, doc="", resolve=_nothing, file=file, built_in=False, loaded=False)
-        )
-        if isinstance(outcome, Extension):
+        if not loads:
+            extensions[name] = Extension(written=Node, doc="", resolve=_nothing, file=file, built_in=False, loaded=False)
+        elif moved := list(moved_names.problems(source(), _path_text(file))):
+            problems += moved
+        elif isinstance(outcome := _load(load, file), Extension):
             extensions[name] = outcome
         else:
             problems.append(outcome)
@@ -167,6 +167,23 @@ def _loader(path: Path) -> Callable[[], ModuleType]:
         return module
 
     return load
+
+
+def _source(path: Path) -> bytes:
+    """The source of a file; empty if it cannot be read: loading it says why."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _installed_source(module: str) -> bytes:
+    """The source of an installed module; empty if there is none, or if its package fails: loading it says why."""
+    try:
+        spec = importlib.util.find_spec(module)
+        return _source(Path(spec.origin)) if spec and spec.origin else b""
+    except (Exception, SystemExit):  # a package above the module is a user's code
+        return b""
 
 
 def _load(load: Callable[[], ModuleType], file: str) -> Extension | Problem:
