@@ -183,6 +183,10 @@ class Renamed:
     type: str = "int"
     hidden: bool = False
 
+    @property
+    def letters(self) -> int:
+        return len(self.called)
+
 
 @dataclass(frozen=True)
 class Group:
@@ -206,6 +210,7 @@ def test_a_renamed_class_and_field_keep_their_words() -> None:
     words = digest.Words("Column", "name=called type", if_set="hidden")
     assert digest.written(Renamed("id"), words) == "Column(name='id', type='int')"
     assert digest.written(Renamed("id", hidden=True), words) == "Column(name='id', type='int', hidden=True)"
+    assert digest.written(Renamed("id"), digest.Words("Column", "name=called width=letters")) == "Column(name='id', width=2)"
 
 
 def test_options_that_were_added_are_in_a_text_where_they_are_given() -> None:
@@ -225,7 +230,7 @@ def missing_words(roots: Iterable[type]) -> Iterator[str]:
         ]
         names = [each.name for each in fields(cls) if each.repr or cls in digest.WORDS]
         yield from (f"{cls.__name__}.{name} has no decision in framework/plan/digest.py" for name in names if name not in decided)
-        yield from (f"{cls.__name__} has no field {name}" for name in decided if name not in names)
+        yield from (f"{cls.__name__} has no field {name}" for name in decided if not (name in names or hasattr(cls, name)))
         yield from (f"{cls.__name__}.{name} has two decisions" for name, count in Counter(decided).items() if count > 1)
 
 
