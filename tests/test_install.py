@@ -41,7 +41,9 @@ def test_a_wheel_has_the_decoders_compiled(wheels: Path, name: str) -> None:
     with zipfile.ZipFile(next(wheels.glob(f"{name}-*.whl"))) as archive:
         assert f"framework/jvm/built/{build.jar(Path()).name}" in archive.namelist()
         assert any(each.endswith("/LICENSE") for each in archive.namelist())
-        assert {"framework/jars.lock", "sluice/dagster.py", "pipelines/definitions.py"} <= set(archive.namelist())
+        assert {"framework/jars.lock", "sluice/dagster.py", "sluice/steps.py", "pipelines/definitions.py"} <= set(
+            archive.namelist()
+        )
 
 
 @pytest.mark.parametrize(("name", "does"), [("sluice", "test"), ("sluice_slim", "check")])
