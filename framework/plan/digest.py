@@ -78,7 +78,7 @@ WORDS: Mapping[type, Words] = {
         never="adopt schema_changes places",
     ),
     model.PartitionField: Words("PartitionField", "transform column width"),
-    model.Keyed: Words("Keyed", "keys order versions deletes ends truncates remember says stands_in unsent"),
+    model.Keyed: Words("Keyed", "keys order versions deletes ends truncates remember says stands_in unsent", if_set="partition"),
     accumulated.Accumulated: Words("Accumulated", "by window measures order nth rows hidden before takes_off"),
     accumulated.Measure: Words("Measure", "name text function type argument"),
     accumulated.Window: Words("Window", "column every size late_after"),
