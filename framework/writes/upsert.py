@@ -35,7 +35,7 @@ def stage(to: Target, frame: Frame) -> Counted:
             stack.enter_context(kept(batch))
             clears = events.clears(batch)
         spread = events.spread(to, batch) if clears else batch
-        newest_rows = _newest(to, rising.risen(spread, keyed))
+        newest_rows = _newest_per_key(to, rising.risen(spread, keyed))
         stack.enter_context(kept(newest_rows))
         scan = ranges.Scan(1, Near("", False), clears) if clears else ranges.scan_keys(to, newest_rows, keyed.keys)
         counted = to.counted(frame)
@@ -43,7 +43,7 @@ def stage(to: Target, frame: Frame) -> Counted:
             return counted
         deleted = scan.deleted
         if scan.several:  # which one is the newest can depend on the times of earlier batches
-            newest_rows = _newest(to, rising.beside_stored(to, spread, scan))
+            newest_rows = _newest_per_key(to, rising.beside_stored(to, spread, scan))
             stack.enter_context(kept(newest_rows))
             deleted = newest_rows.where(DELETE).count()
         elif to.replays or rising.is_before_stored(to, newest_rows, scan):
@@ -55,7 +55,7 @@ def stage(to: Target, frame: Frame) -> Counted:
     return counted
 
 
-def _newest(to: Target, rows: DataFrame) -> DataFrame:
+def _newest_per_key(to: Target, rows: DataFrame) -> DataFrame:
     rows = rising.with_several(to, events.filled(rows, to.keyed))
     return by_key.newest_per_key(rows, to.keyed, NTH)
 
