@@ -139,12 +139,13 @@ def appended(drawn: Drawn) -> list[Row]:
 
 
 def by_key(drawn: Drawn) -> Iterable[list[Sent]]:
-    """What happened to each key, in its order."""
-    found: dict[tuple[tuple[str, str], ...], list[Sent]] = {}
-    for each in sorted(drawn.sent, key=lambda each: each.at):
-        if not is_bad(drawn, each, True):
-            found.setdefault(tuple(sorted(each.key.items())), []).append(each)
-    return found.values()
+    """What happened to each key, in its order: that of the messages, whose times rise."""
+    histories: dict[tuple[tuple[str, str], ...], list[Sent]] = {}
+    for sent in drawn.sent:
+        if not is_bad(drawn, sent, True):
+            history = histories.setdefault(tuple(sorted(sent.key.items())), [])
+            history.append(replace(sent, at=max([sent.at, *(earlier.at for earlier in history[-1:])])))
+    return histories.values()
 
 
 def upserted(drawn: Drawn) -> list[Row]:
