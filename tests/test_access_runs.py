@@ -121,6 +121,7 @@ def test_rights_on_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sluic
         assert kafka.rights() == {
             *(("orders", right) for right in ("READ", "DESCRIBE")),
             *(("onward", right) for right in ("WRITE", "DESCRIBE", "CREATE")),
+            *(("sluice-", right) for right in ("WRITE", "DESCRIBE")),  # transactional ids, by which senders are fenced
         }
         for step in steps:
             if step.part == "cleanup":  # a comment, as others may need the rights
