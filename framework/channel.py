@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import socket
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Timer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from framework.hosts import url_is_loopback
 from framework.patience import CONNECTING
@@ -86,6 +87,13 @@ class Channel:
         self._watch = _Watch()
         self._most = most
         self._session = self._opened(login, accept)
+        self._secrets = _sent_as(*login) if login else ()
+
+    def without_login(self, text: str) -> str:
+        """Returns a text of the other side in which the password, if it quotes it, is replaced by `***`."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
 
     def ask(
         self, method: str, path: str, body: Any, seconds: float, *, form: Any = None, headers: Mapping[str, str] | None = None
@@ -144,6 +152,12 @@ def _staying() -> Session:
             return None
 
     return Staying()
+
+
+def _sent_as(username: str, password: str) -> tuple[str, ...]:
+    """Returns the texts by which a login could be known again: as it is, encoded as HTTP sends it, and as a part of an address."""
+    basic = base64.b64encode(f"{username}:{password}".encode()).decode()
+    return tuple(text for text in (basic, password, quote(password, safe="")) if text)
 
 
 def _as_it_is(request: PreparedRequest) -> PreparedRequest:

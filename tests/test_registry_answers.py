@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import socket
@@ -256,6 +257,15 @@ def test_a_registrys_message_cannot_steer_a_terminal() -> None:
         assert error.value.code == "schema-refused"
         assert "\x1b" not in error.value.message
         assert len(error.value.message) < 500
+
+
+def test_a_login_that_a_registry_quotes_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_SECRET_REGISTRY", "se/same")
+    quoted = "no: me se/same se%2Fsame " + base64.b64encode(b"me:se/same").decode()
+    with serving(lambda _: whole(json.dumps({"message": quoted}).encode(), "422 Unprocessable")) as server:
+        with pytest.raises(SluiceError) as error:
+            server.registry(Login("me", SecretRef("registry"))).register("s", "AVRO", '"long"')
+        assert "no: me *** *** ***" in error.value.message
 
 
 def strange(work: Callable[[], object]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,12 +83,12 @@ def code_of(answer: Any) -> int | None:
     return code if isinstance(code, int) else None
 
 
-def message_of(answer: Any) -> str:
+def message_of(answer: Any, without_login: Callable[[str], str]) -> str:
     """The registry's own message, safe to print on one line."""
     message = answer.get("message") if isinstance(answer, dict) else None
     if not isinstance(message, str):
         return ""
-    line = " ".join(message.split())[:_LONGEST_TEXT]
+    line = " ".join(without_login(message).split())[:_LONGEST_TEXT]
     return visible(line)
 
 

@@ -244,7 +244,7 @@ class Registry:
             raise UnreachableError("registry-refused", f"the schema registry at {self.url} rejected the login", hint)
         if reply.status in (409, 422) and method == "POST":
             hint = "register a schema that the subject's compatibility rule allows, or change the rule"
-            why = answers.message_of(answer) or reply.status
+            why = answers.message_of(answer, self._connected().without_login) or reply.status
             raise SluiceError("schema-refused", f"the schema registry rejected the schema: {why}", hint)
         raise Strange(f"answers {reply.status} without JSON" if fine else f"answers {reply.status}")
 
