@@ -21,6 +21,7 @@ from framework import generate
 from framework.cli import main
 from framework.engine.context import Context
 from framework.engine.loop import batches
+from framework.engine.messages.write_schemas import current_schemas, register_new
 from framework.engine.publish import accept
 from framework.engine.rules import attempts, run_record
 from framework.errors import BadRowsStop, RolledBack
@@ -193,7 +194,9 @@ def test_history_and_bad_rows(project: Project) -> None:
 
 @pytest.mark.long
 @pytest.mark.timed
-def test_the_shipped_tables_within_a_second(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shipped_tables_within_a_second(
+    project: Project, registry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a new process, with Kafka, and with rows in each table."""
     (tmp_path / "pipelines").symlink_to(ROOT / "pipelines")  # a step of the project's own
     for file in (ROOT / "specs").rglob("*.yaml"):
@@ -202,14 +205,17 @@ def test_the_shipped_tables_within_a_second(project: Project, tmp_path: Path, mo
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(text)
     settings = (ROOT / "specs" / "main.yaml").read_text()
-    variables = settings[settings.index("variables: main") :].partition("---")[0]
+    documents = [settings[settings.index(first) :].partition("---")[0] for first in ("variables: main", "mail: main")]
+    base = BASE.format(bootstrap=project.bootstrap).replace("\n---", f"\nregistry: {registry}\n---", 1)
     monkeypatch.setenv("SLUICE_SECRET_PII", "0123456789abcdef")
-    (tmp_path / "specs" / "main.yaml").write_text(f"{BASE.format(bootstrap=project.bootstrap)}---\n{variables}")
+    (tmp_path / "specs" / "main.yaml").write_text("---\n".join((base, *documents)))
     plan = make(tmp_path / "specs")
     start = datetime.now(timezone.utc)
     for topic in plan.topics:
         generate.ensure_topic(topic, plan.secrets)
-        generate.send(topic, plan.secrets, itertools.islice(generate.messages(topic, 1, start), 1000))
+        schemas = register_new(topic, plan.secrets, current_schemas(topic, plan.secrets))
+        messages = generate.messages(topic, 1, start, {schema.of: schema.writer for schema in schemas})
+        generate.send(topic, plan.secrets, itertools.islice(messages, 1000))
     context = Context(plan, spark=lambda: project.spark)
     for pipeline in in_order(plan.pipelines):
         assert list(batches(context, pipeline))
