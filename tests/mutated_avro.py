@@ -136,11 +136,11 @@ def blocks(type_: Any, chance: Random) -> Iterator[bytes]:
 def message(chance: Random) -> bytes:
     """A message with its frame: one of five is right, the others have one to three changes."""
     id_ = chance.choice((1, 1, 1, 1, 1, 1, 1, 2))
-    found = list(parts(SCHEMAS[id_], chance))
+    pieces = list(parts(SCHEMAS[id_], chance))
     changes = 0 if chance.random() < 0.2 else chance.choice((1, 1, 1, 2, 3))
     for _ in range(changes):
-        change(found, chance)
-    body = bytearray(b"".join(found))
+        change(pieces, chance)
+    body = bytearray(b"".join(pieces))
     if changes and chance.random() < 0.3:
         change_bytes(body, chance)
     return framed(id_, bytes(body), chance)

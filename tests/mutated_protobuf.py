@@ -122,11 +122,11 @@ def payload(field: Any, chance: Random, depth: int) -> bytes:
 def message(chance: Random) -> bytes:
     """A message with its frame and the place of its type: one of five is right, the others have one to three changes."""
     id_ = chance.choice((1, 1, 1, 2))
-    found = fields(written(SCHEMAS[id_]).DESCRIPTOR, chance)
+    pieces = fields(written(SCHEMAS[id_]).DESCRIPTOR, chance)
     changes = 0 if chance.random() < 0.2 else chance.choice((1, 1, 1, 2, 3))
     for _ in range(changes):
-        change(found, chance, written(SCHEMAS[id_]).DESCRIPTOR)
-    body = bytearray(b"".join(found))
+        change(pieces, chance, written(SCHEMAS[id_]).DESCRIPTOR)
+    body = bytearray(b"".join(pieces))
     if changes and chance.random() < 0.3:
         change_bytes(body, chance)
     return framed(id_, place(chance) + bytes(body), chance)
@@ -233,10 +233,10 @@ def single(value: Any, field: Any) -> Any:
         raise Unreadable("not UTF-8")
     if field.type != MESSAGE:
         return value
-    known = KNOWN.get(field.message_type.name)
-    if known is None or not field.message_type.full_name.startswith(("google", "confluent")):
+    convert = KNOWN.get(field.message_type.name)
+    if convert is None or not field.message_type.full_name.startswith(("google", "confluent")):
         return row(value)
-    return known(value)
+    return convert(value)
 
 
 def moment(value: Any) -> datetime:

@@ -139,14 +139,14 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[str, 
             patch.delenv(variable)
         patch.setenv("SLUICE_VAR_REGISTRY", "http://127.0.0.1:1")
         patch.chdir(folder)
-        made = []
+        source_plans = []
         for number, (name, files) in enumerate(sources()):
             test_cases.write(files, folder / str(number))
             shutil.copytree(ROOT / "pipelines" / "steps", folder / str(number) / "pipelines" / "steps")
             plan, problems = draft(Path("specs"))
             assert not problems, name
-            made.append((name, plan))
-        yield made
+            source_plans.append((name, plan))
+        yield source_plans
 
 
 @pytest.mark.slow

@@ -100,9 +100,16 @@ def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, delet
     chance = random.Random(f"{SEED} {write} {KILLS}")
     keys = "keys: [region, id]" if write != "append" else "catalog: lake"
     event_time = "event_time: at" if time == "at" else ""
-    said = {"write": write, "keys": keys, "deletes": deletes, "version": "3", "partition_by": "[]", "event_time": event_time}
+    spec_values = {
+        "write": write,
+        "keys": keys,
+        "deletes": deletes,
+        "version": "3",
+        "partition_by": "[]",
+        "event_time": event_time,
+    }
     spec = SPEC.replace("value: json", "kafka_name: {topic}\nvalue: json", 1).replace("{namespace}.orders", "{namespace}.trades")
-    for name, text in said.items():
+    for name, text in spec_values.items():
         spec = spec.replace(f"{{{name}}}", text)
     project.template = spec
     project.make_topic(3)

@@ -4,9 +4,9 @@ A row's time becomes the greatest of the messages of its key in its partition up
 offset) are in order of their offsets in each partition, and by Kafka's time between partitions. With an event time, this is so among
 the rows that have the same one.
 Guarantee: the same row of a key is the newest in any batches, since it carries the time that later messages need.
-Cost: a pass over the sorted rows of a batch. Before the MERGE, remembered deletes and, where the batch deletes, the table are read for
-times of a partition that are later than the batch's, of which there are none while its clock goes on; and for all keys if one came in
-several partitions.
+Cost: a pass over the sorted rows of a batch. Before the MERGE a look for rows of a partition that are later than the batch's first one
+there: among the remembered deletes, and in the table where the batch deletes. While no clock steps back there are none. If a key came in
+several partitions, both are read for all keys of the batch.
 """
 
 from __future__ import annotations
