@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
+
+from framework.errors import SetupError
 
 _MOST = 64 << 20  # bytes of a file of the state
 
@@ -73,6 +77,16 @@ def read(path: Path) -> str:
             return file.read()
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def usable() -> Iterator[None]:
+    """Raises a SetupError where a file of the state cannot be opened, or its folder not be made."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{error.filename} cannot be opened: {error.strerror}"
+        raise SetupError("state-unusable", message, "delete it, or correct its permissions; no row depends on it") from None
 
 
 def lock_file(path: Path) -> TextIO:

@@ -4,7 +4,7 @@ writes hints about names."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 LONGEST = 100
 """The longest name, in characters, that is compared."""
@@ -26,13 +26,18 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(all_names[:MOST_LISTED]) + more
 
 
+def joined(texts: Sequence[str]) -> str:
+    """The texts for a sentence: "a, b and c"."""
+    return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else "".join(texts)
+
+
 def the_names(noun: str, names: Iterable[str]) -> str:
     """The hint that names all things of a kind: "the topics are `orders` and `trades`"."""
     quoted_names = [f"`{name}`" for name in names]
     if len(quoted_names) == 1:
         return f"the {noun} is {quoted_names[0]}"
     if 1 < len(quoted_names) <= MOST_LISTED:
-        return f"the {noun}s are {', '.join(quoted_names[:-1])} and {quoted_names[-1]}"
+        return f"the {noun}s are {joined(quoted_names)}"
     return f"the {noun}s are {listed(quoted_names)}"
 
 

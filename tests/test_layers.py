@@ -151,7 +151,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "types": (),
     "processes": ("patience",),
     "iso_times": (),
-    "patience": (), "components": (), "jar_cache": (), "spelling": (), "hosts": (), "home": (), "hints": (), "amounts": (), "errors": (),
+    "patience": (), "components": (), "jar_cache": (), "spelling": (), "hosts": (), "hints": (), "amounts": (), "errors": (),
+    "home": ("errors",),
 }  # fmt: skip
 # Which parts may import each third party.
 ONLY: dict[str, tuple[str, ...]] = {

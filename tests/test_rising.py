@@ -15,18 +15,23 @@ from tests.project import Project
 from tests.test_undo import replayed
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-SPEC = """
+TOPIC = """
 topic: people
 kafka_name: {topic}
 key: {{format: long, as: id}}
 value: json
 columns: {{name: string, size: int}}
 ---
+"""
+SPEC = (
+    TOPIC
+    + """
 pipeline: people
 from: {{topic: people}}
 {topic_more}
 into: {{table: {namespace}.trades, write: upsert, keys: [id]{more}}}
 """
+)
 Sent = tuple[int, str | None, int, int]  # key, name, second of Kafka's clock, partition
 
 
@@ -139,13 +144,9 @@ def test_a_topic_that_was_made_again_goes_on_by_kafkas_time(people: Project) -> 
     assert names(people) == {1: "second", 2: "other"}
 
 
-FROM_TABLE = """
-topic: people
-kafka_name: {topic}
-key: {{format: long, as: id}}
-value: json
-columns: {{name: string, size: int}}
----
+FROM_TABLE = (
+    TOPIC
+    + """
 pipeline: changes
 from: {{topic: people}}
 into: {{table: {namespace}.changes}}
@@ -154,6 +155,7 @@ pipeline: people
 from: {{table: {namespace}.changes}}
 into: {{table: {namespace}.trades, write: upsert, keys: [id]}}
 """
+)
 
 
 @pytest.mark.parametrize("cuts", [(), (1,)])

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from framework.errors import SetupError
-from framework.home import lock_file, read
+from framework.home import lock_file, read, usable
 from framework.patience import ENDING, STARTING
 from framework.processes import began, end
 from framework.services.ports import free_port, refuse_busy
@@ -69,12 +69,9 @@ class Process:
 @contextmanager
 def turn(folder: Path) -> Iterator[None]:
     """Starting and stopping the same service take turns."""
-    try:
+    with usable():
         folder.mkdir(parents=True, exist_ok=True)
         file = lock_file(folder / "lock")
-    except OSError as error:
-        message = f"{error.filename} cannot be opened: {error.strerror}"
-        raise SetupError("state-unusable", message, "delete it, or correct its permissions; no row depends on it") from None
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

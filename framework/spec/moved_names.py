@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from framework.errors import Problem, Where
+from framework.spelling import joined
 
 PUBLIC = "sluice.steps"
 # The names that moved, by the module that had them, or the package: `old=new` has another name now.
@@ -91,9 +92,5 @@ def _uses_of_module(tree: ast.AST, module: str, local: str) -> list[_Use]:
 def _problem(where: Where, module: str, uses: list[_Use]) -> Problem:
     renamed = [f"`{use.new}` instead of `{use.old}`" for use in uses if use.new != use.old and " as " not in use.imported]
     hint = f"write `from {PUBLIC} import {', '.join(use.imported for use in uses)}`"
-    message = f"{_listed([f'`{use.old}`' for use in uses])} moved from `{module}` to `{PUBLIC}`"
-    return Problem(where, "moved-import", message, f"{hint}, and {_listed(renamed)}" if renamed else hint)
-
-
-def _listed(texts: list[str]) -> str:
-    return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else texts[0]
+    message = f"{joined([f'`{use.old}`' for use in uses])} moved from `{module}` to `{PUBLIC}`"
+    return Problem(where, "moved-import", message, f"{hint}, and {joined(renamed)}" if renamed else hint)

@@ -37,7 +37,7 @@ def stage(to: Target, frame: Frame) -> Counted:
         spread = events.spread(to, batch) if clears else batch
         newest_rows = _newest_per_key(to, rising.risen(spread, keyed))
         stack.enter_context(kept(newest_rows))
-        scan = ranges.Scan(1, Near("", False), clears) if clears else ranges.scan_keys(to, newest_rows, keyed.keys)
+        scan = ranges.Scan(1, Near("", False), several=True) if clears else ranges.scan_keys(to, newest_rows, keyed.keys)
         counted = to.counted(frame)
         if counted.unknown_schemas:
             return counted

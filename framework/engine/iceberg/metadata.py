@@ -9,7 +9,7 @@ import itertools
 import re
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cached_property, lru_cache
@@ -92,15 +92,14 @@ class Metadata:
         """The tags and branches of other programs with commits that main does not have, and how many these are."""
         ours = {protocol.TAG, protocol.EMPTY, *self.states}
         others = [name for name in self.refs if name not in ours and not is_follower_tag(name) and not _ATTEMPTED.fullmatch(name)]
-        counts = {name: self._own_commits(self.refs[name]) for name in others}
+        main = {snapshot["snapshot-id"] for snapshot in self.ancestors()} if others else set()
+        counts = {name: self._own_commits(self.refs[name], main) for name in others}
         return {name: count for name, count in counts.items() if count}
 
-    def _own_commits(self, tip: int) -> int:
+    def _own_commits(self, tip: int, main: Set[int]) -> int:
         """The commits down to one of main, or of Sluice: main has no more those that have expired in between."""
-        main = {snapshot["snapshot-id"] for snapshot in self.ancestors()}
-        return len(
-            list(itertools.takewhile(lambda each: each["snapshot-id"] not in main and not _is_ours(each), self.ancestors(tip)))
-        )
+        own = itertools.takewhile(lambda line: line["snapshot-id"] not in main and not _is_ours(line), self.ancestors(tip))
+        return sum(1 for _ in own)
 
     def _line(self, tip: int) -> Iterator[tuple[Mapping[str, str], int | None]]:
         return ((summary(snapshot), snapshot.get("parent-snapshot-id")) for snapshot in self.ancestors(tip))

@@ -19,6 +19,7 @@ from framework.engine.rules import protocol, recorded_moves, refusals
 from framework.errors import RefusedError
 from framework.model import Pipeline
 from framework.plan.change import changes
+from framework.spelling import joined
 
 _HINT = "run again when the other writer is done; nothing was lost"
 
@@ -32,8 +33,10 @@ def adoptable(lake: Lake, pipeline: Pipeline) -> Any:
     if any(not change.allowed for change in wanted):
         raise schema_change(pipeline, wanted)
     if taken := [name for name in (protocol.TAG, protocol.EMPTY) if name in names(table)]:
-        listed = " and ".join(f"`{name}`" for name in taken)
-        message = f"{pipeline.table.identifier} has a tag or branch {listed} of another program, and Sluice calls its own tag so"
+        taken_names = joined([f"`{name}`" for name in taken])
+        message = (
+            f"{pipeline.table.identifier} has a tag or branch {taken_names} of another program, and Sluice calls its own tag so"
+        )
         raise RefusedError("name-taken", message, "create it again under another name, and drop this one; then run again")
     return table
 

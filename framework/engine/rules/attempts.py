@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from framework.home import home, private
+from framework.home import home, lock_file, private, usable
 
 _writer = ""
 _NAME = re.compile(r"[0-9a-f]{32}")  # any other name is no attempt, and never part of a path
@@ -34,7 +34,9 @@ def written_by(lock: str) -> None:
 @contextmanager
 def turn(path: Path, patience: float) -> Iterator[bool]:
     """Whether this process has the turn that a file stands for, once no other process of this machine has it. Waits for so many seconds."""
-    with path.open("a") as file:
+    with usable():
+        file = lock_file(path)
+    with file:
         until = time.monotonic() + patience
         while not (is_ours := _is_locked(file)) and time.monotonic() < until:
             time.sleep(_POLL)

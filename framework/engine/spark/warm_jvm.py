@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
@@ -16,12 +15,10 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 from framework import processes
 from framework.engine.rules import attempts
-from framework.errors import SetupError
-from framework.home import home, lock_file, put, read
+from framework.home import home, put, read, usable
 from framework.patience import CONNECTING, KILLED, STARTING
 from framework.processes import began
 
@@ -60,26 +57,11 @@ def folder() -> Path:
 def turn(wait: bool = False) -> Iterator[bool]:
     """Whether this command is the one that may start or end the JVM now; with `wait` it waits for another that starts it."""
     place = folder()
-    try:
-        for each in (place.parent, place):
-            each.mkdir(mode=0o700, exist_ok=True)
-        file = lock_file(place / _TURN)
-    except OSError as error:
-        message = f"{error.filename} cannot be opened: {error.strerror}"
-        raise SetupError("state-unusable", message, "delete it, or correct its permissions; no row depends on it") from None
-    with file:
-        until = time.monotonic() + (STARTING if wait else 0.0)
-        while not (is_ours := _is_locked(file)) and time.monotonic() < until:
-            time.sleep(_OFTEN)
+    with usable():
+        for path in (place.parent, place):
+            path.mkdir(mode=0o700, exist_ok=True)
+    with attempts.turn(place / _TURN, STARTING if wait else 0.0) as is_ours:
         yield is_ours
-
-
-def _is_locked(file: TextIO) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def there() -> Jvm | None:
