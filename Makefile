@@ -29,7 +29,7 @@ test-fast: setup  ## The quick part of the suite, without Spark and Kafka
 
 wheel: setup  ## Build dist/*.whl, which have the decoders compiled: the whole, and sluice-slim
 	@rm -rf build deploy/slim/build  # setuptools packs what is left there of modules that are gone
-	@$(BIN)/python -m framework.jvm.build
+	@$(BIN)/python -m framework.machine.jvm.build
 	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir dist . ./deploy/slim
 
 up: setup  ## Start the local services
@@ -66,7 +66,7 @@ bench-catalogs: setup  ## Measure a REST catalog with an object store beside the
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
 	  { echo "setup: Python 3.10 or later is needed, $(PYTHON) is not; install it, or: make setup PYTHON=/path/to/python3" >&2; exit 1; }
-	@$(PYTHON) -B -m framework.java
+	@$(PYTHON) -B -m framework.machine.java.java
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || \
 	  { rm -rf .venv; echo "setup: $(PYTHON) cannot make a virtual environment; install its venv module (Debian: python3-venv)" >&2; exit 1; }
 	@echo "packages: installing into .venv, a few minutes the first time ..."

@@ -6,9 +6,9 @@ import statistics
 import time
 from typing import Any
 
+from framework.base.types import BIGINT
 from framework.sql.attempt import attempt
 from framework.sql.expressions import check
-from framework.types import BIGINT
 
 ROWS = 60_000_000
 TURNS = 15
@@ -42,8 +42,8 @@ def cost(spark: Any) -> dict[str, float]:
 def main() -> None:
     from bench import load
     from bench.quick import place
-    from framework.engine.context import Context
-    from framework.plan.passes import make
+    from framework.core.context.context import Context
+    from framework.documents.make import make
 
     with place():
         context = Context(make(load.specs("127.0.0.1:1", {"nothing": "nothing"})))

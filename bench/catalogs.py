@@ -16,12 +16,12 @@ from pathlib import Path
 
 from bench import load
 from bench.quick import place, report, whole
-from framework.engine.context import Context
-from framework.engine.iceberg import metadata
-from framework.engine.loop import catch_up
-from framework.model import ListedTable
-from framework.plan.passes import make
-from framework.services import catalog, kafka, s3
+from framework.core.context.context import Context
+from framework.core.iceberg import metadata
+from framework.core.run.run import catch_up
+from framework.documents.make import make
+from framework.machine.services import catalog, kafka, s3
+from framework.plan import ListedTable
 
 MESSAGES = 1_000_000
 TURNS = 5  # behind two that warm up

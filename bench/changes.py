@@ -21,10 +21,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench import handwritten, load
 from bench.quick import TURNS, place, report, whole
-from framework.engine.context import Context
-from framework.model import Cluster, SecretStore, Security
-from framework.plan.passes import make
-from framework.registry.client import Registry
+from framework.core.context.context import Context
+from framework.documents.make import make
+from framework.messages.registry.client import Registry
+from framework.plan import Cluster, SecretStore, Security
 
 MESSAGES = 1_000_000
 IDS = 500
@@ -50,8 +50,8 @@ into: {{table: bench.{name}}}
 
 
 def main() -> None:
-    from framework import jars
-    from framework.services import kafka, registry
+    from framework.machine.java import jars
+    from framework.machine.services import kafka, registry
 
     began = time.monotonic()
     with place() as home:

@@ -16,9 +16,9 @@ from pathlib import Path
 from bench import load
 from bench.catalogs import REST
 from bench.quick import MESSAGES, place, report, whole
-from framework.engine.context import Context
-from framework.plan.passes import make
-from framework.services import catalog, kafka, s3
+from framework.core.context.context import Context
+from framework.documents.make import make
+from framework.machine.services import catalog, kafka, s3
 from tests.cluster import cluster
 from tests.rest import environment
 

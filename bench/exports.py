@@ -13,13 +13,13 @@ import time
 from pathlib import Path
 
 from bench import handwritten, load
-from framework.engine.context import Context
-from framework.engine.iceberg import metadata
-from framework.engine.iceberg.lake import Lake
-from framework.engine.publish.tables import open_table
-from framework.engine.query import database
-from framework.model import Pipeline
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.core.iceberg import metadata
+from framework.core.iceberg.lake import Lake
+from framework.core.publish.tables import open_table
+from framework.core.query import database
+from framework.documents.make import make
+from framework.plan import Pipeline
 
 ROWS = 10_000_000
 WEEKS = 10

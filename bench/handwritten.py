@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from framework.model import Plan
+    from framework.plan import Plan
 
 SCHEMA = "side string, quantity int, symbol string, price double, account string, userid string, at timestamp"
 FLAG = """case when m.price < 0 then 'NEGATIVE_PRICE' when m.quantity > 4000 then 'LARGE_TRADE'
@@ -31,7 +31,7 @@ def session(plan: Plan) -> SparkSession:
     """A new session with the same jars and settings, without Sluice's cache of Spark's classes."""
     from pyspark.sql import SparkSession
 
-    from framework.engine.spark import session as ours
+    from framework.core.spark import session as ours
 
     ours.prepare(plan)
     settings = ours.settings(plan)

@@ -10,7 +10,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from framework.services.ports import free_port
+from framework.machine.services.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = (
@@ -40,7 +40,7 @@ def measured() -> dict[str, float]:
 def _wheel(sources: Path) -> Path:
     subprocess.run(["git", "clone", "--quiet", ROOT, sources], check=True)
     run = partial(subprocess.run, cwd=sources, check=True, env={**os.environ, "PYTHONPATH": str(sources)})
-    run([sys.executable, "-m", "framework.jvm.build"])
+    run([sys.executable, "-m", "framework.machine.jvm.build"])
     run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", "dist", "."])
     return next((sources / "dist").glob("*.whl"))
 

@@ -13,15 +13,15 @@ from urllib.parse import urlparse
 
 from bench import load
 from bench.quick import place, report
-from framework.engine.context import Context
-from framework.engine.feed import changes
-from framework.engine.iceberg import metadata
-from framework.engine.iceberg.lake import Lake
-from framework.engine.loop import catch_up
-from framework.engine.maintain.maintain import maintain
-from framework.model import Column, Pipeline
-from framework.plan.passes import make
-from framework.types import BIGINT, STRING
+from framework.base.types import BIGINT, STRING
+from framework.core.context.context import Context
+from framework.core.iceberg import metadata
+from framework.core.iceberg.lake import Lake
+from framework.core.maintain.maintain import maintain
+from framework.core.run.run import catch_up
+from framework.core.sources import changes
+from framework.documents.make import make
+from framework.plan import Column, Pipeline
 
 COMMITS = 2000
 FEW = 20
@@ -40,7 +40,7 @@ BARS = {"commit_2000_vs_20": "≤ 1.2", "compaction_vs_spark": "≥ 0.9", "feed_
 
 
 def main() -> None:
-    from framework.services import kafka
+    from framework.machine.services import kafka
 
     began = time.monotonic()
     with place() as home, kafka.running(home) as bootstrap:

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from bench import handwritten, load
-from framework.engine.context import Context
-from framework.engine.loop import batches
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.core.run.run import batches
+from framework.documents.make import make
 
 
 def main(who: str, specs: str, bootstrap: str, topic: str) -> None:

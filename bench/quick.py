@@ -18,12 +18,12 @@ from functools import partial
 from pathlib import Path
 
 from bench import attempts, handwritten, install, load, warm
-from framework.engine import class_archive
-from framework.engine.context import Context
-from framework.engine.loop import batches
-from framework.engine.publish.batch import next_batch
-from framework.model import Pipeline
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.core.publish.batch import next_batch
+from framework.core.run.run import batches
+from framework.documents.make import make
+from framework.operations.prepare import class_archive
+from framework.plan import Pipeline
 
 MESSAGES = 1_000_000
 LARGE = 2_000_000
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> None:
-    from framework.services import kafka
+    from framework.machine.services import kafka
 
     began = time.monotonic()
     with place() as home, kafka.running(home) as bootstrap:
@@ -117,7 +117,7 @@ def _same(context: Context, hand: str, ours: str) -> dict[str, float]:
 
 def whole(context: Context, pipeline: Pipeline) -> float:
     """A batch of all messages, from looking at the table to swept; the table is there already, as it is for the other job."""
-    from framework.engine.publish.tables import open_table
+    from framework.core.publish.tables import open_table
 
     lake = context.lake(pipeline)
     for name in (pipeline.table.identifier, pipeline.table.bad_rows):
@@ -161,7 +161,7 @@ def _cold(bootstrap: str) -> dict[str, float]:
     found: dict[str, list[float]] = {"cold_1000_s": [], "cold_1000_streaming_s": [], "cold_nothing_s": []}
     for turn in range(3):
         folder = load.specs(bootstrap, {f"cold{turn}": "small"})
-        run = [sys.executable, "-c", "from framework.cli import main; main()", "run", "--specs", str(folder)]
+        run = [sys.executable, "-c", "from framework.host.cli import main; main()", "run", "--specs", str(folder)]
         found["cold_1000_s"].append(_process(run))
         found["cold_1000_streaming_s"].append(_process([sys.executable, "-m", "bench.streaming", bootstrap, "small", str(turn)]))
         found["cold_nothing_s"].append(_process(run))

@@ -8,11 +8,11 @@ import time
 from dataclasses import replace
 
 from bench import load
-from framework.engine.context import Context
-from framework.engine.publish.batch import next_batch
-from framework.engine.publish.tables import open_table
-from framework.model import Pipeline
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.core.publish.batch import next_batch
+from framework.core.publish.tables import open_table
+from framework.documents.make import make
+from framework.plan import Pipeline
 
 ROWS, MORE = 10_000_000, 100_000
 DAYS, SYMBOLS, USERS = 100, 1_000, 100_000
@@ -109,7 +109,7 @@ def _by_hand(context: Context, turn: int) -> float:
 
 def main() -> None:
     from bench.quick import place, report
-    from framework.services import kafka
+    from framework.machine.services import kafka
 
     began = time.monotonic()
     with place() as home, kafka.running(home) as bootstrap:

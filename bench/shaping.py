@@ -15,13 +15,13 @@ from collections.abc import Callable
 
 from bench import exports, load, selects, totals
 from bench.quick import place, report
-from framework.engine.context import Context
-from framework.engine.iceberg.lake import Lake
-from framework.engine.publish.batch import next_batch
-from framework.engine.publish.tables import open_table
-from framework.engine.rules import protocol
-from framework.model import Pipeline
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.core.iceberg.lake import Lake
+from framework.core.publish.batch import next_batch
+from framework.core.publish.tables import open_table
+from framework.core.rules import protocol
+from framework.documents.make import make
+from framework.plan import Pipeline
 
 MESSAGES = 1_000_000
 MILLION = 1_000_000
@@ -86,7 +86,7 @@ TABLES = {
 
 
 def main() -> None:
-    from framework.services import kafka
+    from framework.machine.services import kafka
 
     began = time.monotonic()
     with place() as home, kafka.running(home) as bootstrap:

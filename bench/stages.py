@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from bench import handwritten, load
 from bench.quick import MESSAGES, TURNS, _handwritten, _timed, place, whole
-from framework.engine.context import Context
-from framework.engine.kafka.spark_reader import read
-from framework.engine.rows.frame import frame_of
-from framework.engine.rules.protocol import Partition, Range, partition
-from framework.model import Pipeline
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.core.kafka.spark_reader import read
+from framework.core.rows.frame import frame_of
+from framework.core.rules.protocol import Partition, Range, partition
+from framework.documents.make import make
+from framework.plan import Pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,7 +26,7 @@ _KAFKA = ("partition", "offset", "timestamp")
 
 
 def main() -> None:
-    from framework.services import kafka
+    from framework.machine.services import kafka
 
     with place() as home, kafka.running(home) as bootstrap:
         load.send(bootstrap, "clean", MESSAGES)

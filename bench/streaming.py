@@ -11,8 +11,8 @@ from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from bench import handwritten, load
-from framework.engine.spark import session
-from framework.plan.passes import make
+from framework.core.spark import session
+from framework.documents.make import make
 
 
 def main(bootstrap: str, topic: str, turn: str) -> None:

@@ -9,10 +9,10 @@ import statistics
 import time
 
 from bench import load
-from framework.engine.context import Context
-from framework.engine.publish.batch import next_batch
-from framework.engine.publish.tables import open_table
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.core.publish.batch import next_batch
+from framework.core.publish.tables import open_table
+from framework.documents.make import make
 
 GROUPS, ROWS = 1_000_000, 100_000
 FILE = 250_000  # rows of a file
@@ -87,7 +87,7 @@ def _batch(context: Context, name: str) -> float:
 
 def main() -> None:
     from bench.quick import place, report
-    from framework.services import kafka
+    from framework.machine.services import kafka
 
     began = time.monotonic()
     with place() as home, kafka.running(home) as bootstrap:

@@ -18,10 +18,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench import load
 from bench.quick import place, report
-from framework.engine.context import Context
-from framework.engine.loop import batches
-from framework.model import Pipeline
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.core.run.run import batches
+from framework.documents.make import make
+from framework.plan import Pipeline
 from tests.attached import used
 
 MILLIONS = (1, 10, 30)
@@ -53,7 +53,7 @@ BARS = {
 
 
 def main() -> None:
-    from framework.services import kafka
+    from framework.machine.services import kafka
 
     began = time.monotonic()
     with place() as home, kafka.running(home) as bootstrap:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from bench import load
-from framework.engine.spark import warm_jvm
+from framework.core.spark import warm_jvm
 
 BARS = {
     "warm_test_s": "≤ 1.5", "warm_preview_s": "≤ 2", "warm_run_1000_s": "≤ 2", "warm_run_vs_cold_spark": "≤ 0.3", "warm_tests_50_s": "≤ 12",
@@ -70,7 +70,7 @@ def _edited(folder: Path, turn: int, name: str) -> None:
 
 
 def _sluice(*words: str) -> list[str]:
-    return [sys.executable, "-c", "from framework.cli import main; main()", *words]
+    return [sys.executable, "-c", "from framework.host.cli import main; main()", *words]
 
 
 def _environment() -> dict[str, str]:

@@ -5,7 +5,7 @@ import os
 
 from dagster import AssetSelection, AutomationConditionSensorDefinition, DefaultSensorStatus, Definitions, in_process_executor
 
-from framework.assets.loading import require_selected
+from framework.host.assets.loading import require_selected
 from sluice.dagster import build_sluice_definitions
 
 follows = AutomationConditionSensorDefinition(

@@ -1,6 +1,6 @@
 """The program for `spark-submit`: the command line of Sluice, in a driver that Spark has started (`sluice plan --spark-submit`)."""
 
-from framework.cli import main
+from framework.host.cli import main
 
 if __name__ == "__main__":
     main()

@@ -17,15 +17,15 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from framework import __version__ as __version__
-from framework.errors import Problem as Problem
-from framework.errors import SluiceError as SluiceError
-from framework.errors import SpecError as SpecError
-from framework.home import environment_of as _environment_of
+from framework.base.errors import Problem as Problem
+from framework.base.errors import SluiceError as SluiceError
+from framework.base.errors import SpecError as SpecError
+from framework.base.home import environment_of as _environment_of
 
 if TYPE_CHECKING:
-    from framework.engine.observe.next_run import NextRun
-    from framework.engine.publish.batch import Batch
-    from framework.model import Pipeline
+    from framework.core.publish.batch import Batch
+    from framework.operations.observe.next_run import NextRun
+    from framework.plan import Pipeline
 
 _turn = RLock()
 
@@ -57,9 +57,9 @@ class Run:
 
 def check(specs: str | Path = "specs", env: str | None = None) -> tuple[Problem, ...]:
     """All problems of the specs, as `sluice check` finds them."""
-    from framework.engine.export import queries
-    from framework.plan.passes import draft
-    from framework.spec import extensions
+    from framework.documents.make import draft
+    from framework.features.exports import queries
+    from framework.language import extensions
 
     folder = Path(specs)
     with extensions.project(folder.absolute().parent, loads=True):
@@ -69,8 +69,8 @@ def check(specs: str | Path = "specs", env: str | None = None) -> tuple[Problem,
 
 def plan(specs: str | Path = "specs", env: str | None = None, look: bool = True) -> tuple[Planned, ...]:
     """The plan of the specs. With `look`, Kafka and the catalog are asked about the next run. Raises `SpecError` with all problems."""
-    from framework.engine.observe.next_run import next_runs
-    from framework.plan.passes import make
+    from framework.documents.make import make
+    from framework.operations.observe.next_run import next_runs
 
     plan_ = make(Path(specs), _environment_of(env))
     looked = {each.pipeline.name: each for each in next_runs(plan_, plan_.pipelines)} if look else {}
@@ -80,8 +80,8 @@ def plan(specs: str | Path = "specs", env: str | None = None, look: bool = True)
 def run(name: str, specs: str | Path = "specs", env: str | None = None) -> Run:
     """Loads all waiting messages of a pipeline, or of the table of this name. What stops it is raised; the batches before stay. Threads
     take turns: a process has one Spark."""
-    from framework.cli import _specs
-    from framework.engine import loop
+    from framework.core.run import run as loop
+    from framework.host.cli import _specs
 
     with _turn, _specs.opened(Path(specs), _environment_of(env), name) as (context, pipeline):
         batches: list[Batch] = []

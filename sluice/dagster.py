@@ -24,16 +24,16 @@ from dagster.components.utils.translation import TranslationFn, TranslationFnRes
 from pydantic import Field
 
 import sluice
-from framework.assets import build_sluice_definitions as build_sluice_definitions
-from framework.assets.default_status import DefaultStatus as DefaultStatus
-from framework.assets.loading import Strict as Strict
-from framework.assets.spark_resource import SluiceSparkResource as SluiceSparkResource
-from framework.assets.translator import SluiceAsset as SluiceAsset
-from framework.assets.translator import SluiceTranslator as SluiceTranslator
-from framework.errors import Problem
-from framework.errors import SluiceError as SluiceError
-from framework.errors import SpecError as SpecError
-from framework.home import environment_of
+from framework.base.errors import Problem
+from framework.base.errors import SluiceError as SluiceError
+from framework.base.errors import SpecError as SpecError
+from framework.base.home import environment_of
+from framework.host.assets import build_sluice_definitions as build_sluice_definitions
+from framework.host.assets.default_status import DefaultStatus as DefaultStatus
+from framework.host.assets.loading import Strict as Strict
+from framework.host.assets.spark_resource import SluiceSparkResource as SluiceSparkResource
+from framework.host.assets.translator import SluiceAsset as SluiceAsset
+from framework.host.assets.translator import SluiceTranslator as SluiceTranslator
 
 _Translation: TypeAlias = Annotated[
     TranslationFn[SluiceAsset], TranslationFnResolver[SluiceAsset](lambda asset: {"asset": asset})
@@ -66,7 +66,7 @@ class _FirstSpecs(Scaffolder):
     """Writes what `sluice init` writes: specs beside `defs.yaml`, and the line that keeps Sluice's state out of git."""
 
     def scaffold(self, request: ScaffoldRequest) -> None:
-        from framework.init import files, project
+        from framework.operations.init import files, project
 
         files.put(request.target_path, project.first_specs())
         files.ignore(request.project_root or request.target_path)

@@ -3,17 +3,8 @@
 >>> from sluice.steps import ColumnName, Resolved, Rows, StepDocument
 """
 
-from framework.errors import Problem, Where
-from framework.model import Column, ColumnSql, Fault, State
-from framework.model import Memory as Remember
-from framework.plan.rows import Resolved, Rows
-from framework.spec.options import Bound as OptionGroup
-from framework.spec.options import WrittenStep as StepDocument
-from framework.spec.options import option
-from framework.spec.scalars import ColumnName, Duration, Expression
-from framework.sql.expressions import Checked
-from framework.sql.quote import column_path, identifier, literal
-from framework.types import (
+from framework.base.errors import Problem, Where
+from framework.base.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -33,6 +24,15 @@ from framework.types import (
     Struct,
     Type,
 )
+from framework.documents.rows import Resolved, Rows
+from framework.language.options import Bound as OptionGroup
+from framework.language.options import WrittenStep as StepDocument
+from framework.language.options import option
+from framework.language.scalars import ColumnName, Duration, Expression
+from framework.plan import Column, ColumnSql, Fault, State
+from framework.plan import Memory as Remember
+from framework.sql.expressions import Checked
+from framework.sql.quote import column_path, identifier, literal
 
 __all__ = [
     "BIGINT",

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from framework.engine.spark import warm
-from framework.engine.trials import trial
-from framework.plan.passes import make
+from framework.core.spark import warm
+from framework.documents.make import make
+from framework.operations.trials import trial
 
 
 def main(specs: str, count: str) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import requests
 
-from framework import ivy
-from framework.java import java
-from framework.services.ports import free_port
+from framework.machine.java import ivy
+from framework.machine.java.java import java
+from framework.machine.services.ports import free_port
 from tests.waiting import until
 
 _HOST = "127.0.0.1"

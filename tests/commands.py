@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from click.testing import CliRunner, Result
 
-from framework.cli import main
+from framework.host.cli import main
 
 
 def without(done: Result, *options: str) -> Result:

@@ -100,7 +100,7 @@ def decoders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Decoders]:
 
 @pytest.fixture(scope="session")
 def kafka(sluice_home: Path) -> Iterator[str]:
-    from framework.services import kafka as service
+    from framework.machine.services import kafka as service
 
     with service.running(sluice_home) as bootstrap:
         yield bootstrap
@@ -108,8 +108,8 @@ def kafka(sluice_home: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def registry(sluice_home: Path) -> Iterator[str]:
-    from framework import jars
-    from framework.services import registry as service
+    from framework.machine.java import jars
+    from framework.machine.services import registry as service
 
     jars.fetch("registry")
     with service.running(sluice_home) as url:
@@ -119,7 +119,7 @@ def registry(sluice_home: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def mail_port(sluice_home: Path) -> Iterator[int]:
     """The port of a mail server that keeps what it gets."""
-    from framework.services import mail as service
+    from framework.machine.services import mail as service
 
     with service.running(sluice_home) as (port, _):
         yield port
@@ -127,7 +127,7 @@ def mail_port(sluice_home: Path) -> Iterator[int]:
 
 @pytest.fixture(scope="session")
 def object_store(sluice_home: Path) -> Iterator[str]:
-    from framework.services import s3
+    from framework.machine.services import s3
 
     s3._gateway()
     with s3.running(sluice_home) as url:
@@ -137,7 +137,7 @@ def object_store(sluice_home: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def quick_store(sluice_home: Path) -> Iterator[str]:
     """An object store that starts at once and accepts any login."""
-    from framework.services import s3
+    from framework.machine.services import s3
 
     with ExitStack() as running:
         with pytest.MonkeyPatch.context() as patch:  # until it has started
@@ -149,7 +149,7 @@ def quick_store(sluice_home: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def rest_catalog(sluice_home: Path, quick_store: str) -> Iterator[str]:
     """The URL of an Iceberg REST catalog, whose files are in `quick_store`."""
-    from framework.services import catalog
+    from framework.machine.services import catalog
 
     catalog.get(lambda _: None)
     with catalog.running(sluice_home, quick_store) as url:
@@ -159,7 +159,7 @@ def rest_catalog(sluice_home: Path, quick_store: str) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def aws(sluice_home: Path) -> Iterator[str]:
     """Where Glue, S3, STS and IAM of moto are."""
-    from framework.services import aws as service
+    from framework.machine.services import aws as service
 
     with service.running(sluice_home) as url:
         yield url
@@ -168,7 +168,7 @@ def aws(sluice_home: Path) -> Iterator[str]:
 @pytest.fixture
 def kafka_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """That no Kafka answers is known after a moment."""
-    from framework.engine.kafka.cluster import Kafka
+    from framework.core.kafka.cluster import Kafka
 
     monkeypatch.setattr(Kafka.__init__, "__defaults__", (0.2,))
 
@@ -189,7 +189,7 @@ class _Hurried:
 @pytest.fixture
 def registry_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pause is made between two tries to ask a registry."""
-    from framework.registry import client
+    from framework.messages.registry import client
 
     monkeypatch.setattr(client, "time", _Hurried())
 
@@ -206,8 +206,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def spark(sluice_home: Path, lake: Path) -> Iterator[SparkSession]:
-    from framework import jars
-    from framework.engine.spark import session
+    from framework.core.spark import session
+    from framework.machine.java import jars
 
     jars.fetch("aws")
     os.environ["SPARK_DIST_CLASSPATH"] = jars.class_path("aws")  # as for a catalog whose files are in an object store

@@ -14,12 +14,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from framework import type_text, types
-from framework.encoding import decoder
-from framework.encoding.fields import WrittenType
-from framework.java import java
-from framework.jvm import build
-from framework.types import Array, Map, Struct, Type
+from framework.base import type_text, types
+from framework.base.types import Array, Map, Struct, Type
+from framework.machine.java.java import java
+from framework.machine.jvm import build
+from framework.messages.encoding import decoder
+from framework.messages.encoding.fields import WrittenType
 
 _EPOCH = datetime(1970, 1, 1)
 _OPENED = ("lang", "nio", "util", "lang.invoke")
@@ -61,7 +61,7 @@ class Decoders:
 def running(folder: Path) -> Iterator[Decoders]:
     from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-    from framework import ivy
+    from framework.machine.java import ivy
 
     options = [f"-Xmx{MEMORY}", "-XX:+UseSerialGC"]
     options += [f"--add-opens=java.base/java.{each}=ALL-UNNAMED" for each in _OPENED]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from framework.errors import Problem
+from framework.base.errors import Problem
 
 
 @dataclass

@@ -12,8 +12,8 @@ from typing import Any
 
 import boto3
 
-from framework.engine.iceberg.lake import commit_transaction
-from framework.services import s3
+from framework.core.iceberg.lake import commit_transaction
+from framework.machine.services import s3
 from tests.between import Request
 from tests.rest import DOCUMENT, STORAGE
 

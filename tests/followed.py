@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from framework.cli import main
-from framework.spec.kinds import document_types
+from framework.host.cli import main
+from framework.language.kind import document_types
 
 TOPIC, PIPELINE = ({field.name.rstrip("_") for field in fields(document_types()[each])} for each in ("topic", "pipeline"))
 ITEM = re.compile(r"^```(\w*)\n(.*?)^```$|\b(To follow, .*?[.:])$", re.MULTILINE | re.DOTALL)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from framework.engine.follow import follow
-from framework.engine.loop import batches
+from framework.core.follow import follow
+from framework.core.run.run import batches
 from tests.project import Project
 
 

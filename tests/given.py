@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from framework.model import Message
+from framework.plan import Message
 
 
 def append(

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from framework.engine.context import Context
-from framework.model import MaskKey, SecretRef
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.documents.make import make
+from framework.plan import MaskKey, SecretRef
 from framework.sql import masks
 
 SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"

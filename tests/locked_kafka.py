@@ -19,8 +19,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from framework.services import kafka, process
-from framework.services.ports import free_port
+from framework.machine.services import kafka, process
+from framework.machine.services.ports import free_port
 
 USER, PASSWORD = "ingest", "only-in-this-test"
 CLUSTER = f"""\

@@ -12,7 +12,7 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 
-from framework.services.ports import free_port
+from framework.machine.services.ports import free_port
 
 
 class Mailbox:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from framework.errors import Problem
+from framework.base.errors import Problem
 from tests.edited import Document, Unclear, parsed
 
 Rule = Callable[[Document, "re.Match[str]"], "Iterator[Document] | None"]

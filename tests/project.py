@@ -15,15 +15,15 @@ from urllib.parse import urlparse
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from framework.engine.context import Context
-from framework.engine.iceberg import table_state
-from framework.engine.iceberg.lake import CommitCall, commit_transaction
-from framework.engine.loop import batches
-from framework.engine.publish.batch import Batch
-from framework.engine.rules import protocol, run_record
-from framework.engine.rules.protocol import parted
-from framework.model import Pipeline, Plan
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.iceberg.lake import CommitCall, commit_transaction
+from framework.core.publish.batch import Batch
+from framework.core.rules import protocol, run_record
+from framework.core.rules.protocol import parted
+from framework.core.run.run import batches
+from framework.documents.make import make
+from framework.plan import Pipeline, Plan
 from tests.waiting import until
 
 if TYPE_CHECKING:

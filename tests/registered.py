@@ -13,8 +13,8 @@ import fastavro
 import requests
 from confluent_kafka import Producer
 
-from framework.model import Plan
-from framework.plan.passes import make
+from framework.documents.make import make
+from framework.plan import Plan
 from tests.project import BASE, Project
 
 SPECS = """

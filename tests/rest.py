@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from framework.services import catalog, s3
+from framework.machine.services import catalog, s3
 
 LOGINS = {"OC_ID": catalog.CLIENT, "OC_SECRET": catalog.SECRET, "S3_KEY": s3.KEY, "S3_SECRET": s3.SECRET}
 """Values of the secrets that `DOCUMENT` names."""

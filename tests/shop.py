@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from click.testing import CliRunner, Result
 
-from framework.engine.rules import protocol
-from framework.engine.rules.protocol import Position
-from framework.errors import Where
-from framework.model import Pipeline
+from framework.base.errors import Where
+from framework.core.rules import protocol
+from framework.core.rules.protocol import Position
+from framework.plan import Pipeline
 from tests.commands import without
 from tests.project import plan_for
 
@@ -54,7 +54,7 @@ def pointed(where: Where) -> str:
 
 def sluice(*arguments: str) -> Result:
     """A command, on the only specs of this folder."""
-    from framework.cli import main
+    from framework.host.cli import main
 
     (folder,) = Path("specs").iterdir()
     done = CliRunner().invoke(main, [*arguments, "--specs", str(folder)])

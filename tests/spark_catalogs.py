@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.engine.spark import session
-from framework.model import Plan
+from framework.core.spark import session
+from framework.plan import Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

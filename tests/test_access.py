@@ -21,18 +21,18 @@ import sqlglot
 from botocore.exceptions import ClientError
 from sqlglot.expressions import Command
 
-from framework import components
-from framework.access import aws, connect, described, script
-from framework.access.about import About, AboutTopic
-from framework.access.steps import PARTS, Step
-from framework.aws_policy import below
-from framework.engine.query import database as database_module
-from framework.errors import SluiceError
-from framework.model import Cluster, Login, Plan, SecretRef, Security
-from framework.plan.passes import make
-from framework.reference import access
-from framework.serve import server
-from framework.services import aws as service
+from framework.base import components
+from framework.base.errors import SluiceError
+from framework.core.query import database as database_module
+from framework.documents.make import make
+from framework.host.serve import server
+from framework.machine.services import aws as service
+from framework.operations.access import aws, connect, described, script
+from framework.operations.access.about import About, AboutTopic
+from framework.operations.access.steps import PARTS, Step
+from framework.operations.reference import access
+from framework.plan import Cluster, Login, Plan, SecretRef, Security
+from framework.systems.aws_policy import below
 from tests import toys
 from tests.commands import Commands
 from tests.test_rights import asks, for_moto

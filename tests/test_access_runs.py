@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.access.steps import Step
-from framework.engine.context import Context
-from framework.engine.publish.batch import next_batch
-from framework.engine.trials.given_messages import GivenMessages
-from framework.model import Message, Plan
-from framework.plan.passes import make
-from framework.services import catalog, s3
+from framework.core.context.context import Context
+from framework.core.publish.batch import next_batch
+from framework.documents.make import make
+from framework.machine.services import catalog, s3
+from framework.operations.access.steps import Step
+from framework.operations.trials.given_messages import GivenMessages
+from framework.plan import Message, Plan
 from tests.locked_kafka import CLUSTER, locked_kafka
 from tests.rest import DOCUMENT, login
 from tests.spark_catalogs import tell

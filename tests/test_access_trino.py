@@ -15,15 +15,15 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from framework.processes import end_group
-from framework.services import catalog, s3
-from framework.services.ports import free_port
+from framework.machine.processes import end_group
+from framework.machine.services import catalog, s3
+from framework.machine.services.ports import free_port
 from tests.test_access import steps_of
 from tests.test_access_runs import plan
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from framework.model import Plan
+    from framework.plan import Plan
 
 HOME, JAVA = os.environ.get("TRINO_HOME", ""), os.environ.get("TRINO_JAVA_HOME", "")
 pytestmark = [

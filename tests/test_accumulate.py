@@ -21,14 +21,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from framework.engine.context import Context
-from framework.engine.iceberg import table_state
-from framework.engine.publish.batch import next_batch
-from framework.engine.trials.given_messages import GivenMessages
-from framework.engine.trials.trial import Trials
-from framework.errors import BatchError
-from framework.model import Message, Pipeline, Plan
-from framework.plan import compare
+from framework.base.errors import BatchError
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.publish.batch import next_batch
+from framework.operations.trials.given_messages import GivenMessages
+from framework.operations.trials.trial import Trials
+from framework.plan import Message, Pipeline, Plan, compare
 from tests.given import append
 from tests.project import Project, plan_for
 from tests.test_keyed_model import POINTS, Died, Trouble, trouble, with_trouble

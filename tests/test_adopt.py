@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from framework.engine import drop
-from framework.engine.iceberg import moves, table_state
-from framework.engine.observe.next_run import next_runs
-from framework.engine.observe.status import status_of
-from framework.engine.publish import accept
-from framework.engine.rebuild.rebuild import check_rebuild
-from framework.errors import RefusedError, SluiceError
+from framework.base.errors import RefusedError, SluiceError
+from framework.core.iceberg import moves, table_state
+from framework.operations.drop import drop
+from framework.operations.observe.next_run import next_runs
+from framework.operations.observe.status import status_of
+from framework.operations.rebuild.rebuild import check_rebuild
+from framework.operations.undo import accept
 from tests.project import Project
 from tests.test_keyed_model import Died
 

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 import pytest
 
+from framework.base.type_text import parse
+from framework.base.types import Type
 from framework.sql import casts, functions, grammar
 from framework.sql.expressions import Checked, ExpressionError, check
 from framework.sql.select import select
 from framework.sql.special_syntax import UNITS
 from framework.sql.tokens import tokens
 from framework.sql.tree import Call, Column, Lambda, Literal, walk
-from framework.type_text import parse
-from framework.types import Type
 from tests.pace import bar
 from tests.test_expressions_spark import TYPES, samples, templates, variants
 

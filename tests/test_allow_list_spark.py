@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from framework import type_text, types
+from framework.base import type_text, types
 from framework.sql.expressions import ExpressionError, check, guarded
 from framework.sql.tokens import tokens
 from tests.pace import bar

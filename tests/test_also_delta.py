@@ -14,14 +14,14 @@ import duckdb_extension_delta
 import pytest
 from deltalake import DeltaTable
 
-from framework.catalogs._local_files import LocalFiles
-from framework.engine.feed.changes import NOTHING
-from framework.engine.follow import follow
-from framework.engine.iceberg.metadata import DataFile, Metadata
-from framework.engine.maintain import maintain
-from framework.engine.observe.status import status_of
-from framework.errors import SluiceError
-from framework.followers import delta
+from framework.base.errors import SluiceError
+from framework.core.follow import follow
+from framework.core.iceberg.metadata import DataFile, Metadata
+from framework.core.maintain import maintain
+from framework.core.sources.changes import NOTHING
+from framework.features.followers import delta
+from framework.operations.observe.status import status_of
+from framework.systems.catalogs._local_files import LocalFiles
 from tests.following import ran
 from tests.project import Project
 from tests.test_keyed_model import Died

@@ -17,10 +17,10 @@ import requests
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
-from framework.engine import drop
-from framework.engine.follow import follow, waiting
-from framework.engine.loop import catch_up
-from framework.engine.observe.status import status_of
+from framework.core.follow import follow, waiting
+from framework.core.run.run import catch_up
+from framework.operations.drop import drop
+from framework.operations.observe.status import status_of
 from tests.commands import Commands
 from tests.following import ran
 from tests.project import Project

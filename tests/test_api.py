@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 
 
 def test_check_plan_and_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("framework.engine.spark.start.start", lambda *_: project.spark)
-    monkeypatch.setattr("framework.engine.spark.session.stop", lambda _: None)
+    monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
+    monkeypatch.setattr("framework.core.spark.session.stop", lambda _: None)
     project.make_topic()
     specs = Path(project.pipeline.where.file).parent
     project.send_good(30, bad_every=10)
@@ -49,11 +49,11 @@ def test_check_plan_and_run(project: Project, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_follower_that_could_not_follow_is_said_beside_the_batches(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("framework.engine.spark.start.start", lambda *_: project.spark)
-    monkeypatch.setattr("framework.engine.spark.session.stop", lambda _: None)
+    monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
+    monkeypatch.setattr("framework.core.spark.session.stop", lambda _: None)
     away = sluice.SluiceError("kafka-unreachable", "Kafka does not answer", "")
     followed = SimpleNamespace(trouble=away)
-    monkeypatch.setattr("framework.engine.loop.follow.after_run", lambda *_: [followed])
+    monkeypatch.setattr("framework.core.run.run.follow.after_run", lambda *_: [followed])
     specs = three_messages(project)
     done = sluice.run("trades", specs)
     assert (done.rows, done.behind) == (3, (away,))
@@ -94,7 +94,7 @@ def test_a_spark_of_ones_own_with_sluices_jars_is_used(project: Project) -> None
     specs = three_messages(project)
     text = (
         "import sys, sluice\nfrom pathlib import Path\nfrom pyspark.sql import SparkSession\n"
-        "from framework.engine.spark import session\nfrom framework.plan.passes import make\n"
+        "from framework.core.spark import session\nfrom framework.documents.make import make\n"
         "settings = session.settings(make(Path(sys.argv[1])))\n"
         "settings |= {'spark.sql.extensions': sys.argv[2], 'spark.sql.ui.retainedExecutions': '7', 'spark.app.name': 'mine'}\n"
         "builder = SparkSession.builder\n"

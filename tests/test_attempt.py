@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from framework.model import ColumnSql
+from framework.base.type_text import parse
+from framework.plan import ColumnSql
 from framework.sql.attempt import attempt
 from framework.sql.expressions import check
-from framework.type_text import parse
 
 pytestmark = pytest.mark.spark
 

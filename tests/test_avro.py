@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 import pytest
 
-from framework.engine.loop import batches
-from framework.engine.messages import schema_lookup
-from framework.errors import SpecError, UnreachableError
-from framework.services.ports import free_port
+from framework.base.errors import SpecError, UnreachableError
+from framework.core.run.run import batches
+from framework.core.schemas import schema_lookup
+from framework.machine.services.ports import free_port
 from tests.registered import Registered, encoded, framed, record
 
 if TYPE_CHECKING:

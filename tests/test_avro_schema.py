@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from framework.formats.avro import read as decoded
-from framework.formats.avro.schema import MOST, parse, shapes
-from framework.formats.avro.writer import encoder
-from framework.model.schemas import Schema, Version
-from framework.schemas.versions import Shape, Unsupported, merge
-from framework.types import STRING
+from framework.base.types import STRING
+from framework.messages.formats.avro import read as decoded
+from framework.messages.formats.avro.schema import MOST, parse, shapes
+from framework.messages.formats.avro.writer import encoder
+from framework.messages.schemas.versions import Shape, Unsupported, merge
+from framework.plan.schema import Schema, Version
 from tests.registered import record
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.formats.avro import shapes
-from framework.model.schemas import Schema
+from framework.messages.formats.avro import shapes
+from framework.plan.schema import Schema
 from tests import type_table
 from tests.registered import Registered, record
 

@@ -10,15 +10,16 @@ from typing import Any
 import fastavro
 import pytest
 
-from framework import formats, type_text
-from framework.formats import avro
-from framework.formats.avro import shapes
-from framework.formats.avro.as_json import decoder
-from framework.formats.avro.from_columns import schema_text
-from framework.formats.avro.writer import encoder
-from framework.model.schemas import Schema
-from framework.schemas.versions import Unsupported
-from framework.types import Field
+from framework.base import type_text
+from framework.base.types import Field
+from framework.messages import formats
+from framework.messages.formats import avro
+from framework.messages.formats.avro import shapes
+from framework.messages.formats.avro.as_json import decoder
+from framework.messages.formats.avro.from_columns import schema_text
+from framework.messages.formats.avro.writer import encoder
+from framework.messages.schemas.versions import Unsupported
+from framework.plan.schema import Schema
 from tests.registered import record
 
 ADDRESS = Schema("AVRO", json.dumps({**record(("city", "string"), name="Address"), "namespace": "shop"}))

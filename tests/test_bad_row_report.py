@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from framework.engine.observe.bad_row_report import _without_values
+from framework.operations.observe.bad_row_report import _without_values
 
 STEP = "`x: …` cannot be computed for this row"
 

@@ -8,10 +8,10 @@ from datetime import datetime, timezone
 
 import pytest
 
-from framework.engine.iceberg.lake import Lake
-from framework.engine.kafka.spark_reader import options
-from framework.engine.rules.protocol import Range
-from framework.model import SecretStore
+from framework.core.iceberg.lake import Lake
+from framework.core.kafka.spark_reader import options
+from framework.core.rules.protocol import Range
+from framework.plan import SecretStore
 from tests.project import Project, good, wait_for_partitions
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.services.ports import free_port
+from framework.machine.services.ports import free_port
 from tests.project import Project
 from tests.waiting import until
 
@@ -58,7 +58,7 @@ def served(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (specs / "orders.yaml").write_text(BROKEN)
     monkeypatch.chdir(tmp_path)  # its lake is where the server's is
     port = free_port()
-    command = [sys.executable, "-c", "from framework.cli import main; main()", "ui", "--port", str(port)]
+    command = [sys.executable, "-c", "from framework.host.cli import main; main()", "ui", "--port", str(port)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     server = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from framework.errors import Problem
-from framework.plan.passes import draft
-from framework.spec import load
+from framework.base.errors import Problem
+from framework.documents.make import draft
+from framework.language import load
 from tests import toys
 from tests.spec_parts import LAKE
 
@@ -151,7 +151,10 @@ JOINED = {
 
 def codes() -> set[str]:
     """Every text that looks like a code in what reads specs and makes plans."""
-    parts = [ROOT / "framework" / name for name in ("errors.py", "types.py", "type_text.py", "spec", "sql", "plan", "steps")]
+    parts = [
+        ROOT / "framework" / name
+        for name in ("base/errors.py", "base/types.py", "base/type_text.py", "language", "sql", "documents")
+    ]
     files = [file for part in parts for file in (sorted(part.rglob("*.py")) if part.is_dir() else [part])]
     texts = [
         node.value

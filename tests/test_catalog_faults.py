@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from framework.catalogs._rest_client import Address, RestClient
-from framework.engine.context import Context
-from framework.engine.iceberg import metadata, moves, table_state
-from framework.engine.iceberg.lake import CommitCall, Lake, commit_transaction
-from framework.engine.iceberg.metadata import Metadata
-from framework.engine.maintain import expire
-from framework.engine.publish.batch import next_batch
-from framework.engine.rules import protocol
-from framework.engine.rules.protocol import Position
-from framework.engine.spark import session
-from framework.engine.spark.java_errors import CommitRefused
-from framework.engine.trials.given_messages import GivenMessages
-from framework.errors import SluiceError
-from framework.model import Message, Pipeline, Plan
-from framework.plan.passes import make
-from framework.services import catalog as service
+from framework.base.errors import SluiceError
+from framework.core.context.context import Context
+from framework.core.iceberg import metadata, moves, table_state
+from framework.core.iceberg.lake import CommitCall, Lake, commit_transaction
+from framework.core.iceberg.metadata import Metadata
+from framework.core.maintain import expire
+from framework.core.publish.batch import next_batch
+from framework.core.rules import protocol
+from framework.core.rules.protocol import Position
+from framework.core.spark import session
+from framework.core.spark.java_errors import CommitRefused
+from framework.documents.make import make
+from framework.machine.services import catalog as service
+from framework.operations.trials.given_messages import GivenMessages
+from framework.plan import Message, Pipeline, Plan
+from framework.systems.catalogs._rest_client import Address, RestClient
 from tests.between import Between, Request, between
 from tests.faulty import IN_FILE, PLACES, InFile, at, publishes
 from tests.rest import login

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from framework import catalogs, components
-from framework.catalogs import Catalog
-from framework.engine import drop
-from framework.engine.context import Context
-from framework.engine.iceberg import metadata, table_state
-from framework.engine.iceberg.lake import Lake
-from framework.engine.query.one_select import ask
-from framework.engine.rules import protocol
-from framework.engine.spark import session
-from framework.engine.spark.java_errors import CommitRefused
-from framework.engine.trials.trial import Trials
-from framework.model import Pipeline, Plan
-from framework.plan import digest
-from framework.plan.passes import make
-from framework.reference import pages
-from framework.spec.editor import as_data, document_schema
-from framework.spec.reader import read_text
+from framework.base import components
+from framework.core.context.context import Context
+from framework.core.iceberg import metadata, table_state
+from framework.core.iceberg.lake import Lake
+from framework.core.query.one_select import ask
+from framework.core.rules import protocol
+from framework.core.spark import session
+from framework.core.spark.java_errors import CommitRefused
+from framework.documents.make import make
+from framework.language.editor import as_data, document_schema
+from framework.language.reader import read_text
+from framework.operations.drop import drop
+from framework.operations.reference import pages
+from framework.operations.trials.trial import Trials
+from framework.plan import Pipeline, Plan, digest
+from framework.systems import catalogs
+from framework.systems.catalogs import Catalog
 from tests import toys
 from tests.rest import STORAGE, login
 from tests.spark_catalogs import tell
@@ -180,7 +180,7 @@ def test_one_catalog_needs_only_a_folder(tmp_path: Path) -> None:
 
 
 def test_no_other_file_knows_what_a_catalog_is_made_of() -> None:
-    framework = Path(catalogs.__file__).parent.parent
+    framework = Path(catalogs.__file__).parents[2]
     others = [path for path in framework.rglob("*.py") if path.parent.name not in ("catalogs", "services")]
     assert not [path.name for path in others if "sqlite" in path.read_text(encoding="utf-8").lower()]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from framework.engine.feed import changes
-from framework.engine.feed.changes import ADDED, AFTER, BEFORE, CHANGE, COMMIT, DELETED, NOTHING, ROW
-from framework.engine.iceberg.lake import Lake
-from framework.model import Column
-from framework.types import BIGINT, INT, STRING, Map
+from framework.base.types import BIGINT, INT, STRING, Map
+from framework.core.iceberg.lake import Lake
+from framework.core.sources import changes
+from framework.core.sources.changes import ADDED, AFTER, BEFORE, CHANGE, COMMIT, DELETED, NOTHING, ROW
+from framework.plan import Column
 from tests.project import plan_for
 from tests.wide import EXAMPLES, few
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from framework.cli import main
+from framework.host.cli import main
 from tests.pace import bar
 from tests.test_layers import HEAVY
 
@@ -180,7 +180,7 @@ def test_wrong_usage_exits_with_2(project: Path, arguments: list[str]) -> None:
 @pytest.mark.slow
 def test_what_it_does_not_load(arguments: list[str], loads: str) -> None:
     """DuckDB checks the query of an export."""
-    work = f"from framework.cli import main; main({arguments!r}, standalone_mode=False)"
+    work = f"from framework.host.cli import main; main({arguments!r}, standalone_mode=False)"
     ask = (
         f"import sys\ntry: {work}\nexcept SystemExit: pass\nprint(); print('loaded:', *sorted(set({HEAVY!r}) & set(sys.modules)))"
     )
@@ -190,7 +190,7 @@ def test_what_it_does_not_load(arguments: list[str], loads: str) -> None:
 
 def timed(folder: Path) -> tuple[str, float]:
     """What `sluice check` says in a process of its own, and the processor time that it takes."""
-    ask = "import sys; from framework.cli import main; sys.argv[1:] = ['check']; main()"
+    ask = "import sys; from framework.host.cli import main; sys.argv[1:] = ['check']; main()"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     begun = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([sys.executable, "-c", ask], check=True, cwd=folder, env=environment, capture_output=True, text=True)

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from framework.cli import main
-from framework.engine.export import records as export_records
-from framework.engine.iceberg.jvm_state import attempts_of
-from framework.engine.rules import attempts, protocol, refusals, run_record
-from framework.home import dagster_home
-from framework.model import Pipeline
+from framework.base.home import dagster_home
+from framework.core.iceberg.jvm_state import attempts_of
+from framework.core.rules import attempts, protocol, refusals, run_record
+from framework.features.exports import records as export_records
+from framework.host.cli import main
+from framework.plan import Pipeline
 from tests.shop import NOWHERE, catalog, made_by_hand, planned, sluice
 
 pytestmark = pytest.mark.slow
@@ -102,14 +102,14 @@ class TestDrop:
         def refuses(*_: object) -> None:
             raise OSError("the store is away")
 
-        monkeypatch.setattr("framework.catalogs._local_files.LocalFiles.delete", refuses)
+        monkeypatch.setattr("framework.systems.catalogs._local_files.LocalFiles.delete", refuses)
         done = sluice("drop", "trades", "--data", "--yes")
         assert done.exit_code == 1
         stays = f"lake.shop.trades__bad_rows is dropped, and files of it stay in {Path.cwd()}/warehouse/shop/trades__bad_rows"
         assert f"files-stay: {stays}: the store is away" in done.stderr
 
     def test_a_catalog_that_drops_nothing_is_named(self, shop: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("framework.catalogs.sql.CATALOG_FILE", 0.1)
+        monkeypatch.setattr("framework.systems.catalogs.sql.CATALOG_FILE", 0.1)
         with closing(sqlite3.connect("lake.db", isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
             done = sluice("drop", "trades", "--yes")
@@ -331,12 +331,12 @@ class TestClean:
         assert done.exit_code == 1 and "ui-running: Dagster runs at http://127.0.0.1:3000" in done.stderr
 
     def test_all_that_sluice_keeps_in_its_home_is_known(self) -> None:
-        """Who writes a new thing into the home says so in framework/clean.py."""
+        """Who writes a new thing into the home says so in framework/host/clean.py."""
         pages = {path: path.read_text(encoding="utf-8") for path in (ROOT / "framework").rglob("*.py")}
         kept = {
             name for text in pages.values() for name in re.findall(r'(?:\bhome\(\) / f?|private\(|_FOLDER = )"([^"{]+)', text)
         }
-        source = pages[ROOT / "framework" / "clean.py"] + "services"  # of which services themselves know
+        source = pages[ROOT / "framework" / "host" / "clean.py"] + "services"  # of which services themselves know
         assert {name for name in kept if name not in source} == set()
         page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
         folders = {name for name in kept if not re.search(r"\.\w+$|-$", name)}

@@ -16,8 +16,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from framework import components
-from framework.cli import SECTIONS, help_lines, main
+from framework.base import components
+from framework.host.cli import SECTIONS, help_lines, main
 from tests import toys
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,7 +53,7 @@ def commands(group: click.Group = main, above: tuple[str, ...] = ()) -> Iterator
 
 with toys.installed():
     ALL = [pytest.param(words, command, id=" ".join(words)) for words, command in commands()]
-    FILES = components.load_all("framework.cli")
+    FILES = components.load_all("framework.host.cli")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -169,7 +169,15 @@ def test_an_unknown_command_suggests_the_probable_one(typed: str, says: str) -> 
 
 @pytest.mark.slow
 def test_the_help_of_all_commands_loads_nothing_heavy() -> None:
-    heavy = ("rich", "yaml", "framework.model", "framework.spec", "framework.plan", "framework.engine", "framework.formats")
-    ask = "import sys; from framework.cli import help_lines; help_lines(); print(*sys.modules)"
+    heavy = (
+        "rich",
+        "yaml",
+        "framework.plan",
+        "framework.language",
+        "framework.plan",
+        "framework.core",
+        "framework.messages.formats",
+    )
+    ask = "import sys; from framework.host.cli import help_lines; help_lines(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     assert set(heavy) & set(loaded) == set()

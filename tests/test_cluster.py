@@ -16,10 +16,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from framework.engine.iceberg import table_state
-from framework.model import Plan
-from framework.plan.passes import make
-from framework.services import catalog, s3
+from framework.core.iceberg import table_state
+from framework.documents.make import make
+from framework.machine.services import catalog, s3
+from framework.plan import Plan
 from tests.cluster import Cluster, cluster
 from tests.rest import DOCUMENT, environment, login
 from tests.waiting import until

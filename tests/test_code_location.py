@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.errors import SluiceError, SpecError
+from framework.base.errors import SluiceError, SpecError
 from tests.conftest import ROOT
 from tests.project import Project
 from tests.spec_parts import LAKE
@@ -474,7 +474,7 @@ def test_a_run_lives_as_long_as_the_process_that_executes_it(specs: Path, tmp_pa
     """Dagster's own executor starts a process for each step, which ends before the run: here Kafka does not answer."""
     from dagster import DagsterInstance
 
-    from framework.assets import dead_runs
+    from framework.host.assets import dead_runs
 
     (tmp_path / "mine.py").write_text(
         "from sluice.dagster import build_sluice_definitions\n\ndefs = build_sluice_definitions('specs')\n"
@@ -510,8 +510,8 @@ def test_two_folders_in_one_run_write_into_their_own_catalogs(
     """Both are called `lake`, and both runs have the Spark of this process."""
     from dagster import DagsterInstance, Definitions
 
-    from framework.catalogs import of
-    from framework.plan.passes import make
+    from framework.documents.make import make
+    from framework.systems.catalogs import of
     from sluice.dagster import build_sluice_definitions
 
     project.make_topic()
@@ -614,8 +614,8 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monke
         evaluate_automation_conditions,
     )  # fmt: skip
 
-    from framework.engine.rules import run_record
-    from framework.engine.rules.run_record import FailedRun
+    from framework.core.rules import run_record
+    from framework.core.rules.run_record import FailedRun
     from sluice.dagster import SluiceResource, build_sluice_definitions
 
     project.make_topic()
@@ -661,7 +661,7 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monke
         before = instance.get_latest_materialization_event(copy)
         with monkeypatch.context() as failed:
             failed.setattr(
-                "framework.assets.runs.same_failure.same_failure",
+                "framework.host.assets.runs.same_failure.same_failure",
                 lambda *_: FailedRun.of(SluiceError("x", "it failed", ""), "2026-01-05T10:00:00+00:00"),
             )
             assert materialize(copy, **{"dagster/from_automation_condition": "true"}).success

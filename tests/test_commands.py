@@ -17,12 +17,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from framework.cli import _complete, main
-from framework.spec import load
+from framework.host.cli import _complete, main
+from framework.language import load
 from tests.spec_parts import LAKE
 
 ROOT = Path(__file__).resolve().parent.parent
-SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
+SLUICE = (sys.executable, "-c", "from framework.host.cli import main; main(prog_name='sluice')")
 SPECS = f"""
 cluster: main
 bootstrap: "127.0.0.1:1"
@@ -122,7 +122,7 @@ def test_an_unexpected_error_is_one_line_and_a_log_file(tmp_path: Path, monkeypa
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("framework.plan.passes.make", broken)
+    monkeypatch.setattr("framework.documents.make.make", broken)
     done = CliRunner().invoke(main, ["plan"])
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("unexpected-error: RuntimeError: boom\n  hint: run again; if it comes back, report it with ")
@@ -149,7 +149,7 @@ def on_a_terminal(code: str, **environment: str) -> str:
 
 PROGRESS = """
 import threading, click
-from framework.cli import _progress
+from framework.host.cli import _progress
 _progress._QUICK = {quick}
 with _progress.bar("trades", "messages", 400) as shown:
     if not _progress._QUICK:
@@ -190,14 +190,14 @@ def test_a_pipe_gets_no_bar() -> None:
     assert (done.stdout, done.stderr) == ("batch 1\nbatch 2\nbatch 3\nbatch 4\nthe end\n", "")
 
 
-COLOURS = "from framework.cli import main; main(['doctor'], standalone_mode=False, prog_name='sluice')"
+COLOURS = "from framework.host.cli import main; main(['doctor'], standalone_mode=False, prog_name='sluice')"
 COLOURED = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @pytest.mark.slow
 def test_colours_appear_only_on_terminals_without_no_color() -> None:
     code = f"import contextlib\nwith contextlib.suppress(SystemExit): {COLOURS.partition('; ')[2]}"
-    code = f"from framework.cli import main\n{code}"
+    code = f"from framework.host.cli import main\n{code}"
     assert COLOURED.search(on_a_terminal(code))
     assert not COLOURED.search(on_a_terminal(code, NO_COLOR="1"))
     piped = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

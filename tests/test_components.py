@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework import components
-from framework.engine.rules import protocol
-from framework.engine.trials.trial import Trials
+from framework.base import components
+from framework.core.rules import protocol
+from framework.documents.pipeline.written_into import WRITES
+from framework.language import extensions
+from framework.operations.reference import examples
+from framework.operations.trials.trial import Trials
 from framework.plan import compare
-from framework.plan.modes import MODES, Mode, mode
-from framework.reference import examples
-from framework.spec import extensions
-from framework.spec.kinds.into import WRITES
+from framework.plan.write import MODES, Mode, mode
 from tests import toys
 from tests.project import Project, plan_for
 from tests.test_keyed_model import Died
@@ -203,7 +203,7 @@ def test_a_rebuild_remembers_the_rows_that_it_read(first: Project) -> None:
 @pytest.mark.kafka
 def test_a_table_that_remembers_nothing_is_rebuilt_first(project: Project) -> None:
     """It does not know what came before."""
-    from framework.errors import ColumnsChanged
+    from framework.base.errors import ColumnsChanged
 
     project_of(project)
     orders(project, 1)

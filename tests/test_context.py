@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from framework.engine.context import Context
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.documents.make import make
 from tests.spec_parts import LAKE, ORDERS
 
 LOGIN = 'security: {protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: ann, password: "${secret:kafka}"}'

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine.rules import run_record
-from framework.errors import SpecError, UnreachableError
+from framework.base.errors import SpecError, UnreachableError
+from framework.core.rules import run_record
 from tests.project import Project, good
 from tests.spec_parts import LAKE
 
@@ -102,7 +102,7 @@ def test_assets_have_the_descriptions_owners_and_columns_of_the_specs(monkeypatc
 def test_dagster_runs_at_most_two_runs_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from dagster import DagsterInstance
 
-    from framework.home import dagster_home
+    from framework.base.home import dagster_home
 
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     with DagsterInstance.from_config(str(dagster_home())) as instance:
@@ -454,7 +454,7 @@ def test_a_table_to_which_no_run_comes_is_maintained_by_the_schedule(
 ) -> None:
     from dagster import AssetKey, DagsterInstance, RunRequest, ScheduleDefinition, SkipReason, build_schedule_context
 
-    from framework.engine.maintain import maintain
+    from framework.core.maintain import maintain
     from sluice.dagster import build_sluice_definitions
 
     project.make_topic()

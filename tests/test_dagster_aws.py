@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from framework.engine.rules import refusals
-from framework.plan.passes import make
-from framework.services import s3
+from framework.core.rules import refusals
+from framework.documents.make import make
+from framework.machine.services import s3
 from tests.conftest import ROOT
 from tests.project import BASE
 from tests.shop import NOWHERE, made_by_hand, specs
@@ -64,7 +64,7 @@ def block(page: str, language: str, word: str) -> str:
 
 
 def test_the_log_of_a_run_lands_in_the_bucket_that_dagster_yaml_names(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from framework.home import dagster_home
+    from framework.base.home import dagster_home
 
     monkeypatch.setenv("SLUICE_HOME", str(folder / ".sluice"))
     settings = dagster_home() / "dagster.yaml"

@@ -53,7 +53,7 @@ def test_the_history_of_a_check_is_read_by_the_status_of_its_records(instance: D
     from dagster import AssetCheckEvaluation, AssetCheckKey, AssetKey
     from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 
-    from framework.assets import check_records
+    from framework.host.assets import check_records
 
     key = AssetKey(["lake", "m", "p"])
     for passed in (True, False):
@@ -103,7 +103,7 @@ def test_the_job_of_all_assets_has_the_name() -> None:
 def test_an_output_with_the_mark_is_no_materialization_and_skips_nothing(instance: DagsterInstance) -> None:
     from dagster import AssetKey, AssetSpec, asset, materialize, multi_asset
 
-    from framework.assets import results
+    from framework.host.assets import results
 
     @multi_asset(specs=[AssetSpec("table")])
     def table():  # type: ignore[no-untyped-def]
@@ -118,6 +118,6 @@ def test_an_output_with_the_mark_is_no_materialization_and_skips_nothing(instanc
 
 @pytest.mark.parametrize(("name", "reserved"), [("class", True), ("context", True), ("input", True), ("orders", False)])
 def test_names_that_dagster_refuses_for_a_step_are_known_without_its_list(name: str, reserved: bool) -> None:
-    from framework.assets.translator import _is_reserved
+    from framework.host.assets.translator import _is_reserved
 
     assert _is_reserved(name) is reserved

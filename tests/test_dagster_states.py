@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine import loop
-from framework.engine.context import Context
-from framework.engine.maintain import due
-from framework.engine.observe import same_failure
-from framework.engine.observe.status import statuses
-from framework.engine.outage import outage
-from framework.engine.rules import protocol, refusals, run_record
-from framework.errors import (
+from framework.base.errors import (
     BadRowsStop,
     BatchError,
     CatalogAway,
@@ -31,8 +24,15 @@ from framework.errors import (
     Unexpected,
     UnreachableError,
 )
-from framework.model import Pipeline, Plan
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.core.context.outage import outage
+from framework.core.maintain import due
+from framework.core.rules import protocol, refusals, run_record
+from framework.core.run import run as loop
+from framework.core.run import same_failure
+from framework.documents.make import make
+from framework.operations.observe.status import statuses
+from framework.plan import Pipeline, Plan
 from tests.project import BASE
 from tests.shop import COPY, NOWHERE, append, catalog, made_by_hand, specs
 
@@ -511,7 +511,7 @@ def test_a_late_table_is_reported_within_a_tick_while_its_run_does_not_move(
     began = datetime.now(timezone.utc)
     reports = []
     for seconds in range(0, 600, 30):
-        monkeypatch.setattr("framework.engine.observe.status._now", lambda now=began + timedelta(seconds=seconds): now)
+        monkeypatch.setattr("framework.operations.observe.status._now", lambda now=began + timedelta(seconds=seconds): now)
         reports += [(seconds, *report) for report in told(instance) if report[0] == "copy"]
         run_record.pause("copy") if seconds == 300 else None
     (late, paused) = reports
@@ -530,7 +530,7 @@ def test_a_run_that_ends_at_last_reports_its_own_result(
     run_record.pause("copy")
     with monkeypatch.context() as later:
         ten_minutes_later = datetime.now(timezone.utc) + timedelta(minutes=10)
-        later.setattr("framework.engine.observe.status._now", lambda: ten_minutes_later)
+        later.setattr("framework.operations.observe.status._now", lambda: ten_minutes_later)
         reports = [report for report in told(instance) if report[0] == "copy"]
     assert reports == [("copy", "can_run", False), ("copy", "fresh", False)]
     run_record.resume("copy")
@@ -550,7 +550,7 @@ def test_a_run_that_ends_while_the_sensor_reads_is_believed(
     folder: Path, instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sensor read the state from before the run. Its report would turn the check red and green again."""
-    from framework.assets import states
+    from framework.host.assets import states
 
     copied()
     told(instance)
@@ -584,7 +584,7 @@ def test_followers_that_are_behind_are_reported_while_a_run_is_queued(folder: Pa
 def test_a_run_whose_process_died_is_ended(folder: Path, instance: DagsterInstance) -> None:
     from dagster import AssetKey, DagsterRun, DagsterRunStatus
 
-    from framework.assets import dead_runs
+    from framework.host.assets import dead_runs
 
     copied()
     append("trades")
@@ -611,7 +611,7 @@ def test_a_run_that_ended_well_while_one_looked_stays_so(
 ) -> None:
     from dagster import DagsterRun, DagsterRunStatus
 
-    from framework.assets import dead_runs
+    from framework.host.assets import dead_runs
 
     with subprocess.Popen(["true"]) as child:
         tags = {dead_runs.TAG: f"quick {dead_runs.identity(child.pid)}"}
@@ -637,9 +637,9 @@ def test_a_catalog_without_its_secret_ends_no_tick(
         raise SetupError("no-secret", "the secret `token` is not here", "")
 
     copied()
-    monkeypatch.setattr("framework.engine.observe.status.newest_event", lacks)
+    monkeypatch.setattr("framework.operations.observe.status.newest_event", lacks)
     assert ("copy", "can_run", True) in told(instance)
-    monkeypatch.setattr("framework.assets.maintenance.is_due", lacks)
+    monkeypatch.setattr("framework.host.assets.maintenance.is_due", lacks)
     from dagster import build_schedule_context
 
     hourly: Any
@@ -715,8 +715,8 @@ def test_an_outage_leaves_no_file_of_an_unknown_error(folder: Path) -> None:
 def test_a_run_without_kafka_is_retried_three_times(folder: Path, instance: DagsterInstance) -> None:
     from dagster import AssetSelection, materialize
 
-    from framework.assets.runs import table
-    from framework.assets.translator import Assets
+    from framework.host.assets.runs import table
+    from framework.host.assets.translator import Assets
 
     planned = plan()
     made = table(planned, Assets(planned), pipeline("trades"), between=0)
@@ -739,8 +739,8 @@ def test_each_run_takes_the_pool_of_its_table_and_says_whose_it_is(folder: Path)
 def test_a_table_has_one_run_at_a_time_however_it_is_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from dagster import DagsterInstance
 
-    from framework import home
-    from framework.home import dagster_home
+    from framework.base import home
+    from framework.base.home import dagster_home
 
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     with DagsterInstance.from_config(str(dagster_home())) as instance:

@@ -18,16 +18,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from framework import clean, processes, ui
-from framework.cli import main
-from framework.engine.export import records
-from framework.engine.forget.expiring import _noted
-from framework.engine.rules import attempts, run_record
-from framework.engine.spark import warm_jvm
-from framework.errors import SetupError
-from framework.patience import CONNECTING
-from framework.processes import began
-from framework.services import process
+from framework.base.errors import SetupError
+from framework.base.patience import CONNECTING
+from framework.core.rules import attempts, run_record
+from framework.core.spark import warm_jvm
+from framework.features.exports import records
+from framework.host import clean, ui
+from framework.host.cli import main
+from framework.machine import processes
+from framework.machine.processes import began
+from framework.machine.services import process
+from framework.operations.forget.expiring import _noted
 
 ATTEMPT = f"0190a0b1c2d3{20 * 'a'}"
 NAME = "the-name-of-the-jvm"

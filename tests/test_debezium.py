@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.encoding.debezium import CHANGES
-from framework.engine.trials.trial import Outcome, Trials
-from framework.errors import SpecError, Where
-from framework.formats import debezium_avro
-from framework.model import Example, Message
-from framework.schemas.versions import Shape, Unsupported
-from framework.types import BIGINT, STRING, Field, Struct
+from framework.base.errors import SpecError, Where
+from framework.base.types import BIGINT, STRING, Field, Struct
+from framework.messages.encoding.debezium import CHANGES
+from framework.messages.formats import debezium_avro
+from framework.messages.schemas.versions import Shape, Unsupported
+from framework.operations.trials.trial import Outcome, Trials
+from framework.plan import Example, Message
 from tests.project import plan_for
 
 if TYPE_CHECKING:

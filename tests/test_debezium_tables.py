@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.engine.context import Context
-from framework.engine.iceberg import table_state
-from framework.engine.publish.batch import Batch, next_batch
-from framework.engine.trials.given_messages import GivenMessages
-from framework.model import Message, Plan
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.publish.batch import Batch, next_batch
+from framework.operations.trials.given_messages import GivenMessages
+from framework.plan import Message, Plan
 from tests.project import plan_for
 from tests.wide import EXAMPLES, few, searched
 

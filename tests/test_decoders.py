@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from framework import type_text, types
-from framework.encoding import decoder
-from framework.encoding.fields import WrittenType
-from framework.types import Type
+from framework.base import type_text, types
+from framework.base.types import Type
+from framework.messages.encoding import decoder
+from framework.messages.encoding.fields import WrittenType
 from tests import json_texts
 from tests.decoding import of_json, types_of
 from tests.test_poison import BAD as POISON

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 import pytest
 
-from framework import type_text, types
-from framework.encoding import decoder, json_values
-from framework.formats import avro
-from framework.formats.avro import as_json, from_columns, shapes, writer
-from framework.model.schemas import Schema, Version
-from framework.schemas.versions import merge
-from framework.types import Type
+from framework.base import type_text, types
+from framework.base.types import Type
+from framework.messages.encoding import decoder, json_values
+from framework.messages.formats import avro
+from framework.messages.formats.avro import as_json, from_columns, shapes, writer
+from framework.messages.schemas.versions import merge
+from framework.plan.schema import Schema, Version
 from tests.registered import record
 from tests.test_avro_types import PLACES, SAMPLES, came, given, of_union, placed
 from tests.wide import few

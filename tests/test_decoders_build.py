@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from framework.errors import SetupError
-from framework.jvm import build
+from framework.base.errors import SetupError
+from framework.machine.jvm import build
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.encoding import json_values
-from framework.formats import protobuf
-from framework.formats.protobuf import shapes
-from framework.model.schemas import Schema
-from framework.types import Array, Map, Struct, Type
+from framework.base.types import Array, Map, Struct, Type
+from framework.messages.encoding import json_values
+from framework.messages.formats import protobuf
+from framework.messages.formats.protobuf import shapes
+from framework.plan.schema import Schema
 from tests import test_protobuf as google
 from tests.test_protobuf import (
     EVERYTHING,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework import types
-from framework.encoding import decoder
+from framework.base import types
+from framework.base.type_text import parse
+from framework.messages.encoding import decoder
 from framework.sql.settings import FUNCTIONS
-from framework.type_text import parse
 from tests.decoding import of_json
 
 if TYPE_CHECKING:

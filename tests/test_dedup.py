@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from framework.engine.staging import ranges
-from framework.engine.undo import replay
+from framework.core.staging import ranges
+from framework.operations.undo import replay
 from tests.project import Project
 from tests.test_components import dies_at, ids
 from tests.test_keyed_model import Died
@@ -308,9 +308,9 @@ def test_only_files_that_can_have_a_key_of_the_batch_are_read(project: Project, 
     for start in (0, 100, 200):
         send(project, *range(start, start + 50))
         project.run()
-    from framework.engine.rules.protocol import Range
-    from framework.engine.staging import Target
-    from framework.engine.staging.admission import Earlier
+    from framework.core.rules.protocol import Range
+    from framework.core.staging import Target
+    from framework.core.staging.admission import Earlier
 
     context = project.context()
     pipeline = context.plan.pipelines[0]

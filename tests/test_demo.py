@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from framework import services
-from framework.services.ports import free_port
+from framework.machine import services
+from framework.machine.services.ports import free_port
 from tests.pace import bar
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long, pytest.mark.timed]
 
 ROOT = Path(__file__).resolve().parent.parent
-SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
+SLUICE = (sys.executable, "-c", "from framework.host.cli import main; main(prog_name='sluice')")
 
 
 def test_the_demo_shows_each_part_of_the_stories_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

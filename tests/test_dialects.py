@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from framework.spelling import closest
+from framework.base.spelling import closest
+from framework.base.type_text import parse
 from framework.sql import dialects, functions
 from framework.sql.expressions import ExpressionError, check
-from framework.type_text import parse
 
 COLUMNS = {
     "s": parse("string"),

@@ -15,10 +15,13 @@ from typing import Any, ClassVar, get_args, get_type_hints
 
 import pytest
 
-from framework import catalogs, components
-from framework.engine.context import Context
-from framework.engine.observe import same_failure
-from framework.model import (
+from framework.base import components
+from framework.core.context.context import Context
+from framework.core.run import same_failure
+from framework.documents.make import draft
+from framework.language import extensions
+from framework.operations.reference import examples
+from framework.plan import (
     Cluster,
     Column,
     Decoding,
@@ -31,13 +34,11 @@ from framework.model import (
     Step,
     Table,
     TableSource,
+    digest,
 )
-from framework.model.export import Export
-from framework.model.notice import Mail
-from framework.plan import digest
-from framework.plan.passes import draft
-from framework.reference import examples
-from framework.spec import extensions
+from framework.plan.export import Export
+from framework.plan.notice import Mail
+from framework.systems import catalogs
 from tests import test_cases, toys
 from tests.spec_parts import LAKE, ORDERS
 

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from framework import doctor, java
-from framework.catalogs import PROBE
-from framework.cli import main
-from framework.errors import SetupError
-from framework.plan.passes import make
-from framework.preflight import preflight
-from framework.services.ports import free_port
+from framework.base.errors import SetupError
+from framework.documents.make import make
+from framework.host.cli import main
+from framework.machine.java import java
+from framework.machine.services.ports import free_port
+from framework.operations.prepare import doctor
+from framework.operations.prepare.preflight import preflight
+from framework.systems.catalogs import PROBE
 from tests.mail_server import mail_server
 from tests.rest import DOCUMENT, STORAGE, login
 

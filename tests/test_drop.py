@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from framework.engine.iceberg import table_state
-from framework.engine.rules import run_record
+from framework.core.iceberg import table_state
+from framework.core.rules import run_record
 from tests.project import Project
 from tests.wide import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 ROOT = Path(__file__).resolve().parent.parent
-SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
+SLUICE = (sys.executable, "-c", "from framework.host.cli import main; main(prog_name='sluice')")
 
 
 def sluice(project: Project, *arguments: str, status: int = 0) -> str:

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from framework.cli import main
+from framework.host.cli import main
 from tests.shop import COPY, NOWHERE, made_by_hand, specs
 from tests.spec_parts import LAKE
 from tests.test_doctor import fake_java
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
-SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
+SLUICE = (sys.executable, "-c", "from framework.host.cli import main; main(prog_name='sluice')")
 BASE = f"""
 cluster: main
 bootstrap: "{NOWHERE}"

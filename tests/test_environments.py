@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from framework.engine.iceberg import table_state
-from framework.plan.passes import make
+from framework.core.iceberg import table_state
+from framework.documents.make import make
 from tests.rest import LOGINS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]

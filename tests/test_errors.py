@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from framework import errors
+from framework.base import errors
 
 
 def test_every_error_is_drawn_below_the_one_that_it_is_a_kind_of() -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine.loop import batches
-from framework.engine.publish import accept
-from framework.errors import BatchError, ColumnsChanged
+from framework.base.errors import BatchError, ColumnsChanged
+from framework.core.run.run import batches
+from framework.operations.undo import accept
 from tests.registered import Registered, record
 from tests.test_rebuild import run_rebuild
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from framework.errors import Where
-from framework.model import Column, Example, Message
+from framework.base.errors import Where
+from framework.base.type_text import parse
+from framework.documents.make import make
+from framework.plan import Column, Example, Message
 from framework.plan.compare import Beyond, alike, differences, lines, show
-from framework.plan.passes import make
-from framework.type_text import parse
 from tests.test_cases import MAIN
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)

@@ -18,9 +18,9 @@ import pytest
 from click.testing import CliRunner
 from pyiceberg.catalog.sql import SqlCatalog
 
-from framework.cli import main
-from framework.engine.export import write as writing
-from framework.plan.passes import make
+from framework.documents.make import make
+from framework.features.exports import write as writing
+from framework.host.cli import main
 
 pytestmark = pytest.mark.slow
 
@@ -233,8 +233,8 @@ def test_names_and_windows_that_are_not_there_are_refused(shop: Path) -> None:
 def test_an_export_is_an_asset_with_a_schedule(shop: Path) -> None:
     from dagster import AssetKey, materialize
 
-    from framework.assets import exports
-    from framework.assets.translator import Assets
+    from framework.host.assets import exports
+    from framework.host.assets.translator import Assets
 
     put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
     plan = make(Path("specs"))
@@ -276,8 +276,8 @@ def test_a_full_disk_is_named(shop: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_tick_that_comes_late_writes_the_window_of_its_own_time(shop: Path) -> None:
     from dagster import RunRequest, build_schedule_context
 
-    from framework.assets import exports
-    from framework.assets.translator import Assets
+    from framework.host.assets import exports
+    from framework.host.assets.translator import Assets
 
     assets = Assets(make(Path("specs")))
     planned = next(each for each in assets.exports if each.name == "weekly")

@@ -18,8 +18,8 @@ import requests
 from botocore.config import Config
 from botocore.credentials import RefreshableCredentials
 
-from framework.engine.export import bucket as buckets
-from framework.services import s3
+from framework.features.exports import bucket as buckets
+from framework.machine.services import s3
 from tests.mail_server import Mailbox, mail_server
 from tests.rest import login
 from tests.test_export import SPECS, export, put, utc
@@ -212,7 +212,7 @@ def test_a_link_does_not_outlive_the_login(hours: int | None, says: str, monkeyp
     else:
         login = boto3.Session("key", "secret", "token").get_credentials()
     monkeypatch.setattr(botocore.session.Session, "get_credentials", lambda _self: login)
-    from framework.model import SecretStore, Storage
+    from framework.plan import SecretStore, Storage
 
     store = Storage(endpoint=None, region="eu-central-1", access_key=None, secret_key=None, profile=None)
     place = buckets.InBucket(file="s3://sluice/a", bucket="sluice", key="a", storage=store, secrets=SecretStore())

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from framework.engine.export import window as windows
-from framework.errors import SluiceError
-from framework.model.export import Window
+from framework.base.errors import SluiceError
+from framework.features.exports import window as windows
+from framework.plan.export import Window
 
 
 def utc(text: str) -> datetime:

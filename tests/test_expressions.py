@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
+from framework.base.type_text import parse
 from framework.sql.expressions import ExpressionError, Fault, check, guarded
 from framework.sql.patterns import groups
-from framework.type_text import parse
 from tests.pace import bar
 
 COLUMNS = {
@@ -284,7 +284,7 @@ def test_a_hundred_expressions_take_less_than_half_a_second() -> None:
 import time
 start = time.process_time()
 from framework.sql.expressions import check
-from framework.type_text import parse
+from framework.base.type_text import parse
 columns = {"price": parse("double"), "quantity": parse("int"), "symbol": parse("string")}
 for number in range(100):
     condition = f"price * quantity > {number} and symbol like 'A%'"

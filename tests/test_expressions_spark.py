@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from framework import type_text, types
-from framework.model import ColumnSql
+from framework.base import type_text, types
+from framework.plan import ColumnSql
 from framework.sql import functions
 from framework.sql.expressions import Checked, check, guarded
 from framework.sql.select import select

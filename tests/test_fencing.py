@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from framework.engine.follow import follow
-from framework.engine.loop import batches
+from framework.core.follow import follow
+from framework.core.run.run import batches
 from tests import test_also_delta
 from tests.following import ran
 from tests.project import Project

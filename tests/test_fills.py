@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from framework.engine import loop
-from framework.engine.observe.fills import Fills
-from framework.errors import SluiceError
-from framework.model import Pipeline, Run
+from framework.base.errors import SluiceError
+from framework.core.run import run as loop
+from framework.core.run.fills import Fills
+from framework.plan import Pipeline, Run
 from tests.project import Project
 from tests.shop import planned
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from framework.cli import main
-from framework.services.ports import free_port
+from framework.host.cli import main
+from framework.machine.services.ports import free_port
 from tests.spec_parts import LAKE
 
 EXPORTS = """

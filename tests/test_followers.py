@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from framework import components
-from framework.engine.follow import follow
-from framework.engine.loop import catch_up
-from framework.engine.maintain import maintain
-from framework.engine.observe.status import status_of
-from framework.errors import SluiceError
-from framework.plan.followers import PACKAGE
-from framework.spec.shapes import record_shape
-from framework.spec.words import example
+from framework.base import components
+from framework.base.errors import SluiceError
+from framework.core.follow import follow
+from framework.core.maintain import maintain
+from framework.core.run.run import catch_up
+from framework.documents.pipeline.followers import PACKAGE
+from framework.language.shapes import record_shape
+from framework.language.words import example
+from framework.operations.observe.status import status_of
 from tests import toys
 from tests.project import Project
 from tests.test_keyed_model import Died

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from framework.engine import drop
-from framework.engine.forget import forget
-from framework.engine.iceberg import metadata
-from framework.engine.maintain import maintain as module
-from framework.engine.maintain.maintain import maintain
-from framework.engine.rebuild import rebuild
-from framework.engine.rules import protocol
-from framework.model.follower import is_follower_tag
+from framework.core.iceberg import metadata
+from framework.core.maintain import maintain as module
+from framework.core.maintain.maintain import maintain
+from framework.core.rules import protocol
+from framework.operations.drop import drop
+from framework.operations.forget import forget
+from framework.operations.rebuild import rebuild
+from framework.plan.follower import is_follower_tag
 from tests.project import Project
 from tests.test_forget import ANN, BOB, UPSERT, emails, forgotten, found, orders, trades
 from tests.test_undo import rolled_back, snapshots

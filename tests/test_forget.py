@@ -15,14 +15,14 @@ import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
-from framework.cli import main
-from framework.engine.context import Context
-from framework.engine.forget import forget
-from framework.engine.loop import batches
-from framework.engine.rebuild import rebuild
-from framework.engine.undo import replay
-from framework.errors import SluiceError
-from framework.model import Pipeline, in_order
+from framework.base.errors import SluiceError
+from framework.core.context.context import Context
+from framework.core.run.run import batches
+from framework.host.cli import main
+from framework.operations.forget import forget
+from framework.operations.rebuild import rebuild
+from framework.operations.undo import replay
+from framework.plan import Pipeline, in_order
 from tests.following import ran
 from tests.project import Project
 from tests.test_components import dies_at
@@ -401,7 +401,7 @@ def test_a_death_between_expiry_and_the_deletion_of_files_leaves_none(project: P
         raise Died
 
     with monkeypatch.context() as patched, suppress(Died):
-        patched.setattr("framework.engine.iceberg.deletable_files.delete", die)
+        patched.setattr("framework.core.iceberg.deletable_files.delete", die)
         forgotten(project)
     assert found(project)
     forgotten(project)
@@ -520,8 +520,8 @@ def test_keys_that_are_refused(project: Project, key: dict[str, str], says: str)
 
 
 def test_the_command_shows_what_it_means_and_writes_exports_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("framework.engine.spark.start.start", lambda *_: project.spark)
-    monkeypatch.setattr("framework.engine.spark.session.stop", lambda _spark: None)
+    monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
+    monkeypatch.setattr("framework.core.spark.session.stop", lambda _spark: None)
     more = "---\nexport: all\nfrom: {{table: {namespace}.trades}}\nfile: {{format: csv, to: {namespace}.csv}}\n"
     project.template = APPEND + more
     project.make_topic(1)

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework import components, generate
-from framework.cli import send
-from framework.encoding.confluent_frame import prefix_bytes
-from framework.encoding.schema_writer import Writer
-from framework.engine.trials.trial import Trials
-from framework.errors import SluiceError, Where
-from framework.formats import FORMATS, BySchema, Format, Given, Single, every, find, schema_of, writer
-from framework.model import Cluster, Example, Message, Of, Plan, Topic
-from framework.model.schemas import Schema, Subject, Version
-from framework.plan import compare, digest
-from framework.plan.draft import Draft
-from framework.plan.passes import resolve
-from framework.plan.registered import Schemas
-from framework.schemas.versions import Unsupported
-from framework.spec import load
-from framework.spec.kinds.topic import KEYS, VALUES
-from framework.types import BIGINT, STRING, Field, Struct
+from framework.base import components
+from framework.base.errors import SluiceError, Where
+from framework.base.types import BIGINT, STRING, Field, Struct
+from framework.documents.draft import Draft
+from framework.documents.make import resolve
+from framework.documents.topic.registered import Schemas
+from framework.documents.topic.written import KEYS, VALUES
+from framework.host.cli import send
+from framework.language import load
+from framework.messages.encoding.confluent_frame import prefix_bytes
+from framework.messages.encoding.schema_writer import Writer
+from framework.messages.formats import FORMATS, BySchema, Format, Given, Single, every, find, schema_of, writer
+from framework.messages.schemas.versions import Unsupported
+from framework.operations.send import generate
+from framework.operations.trials.trial import Trials
+from framework.plan import Cluster, Example, Message, Of, Plan, Topic, compare, digest
+from framework.plan.schema import Schema, Subject, Version
 from tests import toys
 from tests.project import BASE
 
@@ -258,20 +258,23 @@ def _parts(of: Of, data: bytes | None, given: Message) -> tuple[bytes | None, by
 # Words that are names of formats and mean something else as well: looked for only where they are compared with a format's name.
 _COMMON = {"bytes", "json", "long", "string"}
 _DEFAULTS = {
-    ("registry/answers.py", "AVRO"),  # by the registry's own rule, the kind where none is named
-    ("engine/query/database.py", "avro"),  # DuckDB's extension, which reads manifests
+    ("messages/registry/answers.py", "AVRO"),  # by the registry's own rule, the kind where none is named
+    ("core/query/database.py", "avro"),  # DuckDB's extension, which reads manifests
 }
 
 
 @pytest.mark.slow
 def test_no_format_is_named_outside_its_own_file() -> None:
-    own = {name: {f"formats/{name}.py", f"formats/{name}/"} for name in (*dict(every("value")), *dict(every("key")))}
+    own = {
+        name: {f"messages/formats/{name}.py", f"messages/formats/{name}/"}
+        for name in (*dict(every("value")), *dict(every("key")))
+    }
     kinds = {each.kind for each in every("value").values() if isinstance(each, BySchema)} - {"JSON"}
     found = []
     for path in sorted(FRAMEWORK.rglob("*.py")):
         place = path.relative_to(FRAMEWORK).as_posix()
         for line, text in quoted(path.read_text(encoding="utf-8")):
-            is_kind = text in kinds and not place.startswith("formats/")
+            is_kind = text in kinds and not place.startswith("messages/formats/")
             is_name = text in own and not any(place.startswith(each) for each in own[text])
             is_prefix = text.endswith("_") and any(name.startswith(text) for name in own)
             if (is_kind or is_name or is_prefix) and (place, text) not in _DEFAULTS:

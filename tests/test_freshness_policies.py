@@ -113,10 +113,10 @@ def test_an_old_newest_event_is_a_warning_however_old(folder: Path, age: timedel
 
     from dagster import AssetCheckSeverity
 
-    from framework.assets import checks as asset_checks
-    from framework.assets.keys import Keys
-    from framework.engine.observe.status import status_of
-    from framework.plan.passes import make
+    from framework.documents.make import make
+    from framework.host.assets import checks as asset_checks
+    from framework.host.assets.keys import Keys
+    from framework.operations.observe.status import status_of
 
     definitions(STEADY + "fresh_within: 15m\nwarn_after: 10m\n")
     plan = make(Path("specs"))
@@ -163,7 +163,7 @@ def test_a_table_of_a_steady_topic_warns_and_fails_by_its_age(folder: Path, inst
 
 @pytest.mark.parametrize("windows", ["fresh_within: 59s\n", "fresh_within: 15m\nwarn_after: 59s\n"])
 def test_a_time_shorter_than_dagsters_shortest_window_is_refused_with_its_place(folder: Path, windows: str) -> None:
-    from framework.errors import SpecError
+    from framework.base.errors import SpecError
 
     with pytest.raises(
         SpecError, match=r"main\.yaml:\d+:\d+: out-of-range: `\w+` must be at least 1m, and is `59s`\n +hint: write"
@@ -219,8 +219,8 @@ def test_the_daemon_judges_a_real_run_of_an_export(folder: Path) -> None:
     from dagster._core.workspace.load_target import PythonFileTarget
     from dagster._daemon.freshness import FreshnessDaemon
 
-    from framework.engine.rules import refusals
-    from framework.plan.passes import make
+    from framework.core.rules import refusals
+    from framework.documents.make import make
 
     Path("mine.py").write_text(
         'from sluice.dagster import build_sluice_definitions\n\ndefs = build_sluice_definitions("specs")\n'

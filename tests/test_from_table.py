@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 
-from framework.engine.context import Context
-from framework.engine.iceberg.at import OfBatch
-from framework.engine.loop import catch_up
-from framework.engine.maintain import maintain
-from framework.engine.publish import accept
-from framework.engine.publish.batch import rows_waiting
-from framework.engine.rebuild import rebuild
-from framework.engine.rules.protocol import KILL_POINTS
-from framework.engine.undo import rollback
-from framework.model import Pipeline
+from framework.core.context.context import Context
+from framework.core.iceberg.at import OfBatch
+from framework.core.maintain import maintain
+from framework.core.publish.batch import rows_waiting
+from framework.core.rules.protocol import KILL_POINTS
+from framework.core.run.run import catch_up
+from framework.operations.rebuild import rebuild
+from framework.operations.undo import accept, rollback
+from framework.plan import Pipeline
 from tests.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -244,7 +243,7 @@ class _Log:
         return [row["id"] for row in rows]
 
     def java(self, table: str) -> Any:
-        from framework.engine.iceberg.lake import Lake
+        from framework.core.iceberg.lake import Lake
 
         return Lake(self.project.spark, self.project.plan.catalogs[0]).load(f"{self.project.namespace}.{table}")
 

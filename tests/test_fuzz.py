@@ -19,12 +19,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from framework.errors import Problem
-from framework.plan.passes import draft
-from framework.plan.text import plan_text
-from framework.spec import load
-from framework.spec.kinds import document_types
-from framework.spec.shapes import (
+from framework.base.errors import Problem
+from framework.base.type_text import TypeTextError, parse
+from framework.documents.make import draft
+from framework.language import load
+from framework.language.kind import document_types
+from framework.language.shapes import (
     BoundClass,
     EnumShape,
     FilesShape,
@@ -36,8 +36,8 @@ from framework.spec.shapes import (
     UnionShape,
     record_shape,
 )
+from framework.plan.text import plan_text
 from framework.sql.expressions import ExpressionError, check
-from framework.type_text import TypeTextError, parse
 
 pytestmark = pytest.mark.slow
 

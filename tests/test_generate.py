@@ -21,13 +21,13 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from framework import generate
-from framework.cli import main
-from framework.errors import SluiceError, SpecError, UnreachableError
-from framework.model import Cluster, SecretStore, Security, Topic
-from framework.plan.generated import Unsuited, constant, parts
-from framework.plan.passes import make
-from framework.types import DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, Type
+from framework.base.errors import SluiceError, SpecError, UnreachableError
+from framework.base.types import DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, Type
+from framework.documents.make import make
+from framework.documents.topic.generated import Unsuited, constant, parts
+from framework.host.cli import main
+from framework.operations.send import generate
+from framework.plan import Cluster, SecretStore, Security, Topic
 from tests.pace import bar
 from tests.waiting import until
 
@@ -399,7 +399,7 @@ def test_the_command_keeps_the_pace(tmp_path: Path, kafka: str) -> None:
 @pytest.mark.kafka
 def test_ctrl_c_loses_nothing_that_was_counted(tmp_path: Path, kafka: str) -> None:
     specs = project(tmp_path, bootstrap=kafka, name="interrupted")
-    command = [sys.executable, "-c", "from framework.cli import main; main()", "generate", "things", "--rate", "500/s"]
+    command = [sys.executable, "-c", "from framework.host.cli import main; main()", "generate", "things", "--rate", "500/s"]
     child = subprocess.Popen(
         [*command, "--specs", str(specs)],
         cwd=ROOT,

@@ -9,10 +9,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from framework import hints
-from framework.cli import main
-from framework.engine.export import records
-from framework.engine.rules import run_record
+from framework.base import hints
+from framework.core.rules import run_record
+from framework.features.exports import records
+from framework.host.cli import main
 
 SPECS = """\
 catalog: lake

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from framework import iso_times
-from framework.engine.forget import forget
-from framework.engine.iceberg import metadata
-from framework.engine.maintain.maintain import maintain
-from framework.engine.publish import accept
-from framework.engine.undo import rewind, rollback
-from framework.errors import SluiceError
+from framework.base import iso_times
+from framework.base.errors import SluiceError
+from framework.core.iceberg import metadata
+from framework.core.maintain.maintain import maintain
+from framework.operations.forget import forget
+from framework.operations.undo import accept, rewind, rollback
 from tests.project import Project
 from tests.test_status import sluice
 from tests.test_undo import PLAIN, QUOTES, replayed, rolled_back, send, snapshots

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from framework.engine.rules import run_record
-from framework.engine.spark import defects
-from framework.errors import KafkaAway, RefusedError, SetupError, UnreachableError
-from framework.home import dagster_home, home, private
-from framework.model.schemas import Schema, Subject, Version
-from framework.registry import cache
+from framework.base.errors import KafkaAway, RefusedError, SetupError, UnreachableError
+from framework.base.home import dagster_home, home, private
+from framework.core.rules import run_record
+from framework.core.spark import defects
+from framework.messages.registry import cache
+from framework.plan.schema import Schema, Subject, Version
 
 MAKERS: dict[str, Callable[[], object]] = {
     "Dagster": dagster_home,

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine.iceberg import table_state
-from framework.engine.loop import batches
-from framework.engine.rebuild import rebuild
-from framework.engine.rows import counts
-from framework.engine.rows.frame import frame_of
-from framework.engine.rules.protocol import Position, next_range
-from framework.engine.trials.preview import preview
-from framework.engine.trials.trial import Trials
-from framework.model import Pipeline, TableSource
+from framework.base.types import STRING
+from framework.core.iceberg import table_state
+from framework.core.rows import counts
+from framework.core.rows.frame import frame_of
+from framework.core.rules.protocol import Position, next_range
+from framework.core.run.run import batches
+from framework.operations.rebuild import rebuild
+from framework.operations.trials.preview import preview
+from framework.operations.trials.trial import Trials
+from framework.plan import Pipeline, TableSource
 from framework.plan.change import Change
-from framework.types import STRING
 from tests.project import TRADES, Project
 from tests.registered import Registered, framed
 from tests.test_rebuild import run_rebuild

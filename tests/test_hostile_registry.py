@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from framework.cli import main
+from framework.host.cli import main
 from tests.registered import record
 from tests.test_registry_answers import Answers, serving, version, whole
 

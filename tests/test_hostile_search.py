@@ -21,14 +21,14 @@ from confluent_kafka import Producer
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from framework.engine.iceberg import table_state
-from framework.engine.loop import batches
-from framework.engine.rebuild import rebuild
-from framework.engine.trials.preview import preview
-from framework.engine.trials.trial import Trials
-from framework.errors import Where
-from framework.model import Example, GivenRow, Message, Pipeline
-from framework.types import folded
+from framework.base.errors import Where
+from framework.base.types import folded
+from framework.core.iceberg import table_state
+from framework.core.run.run import batches
+from framework.operations.rebuild import rebuild
+from framework.operations.trials.preview import preview
+from framework.operations.trials.trial import Trials
+from framework.plan import Example, GivenRow, Message, Pipeline
 from tests.registered import Registered
 from tests.test_hostile import TEXTS, message, written
 from tests.wide import EXAMPLES

@@ -12,10 +12,10 @@ import click
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from framework.engine.spark import warm_jvm
-from framework.init import project
-from framework.plan.passes import draft
-from framework.reference.options import anchor
+from framework.core.spark import warm_jvm
+from framework.documents.make import draft
+from framework.operations.init import project
+from framework.operations.reference.options import anchor
 from tests.followed import Follower, console, first_difference, kind, parse, pattern, put
 from tests.project import wait_for_partitions
 from tests.rest import environment as logins

@@ -22,17 +22,17 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from framework.cli import main
-from framework.engine.context import Context
-from framework.engine.iceberg import table_state
-from framework.engine.kafka import newest_messages
-from framework.engine.kafka.newest_messages import KafkaMessage, Sample
-from framework.engine.loop import batches
-from framework.errors import SluiceError
-from framework.init import files, infer, spec
-from framework.init import project as projects
-from framework.model import Cluster, Plan, SecretStore, Security
-from framework.plan.passes import make
+from framework.base.errors import SluiceError
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.kafka import newest_messages
+from framework.core.kafka.newest_messages import KafkaMessage, Sample
+from framework.core.run.run import batches
+from framework.documents.make import make
+from framework.host.cli import main
+from framework.operations.init import files, infer, spec
+from framework.operations.init import project as projects
+from framework.plan import Cluster, Plan, SecretStore, Security
 from tests.pace import bar
 from tests.project import BASE, Project
 from tests.wide import few
@@ -159,7 +159,7 @@ def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
     lines = [line.split("#")[0].split() for line in said.splitlines() if line.startswith("  sluice")]
     assert [line[1] for line in lines] == ["setup", "check", "test", "services", "generate", "preview", "run"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SLUICE_VAR_KAFKA": kafka}
-    run = [sys.executable, "-c", "from framework.cli import main; main()"]
+    run = [sys.executable, "-c", "from framework.host.cli import main; main()"]
     for line in lines:
         done = subprocess.run(
             [*run, *line[1:]], check=False, cwd=tmp_path / "shop", env=environment, capture_output=True, text=True, timeout=300

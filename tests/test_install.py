@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from framework.jvm import build
-from framework.services.ports import free_port
+from framework.machine.jvm import build
+from framework.machine.services.ports import free_port
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,7 +29,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
         source = ROOT / name
         shutil.copytree(source, sources / name, ignore=ignored) if source.is_dir() else shutil.copy(source, sources)
     for command in (
-        (sys.executable, "-m", "framework.jvm.build"),
+        (sys.executable, "-m", "framework.machine.jvm.build"),
         (*PIP, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", ".", "./deploy/slim"),
     ):
         subprocess.run(command, cwd=sources, check=True, env={**os.environ, "PYTHONPATH": str(sources)})
@@ -39,9 +39,9 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", ["sluice", "sluice_slim"])
 def test_a_wheel_has_the_decoders_compiled(wheels: Path, name: str) -> None:
     with zipfile.ZipFile(next(wheels.glob(f"{name}-*.whl"))) as archive:
-        assert f"framework/jvm/built/{build.jar(Path()).name}" in archive.namelist()
+        assert f"framework/machine/jvm/built/{build.jar(Path()).name}" in archive.namelist()
         assert any(each.endswith("/LICENSE") for each in archive.namelist())
-        assert {"framework/jars.lock", "sluice/dagster.py", "sluice/steps.py", "pipelines/definitions.py"} <= set(
+        assert {"framework/machine/java/jars.lock", "sluice/dagster.py", "sluice/steps.py", "pipelines/definitions.py"} <= set(
             archive.namelist()
         )
 

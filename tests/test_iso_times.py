@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from framework import iso_times
+from framework.base import iso_times
 
-ROOT = Path(iso_times.__file__).parent
+ROOT = Path(iso_times.__file__).parents[1]
 TEN = datetime(2026, 1, 5, 10, tzinfo=timezone.utc)
 OTHER_FORMAT = re.compile(r"%H:%M|\.isoformat\(|%Y-%m-%d %H")
 # Commands and pages for people, and what is sent to them.
 PRINTING = (
-    "cli",
-    "assets",
-    "notices",
-    "engine/undo",
-    "engine/iceberg",
-    "engine/observe",
-    "engine/export/notify.py",
-    "preview_text.py",
+    "host/cli",
+    "host/assets",
+    "features/notices",
+    "operations/undo",
+    "core/iceberg",
+    "operations/observe",
+    "features/exports/notify.py",
+    "operations/trials/preview_text.py",
 )
 
 

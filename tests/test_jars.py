@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework import ivy, jars
-from framework.cli import setup
-from framework.errors import SetupError
-from framework.services.ports import free_port
+from framework.base.errors import SetupError
+from framework.host.cli import setup
+from framework.machine.java import ivy, jars
+from framework.machine.services.ports import free_port
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def test_folders_share_what_their_program_needs(mirror: Mirror, monkeypatch: pyt
 def test_a_folder_that_another_program_used_has_jars_for_each(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     jars.fetch("small", mirror.lock)
     first, own = mirror.place, ivy.of_pyspark()
-    monkeypatch.setattr("framework.ivy.of_pyspark", lambda: [Path("/another/pyspark/jars/a.jar"), *own])
+    monkeypatch.setattr("framework.machine.java.ivy.of_pyspark", lambda: [Path("/another/pyspark/jars/a.jar"), *own])
     jars.fetch("small", mirror.lock)
     assert mirror.place != first and jars.folder("small", mirror.lock) == mirror.place
     assert sorted(each.name for each in first.glob("*.jar")) == ["one-1.0.jar", "two-1.0.jar"]
@@ -179,7 +179,7 @@ def test_jars_come_through_the_proxy_of_the_environment(mirror: Mirror, monkeypa
 
 
 def test_another_program_uses_the_cache_and_downloads_altered_jars_again(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("framework.jar_cache.shared", lambda _program: Path("/proc/no folder"))
+    monkeypatch.setattr("framework.machine.java.jar_cache.shared", lambda _program: Path("/proc/no folder"))
     jars.fetch("small", mirror.lock)
     cached = mirror.root / "cache" / "sluice" / "jars"
     assert sorted(path.name for path in cached.iterdir()) == sorted(jar.sha256 for jar in jars.sets(mirror.lock)["small"])
@@ -309,12 +309,12 @@ def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatc
 def test_classes_are_cached_where_that_was_never_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where somebody interrupted it; `sluice setup` tries again where it failed."""
     assert setup.is_done()
-    monkeypatch.setattr("framework.engine.class_archive.PATTERNS", ())
-    monkeypatch.setattr("framework.engine.class_archive.was_tried", lambda: False)
+    monkeypatch.setattr("framework.operations.prepare.class_archive.PATTERNS", ())
+    monkeypatch.setattr("framework.operations.prepare.class_archive.was_tried", lambda: False)
     assert not setup.is_done()
     tried = []
-    monkeypatch.setattr("framework.engine.class_archive.create", lambda: tried.append("here"))
-    monkeypatch.setattr("framework.engine.class_archive.is_kept", lambda: False)
+    monkeypatch.setattr("framework.operations.prepare.class_archive.create", lambda: tried.append("here"))
+    monkeypatch.setattr("framework.operations.prepare.class_archive.is_kept", lambda: False)
     setup.get(())
     assert tried == []
     setup.get((), again=True)
@@ -324,7 +324,7 @@ def test_classes_are_cached_where_that_was_never_tried(monkeypatch: pytest.Monke
 def test_a_session_has_the_classes_that_setup_keeps(spark: SparkSession) -> None:
     from pyspark import SparkContext
 
-    from framework.engine import class_archive
+    from framework.operations.prepare import class_archive
 
     assert class_archive.is_kept(), "make setup"
     java: Any = SparkContext._gateway

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from framework.engine.context import Context
-from framework.engine.iceberg import metadata, table_state
-from framework.engine.publish.batch import next_batch
-from framework.engine.trials.given_messages import GivenMessages
-from framework.errors import SourceMissing
-from framework.model import Message, Pipeline, Plan, in_order
+from framework.base.errors import SourceMissing
+from framework.core.context.context import Context
+from framework.core.iceberg import metadata, table_state
+from framework.core.publish.batch import next_batch
+from framework.operations.trials.given_messages import GivenMessages
+from framework.plan import Message, Pipeline, Plan, in_order
 from framework.plan.lineage import lineage
 from tests.given import append
 from tests.project import plan_for

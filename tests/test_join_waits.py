@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from framework.engine import loop
-from framework.engine.context import Context
-from framework.engine.iceberg import table_state
-from framework.engine.publish import pinning, waiting
-from framework.engine.trials.given_messages import GivenMessages
-from framework.model import Message, Pipeline, Plan
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.publish import pinning, waiting
+from framework.core.run import run as loop
+from framework.operations.trials.given_messages import GivenMessages
+from framework.plan import Message, Pipeline, Plan
 from tests.given import append
 from tests.project import plan_for
 from tests.test_keyed_model import POINTS, Died

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework import type_text, types
-from framework.encoding import confluent_frame, decoder
-from framework.engine.trials.trial import Outcome, Trials
-from framework.errors import Where
-from framework.formats import json_schema
-from framework.model import Example, Message, Of
-from framework.model.schemas import Schema, Version
-from framework.schemas.versions import Merged, Unsupported, merge
+from framework.base import type_text, types
+from framework.base.errors import Where
+from framework.messages.encoding import confluent_frame, decoder
+from framework.messages.formats import json_schema
+from framework.messages.schemas.versions import Merged, Unsupported, merge
+from framework.operations.trials.trial import Outcome, Trials
+from framework.plan import Example, Message, Of
+from framework.plan.schema import Schema, Version
 from tests.project import plan_for
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from framework.formats.json_schema import encoder
-from framework.formats.json_schema.patterns import is_matched
-from framework.model.schemas import Schema
+from framework.messages.formats.json_schema import encoder
+from framework.messages.formats.json_schema.patterns import is_matched
+from framework.plan.schema import Schema
 
 
 def schema(said: Any) -> Schema:

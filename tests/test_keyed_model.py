@@ -18,14 +18,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.engine.context import Context
-from framework.engine.iceberg import metadata, table_state
-from framework.engine.maintain import compact, due, maintain
-from framework.engine.publish.batch import next_batch
-from framework.engine.query.one_select import ask
-from framework.engine.rules.protocol import KILL_POINTS, UPSERT_POINTS
-from framework.engine.trials.given_messages import GivenMessages
-from framework.model import Message, Pipeline, Plan
+from framework.core.context.context import Context
+from framework.core.iceberg import metadata, table_state
+from framework.core.maintain import compact, due, maintain
+from framework.core.publish.batch import next_batch
+from framework.core.query.one_select import ask
+from framework.core.rules.protocol import KILL_POINTS, UPSERT_POINTS
+from framework.operations.trials.given_messages import GivenMessages
+from framework.plan import Message, Pipeline, Plan
 from tests.project import plan_for
 from tests.wide import EXAMPLES, few, searched
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from framework.engine.forget import forget
-from framework.engine.loop import batches
-from framework.engine.maintain import maintain
-from framework.engine.maintain.maintain import KILL_POINTS as MAINTENANCE
-from framework.engine.rules.protocol import KILL_POINTS
-from framework.engine.undo import replay
+from framework.core.maintain import maintain
+from framework.core.maintain.maintain import KILL_POINTS as MAINTENANCE
+from framework.core.rules.protocol import KILL_POINTS
+from framework.core.run.run import batches
+from framework.operations.forget import forget
+from framework.operations.undo import replay
 from tests.project import TRADES, Project
 from tests.test_forget import ANN, BOB, ORDERS, found, order
 from tests.wide import few

@@ -11,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from framework.cli import main
-from framework.plan.passes import draft
+from framework.documents.make import draft
+from framework.host.cli import main
+from framework.language import load
+from framework.language.editor import as_data, document_schema
+from framework.language.kind import DocumentKind, document_kinds, later_kinds
+from framework.language.reader import read_text
+from framework.operations.reference import pages
 from framework.plan.text import plan_text
-from framework.reference import pages
-from framework.spec import load
-from framework.spec.editor import as_data, document_schema
-from framework.spec.kinds import DocumentKind, document_kinds, later_kinds
-from framework.spec.reader import read_text
 from tests import toys
 
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from framework.base.type_text import parse
 from framework.sql.expressions import ExpressionError, check
-from framework.type_text import parse
 from tests.test_dialects import COLUMNS as SOME
 
 COLUMNS = {

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from framework.cli.plan import next_run_lines
-from framework.engine.observe.next_run import next_runs
+from framework.host.cli.plan import next_run_lines
+from framework.operations.observe.next_run import next_runs
 from tests.project import Project
 from tests.test_undo import replayed, rolled_back, snapshots
 

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from framework.assets.launch import Launch, until
-from framework.errors import SluiceError
-from framework.model import Pipeline
+from framework.base.errors import SluiceError
+from framework.host.assets.launch import Launch, until
+from framework.plan import Pipeline
 
 pytestmark = pytest.mark.slow  # it loads Dagster
 

@@ -195,7 +195,7 @@ LAZILY = {
 }
 HEAVY = (
     *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb", "deltalake", "boto3", "botocore"),
-    *("framework.engine.context", "framework.engine.iceberg.lake", "framework.engine.spark.session", "framework.assets"),
+    *("framework.core.context.context", "framework.core.iceberg.lake", "framework.core.spark.session", "framework.host.assets"),
 )
 
 
@@ -313,23 +313,23 @@ def test_no_module_needs_itself_to_be_imported() -> None:
 @pytest.mark.parametrize(
     ("part", "source", "says"),
     [
-        ("spec", "from framework.model import Plan", "1: spec imports framework.model.Plan"),
-        ("spec", "def f():\n    from framework import engine", "2: spec imports framework.engine"),
-        ("steps", "from framework.engine.rows import frame", "1: steps imports framework.engine.rows.frame"),
-        ("formats", "import framework.plan.passes", "1: formats imports framework.plan.passes"),
-        ("sql", "from framework import jars", "1: sql imports framework.jars"),
-        ("engine.publish", "from framework.cli import main", "1: engine.publish imports framework.cli.main"),
-        ("engine.publish", "from framework.assets import keys", "1: engine.publish imports framework.assets.keys"),
-        ("generate", "from framework.engine.kafka_other import x", "1: generate imports framework.engine.kafka_other.x"),
-        ("engine.rules", "from framework.engine.iceberg import lake", "1: engine.rules imports framework.engine.iceberg.lake"),
+        ("spec", "from framework.plan import Plan", "1: spec imports framework.plan.Plan"),
+        ("spec", "def f():\n    from framework import engine", "2: spec imports framework.core"),
+        ("steps", "from framework.core.rows import frame", "1: steps imports framework.core.rows.frame"),
+        ("formats", "import framework.documents.make", "1: formats imports framework.documents.make"),
+        ("sql", "from framework import jars", "1: sql imports framework.machine.java.jars"),
+        ("engine.publish", "from framework.host.cli import main", "1: engine.publish imports framework.host.cli.main"),
+        ("engine.publish", "from framework.host.assets import keys", "1: engine.publish imports framework.host.assets.keys"),
+        ("generate", "from framework.core.kafka_other import x", "1: generate imports framework.core.kafka_other.x"),
+        ("engine.rules", "from framework.core.iceberg import lake", "1: engine.rules imports framework.core.iceberg.lake"),
         ("engine.publish", "from dagster import asset", "1: engine.publish imports dagster"),
         ("plan", "if TYPE_CHECKING:\n    from pyspark.sql import DataFrame", "2: plan imports pyspark"),
         ("steps", "from pyspark.sql import functions", "1: steps imports pyspark outside of a function"),
         ("plan", "from . import model", "1: write the whole name of ..model"),
-        ("pipelines", "from framework.engine import loop", "1: pipelines imports framework.engine.loop"),
-        ("pipelines", "from framework.plan.rows import Rows", "1: pipelines imports framework.plan.rows.Rows"),
+        ("pipelines", "from framework.core import loop", "1: pipelines imports framework.core.run.run"),
+        ("pipelines", "from framework.documents.rows import Rows", "1: pipelines imports framework.documents.rows.Rows"),
         ("steps", "def f():\n    from pyspark.sql import functions", None),
-        ("engine.publish", "from framework.model import Pipeline", None),
+        ("engine.publish", "from framework.plan import Pipeline", None),
     ],
 )
 def test_an_import_upwards_is_named(part: str, source: str, says: str | None) -> None:
@@ -339,8 +339,8 @@ def test_an_import_upwards_is_named(part: str, source: str, says: str | None) ->
 @pytest.mark.parametrize(
     "work",
     [
-        "from pathlib import Path; from framework.plan.passes import make; assert make(Path('specs')).pipelines",
-        "from framework.cli import main; main(['plan', '--no-look'], standalone_mode=False)",
+        "from pathlib import Path; from framework.documents.make import make; assert make(Path('specs')).pipelines",
+        "from framework.host.cli import main; main(['plan', '--no-look'], standalone_mode=False)",
     ],
 )
 @pytest.mark.slow

@@ -19,8 +19,8 @@ import pytest
 from confluent_kafka import Message as Delivered
 from confluent_kafka import Producer
 
-from framework.engine.rules.protocol import KILL_POINTS
-from framework.model import Message
+from framework.core.rules.protocol import KILL_POINTS
+from framework.plan import Message
 from tests.project import Project
 from tests.test_keyed_model import HOSTILE, MODELS, SPEC, happened, rows
 from tests.test_kill import PATIENCE, victim

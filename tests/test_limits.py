@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.errors import MOST_PROBLEMS
+from framework.base.errors import MOST_PROBLEMS
 from tests.pace import bar
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -143,7 +143,7 @@ def sluice_plan(folder: Path) -> Ran:
     """`sluice plan`, as often as it takes to be fast once."""
     runs: list[Ran] = []
     while len(runs) < TRIES and (not runs or runs[-1].seconds > MOST_SECONDS):
-        runs.append(measured(folder, "-c", "from framework.cli import main; main()", "plan"))
+        runs.append(measured(folder, "-c", "from framework.host.cli import main; main()", "plan"))
     return min(runs, key=lambda run: run.seconds)
 
 

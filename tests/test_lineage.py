@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from framework.lineage import flow as flows
-from framework.lineage.page import html
-from framework.lineage.text import document, lines
+from framework.documents.make import make
+from framework.operations.lineage import flow as flows
+from framework.operations.lineage.page import html
+from framework.operations.lineage.text import document, lines
 from framework.plan.lineage import lineage
-from framework.plan.passes import make
 
 CHROMIUM = shutil.which("chromium")
 SPECS = """

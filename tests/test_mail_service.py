@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from framework import services
-from framework.cli import main
-from framework.services import mail, process
-from framework.services.ports import free_port
+from framework.host.cli import main
+from framework.machine import services
+from framework.machine.services import mail, process
+from framework.machine.services.ports import free_port
 from tests.test_export import export
 from tests.test_notify import shop, specs
 

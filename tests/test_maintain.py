@@ -16,20 +16,20 @@ from urllib.parse import urlparse
 import pytest
 from click.testing import CliRunner
 
-from framework.cli import main
-from framework.cli.plan import next_run_lines
-from framework.engine.iceberg import metadata
-from framework.engine.iceberg.at import OfBatch
-from framework.engine.maintain import maintain as module
-from framework.engine.maintain import thinning
-from framework.engine.maintain.due import due
-from framework.engine.maintain.maintain import KILL_POINTS, maintain
-from framework.engine.observe.next_run import next_runs
-from framework.engine.publish import accept as accepting
-from framework.engine.publish.accept import accept, refusal
-from framework.engine.rules import protocol, refusals
-from framework.engine.undo import rollback
-from framework.errors import RolledBack
+from framework.base.errors import RolledBack
+from framework.core.iceberg import metadata
+from framework.core.iceberg.at import OfBatch
+from framework.core.maintain import maintain as module
+from framework.core.maintain import thinning
+from framework.core.maintain.due import due
+from framework.core.maintain.maintain import KILL_POINTS, maintain
+from framework.core.rules import protocol, refusals
+from framework.host.cli import main
+from framework.host.cli.plan import next_run_lines
+from framework.operations.observe.next_run import next_runs
+from framework.operations.undo import accept as accepting
+from framework.operations.undo import rollback
+from framework.operations.undo.accept import accept, refusal
 from tests.project import Project
 from tests.wide import few
 
@@ -232,7 +232,7 @@ def test_what_is_due_is_said_without_spark(aged: Project) -> None:
 def test_a_plan_says_what_is_maintained_behind_the_next_run(aged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = aged.pipeline
     later = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
-    monkeypatch.setattr("framework.engine.maintain.due.due", lambda *_: later)
+    monkeypatch.setattr("framework.core.maintain.due.due", lambda *_: later)
     aged.send_good(3)
     (run,) = next_runs(aged.plan, [pipeline])
     assert any(line.startswith(f"then maintains {pipeline.table.identifier}: to compact: ") for line in next_run_lines(run))

@@ -14,9 +14,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from rich.console import Console
 
-from framework.cli import _landed, _onward
-from framework.plan.passes import make
-from framework.services import State
+from framework.documents.make import make
+from framework.host.cli import _landed, _onward
+from framework.machine.services import State
 from tests.commands import Commands
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]

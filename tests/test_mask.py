@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from framework import preview_text
-from framework.cli import main
-from framework.engine.trials.preview import preview
-from framework.engine.undo import replay
-from framework.errors import BatchError, SetupError
+from framework.base.errors import BatchError, SetupError
+from framework.host.cli import main
+from framework.operations.trials import preview_text
+from framework.operations.trials.preview import preview
+from framework.operations.undo import replay
 from tests.project import BASE, Project
 from tests.test_dagster import ROOT, dagster
 

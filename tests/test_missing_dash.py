@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from framework.errors import Problem
-from framework.spec import load
+from framework.base.errors import Problem
+from framework.language import load
 
 HEAD = """cluster: main
 bootstrap: localhost:1

@@ -19,14 +19,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.engine.context import Context
-from framework.engine.iceberg import metadata, table_state
-from framework.engine.publish.batch import next_batch
-from framework.engine.rows import moments
-from framework.engine.rules import protocol
-from framework.engine.trials.given_messages import GivenMessages
-from framework.engine.trials.preview import preview
-from framework.model import Message, Pipeline, Plan
+from framework.core.context.context import Context
+from framework.core.iceberg import metadata, table_state
+from framework.core.publish.batch import next_batch
+from framework.core.rows import moments
+from framework.core.rules import protocol
+from framework.operations.trials.given_messages import GivenMessages
+from framework.operations.trials.preview import preview
+from framework.plan import Message, Pipeline, Plan
 from tests.given import append
 from tests.project import plan_for
 from tests.test_keyed_model import Died

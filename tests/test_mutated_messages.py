@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine.context import Context
-from framework.engine.loop import batches
-from framework.engine.trials.given_messages import GivenMessages
-from framework.errors import SluiceError
-from framework.model import Message, Table
-from framework.plan.passes import make
+from framework.base.errors import SluiceError
+from framework.core.context.context import Context
+from framework.core.run.run import batches
+from framework.documents.make import make
+from framework.operations.trials.given_messages import GivenMessages
+from framework.plan import Message, Table
 from tests import mutated_avro, mutated_protobuf
 from tests.given import append
 from tests.mutated_avro import Unreadable

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.cli._needed import name_ports, services_of
+from framework.host.cli._needed import name_ports, services_of
 
 SHIPPED = Path(__file__).resolve().parent.parent / "specs"
 

@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from framework.cli import plan as command
-from framework.engine import loop
-from framework.engine.iceberg import table_state
-from framework.engine.kafka.backlog import Waiting
-from framework.engine.maintain.due import Due
-from framework.engine.observe.next_run import NextRun, Recompute, next_runs
-from framework.engine.rebuild.estimate import Estimate, ForeignCommit, LostRows
-from framework.engine.rules import protocol, refusals
-from framework.engine.rules.protocol import Position
-from framework.errors import RefusedError, SluiceError, UnreachableError, Where
-from framework.model import Pipeline, Plan
+from framework.base.errors import RefusedError, SluiceError, UnreachableError, Where
+from framework.base.types import DOUBLE, FLOAT, STRING
+from framework.core.iceberg import table_state
+from framework.core.kafka.backlog import Waiting
+from framework.core.maintain.due import Due
+from framework.core.rules import protocol, refusals
+from framework.core.rules.protocol import Position
+from framework.core.run import run as loop
+from framework.host.cli import plan as command
+from framework.operations.observe.next_run import NextRun, Recompute, next_runs
+from framework.operations.rebuild.estimate import Estimate, ForeignCommit, LostRows
+from framework.plan import Pipeline, Plan
 from framework.plan.change import Change
-from framework.types import DOUBLE, FLOAT, STRING
 from tests.pace import bar
 from tests.project import Project, plan_for
 from tests.shop import COPY, NOWHERE, OTHER, append, catalog, made_by_hand, planned, pointed, sluice, specs
@@ -667,7 +667,7 @@ def test_a_computed_table_follows_the_runs_of_its_source(shop: Project) -> None:
 def test_json_has_the_offsets_of_a_real_kafka(shop: Project) -> None:
     from click.testing import CliRunner
 
-    from framework.cli import main
+    from framework.host.cli import main
 
     shop.send_good(9)
     shop.run()

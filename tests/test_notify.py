@@ -14,11 +14,11 @@ from typing import Any, cast
 
 import pytest
 
-from framework import components
-from framework.engine.export import notify as notifying
-from framework.model.notice import NOTICES
-from framework.notices import email as mailing
-from framework.spec.shapes import record_shape
+from framework.base import components
+from framework.features.exports import notify as notifying
+from framework.features.notices import email as mailing
+from framework.language.shapes import record_shape
+from framework.plan.notice import NOTICES
 from tests import toys
 from tests.certified import certified
 from tests.mail_server import authenticated, mail_server

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.errors import Problem
+from framework.base.errors import Problem
 from tests import obeying, test_cases, toys
 from tests.test_cases import Case
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from framework.engine import loop, openlineage
-from framework.engine.context import Context
-from framework.engine.rebuild import rebuild
-from framework.engine.trials.given_messages import GivenMessages
-from framework.engine.undo import replay
-from framework.errors import SluiceError
-from framework.model import Message, Pipeline
+from framework.base.errors import SluiceError
+from framework.core import openlineage
+from framework.core.context.context import Context
+from framework.core.run import run as loop
+from framework.operations.rebuild import rebuild
+from framework.operations.trials.given_messages import GivenMessages
+from framework.operations.undo import replay
+from framework.plan import Message, Pipeline
 from tests.project import Project, good, plan_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from framework.errors import UnreachableError
-from framework.services import kafka, process
+from framework.base.errors import UnreachableError
+from framework.machine.services import kafka, process
 from tests.project import Project
 from tests.test_refusals import begun, once
 

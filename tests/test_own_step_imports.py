@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.spec import moved_names
+from framework.language import moved_names
 from sluice import steps
 from tests.test_layers import HEAVY
 from tests.test_own_steps import ROOT, SHOUT, planned

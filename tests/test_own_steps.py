@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from framework.cli import main
-from framework.model import Plan
+from framework.documents.make import draft
+from framework.host.cli import main
+from framework.language import extensions
+from framework.plan import Plan
 from framework.plan.lineage import lineage
-from framework.plan.passes import draft
-from framework.spec import extensions
 
 ROOT = Path(__file__).resolve().parent.parent
 SPECS = """

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 
-from framework.engine.context import Context
-from framework.engine.loop import batches
-from framework.engine.rules.protocol import Range
-from framework.engine.source import Messages
-from framework.model import Pipeline
+from framework.core.context.context import Context
+from framework.core.rules.protocol import Range
+from framework.core.run.run import batches
+from framework.core.sources.source import Messages
+from framework.plan import Pipeline
 from tests.project import Project, good
 
 if TYPE_CHECKING:

@@ -17,16 +17,16 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import Producer
 
-from framework import preview_text
-from framework.cli import main
-from framework.cli._terminal import console
-from framework.engine.context import Context
-from framework.engine.iceberg import table_state
-from framework.engine.loop import batches
-from framework.engine.trials.preview import Preview, PreviewedMessage, Row, preview
-from framework.errors import RolledBack
-from framework.model import Plan
-from framework.plan.passes import make
+from framework.base.errors import RolledBack
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.run.run import batches
+from framework.documents.make import make
+from framework.host.cli import main
+from framework.host.cli._terminal import console
+from framework.operations.trials import preview_text
+from framework.operations.trials.preview import Preview, PreviewedMessage, Row, preview
+from framework.plan import Plan
 from tests.project import BASE, Project, good, plan_for
 from tests.registered import Registered, framed, record
 from tests.waiting import until
@@ -494,7 +494,7 @@ def test_the_command_writes_nothing(shop: tuple[Project, Plan, Context], tmp_pat
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def said(*words: str) -> str:
-        command = [sys.executable, "-c", "from framework.cli import main; main()", "preview", *words]
+        command = [sys.executable, "-c", "from framework.host.cli import main; main()", "preview", *words]
         done = subprocess.run(
             [*command, "--specs", str(tmp_path / "shop" / "specs")],
             check=False, cwd=project.lake, env=environment, capture_output=True, text=True, timeout=200,

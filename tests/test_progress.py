@@ -7,9 +7,9 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from framework.engine.iceberg import table_state
-from framework.engine.observe.progress import newest_event, read_progress
-from framework.model import Cluster, Plan, Security
+from framework.core.iceberg import table_state
+from framework.operations.observe.progress import newest_event, read_progress
+from framework.plan import Cluster, Plan, Security
 from tests.project import Project
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.encoding.confluent_frame import decoding
-from framework.formats.protobuf import encoder, read, schema_text, shapes
-from framework.formats.protobuf.compiler import to_write
-from framework.model.schemas import Schema, Version
-from framework.schemas.versions import Shape, Unsupported, merge
-from framework.type_text import parse
-from framework.types import Array, Field, Map, Struct, Type
+from framework.base.type_text import parse
+from framework.base.types import Array, Field, Map, Struct, Type
+from framework.messages.encoding.confluent_frame import decoding
+from framework.messages.formats.protobuf import encoder, read, schema_text, shapes
+from framework.messages.formats.protobuf.compiler import to_write
+from framework.messages.schemas.versions import Shape, Unsupported, merge
+from framework.plan.schema import Schema, Version
 
 if TYPE_CHECKING:
     from tests.decoding import Decoders, Row

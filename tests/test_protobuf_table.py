@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.errors import ColumnsChanged
-from framework.formats import protobuf
-from framework.model.schemas import Schema
+from framework.base.errors import ColumnsChanged
+from framework.messages.formats import protobuf
+from framework.plan.schema import Schema
 from tests.registered import Registered, framed
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from framework.engine.rules.protocol import KILL_POINTS
+from framework.core.rules.protocol import KILL_POINTS
 from tests.model.search import Schedule, changed, left, mistaken, overtaken, play, scattered, search, stopped, woken
 from tests.model.steps import Broken
 from tests.model.world import HAPPENINGS, Wrong

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framework.engine.rules.protocol import (
+from framework.base.errors import RefusedError
+from framework.core.rules.protocol import (
     LostOffsets,
     Position,
     Range,
@@ -24,7 +25,6 @@ from framework.engine.rules.protocol import (
     standing,
     verdict,
 )
-from framework.errors import RefusedError
 
 Offsets = dict[str, int]
 names = st.builds("t/{}".format, st.integers(0, 12))

@@ -10,21 +10,20 @@ from typing import Any
 
 import pytest
 
-from framework import catalogs
-from framework.catalogs import Current, _rest_changes
-from framework.engine import unpublish
-from framework.engine.follow import follow
-from framework.engine.iceberg import metadata, published, table_state
-from framework.engine.iceberg.jvm_state import names
-from framework.engine.iceberg.lake import Lake
-from framework.engine.iceberg.metadata import Metadata
-from framework.engine.maintain import expire, maintain
-from framework.engine.observe.status import status_of
-from framework.engine.publish import accept
-from framework.engine.spark import session
-from framework.engine.undo import rollback
-from framework.errors import SluiceError
-from framework.model import PUBLISHED
+from framework.base.errors import SluiceError
+from framework.core.follow import follow
+from framework.core.iceberg import metadata, published, table_state
+from framework.core.iceberg.jvm_state import names
+from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.metadata import Metadata
+from framework.core.maintain import expire, maintain
+from framework.core.spark import session
+from framework.operations.drop import unpublish
+from framework.operations.observe.status import status_of
+from framework.operations.undo import accept, rollback
+from framework.plan import PUBLISHED
+from framework.systems import catalogs
+from framework.systems.catalogs import Current, _rest_changes
 from tests.following import ran
 from tests.project import Project
 from tests.rest import DOCUMENT, STORAGE, login

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from framework.cli import main
+from framework.host.cli import main
 from tests.pace import bar
 from tests.waiting import until
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
 ROOT = Path(__file__).resolve().parent.parent
-SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
+SLUICE = (sys.executable, "-c", "from framework.host.cli import main; main(prog_name='sluice')")
 CATALOG = "catalog: {name}\ntype: sql\nuri: sqlite:///{name}.db\nwarehouse: files of {name}\n"
 MOMENT = datetime(2026, 1, 5, 10, 0, 0, 123456, timezone.utc)
 
@@ -299,7 +299,7 @@ class TestRefusals:
         assert rows(f"select count(*) n from {source}") == [{"n": 3}]
 
     def test_the_files_of_a_question_are_its_own_and_go_with_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        from framework.engine.query import one_select
+        from framework.core.query import one_select
 
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         for home in (tmp_path / "home", tmp_path / "none"):

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framework.engine.spark import session
-from framework.errors import SetupError
+from framework.base.errors import SetupError
+from framework.base.types import folded
+from framework.core.spark import session
 from framework.sql.quote import identifier, literal, substituted
 from framework.sql.settings import SQL_SETTINGS
 from framework.sql.tokens import tokens
-from framework.types import folded
 from tests.project import plan_for
 from tests.test_hostile import TEXTS
 

@@ -19,12 +19,14 @@ from types import ModuleType
 import pytest
 from click import MissingParameter
 
-from framework import errors, followers, notices, steps
-from framework import kinds as document_kinds
-from framework.cli import help_lines
-from framework.spec import kinds
-from framework.spec.kinds.pipeline import NOT_YET
-from framework.spec.options import Bound, Option
+from framework.base import errors
+from framework.documents import kinds as document_kinds
+from framework.documents import steps
+from framework.documents.pipeline.written import NOT_YET
+from framework.features import followers, notices
+from framework.host.cli import help_lines
+from framework.language import kind as kinds
+from framework.language.options import Bound, Option
 from tests.followed import parse
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,7 +36,7 @@ FEATURES = ROOT / "docs" / "features.md"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "framework" / "DECISIONS.md"])
 SOURCES = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "framework").rglob("*.py"))}
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
+SLUICE = (sys.executable, "-c", "from framework.host.cli import main; main(prog_name='sluice')")
 CHEAP = ("plan", "--help")
 
 
@@ -168,7 +170,7 @@ def table(commands: Mapping[str, str]) -> list[str]:
 
 
 def test_what_is_refused_by_name_is_all_that_this_version_lacks() -> None:
-    lacks = {*kinds.later_kinds(), *NOT_YET} - {path.stem for path in (ROOT / "framework" / "steps").glob("*.py")}
+    lacks = {*kinds.later_kinds(), *NOT_YET} - {path.stem for path in (ROOT / "framework" / "documents" / "steps").glob("*.py")}
     for module in (*modules(kinds), *modules(document_kinds), *modules(steps), *modules(followers), *modules(notices)):
         for cls in (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Bound)):
             lacks |= {name for field in dataclasses.fields(cls) for name in later(field)}

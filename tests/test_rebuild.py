@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from framework import catalogs
-from framework.engine.iceberg import metadata, table_state
-from framework.engine.iceberg.lake import CommitCall, commit_transaction
-from framework.engine.loop import batches
-from framework.engine.observe.next_run import next_runs
-from framework.engine.publish.batch import Batch, next_batch
-from framework.engine.rebuild import rebuild
-from framework.engine.rebuild.publish import Published
-from framework.engine.spark.java_errors import CommitRefused
-from framework.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError
+from framework.base.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError
+from framework.core.iceberg import metadata, table_state
+from framework.core.iceberg.lake import CommitCall, commit_transaction
+from framework.core.publish.batch import Batch, next_batch
+from framework.core.run.run import batches
+from framework.core.spark.java_errors import CommitRefused
+from framework.operations.observe.next_run import next_runs
+from framework.operations.rebuild import rebuild
+from framework.operations.rebuild.publish import Published
 from framework.plan.change import changes
+from framework.systems import catalogs
 from tests.project import Project, losing_answers
 from tests.test_drop import SLUICE, sluice
 from tests.test_kill import PATIENCE, ROOT, victim

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from framework.engine.publish.batch import next_batch
-from framework.engine.query.one_select import ask
-from framework.errors import ColumnsChanged, RefusedError
+from framework.base.errors import ColumnsChanged, RefusedError
+from framework.core.publish.batch import next_batch
+from framework.core.query.one_select import ask
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim
 from tests.test_rebuild import nothing_left, run_rebuild

@@ -15,20 +15,20 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from framework.cli import main
-from framework.model import ColumnSql
-from framework.plan.passes import draft
-from framework.plan.running import BATCH_ROWS
-from framework.reference import examples, pages
-from framework.reference.options import anchor
-from framework.reference.samples import COLUMNS, FUNCTIONS, OPERATORS, ROW, samples
-from framework.spec import extensions
-from framework.spec.kinds import document_types
-from framework.spec.kinds.expectation import EXPECT_EXAMPLE
-from framework.spec.kinds.pipeline import Batch
+from framework.base.types import BINARY
+from framework.documents.make import draft
+from framework.documents.pipeline.running import BATCH_ROWS
+from framework.documents.pipeline.written import Batch
+from framework.documents.pipeline.written_expectation import EXPECT_EXAMPLE
+from framework.host.cli import main
+from framework.language import extensions
+from framework.language.kind import document_types
+from framework.operations.reference import examples, pages
+from framework.operations.reference.options import anchor
+from framework.operations.reference.samples import COLUMNS, FUNCTIONS, OPERATORS, ROW, samples
+from framework.plan import ColumnSql
 from framework.sql import functions
 from framework.sql.expressions import Checked, check
-from framework.types import BINARY
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "language"
@@ -205,7 +205,7 @@ def shown(checked: Checked) -> str:
 @pytest.mark.long
 def test_examples_give_what_they_say(tmp_path: Path, sluice_home: Path) -> None:
     specs = write(tmp_path)
-    command = [sys.executable, "-c", "from framework.cli import main; main()", "test", "--specs", str(specs)]
+    command = [sys.executable, "-c", "from framework.host.cli import main; main()", "test", "--specs", str(specs)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
     count = len(of_steps()) + 2
     assert f"{count} tests, {count} passed, 0 failed" in done.stdout, done.stdout + done.stderr

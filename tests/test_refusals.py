@@ -15,15 +15,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError
 
-from framework.engine import loop
-from framework.engine.iceberg import table_state
-from framework.engine.iceberg.lake import commit_transaction
-from framework.engine.publish import accept
-from framework.engine.publish.batch import next_batch
-from framework.engine.rules import attempts, protocol, run_record
-from framework.engine.spark.causes import commit_failed, is_spark_gone
-from framework.engine.spark.java_errors import CommitRefused
-from framework.errors import (
+from framework.base.errors import (
     BadRowsStop,
     BatchError,
     OffsetsGone,
@@ -33,7 +25,15 @@ from framework.errors import (
     TopicRecreated,
     Transient,
 )
-from framework.home import home
+from framework.base.home import home
+from framework.core.iceberg import table_state
+from framework.core.iceberg.lake import commit_transaction
+from framework.core.publish.batch import next_batch
+from framework.core.rules import attempts, protocol, run_record
+from framework.core.run import run as loop
+from framework.core.spark.causes import commit_failed, is_spark_gone
+from framework.core.spark.java_errors import CommitRefused
+from framework.operations.undo import accept
 from tests.project import Project, good, losing_answers
 from tests.wide import few
 

@@ -18,14 +18,14 @@ import pytest
 import urllib3
 from click.testing import CliRunner, Result
 
-from framework import channel
-from framework.cli import main
-from framework.errors import SluiceError, UnreachableError
-from framework.model import Cluster, Login, SecretStore, Security
-from framework.model.schemas import Schema
-from framework.model.secret import SecretRef
-from framework.registry import answers, cache
-from framework.registry.client import Registry
+from framework.base.errors import SluiceError, UnreachableError
+from framework.host.cli import main
+from framework.messages.registry import answers, cache
+from framework.messages.registry.client import Registry
+from framework.plan import Cluster, Login, SecretStore, Security
+from framework.plan.schema import Schema
+from framework.plan.secret import SecretRef
+from framework.systems import http as channel
 from tests.pace import bar
 from tests.waiting import until
 

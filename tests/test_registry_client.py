@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 import requests
 
-from framework.errors import UnreachableError
-from framework.model import Cluster, Login, SecretStore, Security
-from framework.model.secret import SecretRef
-from framework.registry.client import Registry
+from framework.base.errors import UnreachableError
+from framework.messages.registry.client import Registry
+from framework.plan import Cluster, Login, SecretStore, Security
+from framework.plan.secret import SecretRef
 from tests.certified import certified
 from tests.pace import bar
 

@@ -15,11 +15,11 @@ import requests
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from framework.engine.messages.schema_lookup import Schemas
-from framework.errors import BatchError
-from framework.model import Message
-from framework.plan.passes import make
-from framework.services.ports import free_port
+from framework.base.errors import BatchError
+from framework.core.schemas.schema_lookup import Schemas
+from framework.documents.make import make
+from framework.machine.services.ports import free_port
+from framework.plan import Message
 from tests.commands import Commands
 from tests.registered import encoded, framed, record
 from tests.spec_parts import LAKE

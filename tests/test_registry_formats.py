@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.errors import SpecError
+from framework.base.errors import SpecError
 from tests.registered import Registered, framed, record
 from tests.test_avro import broken
 

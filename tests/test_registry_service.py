@@ -16,11 +16,13 @@ from urllib.parse import urlsplit
 import pytest
 from click.testing import CliRunner
 
-from framework import doctor, jars, java, services
-from framework.cli import main
-from framework.errors import SetupError
-from framework.services import process, registry
-from framework.services.ports import free_port, is_free
+from framework.base.errors import SetupError
+from framework.host.cli import main
+from framework.machine import services
+from framework.machine.java import jars, java
+from framework.machine.services import process, registry
+from framework.machine.services.ports import free_port, is_free
+from framework.operations.prepare import doctor
 from tests.test_services import tiny
 
 pytestmark = pytest.mark.slow

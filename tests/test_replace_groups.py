@@ -18,17 +18,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.cli.plan import next_run_lines
-from framework.engine.context import Context
-from framework.engine.feed import select_source
-from framework.engine.iceberg import metadata, table_state
-from framework.engine.maintain.maintain import maintain
-from framework.engine.observe.next_run import next_runs
-from framework.engine.publish.batch import Batch, next_batch
-from framework.engine.trials.given_messages import GivenMessages
-from framework.errors import BatchError
-from framework.model import Column, Message, Pipeline, Plan, SelectSource
-from framework.types import STRING
+from framework.base.errors import BatchError
+from framework.base.types import STRING
+from framework.core.context.context import Context
+from framework.core.iceberg import metadata, table_state
+from framework.core.maintain.maintain import maintain
+from framework.core.publish.batch import Batch, next_batch
+from framework.core.sources import select as select_source
+from framework.host.cli.plan import next_run_lines
+from framework.operations.observe.next_run import next_runs
+from framework.operations.trials.given_messages import GivenMessages
+from framework.plan import Column, Message, Pipeline, Plan, SelectSource
 from tests.given import append
 from tests.project import Project, plan_for
 from tests.test_accumulate import Order, orders

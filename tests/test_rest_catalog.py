@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from framework import catalogs
-from framework.engine.iceberg import metadata, table_state
-from framework.engine.iceberg.lake import Lake
-from framework.engine.query.one_select import ask
-from framework.engine.spark import session
-from framework.errors import CatalogAway, SetupError
-from framework.java import java
-from framework.model import Catalog
-from framework.plan.passes import make
-from framework.services import catalog as service
-from framework.services import s3
+from framework.base.errors import CatalogAway, SetupError
+from framework.core.iceberg import metadata, table_state
+from framework.core.iceberg.lake import Lake
+from framework.core.query.one_select import ask
+from framework.core.spark import session
+from framework.documents.make import make
+from framework.machine.java.java import java
+from framework.machine.services import catalog as service
+from framework.machine.services import s3
+from framework.plan import Catalog
+from framework.systems import catalogs
 from tests.between import between
 from tests.certified import certified
 from tests.rest import login

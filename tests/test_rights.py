@@ -14,15 +14,15 @@ import requests
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from framework.doctor import Finding
-from framework.engine.context import Context
-from framework.engine.iceberg import table_state
-from framework.engine.loop import catch_up
-from framework.engine.spark import session
-from framework.model import Plan
-from framework.plan.passes import make
-from framework.preflight import preflight
-from framework.services import aws as service
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.run.run import catch_up
+from framework.core.spark import session
+from framework.documents.make import make
+from framework.machine.services import aws as service
+from framework.operations.prepare.doctor import Finding
+from framework.operations.prepare.preflight import preflight
+from framework.plan import Plan
 from tests.locked_kafka import CLUSTER, PASSWORD, LockedKafka, locked_kafka
 from tests.rest import STORAGE
 from tests.spark_catalogs import tell

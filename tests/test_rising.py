@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from framework.engine.publish.batch import next_batch
+from framework.core.publish.batch import next_batch
 from tests.project import Project
 from tests.test_undo import replayed
 

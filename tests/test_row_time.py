@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from framework.errors import Problem
-from framework.model import Pipeline
-from framework.plan import passes
-from framework.spec import extensions
+from framework.base.errors import Problem
+from framework.documents import make as passes
+from framework.language import extensions
+from framework.plan import Pipeline
 from tests.spec_parts import LAKE
 
 SPEC = f"""

@@ -15,7 +15,7 @@ from tests.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parent.parent
-SLUICE = [sys.executable, "-c", "from framework.cli import main; main()"]
+SLUICE = [sys.executable, "-c", "from framework.host.cli import main; main()"]
 
 
 def sluice(project: Project, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

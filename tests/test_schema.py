@@ -16,14 +16,14 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from framework.cli import main
-from framework.spec import extensions, load
-from framework.spec.bind import bind
-from framework.spec.editor import as_data, document_schema
-from framework.spec.kinds import document_types
-from framework.spec.node import Node
-from framework.spec.reader import read_text
-from framework.spec.references import References
+from framework.host.cli import main
+from framework.language import extensions, load
+from framework.language.bind import bind
+from framework.language.editor import as_data, document_schema
+from framework.language.kind import document_types
+from framework.language.node import Node
+from framework.language.reader import read_text
+from framework.language.references import References
 from tests.test_cases import CASES, read
 from tests.test_spec import GOOD
 from tests.wide import few
@@ -184,7 +184,7 @@ def of_this_project() -> Iterator[None]:
 
 @pytest.mark.slow
 def test_the_compiler_and_the_schema_judge_a_shape_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    binder = import_module("framework.spec.bind")._Binder
+    binder = import_module("framework.language.bind")._Binder
     monkeypatch.setattr(binder, "judged", lambda _, bound: bound)  # JSON Schema does not say what options demand of each other
     judged = {True: 0, False: 0}
     for text in wrong_texts(6):

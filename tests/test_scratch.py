@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.engine.spark import scratch
+from framework.core.spark import scratch
 from tests.project import Project
 from tests.test_forget import ANN, APPEND, BOB, HISTORY, UPSERT, order, orders
 from tests.test_mask import everything

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from framework import secret_digest
-from framework.cli import query
-from framework.errors import SetupError
-from framework.model import SecretStore
-from framework.model.secret import SecretRef
-from framework.plan.passes import make
-from framework.secrets import reveal
+from framework.base.errors import SetupError
+from framework.core.run import secret_digest
+from framework.documents.make import make
+from framework.host.cli import query
+from framework.plan import SecretStore
+from framework.plan.secret import SecretRef
+from framework.systems.secrets import reveal
 
 ENV, FILE = SecretStore(), SecretStore("file", ".sluice/secrets")
 

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
+from framework.base.type_text import parse
+from framework.base.types import VOID
 from framework.sql.expressions import ExpressionError, Fault, check
 from framework.sql.select import Selected, select
-from framework.type_text import parse
-from framework.types import VOID
 
 COLUMNS = {
     name: parse(text)

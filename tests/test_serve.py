@@ -21,13 +21,13 @@ import requests
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NoSuchTableError, OAuthError
 
-from framework import catalogs
-from framework.engine.query import database as database_module
-from framework.engine.rules import protocol
-from framework.model import Plan
-from framework.plan.passes import make
-from framework.serve import server
-from framework.services.ports import free_port
+from framework.core.query import database as database_module
+from framework.core.rules import protocol
+from framework.documents.make import make
+from framework.host.serve import server
+from framework.machine.services.ports import free_port
+from framework.plan import Plan
+from framework.systems import catalogs
 from tests.spec_parts import ORDERS
 from tests.test_storage_login import Requests
 

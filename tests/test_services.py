@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from framework import services
-from framework.cli import _addresses, main
-from framework.errors import SetupError
-from framework.processes import listener, memory
-from framework.services import kafka, process
-from framework.services.ports import free_port, is_free
-from framework.services.process import Service
+from framework.base.errors import SetupError
+from framework.host.cli import _addresses, main
+from framework.machine import services
+from framework.machine.processes import listener, memory
+from framework.machine.services import kafka, process
+from framework.machine.services.ports import free_port, is_free
+from framework.machine.services.process import Service
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -187,7 +187,7 @@ def test_names_and_ports_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def kafka_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of its own, with this machine's jars."""
-    from framework import jars
+    from framework.machine.java import jars
 
     (tmp_path / "jars").symlink_to(jars.fetch("kafka").parent)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))

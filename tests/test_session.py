@@ -12,12 +12,12 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from framework.engine import loop
-from framework.engine.context import Context
-from framework.engine.iceberg.lake import Lake
-from framework.engine.spark import java_errors, session
-from framework.engine.spark.java_errors import CommitRefused, CommitUnknown
-from framework.errors import SluiceError
+from framework.base.errors import SluiceError
+from framework.core.context.context import Context
+from framework.core.iceberg.lake import Lake
+from framework.core.run import run as loop
+from framework.core.spark import java_errors, session
+from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from tests.project import Project, plan_for
 from tests.test_kill import PATIENCE
 
@@ -183,8 +183,8 @@ import sys
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from framework.engine.spark import session, start
-from framework.errors import SluiceError
+from framework.core.spark import session, start
+from framework.base.errors import SluiceError
 from framework.plan.passes import make
 from pyspark import SparkContext
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from framework.assets import checks
-from framework.assets.keys import Keys
-from framework.engine.context import Context
-from framework.engine.iceberg import table_state
-from framework.engine.publish.batch import Batch, next_batch
-from framework.engine.trials.given_messages import GivenMessages
-from framework.errors import SourceMissing, Unexpected
-from framework.model import Message, Pipeline, Plan
+from framework.base.errors import SourceMissing, Unexpected
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.publish.batch import Batch, next_batch
+from framework.host.assets import checks
+from framework.host.assets.keys import Keys
+from framework.operations.trials.given_messages import GivenMessages
+from framework.plan import Message, Pipeline, Plan
 from tests.given import append
 from tests.project import plan_for
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from framework.engine.spark import signature_table
+from framework.base.type_text import parse
+from framework.base.types import INT, NAMES, Type
+from framework.operations.reference import signature_table
 from framework.sql import functions
 from framework.sql.expressions import ExpressionError, check
 from framework.sql.pieces import Piece
 from framework.sql.reserved import LEFT_OUT
 from framework.sql.signatures import OF_SPARK, Match, lines, read, table
-from framework.type_text import parse
-from framework.types import INT, NAMES, Type
 from tests.wide import EXAMPLES
 
 COLUMNS = {f"c_{name}": parse(text) for name, text in signature_table.COLUMNS.items() if not name.startswith("interval")}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.cli import _named
+from framework.host.cli import _named
 from tests.test_export import put, specs, utc
 
 pytestmark = pytest.mark.slow
@@ -98,7 +98,7 @@ def test_another_error_has_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Without Spark in the process, none of its errors is looked for."""
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     monkeypatch.delitem(sys.modules, "py4j", raising=False)
-    monkeypatch.setitem(sys.modules, "framework.engine.spark.java_errors", None)
+    monkeypatch.setitem(sys.modules, "framework.core.spark.java_errors", None)
     named = _named("x", ValueError("boom"))
     assert (named.code, named.message) == ("unexpected-error", "ValueError: boom")
     assert len(list((tmp_path / "logs").iterdir())) == 1

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from framework.engine.iceberg import metadata
-from framework.engine.loop import catch_up
-from framework.engine.maintain import maintain as module
-from framework.engine.publish.batch import Batch
+from framework.core.iceberg import metadata
+from framework.core.maintain import maintain as module
+from framework.core.publish.batch import Batch
+from framework.core.run.run import catch_up
 from tests.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from framework.engine import loop
-from framework.engine.context import Context
-from framework.engine.iceberg import table_state
-from framework.engine.iceberg.lake import CommitCall, commit_transaction
-from framework.engine.publish.batch import Batch
-from framework.engine.spark.java_errors import CommitRefused
-from framework.errors import BatchError, RefusedError
+from framework.base.errors import BatchError, RefusedError
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.iceberg.lake import CommitCall, commit_transaction
+from framework.core.publish.batch import Batch
+from framework.core.run import run as loop
+from framework.core.spark.java_errors import CommitRefused
 from tests.project import Project, good, plan_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

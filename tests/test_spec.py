@@ -17,21 +17,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from framework.errors import Problem, Where
-from framework.kinds.catalog import Catalog
-from framework.kinds.cluster import Cluster
-from framework.kinds.engine import Engine
-from framework.kinds.variables import Variables
-from framework.model.secret import SecretRef
-from framework.spec import Written, load
-from framework.spec.bind import FAILED, bind
-from framework.spec.editor import json_schema
-from framework.spec.files import decode
-from framework.spec.kinds import Pipeline, Run, Topic, document_types
-from framework.spec.node import Node
-from framework.spec.options import Bound, Files, WrittenStep, option
-from framework.spec.reader import read_text
-from framework.spec.scalars import Duration, Size
+from framework.base.errors import Problem, Where
+from framework.documents.kinds.catalog import Catalog
+from framework.documents.kinds.cluster import Cluster
+from framework.documents.kinds.engine import Engine
+from framework.documents.kinds.variables import Variables
+from framework.language import Written, load
+from framework.language.bind import FAILED, bind
+from framework.language.editor import json_schema
+from framework.language.files import decode
+from framework.language.kind import Pipeline, Run, Topic, document_types
+from framework.language.node import Node
+from framework.language.options import Bound, Files, WrittenStep, option
+from framework.language.reader import read_text
+from framework.language.scalars import Duration, Size
+from framework.plan.secret import SecretRef
 from tests.pace import bar
 
 GOOD = """\
@@ -527,7 +527,7 @@ def test_schemas_accept_right_specs_and_refuse_wrong_ones() -> None:
 @pytest.mark.timed
 def test_loading_specs_is_fast_and_imports_neither_spark_nor_dagster() -> None:
     script = (
-        "import sys, time; begun = time.process_time(); import framework.spec; took = time.process_time() - begun\n"
+        "import sys, time; begun = time.process_time(); import framework.language; took = time.process_time() - begun\n"
         "heavy = ('pyspark', 'dagster', 'pyiceberg', 'sqlglot', 'jsonschema')\n"
         "print(took, [name for name in sys.modules if name.split('.')[0] in heavy])"
     )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework import type_text
-from framework import types as types_
+from framework.base import type_text
+from framework.base import types as types_
 from framework.sql.expressions import ExpressionError, check, guarded
 from framework.sql.reserved import words
 from tests import test_obeyed_hints

@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from framework import generate
-from framework.cli import main
-from framework.engine.context import Context
-from framework.engine.loop import batches
-from framework.engine.messages.write_schemas import current_schemas, register_new
-from framework.engine.publish import accept
-from framework.engine.rules import attempts, run_record
-from framework.errors import BadRowsStop, RolledBack
-from framework.model import in_order
-from framework.plan.passes import make
+from framework.base.errors import BadRowsStop, RolledBack
+from framework.core.context.context import Context
+from framework.core.rules import attempts, run_record
+from framework.core.run.run import batches
+from framework.core.schemas.write_schemas import current_schemas, register_new
+from framework.documents.make import make
+from framework.host.cli import main
+from framework.operations.send import generate
+from framework.operations.undo import accept
+from framework.plan import in_order
 from tests.pace import bar
 from tests.project import BASE, Project
 
@@ -220,7 +220,7 @@ def test_the_shipped_tables_within_a_second(
     for pipeline in in_order(plan.pipelines):
         assert list(batches(context, pipeline))
 
-    command = [sys.executable, "-c", "from framework.cli import main; main()", "status", "--specs", str(tmp_path / "specs")]
+    command = [sys.executable, "-c", "from framework.host.cli import main; main()", "status", "--specs", str(tmp_path / "specs")]
     took = []
     for _ in range(5):
         began = time.monotonic()

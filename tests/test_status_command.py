@@ -23,18 +23,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from framework.catalogs._local_files import local_files
-from framework.cli import _grid, _status
-from framework.cli import history as history_command
-from framework.engine.iceberg import metadata, table_state
-from framework.engine.observe import status as status_module
-from framework.engine.observe.commits import History, history
-from framework.engine.observe.progress import Offsets, Progress, newest_event
-from framework.engine.observe.status import Status, status_from, statuses
-from framework.engine.rules import protocol, refusals, run_record
-from framework.engine.rules.protocol import BORN, Position
-from framework.engine.rules.run_record import FailedRun, RunRecord
-from framework.errors import (
+from framework.base.errors import (
     BadRowsStop,
     ColumnsChanged,
     KafkaAway,
@@ -45,7 +34,18 @@ from framework.errors import (
     Unexpected,
     UnreachableError,
 )
-from framework.model import Pipeline
+from framework.core.iceberg import metadata, table_state
+from framework.core.rules import protocol, refusals, run_record
+from framework.core.rules.protocol import BORN, Position
+from framework.core.rules.run_record import FailedRun, RunRecord
+from framework.host.cli import _grid, _status
+from framework.host.cli import history as history_command
+from framework.operations.observe import status as status_module
+from framework.operations.observe.commits import History, history
+from framework.operations.observe.progress import Offsets, Progress, newest_event
+from framework.operations.observe.status import Status, status_from, statuses
+from framework.plan import Pipeline
+from framework.systems.catalogs._local_files import local_files
 from tests.pace import bar
 from tests.project import plan_for
 from tests.shop import COPY, NOWHERE, catalog, made_by_hand, planned, sluice, specs
@@ -358,7 +358,7 @@ def test_watch_and_json_are_refused_together(folder: Path) -> None:
 def test_watch_goes_on_until_it_is_interrupted(folder: Path, terminal: bool) -> None:
     planned(folder, "n: bigint")
     (where,) = Path("specs").iterdir()
-    command = [sys.executable, "-c", "from framework.cli import main; main()", "status", "--watch", "--specs", str(where)]
+    command = [sys.executable, "-c", "from framework.host.cli import main; main()", "status", "--watch", "--specs", str(where)]
     ours, theirs = pty.openpty()
     environment = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=theirs if terminal else subprocess.PIPE, env=environment) as child:
@@ -395,7 +395,7 @@ def test_status_loads_nothing_that_is_slow_to_load(folder: Path) -> None:
     work = f"main(['status', '--specs', {str(where)!r}], standalone_mode=False)"
     heavy = ("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "sqlalchemy")
     loaded = f"print(*sorted(set({heavy!r}) & set(sys.modules)), sep=',')"
-    text = f"import sys; from framework.cli import main\ntry: {work}\nexcept SystemExit: pass\n{loaded}"
+    text = f"import sys; from framework.host.cli import main\ntry: {work}\nexcept SystemExit: pass\n{loaded}"
     done = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework import steps
-from framework.engine.trials.trial import Outcome, Trials
-from framework.errors import Where
-from framework.model import Example, Message, Plan
-from framework.spec.kinds.expectation import OF_MANY, TESTS
+from framework.base.errors import Where
+from framework.documents import steps
+from framework.documents.pipeline.written_expectation import OF_MANY, TESTS
+from framework.operations.trials.trial import Outcome, Trials
+from framework.plan import Example, Message, Plan
 from tests.project import plan_for
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ def test_an_error_that_nobody_foresaw_fails_its_own_test_alone(
         raise RuntimeError("boom")
 
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
-    monkeypatch.setattr("framework.engine.trials.trial.next_batch", broken)
+    monkeypatch.setattr("framework.operations.trials.trial.next_batch", broken)
     work = [
         (plan.pipelines[0], Example(name=name, where=Where("", 0, 0), given=(), expect=None, expect_bad=()))
         for name in ("a", "b")

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from framework import catalogs, clean
-from framework.catalogs._local_files import LocalFiles
-from framework.catalogs._s3_files import S3Files
-from framework.engine.iceberg import metadata
-from framework.engine.iceberg.metadata import Metadata
-from framework.engine.maintain import others
-from framework.errors import CatalogAway
-from framework.model import SecretStore, Storage
-from framework.model.secret import SecretRef
-from framework.plan.passes import make
+from framework.base.errors import CatalogAway
+from framework.core.iceberg import metadata
+from framework.core.iceberg.metadata import Metadata
+from framework.core.maintain import others
+from framework.documents.make import make
+from framework.host import clean
+from framework.plan import SecretStore, Storage
+from framework.plan.secret import SecretRef
+from framework.systems import catalogs
+from framework.systems.catalogs._local_files import LocalFiles
+from framework.systems.catalogs._s3_files import S3Files
 from tests.spec_parts import ORDERS
 
 STORE = Storage(endpoint="http://127.0.0.1:1", region="us-east-1", access_key="a", secret_key=None, profile=None)

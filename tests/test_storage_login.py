@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from framework.engine.context import Context
-from framework.engine.iceberg import metadata, table_state
-from framework.engine.iceberg.lake import Lake
-from framework.engine.publish.tables import open_table
-from framework.engine.query.one_select import ask
-from framework.engine.trials.given_messages import GivenMessages
-from framework.plan.passes import make
+from framework.core.context.context import Context
+from framework.core.iceberg import metadata, table_state
+from framework.core.iceberg.lake import Lake
+from framework.core.publish.tables import open_table
+from framework.core.query.one_select import ask
+from framework.documents.make import make
+from framework.operations.trials.given_messages import GivenMessages
 from tests.spark_catalogs import tell
 from tests.spec_parts import ORDERS
 

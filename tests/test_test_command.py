@@ -184,7 +184,7 @@ def sluice_test(folder: Path, sluice_home: Path, *names: str) -> tuple[int, str,
     temporary = folder / "temporary"
     temporary.mkdir(exist_ok=True)
     done = subprocess.run(
-        [sys.executable, "-c", "from framework.cli import main; main()", "test", *names],
+        [sys.executable, "-c", "from framework.host.cli import main; main()", "test", *names],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "SLUICE_HOME": str(sluice_home), "TMPDIR": str(temporary)},
         capture_output=True,

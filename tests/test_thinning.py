@@ -7,10 +7,10 @@ from datetime import datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.catalogs._local_files import LocalFiles
-from framework.engine.iceberg.metadata import Metadata
-from framework.engine.maintain.thinning import expirable, kept
-from framework.model import Maintain, Thin
+from framework.core.iceberg.metadata import Metadata
+from framework.core.maintain.thinning import expirable, kept
+from framework.plan import Maintain, Thin
+from framework.systems.catalogs._local_files import LocalFiles
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 

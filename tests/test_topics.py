@@ -19,13 +19,13 @@ from click.testing import CliRunner
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from framework.cli import main
-from framework.encoding.json_text import Decoded, in_one_line, indented
-from framework.engine.kafka.newest_messages import KafkaMessage
-from framework.engine.messages.decode import Reader
-from framework.formats import Given, Single, find
-from framework.plan.passes import make
-from framework.processes import began
+from framework.core.kafka.newest_messages import KafkaMessage
+from framework.core.schemas.decode import Reader
+from framework.documents.make import make
+from framework.host.cli import main
+from framework.machine.processes import began
+from framework.messages.encoding.json_text import Decoded, in_one_line, indented
+from framework.messages.formats import Given, Single, find
 from tests.commands import Commands
 from tests.pace import bar
 from tests.project import wait_for_partitions
@@ -452,7 +452,7 @@ def test_follow_shows_new_messages_until_ctrl_c(shop: Shop, start: str) -> None:
     shop.ok("topics", "create", "orders")
     shop.ok("send", "orders", "-", given=b"".join(b'{"id": %d}\n' % at for at in range(30)))
     count = ["--count", "4"] if start == "latest" else []
-    called = [sys.executable, "-c", "from framework.cli import main; main()", "peek", "orders", "--follow", "--json"]
+    called = [sys.executable, "-c", "from framework.host.cli import main; main()", "peek", "orders", "--follow", "--json"]
     child = subprocess.Popen(
         [*called, "--from", start, *count, "--specs", str(shop.specs)],
         stdout=subprocess.PIPE,

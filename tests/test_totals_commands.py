@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from framework.engine.forget import forget
-from framework.engine.publish import accept
-from framework.engine.rebuild import rebuild
-from framework.engine.undo import read_again, replay, rollback
+from framework.operations.forget import forget
+from framework.operations.rebuild import rebuild
+from framework.operations.undo import accept, read_again, replay, rollback
 from tests.project import Project
 from tests.test_undo import snapshots
 

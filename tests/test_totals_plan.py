@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from framework.engine.context import Context
-from framework.engine.forget import keys
-from framework.engine.undo import rewind
-from framework.errors import RefusedError, SluiceError
-from framework.model import Pipeline, Plan, TableSource
+from framework.base.errors import RefusedError, SluiceError
+from framework.core.context.context import Context
+from framework.operations.forget import keys
+from framework.operations.undo import rewind
+from framework.plan import Pipeline, Plan, TableSource
 from framework.plan.lineage import lineage
 from tests.project import plan_for
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from framework import type_text, types
-from framework.type_text import TypeTextError, parse
+from framework.base import type_text, types
+from framework.base.type_text import TypeTextError, parse
 
 ACCEPTED = {
     "int": "int",

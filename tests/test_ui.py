@@ -18,16 +18,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from framework import ui
-from framework.cli import main
-from framework.engine.rules import run_record
-from framework.services.ports import free_port, is_free
+from framework.core.rules import run_record
+from framework.host import ui
+from framework.host.cli import main
+from framework.machine.services.ports import free_port, is_free
 from tests.spec_parts import LAKE
 from tests.waiting import until
 from tests.wide import few
 
 ROOT = Path(__file__).resolve().parent.parent
-SLUICE = (sys.executable, "-c", "from framework.cli import main; main(prog_name='sluice')")
+SLUICE = (sys.executable, "-c", "from framework.host.cli import main; main(prog_name='sluice')")
 SPECS = f"""
 cluster: main
 bootstrap: ${{var:KAFKA}}

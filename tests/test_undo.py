@@ -11,18 +11,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from framework.cli import main
-from framework.engine.context import Context
-from framework.engine.feed import diff
-from framework.engine.forget import forget
-from framework.engine.iceberg import table_state
-from framework.engine.observe.bad_row_report import quarantine
-from framework.engine.observe.progress import read_progress
-from framework.engine.publish import accept
-from framework.engine.rules import read_again as conditions
-from framework.engine.rules.protocol import KILL_POINTS, Position
-from framework.engine.undo import read_again, replay, rewind, rollback
-from framework.errors import RefusedError, SluiceError
+from framework.base.errors import RefusedError, SluiceError
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.rules import read_again as conditions
+from framework.core.rules.protocol import KILL_POINTS, Position
+from framework.core.sources import diff
+from framework.host.cli import main
+from framework.operations.forget import forget
+from framework.operations.observe.bad_row_report import quarantine
+from framework.operations.observe.progress import read_progress
+from framework.operations.undo import accept, read_again, replay, rewind, rollback
 from tests.commands import without
 from tests.project import BASE, Project, losing_answers
 from tests.wide import few
@@ -113,7 +112,7 @@ def test_a_rollback_that_dies_before_the_bad_rows_follow_is_ended_by_the_next_ru
         raise Died
 
     with monkeypatch.context() as patched, suppress(Died):
-        patched.setattr("framework.engine.publish.side_rows.forget", die)
+        patched.setattr("framework.core.publish.side_rows.forget", die)
         rolled_back(project, snapshots(project)[1])
     project.run()
     project.assert_exactly_once()
@@ -389,8 +388,8 @@ def test_a_lost_answer_does_not_roll_back_twice(project: Project) -> None:
 @pytest.mark.long
 def test_commands_say_what_they_will_do(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each asks first, and does nothing if the answer is no."""
-    monkeypatch.setattr("framework.engine.spark.start.start", lambda *_: project.spark)
-    monkeypatch.setattr("framework.engine.spark.session.stop", lambda _spark: None)
+    monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
+    monkeypatch.setattr("framework.core.spark.session.stop", lambda _spark: None)
     _with_bad_rows(project)
     project.send([json.dumps({"id": 1}).encode()], partition=0)
     project.run()

@@ -9,8 +9,8 @@ from datetime import datetime, timezone
 import pytest
 from click.testing import CliRunner, Result
 
-from framework import iso_times
-from framework.cli import main
+from framework.base import iso_times
+from framework.host.cli import main
 from tests.project import BASE, Project
 from tests.test_undo import PLAIN, QUOTES, send, snapshots
 
@@ -21,8 +21,8 @@ class Typed:
     """Commands of a person who has the project's specs, and the session's Spark."""
 
     def __init__(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("framework.engine.spark.start.start", lambda *_: project.spark)
-        monkeypatch.setattr("framework.engine.spark.session.stop", lambda _spark: None)
+        monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
+        monkeypatch.setattr("framework.core.spark.session.stop", lambda _spark: None)
         self.project = project
 
     def __call__(self, *words: str) -> Result:

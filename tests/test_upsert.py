@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from framework.cli import main
-from framework.engine.rules.protocol import UPSERT_POINTS
-from framework.errors import ColumnsChanged, RefusedError
+from framework.base.errors import ColumnsChanged, RefusedError
+from framework.core.rules.protocol import UPSERT_POINTS
+from framework.host.cli import main
 from tests.project import Project
 from tests.test_kill import PATIENCE, victim
 from tests.test_rebuild import run_rebuild
@@ -209,8 +209,8 @@ def days(project: Project) -> list[str]:
 
 
 def test_what_people_see_of_a_delete(customers: Project) -> None:
-    from framework.engine.observe.commits import history
-    from framework.engine.trials.preview import preview
+    from framework.operations.observe.commits import history
+    from framework.operations.trials.preview import preview
 
     send(customers, (1, "a", 1000), (2, "b", 1000))
     customers.run()
@@ -227,7 +227,7 @@ def test_what_people_see_of_a_delete(customers: Project) -> None:
 
 @pytest.mark.long
 def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from framework.engine.staging import state
+    from framework.core.staging import state
 
     def days_ago(days: int) -> None:
         monkeypatch.setattr(state, "_now", lambda: datetime.now(timezone.utc) - timedelta(days=days))
@@ -336,7 +336,7 @@ def test_deletes_of_batches_that_are_no_more_are_forgotten(customers: Project) -
 
 @pytest.mark.long
 def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from framework.engine.staging import state
+    from framework.core.staging import state
 
     monkeypatch.setattr(state, "_MANY", 2)
     now = datetime.now(timezone.utc)
@@ -355,7 +355,7 @@ def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.Monke
 @pytest.mark.long
 def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """By lists, by ranges and by bounds alone: always the same rows."""
-    from framework.engine.staging import ranges
+    from framework.core.staging import ranges
 
     monkeypatch.setattr(ranges, "_SMALL", 0)
     for start in (0, 100, 200):
@@ -424,7 +424,7 @@ def test_a_test_in_the_spec(customers: Project) -> None:
       - {id: 2, name: b2, at: 2026-01-05T11:00:00Z}
     expect: [{id: 2, name: b2}]
 """
-    from framework.engine.trials.trial import Trials
+    from framework.operations.trials.trial import Trials
 
     pipeline = customers.pipeline
     (example,) = pipeline.examples

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.engine.trials.trial import Outcome, Trials
-from framework.errors import SpecError, Where
-from framework.model import Example, Message, Pipeline
+from framework.base.errors import SpecError, Where
+from framework.operations.trials.trial import Outcome, Trials
+from framework.plan import Example, Message, Pipeline
 from tests.project import plan_for
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from framework.engine.rules.protocol import UPSERT_POINTS
-from framework.engine.trials.trial import Trials
+from framework.core.rules.protocol import UPSERT_POINTS
+from framework.operations.trials.trial import Trials
 from framework.plan.compare import differences
 from framework.plan.lineage import lineage
 from tests.project import Project
@@ -52,7 +52,7 @@ def test_versions_and_when(versions: Project) -> None:
 
 @pytest.mark.long
 def test_a_delete_that_is_forgotten_still_ended_a_version(versions: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from framework.engine.staging import state
+    from framework.core.staging import state
 
     def days_ago(days: int) -> None:
         monkeypatch.setattr(state, "_now", lambda: datetime.now(timezone.utc) - timedelta(days=days))

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from framework import java, processes
-from framework.engine.rules import attempts
-from framework.engine.spark import session, warm, warm_jvm
-from framework.home import home
+from framework.base.home import home
+from framework.core.rules import attempts
+from framework.core.spark import session, warm, warm_jvm
+from framework.machine import processes
+from framework.machine.java import java
 from tests.project import Project, plan_for
 from tests.test_accumulate import KILLED
 from tests.test_drop import SLUICE
@@ -203,7 +204,8 @@ def test_one_that_died_or_stopped_is_replaced(project: Project, warm_home: Path)
     assert second != first
 
     stops = (
-        "import sys; from pathlib import Path; from framework.engine.context import Context; from framework.plan.passes import make\n"
+        "import sys; from pathlib import Path\n"
+        "from framework.core.context.context import Context; from framework.documents.make import make\n"
         "context = Context(make(Path(sys.argv[1]))); context.expect(3); context.spark.stop()"
     )
     subprocess.run([sys.executable, "-c", stops, str(folder)], check=True, capture_output=True, cwd=ROOT)
@@ -239,7 +241,8 @@ def test_one_that_was_started_for_few_rows_is_not_kept_for_many(
     main = folder / "main.yaml"
     main.write_text(main.read_text().replace(" -XX:TieredStopAtLevel=1", ""))
     starts = (
-        "import sys; from pathlib import Path; from framework.engine.context import Context; from framework.plan.passes import make\n"
+        "import sys; from pathlib import Path\n"
+        "from framework.core.context.context import Context; from framework.documents.make import make\n"
         "context = Context(make(Path(sys.argv[1])))\n"
         "for rows in sys.argv[2:]: context.expect(int(rows)); context.spark\n"
         "context.spark; context.stop()"
@@ -266,8 +269,9 @@ def test_it_ends_when_nobody_comes(project: Project, warm_home: Path, monkeypatc
     """Of two commands that begin at once, one starts it, and the other one does without; so does a build server."""
     folder = specs(project)
     starts = (
-        "import sys; from pathlib import Path; from framework.engine.context import Context; from framework.plan.passes import make\n"
-        "from framework.engine.spark import warm, warm_jvm; warm_jvm.IDLE = 2\n"
+        "import sys; from pathlib import Path\n"
+        "from framework.core.context.context import Context; from framework.documents.make import make\n"
+        "from framework.core.spark import warm, warm_jvm; warm_jvm.IDLE = 2\n"
         "context = Context(make(Path(sys.argv[1]))); context.spark; print(warm.is_leased()); context.stop()"
     )
     command = [sys.executable, "-c", starts, str(folder)]

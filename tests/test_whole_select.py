@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from framework import type_text, types
+from framework.base import type_text, types
 from framework.sql.faults import ExpressionError
 from framework.sql.query.functions import AGGREGATES, RANKED
 from framework.sql.query.whole import Given, Whole, whole

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 VAGUE = frozenset(("said", "found", "made", "seen", "known", "shown", "anew", "beside", "sound", "notes", "newest", "look"))
 # A stored name, and an argument of the public API that is called as the option of `sluice plan`.
-KEPT = {("framework/engine/rules/protocol.py", "newest"), ("sluice/__init__.py", "look"), ("sluice/dagster.py", "look")}
+KEPT = {("framework/core/rules/protocol.py", "newest"), ("sluice/__init__.py", "look"), ("sluice/dagster.py", "look")}
 
 
 def names(tree: ast.AST) -> Iterator[str]:

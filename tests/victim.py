@@ -18,16 +18,16 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 from pyspark import SparkContext
 
-from framework.cli._interrupted import until_interrupted
-from framework.engine import loop
-from framework.engine.context import Context
-from framework.engine.forget import forget
-from framework.engine.maintain import maintain
-from framework.engine.rebuild import rebuild
-from framework.engine.undo import replay
-from framework.errors import SluiceError
-from framework.home import home
-from framework.plan.passes import make
+from framework.base.errors import SluiceError
+from framework.base.home import home
+from framework.core.context.context import Context
+from framework.core.maintain import maintain
+from framework.core.run import run as loop
+from framework.documents.make import make
+from framework.host.cli._interrupted import until_interrupted
+from framework.operations.forget import forget
+from framework.operations.rebuild import rebuild
+from framework.operations.undo import replay
 from tests.waiting import until
 
 

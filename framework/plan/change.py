@@ -10,21 +10,10 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from framework.errors import Where
-from framework.model import KAFKA_COLUMNS, KAFKA_TOPIC, Pipeline
-from framework.plan.modes import mode
-from framework.types import (
-    INT,
-    SMALLINT,
-    TINYINT,
-    Array,
-    Field,
-    Map,
-    Struct,
-    Type,
-    folded,
-    widens,
-)  # fmt: skip
+from framework.base.errors import Where
+from framework.base.types import INT, SMALLINT, TINYINT, Array, Field, Map, Struct, Type, folded, widens  # fmt: skip
+from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, Pipeline
+from framework.plan.write import mode
 
 _KAFKA = tuple(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
 

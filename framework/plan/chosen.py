@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from framework.errors import SluiceError
-from framework.model import Pipeline, Plan
-from framework.spelling import did_you_mean, the_names
+from framework.base.errors import SluiceError
+from framework.base.spelling import did_you_mean, the_names
+from framework.plan import Pipeline, Plan
 
 
 def chosen(plan: Plan, names: Collection[str], may_lack: bool = False) -> tuple[Pipeline, ...]:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from framework import iso_times
-from framework.amounts import counted
-from framework.errors import visible
-from framework.model import Column, Example, Message
-from framework.types import BIGINT, BINARY, INT, STRING, Array, Map, Struct, Type, is_fractional
+from framework.base import iso_times
+from framework.base.amounts import counted
+from framework.base.errors import visible
+from framework.base.types import BIGINT, BINARY, INT, STRING, Array, Map, Struct, Type, is_fractional
+from framework.plan import Column, Example, Message
 
 Row = Mapping[str, Any]
 _CLOSE = 1e-9  # relative difference up to which floats are equal

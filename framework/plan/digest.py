@@ -19,8 +19,10 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from framework import model, types
-from framework.model import accumulated, notice
+from framework import plan as model
+from framework.base import types
+from framework.plan import notice
+from framework.plan import totals as accumulated
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from framework.model import EVENT_TIME, KAFKA_COLUMNS, VERSION, Pipeline, SelectSource, Step, TableSource, Topic, columns_read
-from framework.model.accumulated import MEASURES, TIME, WINDOW_END, WINDOW_START, Accumulated
+from framework.plan import EVENT_TIME, KAFKA_COLUMNS, VERSION, Pipeline, SelectSource, Step, TableSource, Topic, columns_read
+from framework.plan.totals import MEASURES, TIME, WINDOW_END, WINDOW_START, Accumulated
 
 
 def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from framework import iso_times
-from framework.errors import visible
-from framework.model import (
+from framework.base import iso_times
+from framework.base.errors import visible
+from framework.plan import (
     KAFKA_COLUMNS,
     Column,
     Expectation,
@@ -22,7 +22,7 @@ from framework.model import (
     Step,
     Topic,
 )
-from framework.model.accumulated import Accumulated
+from framework.plan.totals import Accumulated
 
 _WIDTH = 118  # of a line, without its indent
 

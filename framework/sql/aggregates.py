@@ -11,12 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 
-from framework.sql.faults import ExpressionError, refused
-from framework.sql.grammar import Parser
-from framework.sql.reserved import words
-from framework.sql.tokens import tokens
-from framework.sql.tree import Node
-from framework.types import (
+from framework.base.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -30,6 +25,11 @@ from framework.types import (
     is_integral,
     is_numeric,
 )
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.grammar import Parser
+from framework.sql.reserved import words
+from framework.sql.tokens import tokens
+from framework.sql.tree import Node
 
 _MOST_DIGITS = 38  # of a decimal
 MOST_SCALE = _MOST_DIGITS - 2  # of what is added without rounding

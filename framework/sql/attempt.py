@@ -5,7 +5,7 @@ The function is `Attempt.java`. Where there is an error, the value is null; wher
 
 from __future__ import annotations
 
-from framework.model.column_sql import ColumnSql
+from framework.plan.column_sql import ColumnSql
 from framework.sql.quote import identifier
 
 FUNCTION, QUIET = "_sluice_attempt", "_sluice_quiet_attempt"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from framework.base.types import STRING, TIMESTAMP, Array, Atom, Decimal
 from framework.sql import intervals, patterns
 from framework.sql.arguments import Use
 from framework.sql.literals import whole
 from framework.sql.pieces import Piece, guard
-from framework.types import STRING, TIMESTAMP, Array, Atom, Decimal
 
 LONGEST = 1 << 27
 """The most bytes of a result in which a message decides how often one text is repeated."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from framework.sql.pieces import Piece
-from framework.sql.suggested import cast, code, without_parentheses, written
-from framework.types import (
+from framework.base.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -19,6 +17,8 @@ from framework.types import (
     is_integral,
     is_numeric,
 )
+from framework.sql.pieces import Piece
+from framework.sql.suggested import cast, code, without_parentheses, written
 
 
 def suggest_for_cast(value: Piece, type: Type) -> str:

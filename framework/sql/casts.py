@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from framework.sql.cast_remedies import suggest_for_cast
-from framework.sql.faults import refused
-from framework.sql.pieces import Piece, composed, guard
-from framework.types import (
+from framework.base.types import (
     BOOLEAN,
     INTEGRALS,
     INTERVALS,
@@ -23,6 +20,9 @@ from framework.types import (
     is_integral,
     is_numeric,
 )
+from framework.sql.cast_remedies import suggest_for_cast
+from framework.sql.faults import refused
+from framework.sql.pieces import Piece, composed, guard
 
 
 def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from framework.types import (
+from framework.base.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -8,12 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from framework.sql import coercion, operand_remedies, patterns, remedies
-from framework.sql.faults import ExpressionError, refused
-from framework.sql.literals import moment
-from framework.sql.pieces import Piece, composed
-from framework.sql.suggested import cast_hint, code, written
-from framework.types import (
+from framework.base.types import (
     BOOLEAN,
     STRING,
     TIMES,
@@ -26,6 +21,11 @@ from framework.types import (
     is_numeric,
     parts,
 )
+from framework.sql import coercion, operand_remedies, patterns, remedies
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.literals import moment
+from framework.sql.pieces import Piece, composed
+from framework.sql.suggested import cast_hint, code, written
 
 # Texts that Spark reads as a number.
 _WHOLE = re.compile(r"[-+]?[0-9]+")

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
-from framework import types
-from framework.model.column_sql import ColumnSql
-from framework.spelling import did_you_mean, listed
+from framework.base import types
+from framework.base.spelling import did_you_mean, listed
+from framework.base.types import INTERVALS, VOID, Array, Struct, Type
+from framework.plan.column_sql import ColumnSql
 from framework.sql import casts, comparisons, dialects, functions, grammar, literals, operators
 from framework.sql.attempt import attempt
 from framework.sql.faults import ExpressionError, Fault, refused
@@ -21,7 +22,6 @@ from framework.sql.pieces import Piece, column
 from framework.sql.quote import identifier
 from framework.sql.reserved import CHANGING
 from framework.sql.tree import Call, Case, Cast, Column, In, Is, Item, Lambda, Literal, Member, Node, Operation, walk
-from framework.types import INTERVALS, VOID, Array, Struct, Type
 
 MOST_FAULTS = 20
 """The most unknown names that are reported for one expression."""

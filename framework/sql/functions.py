@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from framework.spelling import did_you_mean
+from framework.base.spelling import did_you_mean
+from framework.base.types import INTEGRALS, STRING, VOID, Type, is_numeric
 from framework.sql import bounded_functions, comparisons, dialects, special
 from framework.sql.arguments import Use
 from framework.sql.faults import ExpressionError, refused
@@ -14,7 +15,6 @@ from framework.sql.reserved import words
 from framework.sql.signatures import Match, Term, is_variable, table
 from framework.sql.suggested import cast, code, written
 from framework.sql.tree import Call
-from framework.types import INTEGRALS, STRING, VOID, Type, is_numeric
 
 ALIASES = {
     "array_includes": "array_contains",

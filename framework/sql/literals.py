@@ -6,10 +6,7 @@ import datetime
 import decimal
 import re
 
-from framework.sql.faults import refused
-from framework.sql.pieces import Piece
-from framework.sql.tree import Literal
-from framework.types import (
+from framework.base.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -28,6 +25,9 @@ from framework.types import (
     Decimal,
     Type,
 )
+from framework.sql.faults import refused
+from framework.sql.pieces import Piece
+from framework.sql.tree import Literal
 
 _BITS: dict[Type, int] = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 _LARGEST: dict[Type, decimal.Decimal] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from framework.model.secret import MaskKey
+from framework.plan.secret import MaskKey
 from framework.sql.quote import identifier
 from framework.sql.settings import FUNCTIONS
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from framework.base.types import BOOLEAN, DOUBLE, STRING, Map, is_numeric
 from framework.sql.expressions import Checked
 from framework.sql.suggested import cast, code, written
-from framework.types import BOOLEAN, DOUBLE, STRING, Map, is_numeric
 
 
 def suggest_for_argument(function: str, value: Checked, wants: str) -> str:

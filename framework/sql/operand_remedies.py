@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import re
 
+from framework.base.types import BOOLEAN, DOUBLE, INTERVALS, STRING, TIMES, Array, Map, Struct, Type, is_numeric
 from framework.sql.literals import whole
 from framework.sql.pieces import Piece
 from framework.sql.remedies import as_number
 from framework.sql.suggested import cast, cast_hint, code, without_parentheses, written
-from framework.types import (
-    BOOLEAN,
-    DOUBLE,
-    INTERVALS,
-    STRING,
-    TIMES,
-    Array,
-    Map,
-    Struct,
-    Type,
-    is_numeric,
-)
 
 _EMPTY = "''"
 

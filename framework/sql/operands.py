@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework import type_text, types
+from framework.base import type_text, types
 from framework.sql import intervals, reserved, special_syntax
 from framework.sql.faults import refused
 from framework.sql.tokens import Token

@@ -8,13 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from framework.sql import coercion, comparisons, operand_remedies
-from framework.sql.faults import ExpressionError, refused
-from framework.sql.literals import exact
-from framework.sql.pieces import Piece, composed
-from framework.sql.quote import identifier
-from framework.sql.suggested import cast_hint, code, written
-from framework.types import (
+from framework.base.types import (
     BIGINT,
     DATE,
     DAYS,
@@ -36,6 +30,12 @@ from framework.types import (
     is_integral,
     is_numeric,
 )
+from framework.sql import coercion, comparisons, operand_remedies
+from framework.sql.faults import ExpressionError, refused
+from framework.sql.literals import exact
+from framework.sql.pieces import Piece, composed
+from framework.sql.quote import identifier
+from framework.sql.suggested import cast_hint, code, written
 
 _INTERVALS: tuple[Type, ...] = (MONTHS, TIME, DAYS)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
+from framework.base.types import STRING
 from framework.sql.faults import ExpressionError, refused
 from framework.sql.pieces import Piece
-from framework.types import STRING
 
 MOST_REPEATS = 1000
 MOST_WAYS = 1 << 20

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 
+from framework.base.types import Type
 from framework.sql.faults import refused
 from framework.sql.quote import identifier
-from framework.types import Type
 
 LARGEST = 60_000
 """Characters of SQL: guards of memory name their argument twice, and double with every level."""

@@ -1,5 +1,5 @@
 """Quoting of data, names and a spec's text in Spark's SQL. No other module quotes there; `standard` does it for
-other systems. One name is quoted as `framework.types` quotes a field's name.
+other systems. One name is quoted as `framework.base.types` quotes a field's name.
 
 *Guarantee* A quoted text means itself, whatever characters it has, under the settings of `framework.sql.settings`.
 """
@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING
 
-from framework import types
-from framework.model.column_sql import ColumnSql
+from framework.base import types
+from framework.plan.column_sql import ColumnSql
 
 if TYPE_CHECKING:
-    from framework.model import Column
+    from framework.plan import Column
 
 # `$` too: even if a session substituted variables, a literal would have none.
 _ESCAPED = re.compile(r"[\\'$\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import re
 
-from framework.sql import coercion
-from framework.sql.literals import real
-from framework.sql.pieces import Piece
-from framework.sql.suggested import cast, cast_hint, code, without_parentheses, written
-from framework.types import (
+from framework.base.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -30,6 +26,10 @@ from framework.types import (
     is_integral,
     is_numeric,
 )
+from framework.sql import coercion
+from framework.sql.literals import real
+from framework.sql.pieces import Piece
+from framework.sql.suggested import cast, cast_hint, code, without_parentheses, written
 
 _EQUAL = ("=", "<>", "<=>", "IN")
 _COMPARING = (*_EQUAL, "<", "<=", ">", ">=", "greatest", "least")

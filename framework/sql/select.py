@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from framework.spelling import did_you_mean, listed
+from framework.base.spelling import did_you_mean, listed
+from framework.base.types import BOOLEAN, VOID, Struct, Type
 from framework.sql import statement
 from framework.sql.expressions import Checked, typed
 from framework.sql.faults import ExpressionError, Fault
@@ -18,7 +19,6 @@ from framework.sql.statement import Written
 from framework.sql.suggested import code
 from framework.sql.tokens import Token
 from framework.sql.tree import Column, Member, Node, walk
-from framework.types import BOOLEAN, VOID, Struct, Type
 
 __all__ = ["Item", "Selected", "select"]
 

@@ -27,10 +27,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from framework import types
+from framework.base import types
+from framework.base.types import DAYS, INTERVALS, MONTHS, TIME, VARIANT, VOID, Array, Decimal, Map, Struct, Type
 from framework.sql import coercion
 from framework.sql.pieces import Piece
-from framework.types import DAYS, INTERVALS, MONTHS, TIME, VARIANT, VOID, Array, Decimal, Map, Struct, Type
 
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 KINDS: Mapping[str, frozenset[str]] = {

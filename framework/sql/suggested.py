@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
+from framework.base.types import Type
 from framework.sql.reserved import WORDS
-from framework.types import Type
 
 _LONGEST = 80  # characters of the author's SQL that a hint repeats
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|`([A-Za-z_][A-Za-z0-9_]*(?:[.][A-Za-z_][A-Za-z0-9_]*)*)`", re.DOTALL)

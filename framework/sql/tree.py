@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from framework import types
+from framework.base import types
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from framework.engine.rules import refusals
-from framework.engine.rules.protocol import TableState
-from framework.engine.rules.refusals import Acceptance
-from framework.errors import RefusedError
+from framework.base.errors import RefusedError
+from framework.core.rules import refusals
+from framework.core.rules.protocol import TableState
+from framework.core.rules.refusals import Acceptance
 from tests.model.catalog import Invalid, state
 from tests.model.steps import Broken, Ended, Leftovers, Steps, bear, check, open_table, remove, remove_by_offset, roll_forward
 

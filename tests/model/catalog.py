@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from framework.engine.rules.protocol import Position, Snapshot, TableState
+from framework.core.rules.protocol import Position, Snapshot, TableState
 
 
 class Refused(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from framework.engine.rules import protocol
+from framework.core.rules import protocol
 from tests.model.catalog import Metadata, kept, lineage, state, written
 from tests.model.steps import Broken, Steps
 

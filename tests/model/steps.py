@@ -11,18 +11,8 @@ from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from framework.engine.rules import refusals
-from framework.engine.rules.protocol import (
-    BRANCH,
-    Position,
-    Range,
-    Snapshot,
-    TableState,
-    TopicState,
-    Verdict,
-    next_range,
-    verdict,
-)
+from framework.core.rules import refusals
+from framework.core.rules.protocol import BRANCH, Position, Range, Snapshot, TableState, TopicState, Verdict, next_range, verdict
 from tests.model.catalog import AnswerLost, Invalid, Metadata, Refused, Span, Table, staged, state, written
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import cast
 
-from framework.engine.rules import refusals
-from framework.engine.rules.protocol import BRANCH, TopicState
-from framework.errors import RefusedError
-from framework.model import Pipeline
+from framework.base.errors import RefusedError
+from framework.core.rules import refusals
+from framework.core.rules.protocol import BRANCH, TopicState
+from framework.plan import Pipeline
 from tests.model import accepting, maintaining, steps
 from tests.model.catalog import AnswerLost, Catalog, Invalid, Refused, Span, Table, kept
 from tests.model.steps import TRIES, Broken, Ended, Leftovers, Steps

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 
+from framework.base.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Array, Type, holds_map, is_integral, is_numeric
 from framework.sql import aggregates
-from framework.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Array, Type, holds_map, is_integral, is_numeric
 
 _BY_TIME = "which row comes first is left to chance: write min_by(x, at) or max_by(x, at)"
 INSTEAD = {

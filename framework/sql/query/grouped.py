@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from framework.base.types import TIMESTAMP, TIMESTAMP_NTZ, Struct, holds_map
+from framework.base.types import Field as Part
 from framework.sql import grammar, intervals
 from framework.sql.faults import ExpressionError, Fault, refused
 from framework.sql.query import many_rows
@@ -14,8 +16,6 @@ from framework.sql.query.relations import Field, apart_by
 from framework.sql.query.rows import Rows
 from framework.sql.quote import identifier, literal
 from framework.sql.tree import Call, Column, Literal, Node, walk
-from framework.types import TIMESTAMP, TIMESTAMP_NTZ, Struct, holds_map
-from framework.types import Field as Part
 
 
 def grouped(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from framework.spelling import listed
+from framework.base.spelling import listed
 from framework.sql import coercion
 from framework.sql.faults import Fault
 from framework.sql.query.nodes import Join

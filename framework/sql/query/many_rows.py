@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
+from framework.base.types import BIGINT, BOOLEAN, DATE, SMALLINT, TIME, TIMES, TINYINT, VOID, Type, holds_map, is_numeric
 from framework.sql import coercion, intervals, literals
 from framework.sql.expressions import Checked
 from framework.sql.faults import refused
@@ -13,7 +14,6 @@ from framework.sql.query.functions import AGGREGATES, RANKED, Function
 from framework.sql.query.nodes import Aggregate, Edge, Frame, Over, Ranked
 from framework.sql.suggested import written
 from framework.sql.tree import Literal, Node, Operation
-from framework.types import BIGINT, BOOLEAN, DATE, SMALLINT, TIME, TIMES, TINYINT, VOID, Type, holds_map, is_numeric
 
 _MOST = 2**31 - 1  # rows of a frame
 _MOST_OF = {TINYINT: 127, SMALLINT: 32_767}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 
-from framework.spelling import did_you_mean, listed, the_names
+from framework.base.spelling import did_you_mean, listed, the_names
+from framework.base.types import Type
 from framework.sql.expressions import units, unknown
 from framework.sql.faults import Fault, refused
 from framework.sql.query.nodes import Item, Over, bound, mapped
 from framework.sql.quote import identifier
 from framework.sql.tree import Column, Member, Node, children
-from framework.types import Type
 
 LARGEST = 500_000
 """Characters of SQL: a select is written out wherever its name is used."""

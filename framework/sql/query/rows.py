@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from framework.base.types import BOOLEAN, VOID
 from framework.sql.expressions import Checked, typed
 from framework.sql.faults import ExpressionError, Fault, refused
 from framework.sql.operand_remedies import suggest_for_condition
@@ -15,7 +16,6 @@ from framework.sql.query.relations import Field
 from framework.sql.quote import identifier
 from framework.sql.suggested import written
 from framework.sql.tree import Call, Column, Node, walk
-from framework.types import BOOLEAN, VOID
 
 Result = TypeVar("Result")
 

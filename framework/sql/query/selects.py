@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from framework.base.types import holds_map
 from framework.sql.faults import Fault
 from framework.sql.query import many_rows
 from framework.sql.query.functions import WINDOWS
@@ -19,7 +20,6 @@ from framework.sql.query.rows import Rows
 from framework.sql.quote import identifier
 from framework.sql.suggested import code
 from framework.sql.tree import Call, Column, Literal, Member, Node, children
-from framework.types import holds_map
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from framework.spelling import did_you_mean, listed
+from framework.base.spelling import did_you_mean, listed
+from framework.base.types import Type, holds_map
 from framework.sql import coercion
 from framework.sql.faults import ExpressionError, Fault
 from framework.sql.query import grammar, selects
@@ -13,7 +14,6 @@ from framework.sql.query.joins import joined
 from framework.sql.query.nodes import Both, Join, Query, Select, Source
 from framework.sql.query.relations import Field, Relation, Scope, one
 from framework.sql.quote import identifier
-from framework.types import Type, holds_map
 
 _JOIN_IT = (
     "join it: `left semi join (select …) as s on …` for IN and EXISTS, `left anti join` for NOT EXISTS (NOT IN chooses no row "

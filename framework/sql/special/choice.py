@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from framework.base.types import BOOLEAN, STRING, VOID, holds_map
 from framework.sql import comparisons, patterns
 from framework.sql.arguments import Use
 from framework.sql.pieces import Piece, composed
-from framework.types import BOOLEAN, STRING, VOID, holds_map
 
 
 def coalesce(use: Use) -> Piece:

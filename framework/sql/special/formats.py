@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from framework import type_text, types
+from framework.base import type_text, types
+from framework.base.types import STRING, VARIANT, Map, Struct, Type
 from framework.sql import comparisons, patterns
 from framework.sql.arguments import Use
 from framework.sql.bounded_functions import plain_xml
 from framework.sql.pieces import Piece, composed
 from framework.sql.quote import literal
 from framework.sql.suggested import cast_hint
-from framework.types import STRING, VARIANT, Map, Struct, Type
 
 
 def parsed(use: Use) -> Piece:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from framework import types
+from framework.base import types
+from framework.base.types import STRING, VOID, Array, Decimal, Field, Map, Struct, holds_map
 from framework.sql import comparisons, operators, patterns
 from framework.sql.arguments import Use
 from framework.sql.bounded_functions import NO_KEY
 from framework.sql.pieces import Piece, composed, guard
 from framework.sql.quote import identifier
 from framework.sql.suggested import cast_hint
-from framework.types import STRING, VOID, Array, Decimal, Field, Map, Struct, holds_map
 
 
 def concat(use: Use) -> Piece:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from framework import types
+from framework.base import types
+from framework.base.types import BIGINT, DOUBLE, INT, STRING, Decimal, Type, is_numeric
 from framework.sql import comparisons, operators, patterns
 from framework.sql.arguments import Use
 from framework.sql.pieces import Piece, composed
 from framework.sql.suggested import cast_hint
-from framework.types import BIGINT, DOUBLE, INT, STRING, Decimal, Type, is_numeric
 
 
 def zero(use: Use) -> Piece:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from framework import types
+from framework.base import types
+from framework.base.types import BIGINT, INT, MONTHS, STRING, TIME, TIMESTAMP, TIMESTAMP_NTZ, TINYINT, Decimal, Type, is_integral
 from framework.sql import comparisons
 from framework.sql.arguments import Use
 from framework.sql.pieces import Piece, composed
 from framework.sql.reserved import words
 from framework.sql.special_syntax import UNITS
 from framework.sql.suggested import cast_hint
-from framework.types import BIGINT, INT, MONTHS, STRING, TIME, TIMESTAMP, TIMESTAMP_NTZ, TINYINT, Decimal, Type, is_integral
 
 
 def part(use: Use) -> Piece:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framework.catalogs import Catalog, Current
-from framework.catalogs._local_files import LocalFiles, is_elsewhere, local_files
-from framework.errors import Problem
-from framework.spec.options import Bound, option
-from framework.spec.scalars import Location
+from framework.base.errors import Problem
+from framework.language.options import Bound, option
+from framework.language.scalars import Location
+from framework.systems.catalogs import Catalog, Current
+from framework.systems.catalogs._local_files import LocalFiles, is_elsewhere, local_files
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from framework.cli import _complete
+from framework.host.cli import _complete
 
 SECTION, ORDER = "see", 99
 ALSO_CALLED = ("greet",)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from framework.engine.follow.committed import Committed
-from framework.model import Follower, Pipeline
-from framework.plan.draft import Draft
-from framework.spec.options import Bound, option
+from framework.core.follow.committed import Committed
+from framework.documents.draft import Draft
+from framework.language.options import Bound, option
+from framework.plan import Follower, Pipeline
 
 
 @dataclass(frozen=True)

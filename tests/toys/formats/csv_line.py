@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from framework.encoding import json_text, json_values
-from framework.encoding.fields import Field
-from framework.encoding.json_text import Decoded
-from framework.formats import Given, Sample
-from framework.model import Column, Decoding, Fault
-from framework.types import BIGINT, BINARY, DATE, STRING, VOID, Array, Map, Struct, Type
-from framework.types import Field as Typed
+from framework.base.types import BIGINT, BINARY, DATE, STRING, VOID, Array, Map, Struct, Type
+from framework.base.types import Field as Typed
+from framework.messages.encoding import json_text, json_values
+from framework.messages.encoding.fields import Field
+from framework.messages.encoding.json_text import Decoded
+from framework.messages.formats import Given, Sample
+from framework.plan import Column, Decoding, Fault
 
 _PARTS = "split(_sluice_text, ',')"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from framework.model import PlannedDocument
-from framework.plan.draft import Draft, unknown
-from framework.spec.kinds import DocumentKind
-from framework.spec.options import Kind, option
-from framework.spec.scalars import Name
+from framework.documents.draft import Draft, unknown
+from framework.language.kind import DocumentKind
+from framework.language.options import Kind, option
+from framework.language.scalars import Name
+from framework.plan import PlannedDocument
 
 EXAMPLE = """\
 reminder: hello

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from framework.errors import Where
-from framework.model import SecretStore
-from framework.model.notice import About, Notice
-from framework.plan.draft import Draft
-from framework.spec.options import Bound, option
+from framework.base.errors import Where
+from framework.documents.draft import Draft
+from framework.language.options import Bound, option
+from framework.plan import SecretStore
+from framework.plan.notice import About, Notice
 
 
 @dataclass(frozen=True)

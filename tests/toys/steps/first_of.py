@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from framework.model import Memory, State
-from framework.plan.rows import Resolved, Rows
-from framework.spec.options import WrittenStep
-from framework.spec.scalars import ColumnName
+from framework.documents.rows import Resolved, Rows
+from framework.language.options import WrittenStep
+from framework.language.scalars import ColumnName
+from framework.plan import Memory, State
 from framework.sql.quote import identifier
 
 EXAMPLE = """\

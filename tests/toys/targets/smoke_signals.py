@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from framework.access.about import About
-from framework.access.steps import SHELL, Step, Warned, check, create, query, shared
+from framework.operations.access.about import About
+from framework.operations.access.steps import SHELL, Step, Warned, check, create, query, shared
 
 OF = "table"
 

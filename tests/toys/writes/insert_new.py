@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from framework.engine.rows.counts import Counted
-from framework.engine.rows.frame import Frame
-from framework.engine.rows.own_columns import NTH
-from framework.engine.spark.reading_errors import kept
-from framework.engine.staging import Target, by_key, events, ranges
-from framework.engine.staging.merge import inserts, merge
-from framework.plan.modes import Mode
+from framework.core.rows.counts import Counted
+from framework.core.rows.frame import Frame
+from framework.core.rows.own_columns import NTH
+from framework.core.spark.reading_errors import kept
+from framework.core.staging import Target, by_key, events, ranges
+from framework.core.staging.merge import inserts, merge
+from framework.plan.write import Mode
 
 
 def stage(to: Target, frame: Frame) -> Counted:

@@ -1,0 +1,145 @@
+"""The connections that batches of one plan share: one Spark session, one per cluster and catalog, each opened when first needed."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from framework.base.errors import SetupError
+from framework.core.iceberg.lake import CommitCall, Lake, commit_transaction
+from framework.core.kafka.cluster import Kafka
+from framework.core.rules.protocol import Partition
+from framework.core.schemas.schema_lookup import Schemas
+from framework.core.sources import table as table_source
+from framework.core.sources.source import FromTopics, Messages, SourceWithCounts
+from framework.core.spark import session, start, warm
+from framework.plan import Catalog, MaskKey, Pipeline, Plan
+from framework.systems import secrets
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+_SHORTEST_KEY = 16  # characters
+Until = datetime | Mapping[Partition, int]
+
+
+def _continue(point: str) -> None:
+    """Does nothing: kill points matter in tests only."""
+
+
+class Context:
+    """The shared state of batches. `at` is called at each kill point; `commit` makes the publishing commits; `spark` gives the
+    session; `source` replaces Kafka in tests; no batch reads beyond `until`. The JVM may be this plan's or another's `warm` one; False is
+    for a process that stays."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        spark: Callable[[], SparkSession] | None = None,
+        at: Callable[[str], None] = _continue,
+        commit: CommitCall = commit_transaction,
+        source: Messages | None = None,
+        until: Until | None = None,
+        warm: bool | Plan = True,
+    ) -> None:
+        self.schemas = Schemas(plan)
+        self.at = at
+        self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None, self.rows))
+        self._own = spark is None
+        self._stays = warm is False
+        self.rows: int | None = None  # about as many as are read next, where that is known
+        self._commit = commit
+        self._source = source
+        self._until = until
+        self._limits: dict[str, Mapping[Partition, int]] = {}  # what a time means, asked once: a batch asks for its source often
+        self._spark: SparkSession | None = None
+        self._kafka: dict[str, Kafka] = {}
+        self._lakes: dict[str, Lake] = {}
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, with the registry's newest schemas."""
+        return self.schemas.plan
+
+    @property
+    def spark(self) -> SparkSession:
+        if self._spark is None:
+            handler = signal.getsignal(signal.SIGINT)
+            self._spark = self._start()
+            session.refuse_older(self._spark)
+            # PySpark puts its own handler for Ctrl-C in place, which would end a batch in the middle.
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, handler)
+        return self._spark
+
+    def expect(self, rows: int) -> None:
+        """Comes before work on about so many rows. A Spark that was started for few is ended if these are many; the next use starts
+        another one."""
+        if self._stays:  # which has time to become fast
+            return
+        self.rows = rows
+        if self._own and self._spark is not None and session.is_outgrown(self._spark, rows):
+            self.stop()
+
+    def started(self) -> bool:
+        """Whether Spark runs. While Spark starts, it writes to the terminal."""
+        return self._spark is not None
+
+    def kafka(self, pipeline: Pipeline) -> Messages:
+        if self._source is not None:
+            return self._source
+        cluster = pipeline.topic.cluster
+        connected = self._kafka.get(cluster.name)
+        if connected is None or not connected.has_login(self.plan.secrets):  # a secret may be corrected while a process runs
+            connected = self._kafka[cluster.name] = Kafka(cluster, self.plan.secrets)
+        return connected
+
+    def source(self, pipeline: Pipeline) -> SourceWithCounts:
+        """The source of the pipeline's rows."""
+        if pipeline.source:
+            return table_source.of(pipeline, self.lake_of)
+        kafka = self.kafka(pipeline)
+        if isinstance(self._until, datetime) and pipeline.name not in self._limits:
+            assert isinstance(kafka, Kafka), "messages of a test have no times to stop at"
+            topic_limits = (kafka.offsets_at(topic, self._until) for topic in pipeline.topics)
+            self._limits[pipeline.name] = {each: offset for offsets in topic_limits for each, offset in offsets.items()}
+        limits = self._limits.get(pipeline.name) if isinstance(self._until, datetime) else self._until
+        return FromTopics(pipeline, kafka, limits)
+
+    def provide_keys(self, pipeline: Pipeline) -> None:
+        """Gives the secrets of masks to the JVM, where SQL names them. Tests need none: a secret is its name there."""
+        for step in pipeline.steps:
+            for key in step.masks.keys if step.masks else ():
+                secret = f"test key {key.secret.name}" if self._source else self._mask_secret(key)
+                cast(Any, self.spark)._jvm.sluice.Keys.put(key.secret.name, secret)
+
+    def _mask_secret(self, key: MaskKey) -> str:
+        secret = secrets.reveal(key.secret, self.plan.secrets)
+        if len(secret) < _SHORTEST_KEY:
+            message = f"the secret `{key.secret.name}` of a mask has {len(secret)} characters, so it can be guessed"
+            raise SetupError("mask-key-short", message, f"take at least {_SHORTEST_KEY} random ones: `openssl rand -hex 32`")
+        return secret
+
+    def lake(self, pipeline: Pipeline) -> Lake:
+        return self.lake_of(pipeline.table.catalog)
+
+    def lake_of(self, catalog: Catalog) -> Lake:
+        if catalog.name not in self._lakes:
+            self._lakes[catalog.name] = Lake(self.spark, catalog, self._commit)
+        return self._lakes[catalog.name]
+
+    def stop(self) -> None:
+        if self._spark is not None:
+            if not warm.release(self._spark):
+                session.stop(self._spark)
+            self._spark = None
+            self._lakes.clear()
+
+    def forget_spark_if_gone(self) -> None:
+        """Stops a session whose JVM has ended; the next use starts another one."""
+        if self._spark is not None and session.is_gone(self._spark):
+            self.stop()

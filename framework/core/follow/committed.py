@@ -1,0 +1,60 @@
+"""The input of a follower: one step of commits, by their rows or by their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from framework.core.follow.waiting import Step
+from framework.core.iceberg import metadata
+from framework.core.iceberg.metadata import DataFile, Metadata
+from framework.core.sources import changes
+from framework.core.sources.changes import NOTHING, Changes
+from framework.plan import Column, Follower, Pipeline, SecretStore
+
+if TYPE_CHECKING:
+    from framework.core.iceberg.lake import Lake
+
+
+@dataclass(frozen=True)
+class Committed:
+    """Commits that the follower has not shown yet, up to one of the table's snapshots."""
+
+    pipeline: Pipeline
+    follower: Follower
+    _: KW_ONLY
+    table: Metadata
+    step: Step
+    lake: Callable[[], Lake]  # starts Spark
+    secrets: SecretStore
+    turn: Any = None  # what the follower's `take_turn` returned
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.pipeline.table.readable
+
+    @property
+    def until(self) -> int:
+        """The number of the last commit."""
+        return self.step.commit
+
+    @property
+    def first(self) -> bool:
+        """Whether the follower has shown nothing so far."""
+        return self.step.since == NOTHING
+
+    @cached_property
+    def changes(self) -> Changes:
+        """The rows that changed."""
+        return changes.between(self.lake(), self.pipeline.table.identifier, self.columns, self.step.since, self.step.until)
+
+    @property
+    def grows(self) -> bool:
+        """Whether the table went on from what was shown; it does not if it was rolled back."""
+        return self.first or bool(self.changes.files.grows())
+
+    def files(self) -> tuple[DataFile, ...]:
+        """All files of the snapshot."""
+        return metadata.data_files(self.table, self.table.snapshots[self.step.until])

@@ -1,0 +1,175 @@
+"""Lets the followers of a pipeline's table catch up with its commits.
+
+Guarantee: a follower shows commits in their order, each at least once. A tag says which snapshot is being shown, so that a run that dies is
+repeated exactly, whatever was committed since; another one moves when it is shown. No follower fails a batch. A follower that writes where
+a process that wakes up late could still write has `take_turn`: it ends all earlier writers before the tags are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from framework.base import amounts, components, iso_times
+from framework.base.errors import SluiceError, TurnTaken
+from framework.base.home import private
+from framework.core.context.context import Context
+from framework.core.follow import waiting
+from framework.core.follow.committed import Committed
+from framework.core.follow.taken import taken
+from framework.core.iceberg import metadata
+from framework.core.rules import attempts, run_record
+from framework.core.sources.changes import NOTHING
+from framework.core.spark import defects
+from framework.core.spark.java_errors import CommitRefused, CommitUnknown
+from framework.documents.pipeline.followers import PACKAGE
+from framework.plan import Follower, Pipeline
+
+KILL_POINTS = (
+    "begun",  # a tag says which snapshot is being shown
+    "shown",  # the rows of a step are shown
+    "tagged",  # the tag of what is shown is on it
+)
+_AGAIN = 600  # seconds before a run is started for a follower that failed
+_TURN = 10.0  # seconds to wait for another process of this machine
+_TRIES = 5  # how often the tag is moved if other commits come between
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The result of a follower after a run, or the reason of its failure."""
+
+    pipeline: Pipeline
+    follower: Follower
+    rows: int
+    trouble: SluiceError | None = None
+
+    @property
+    def line(self) -> str:
+        return f"{self.pipeline.name}: {amounts.counted(self.rows, 'row')} to the {self.follower.title}"
+
+
+def _never() -> bool:
+    return False
+
+
+def after_run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = _never) -> Iterator[Followed]:
+    """Each follower's rows. A follower that fails does not stop the others; its failure is recorded until it has caught up."""
+    for follower in pipeline.also:
+        rows = 0
+        try:
+            for count in _catch_up(context, pipeline, follower, stopped):
+                rows += count
+        except Exception as error:
+            context.forget_spark_if_gone()
+            trouble = _trouble(pipeline, follower, defects.as_sluice_error(pipeline.name, error))
+            if not isinstance(error, TurnTaken):  # the other process shows the rows
+                run_record.record_follower(pipeline.recorded_as, follower.tag, trouble)
+            yield Followed(pipeline, follower, rows, trouble)
+            continue
+        if rows:
+            yield Followed(pipeline, follower, rows)
+
+
+def should_try(pipeline: Pipeline) -> bool:
+    """Whether a follower has something to show and has not failed just now. No JVM is needed."""
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if pipeline.also else None
+    if table is None:
+        return False
+    failed = run_record.read(pipeline.recorded_as).followers
+    soon = datetime.now(timezone.utc) - timedelta(seconds=_AGAIN)
+    behind = [follower.tag for follower in pipeline.also if waiting.step(table, follower)]
+    return any(tag not in failed or iso_times.read(failed[tag].at) < soon for tag in behind)
+
+
+def _trouble(pipeline: Pipeline, follower: Follower, error: SluiceError) -> SluiceError:
+    message = f"{pipeline.table.identifier} has all rows, the {follower.title} does not: {error.message}"
+    return SluiceError(error.code, message, error.hint)
+
+
+def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped: Callable[[], bool]) -> Iterator[int]:
+    """The number of rows of each step."""
+    component = components.load(PACKAGE, follower.type)
+    take_turn = getattr(component, "take_turn", None)
+    with _turn(follower, pipeline) as is_ours:
+        turn = None
+        while not stopped():
+            table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+            step = waiting.step(table, follower) if table else None
+            if table is None or step is None:
+                run_record.record_follower(pipeline.recorded_as, follower.tag, None)
+                return
+            if not is_ours:
+                raise taken(follower)
+            committed = Committed(
+                pipeline, follower, table=table, step=step, lake=lambda: context.lake(pipeline), secrets=context.plan.secrets, turn=turn
+            )  # fmt: skip
+            if take_turn is not None and turn is None:
+                turn = take_turn(committed)
+                continue  # with what an earlier sender has shown until now
+            yield _show(context, pipeline, follower, component, committed)
+
+
+def _show(context: Context, pipeline: Pipeline, follower: Follower, component: Any, committed: Committed) -> int:
+    """Show one step. The tags say before it what is being shown, and then what is."""
+    table, step = committed.table, committed.step
+    earlier = None if step.since == NOTHING else step.since
+    if follower.showing not in table.refs and not follower.latest_only:
+        _tag(context, pipeline, follower, {follower.showing: step.until}, {follower.tag: earlier, follower.showing: None})
+        context.at("begun")
+    rows: int = component.follow(committed)
+    context.at("shown")
+    done = {follower.tag: step.until, **({follower.before: step.since} if earlier and not follower.by_rows else {})}
+    showing = None if follower.latest_only else step.until
+    _tag(context, pipeline, follower, done, {follower.tag: earlier, follower.showing: showing}, (follower.showing,))
+    context.at("tagged")
+    return rows
+
+
+def _tag(
+    context: Context,
+    pipeline: Pipeline,
+    follower: Follower,
+    tags: Mapping[str, int],
+    instead_of: Mapping[str, int | None],
+    remove: tuple[str, ...] = (),
+) -> None:
+    """Moves the follower's tags in one commit. A commit of somebody else may come between, and an answer be lost."""
+    lake = context.lake(pipeline)
+    cause = ""
+    for _ in range(_TRIES):
+        table = lake.load(pipeline.table.identifier)
+        if table is None:
+            break
+        try:
+            lake.tag(table, tags, instead_of, remove)
+            return
+        except (CommitRefused, CommitUnknown) as error:
+            cause = str(error)
+            refs = _refs(pipeline)
+            if _are_moved(refs, tags, remove):
+                return
+            if any(refs.get(name) != snapshot for name, snapshot in instead_of.items()):
+                raise taken(follower) from None
+    raise SluiceError(
+        "not-recorded", f"the catalog did not record what was shown: {cause}", "the next run shows these rows again"
+    )
+
+
+def _are_moved(refs: Mapping[str, int], tags: Mapping[str, int], remove: tuple[str, ...]) -> bool:
+    return all(refs.get(name) == snapshot for name, snapshot in tags.items()) and not any(name in refs for name in remove)
+
+
+def _refs(pipeline: Pipeline) -> Mapping[str, int]:
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    return table.refs if table else {}
+
+
+def _turn(follower: Follower, pipeline: Pipeline) -> AbstractContextManager[bool]:
+    """Whether no other process of this machine lets this follower catch up now. It saves work: what proves that no older rows come behind
+    newer ones is the follower's own `take_turn`."""
+    file = private("followers") / f"{pipeline.recorded_as.replace('/', '-')}-{follower.tag}"
+    return attempts.turn(file, _TURN)

@@ -1,0 +1,90 @@
+"""The snapshot of a table that a question about an earlier moment reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from framework.base import iso_times
+from framework.base.errors import SluiceError
+from framework.core.iceberg import metadata
+from framework.core.iceberg.metadata import Metadata
+from framework.core.rules import protocol
+from framework.core.rules.protocol import Position
+
+
+@dataclass(frozen=True)
+class OfBatch:
+    """The commit of the batch with this number."""
+
+    number: int
+
+
+Moment = datetime | int | OfBatch  # a time, or the id of a snapshot
+
+
+def snapshot_at(table: Metadata, name: str, at: Moment) -> int:
+    """The snapshot with this id or of this batch, or the one that was main at this moment."""
+    if isinstance(at, OfBatch):
+        return _of_batch(table, name, at.number)
+    if isinstance(at, int):
+        if at in table.snapshots:
+            return at
+        hint = f"`sluice history {name}` lists the snapshots that are there; a time works for several tables"
+        raise SluiceError("no-such-snapshot", f"{name} has no snapshot {at}", hint)
+    return _at_moment(table, name, at)
+
+
+def _of_batch(table: Metadata, name: str, number: int) -> int:
+    for each in table.ancestors():
+        text = metadata.summary(each).get(protocol.POSITION)
+        if text and Position.read(text).batch == number:
+            return int(each["snapshot-id"])
+    hint = f"`sluice history {name}` lists the batches that are there"
+    raise SluiceError("no-such-snapshot", f"{name} has no batch {number}, or its snapshot has expired", hint)
+
+
+def newest_until(table: Metadata, pipeline: str, name: str, time: datetime) -> int:
+    """The newest snapshot that main still has and that was published at `time` or before it."""
+    line = list(table.ancestors())
+    snapshot = next((int(snapshot["snapshot-id"]) for snapshot in line if table.published(snapshot) <= time), None)
+    if snapshot is not None:
+        return snapshot
+    oldest = iso_times.text(table.published(line[-1]))
+    message = (
+        f"{name} has no snapshot of {iso_times.text(time)} or before; the oldest one is {line[-1]['snapshot-id']} of {oldest}"
+    )
+    hint = f"`sluice rollback {pipeline} --to {oldest}` goes back to that one; `sluice history {pipeline}` lists all"
+    raise SluiceError("no-snapshot-then", message, hint)
+
+
+def main_at(table: Metadata, time: datetime) -> int | None:
+    """The snapshot that main was at a time, by the log of what main was, which has rollbacks, too. None if the log does not go back so
+    far, or the snapshot has expired."""
+    log = [(_time(entry["timestamp-ms"]), int(entry["snapshot-id"])) for entry in table.document.get("snapshot-log") or ()]
+    before = [snapshot for moment, snapshot in log if moment <= time]
+    return before[-1] if before and before[-1] in table.snapshots else None
+
+
+def _at_moment(table: Metadata, name: str, at: datetime) -> int:
+    """By the log; where expired snapshots have shortened it, by main's own line."""
+    snapshot = main_at(table, at)
+    if snapshot is not None:
+        return snapshot
+    line = list(table.ancestors())
+    for place, each in enumerate(line):
+        if table.published(each) > at:
+            continue
+        if place and line[place - 1].get("parent-snapshot-id") == each["snapshot-id"]:
+            return int(each["snapshot-id"])
+        break
+    log = list(table.document.get("snapshot-log") or ())
+    since = f"; what is known begins at {iso_times.text(_time(log[0]['timestamp-ms']))}" if log else ""
+    hint = f"`sluice history {name}` lists the snapshots that are there; `maintain` says how long they are kept"
+    raise SluiceError(
+        "no-snapshot-then", f"{name} was not there at {iso_times.text(at)}, or its snapshot has expired{since}", hint
+    )
+
+
+def _time(milliseconds: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=milliseconds)

@@ -1,0 +1,253 @@
+"""A table's metadata, read from its JSON file: the catalog has the current one. That is all that commands like `status` need, and loading
+an Iceberg library takes longer than the rest of such a command.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import cached_property, lru_cache
+from io import BytesIO
+from typing import Any
+
+from framework.base.errors import CatalogAway, SetupError, SluiceError
+from framework.core.rules import protocol, recorded_moves
+from framework.plan import Catalog
+from framework.plan.follower import is_follower_tag
+from framework.systems import catalogs
+from framework.systems.catalogs import Files
+
+_ATTEMPTED = re.compile(r".+_[0-9a-f]{32}")  # a branch of an attempt
+_DELETED = 2  # of a line in a list of files
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """One metadata file: a table at one moment."""
+
+    file: str
+    document: Mapping[str, Any]
+    files: Files
+
+    @property
+    def uuid(self) -> str:
+        return str(self.document["table-uuid"])
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.document.get("properties") or {}
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        return _by_id(self.document["schemas"], "schema-id", self.document["current-schema-id"])
+
+    def columns_of(self, snapshot: Mapping[str, Any]) -> frozenset[str]:
+        """The columns as of a snapshot, which is read with these: others were added since."""
+        schema = self.schema
+        if "schema-id" in snapshot:
+            schema = _by_id(self.document["schemas"], "schema-id", snapshot["schema-id"])
+        return frozenset(field["name"] for field in schema["fields"])
+
+    @property
+    def partitions(self) -> Mapping[str, Any]:
+        return _by_id(self.document["partition-specs"], "spec-id", self.document["default-spec-id"])
+
+    @property
+    def order(self) -> Mapping[str, Any]:
+        return _by_id(self.document["sort-orders"], "order-id", self.document["default-sort-order-id"])
+
+    @cached_property
+    def snapshots(self) -> Mapping[int, Mapping[str, Any]]:
+        return {each["snapshot-id"]: each for each in self.document.get("snapshots") or ()}
+
+    @property
+    def main(self) -> Mapping[str, Any] | None:
+        return self.snapshots.get(self.document.get("current-snapshot-id") or -1)
+
+    @property
+    def refs(self) -> Mapping[str, int]:
+        """Branches and tags, and the snapshot of each."""
+        return {name: ref["snapshot-id"] for name, ref in (self.document.get("refs") or {}).items()}
+
+    def is_branch(self, name: str) -> bool:
+        """Whether a name of `refs` is a branch, not a tag."""
+        return str(self.document["refs"][name]["type"]) == "branch"
+
+    @cached_property
+    def states(self) -> frozenset[str]:
+        """The branches of states that the table keeps; none of another program's, whatever its name."""
+        if protocol.OF in self.properties:  # a table of bad rows keeps none
+            return frozenset()
+        named = [name for name in self.refs if protocol.is_state(name) and self.is_branch(name)]
+        return frozenset(name for name in named if protocol.is_state_line(self._line(self.refs[name])))
+
+    @cached_property
+    def diverged(self) -> Mapping[str, int]:
+        """The tags and branches of other programs with commits that main does not have, and how many these are."""
+        ours = {protocol.TAG, protocol.EMPTY, *self.states}
+        others = [name for name in self.refs if name not in ours and not is_follower_tag(name) and not _ATTEMPTED.fullmatch(name)]
+        main = {snapshot["snapshot-id"] for snapshot in self.ancestors()} if others else set()
+        counts = {name: self._own_commits(self.refs[name], main) for name in others}
+        return {name: count for name, count in counts.items() if count}
+
+    def _own_commits(self, tip: int, main: Set[int]) -> int:
+        """The commits down to one of main, or of Sluice: main has no more those that have expired in between."""
+        own = itertools.takewhile(lambda line: line["snapshot-id"] not in main and not _is_ours(line), self.ancestors(tip))
+        return sum(1 for _ in own)
+
+    def _line(self, tip: int) -> Iterator[tuple[Mapping[str, str], int | None]]:
+        return ((summary(snapshot), snapshot.get("parent-snapshot-id")) for snapshot in self.ancestors(tip))
+
+    def ancestors(self, of: int | None = None) -> Iterator[Mapping[str, Any]]:
+        """The snapshots of main, or down from another one, that are still known, the newest first."""
+        snapshot = self.main if of is None else self.snapshots.get(of)
+        while snapshot is not None:
+            yield snapshot
+            snapshot = self.snapshots.get(snapshot.get("parent-snapshot-id") or -1)
+
+    @cached_property
+    def _published(self) -> Mapping[int, datetime]:
+        """When main first was a snapshot. Later entries of the log are rollbacks to it, and the first one may have expired."""
+        rollbacks: dict[int, datetime] = {}
+        for move in recorded_moves.recorded(self.properties):
+            if move.main_before != move.main_after:
+                rollbacks.setdefault(move.main_after, move.time)
+        times: dict[int, datetime] = {}
+        for entry in self.document.get("snapshot-log") or ():
+            snapshot, time = entry["snapshot-id"], _time(entry["timestamp-ms"])
+            if snapshot not in rollbacks or time < rollbacks[snapshot]:
+                times.setdefault(snapshot, time)
+        return times
+
+    def published(self, snapshot: Mapping[str, Any]) -> datetime:
+        """The moment a snapshot was published. It was written before that, by as long as its batch was checked."""
+        time = self._published.get(snapshot["snapshot-id"])
+        return _time(snapshot["timestamp-ms"]) if time is None else time
+
+    def became_main(self, snapshot: Mapping[str, Any]) -> datetime:
+        """The last time that main moved to a snapshot, also back to it."""
+        log = self.document.get("snapshot-log") or ()
+        times = [_time(entry["timestamp-ms"]) for entry in log if entry["snapshot-id"] == snapshot["snapshot-id"]]
+        return times[-1] if times else self.published(snapshot)
+
+
+def read(catalog: Catalog, identifier: str) -> Metadata | None:
+    """The table as it is now, or None."""
+    try:
+        current = catalogs.of(catalog).current(identifier)
+        if current is None:
+            return None
+        if not current.document["table-uuid"] or not current.document["schemas"]:
+            raise ValueError(f"{current.location} is no metadata of a table")
+    except Exception as error:  # a broken catalog raises errors of its library or of the file system
+        raise unreachable(catalog, error) from None
+    return Metadata(current.location, current.document, current.files)
+
+
+def names(catalog: Catalog) -> tuple[str, ...]:
+    """The names of all tables of a catalog."""
+    try:
+        return catalogs.of(catalog).tables()
+    except Exception as error:
+        raise unreachable(catalog, error) from None
+
+
+def probe(catalog: Catalog, identifier: str) -> None:
+    """Tries without a change whether a table may be created and changed. Raises an error with what is missing."""
+    try:
+        catalogs.of(catalog).probe(identifier)
+    except Exception as error:
+        raise unreachable(catalog, error, "does not allow this") from None
+
+
+def unreachable(catalog: Catalog, error: Exception, does: str = "cannot be read") -> SluiceError:
+    """The error of a catalog; that of a secret which is not there as it is."""
+    if isinstance(error, SetupError):
+        return error
+    error_text = (str(error) or type(error).__name__).splitlines()[0]
+    hint = error.hint if isinstance(error, catalogs.RequestFailed) else ""
+    named = dataclasses.fields(catalog.options)
+    options = " and ".join(
+        f"`{each.name}`" for each in named if "option" in each.metadata and getattr(catalog.options, each.name)
+    )
+    hint = hint or f"see {options} of the catalog `{catalog.name}`"
+    return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` {does}: {error_text}", hint)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of rows."""
+
+    location: str
+    rows: int
+    bytes: int
+
+
+def data_files(table: Metadata, snapshot: Mapping[str, Any]) -> tuple[DataFile, ...]:
+    """The files with the rows of a snapshot, without those that say which rows are deleted. *Cost*: reads its manifests."""
+    manifests = [each["manifest_path"] for each in records(table.files, snapshot["manifest-list"]) if not each.get("content")]
+    entries = (entry for manifest in manifests for entry in records(table.files, manifest) if entry["status"] != _DELETED)
+    files = (entry["data_file"] for entry in entries)
+    return tuple(DataFile(each["file_path"], each["record_count"], each["file_size_in_bytes"]) for each in files)
+
+
+def newest_time(table: Metadata, column: str) -> datetime | None:
+    """The newest time in a column, by the bounds of the table's files; None where they have none. *Cost*: reads every manifest,
+    each once per process."""
+    field = next((each for each in table.schema["fields"] if each["name"] == column and each["type"] == "timestamptz"), None)
+    main = table.main
+    if field is None or main is None or "manifest-list" not in main:
+        return None
+    lists = [each["manifest_path"] for each in records(table.files, main["manifest-list"]) if not each.get("content")]
+    bounds = [_latest_bound(table.files, each, field["id"]) for each in lists]
+    latest = max((bound for bound in bounds if bound is not None), default=None)
+    return None if latest is None else datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=latest)
+
+
+@lru_cache(maxsize=10_000)
+def _latest_bound(files: Files, manifest: str, field: int) -> int | None:
+    latest = None
+    for entry in records(files, manifest):
+        bounds = entry["data_file"]["upper_bounds"] or ()
+        for bound in (each["value"] for each in bounds if each["key"] == field and entry["status"] != _DELETED):
+            moment = int.from_bytes(bound, "little", signed=True)
+            latest = moment if latest is None else max(latest, moment)
+    return latest
+
+
+def records(files: Files, location: str) -> list[Any]:
+    """The records of an Avro file, such as Iceberg's manifests."""
+    import fastavro
+
+    try:
+        return list(fastavro.reader(BytesIO(files.read(location))))
+    except (EOFError, IndexError, KeyError, struct.error, zlib.error) as error:
+        raise ValueError(f"{location} is damaged: {error}") from None
+
+
+def summary(snapshot: Mapping[str, Any] | None) -> Mapping[str, str]:
+    return (snapshot or {}).get("summary") or {}
+
+
+def _is_ours(snapshot: Mapping[str, Any]) -> bool:
+    return any(name.startswith("sluice.") for name in summary(snapshot))
+
+
+def rows(total: Mapping[str, str]) -> int:
+    """The number of rows of a snapshot, by its summary: rows that are marked deleted are still in files."""
+    return int(total.get("total-records", 0)) - int(total.get("total-position-deletes", 0))
+
+
+def _time(milliseconds: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=milliseconds)
+
+
+def _by_id(of: Any, key: str, wanted: int) -> Mapping[str, Any]:
+    entry: Mapping[str, Any] = next(each for each in of if each[key] == wanted)
+    return entry

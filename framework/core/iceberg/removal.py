@@ -1,0 +1,102 @@
+"""Removal of branches, tags and snapshots from a table, and the files that may be deleted with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from framework.core.iceberg import deletable_files, state_branches
+from framework.core.iceberg.lake import Lake
+from framework.core.rules import protocol
+from framework.core.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
+from framework.systems.catalogs import Files
+
+_TRIES = 5
+
+
+def unpin(table: Any, names: Iterable[str]) -> None:
+    """Removes tags and branches of others, in one commit."""
+    refs = table.refs()
+    snapshots = table.manageSnapshots()
+    going = [name for name in names if refs.containsKey(name)]
+    for name in going:
+        snapshots = snapshots.removeBranch(name) if refs.get(name).isBranch() else snapshots.removeTag(name)
+    if going:
+        with commit_answers():
+            snapshots.commit()
+
+
+def sweep(lake: Lake, table: Any, attempt: str) -> None:
+    """Deletes the branch of a dead attempt, and the files that only it had."""
+    tip = table.snapshot(protocol.BRANCH + attempt)
+    with commit_answers():
+        snapshots = table.manageSnapshots().removeBranch(protocol.BRANCH + attempt)
+        for branch in state_branches.staged(table, attempt):
+            snapshots = snapshots.removeBranch(protocol.staged_state(branch, attempt))
+        snapshots.commit()
+    # Refused, it stays for the next expiry: the branch is gone. So it does where the catalog does not compare whether it was published.
+    if tip is None or not lake.of.checks_all or tip.summary().get(protocol.ATTEMPT) != attempt:
+        return
+    with suppress(CommitRefused, CommitUnknown), commit_answers():
+        if _deletable(lake, table, tip):
+            _expiring(table, [tip.snapshotId()]).commit()
+
+
+def _deletable(lake: Lake, table: Any, tip: Any) -> bool:
+    """Whether Iceberg may delete the files of this snapshot: Iceberg deletes every file that it names and main does not."""
+    main = table.currentSnapshot()
+    statistics = (*table.statisticsFiles().toArray(), *table.partitionStatisticsFiles().toArray())
+    if main is None or any(each.snapshotId() == tip.snapshotId() for each in statistics):
+        return False
+    files, folders = own_files(lake, table)
+    return deletable_files.names_nothing_else(files, folders, tip.manifestListLocation(), main.manifestListLocation())
+
+
+def own_files(lake: Lake, table: Any) -> tuple[Files, tuple[str, ...]]:
+    """The catalog's files, and the folders of a table in which some may be deleted."""
+    files = lake.of.files_of(str(table.name()).removeprefix(f"{lake.of.name}."))
+    if files.root:
+        files = replace(files, root=lake.spark.conf.get(f"spark.sql.catalog.{lake.of.name}.warehouse", files.root))
+    return files, deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
+
+
+def expire(lake: Lake, table: Any, snapshots: Collection[int], collected: Any) -> None:
+    """Removes these snapshots and no others, and collects the files that only they had."""
+    if lake.of.checks_all:
+        with commit_answers():
+            _expiring(table, snapshots).deleteWith(collected).commit()
+        return
+    # Which files these are takes long, so it is asked of a transaction that is never committed.
+    with commit_answers():
+        asked = table.newTransaction()
+        before = {each.snapshotId() for each in asked.table().snapshots()}
+        _expiring(asked, snapshots).deleteWith(collected).commit()
+    for left in reversed(range(_TRIES)):
+        try:
+            _expire_pinned(lake, table, set(snapshots), before)
+            return
+        except CommitRefused:
+            if left == 0:
+                raise
+
+
+def _expire_pinned(lake: Lake, table: Any, snapshots: Collection[int], before: Collection[int]) -> None:
+    """A server removes main with its snapshot: it moves with this commit, which is refused if it went back to one of these. No
+    newer snapshot than those `before` may come from one that goes, since it would have its files."""
+    with commit_answers():
+        transaction = table.newTransaction()
+        new = [each for each in transaction.table().snapshots() if each.snapshotId() not in before]
+        if any(each.parentId() in snapshots for each in new):
+            raise CommitRefused("another commit came before it")
+        _expiring(transaction, snapshots).cleanExpiredFiles(False).commit()
+        lake.pin(transaction)
+        transaction.commitTransaction()
+
+
+def _expiring(of: Any, snapshots: Iterable[int]) -> Any:
+    action = of.expireSnapshots().expireOlderThan(0)  # older than 1970: no others
+    for snapshot in snapshots:
+        action = action.expireSnapshotId(snapshot)
+    return action

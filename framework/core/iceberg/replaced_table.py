@@ -1,0 +1,131 @@
+"""The Iceberg side of a rebuild: creates the second table, and swaps it into the first by one commit."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from framework.core.iceberg import evolve, moves, state_branches
+from framework.core.iceberg.lake import Lake, set_properties, set_tag
+from framework.core.rules import protocol
+from framework.core.rules.protocol import Position
+from framework.core.spark.java_errors import CommitRefused, commit_answers
+from framework.plan import State, Table
+from framework.plan.change import Change
+
+
+def create_second_table(
+    lake: Lake,
+    main: Any,
+    identifier: str,
+    changes: Sequence[Change],
+    planned: Table,
+    properties: Mapping[str, str],
+    begins: Position,
+) -> None:
+    """Creates a second table without rows, with the first one's columns after these changes: the ids of columns and partitions are
+    the same, so that its files can become the first's. They are written to the first's folder."""
+    metadata = json.loads(lake.iceberg.TableMetadataParser.toJson(main.operations().current()))
+    name = str(uuid.uuid4())
+    location = f"{metadata['location']}__{name[:8]}"  # its own, also where an earlier one left something
+    empty = {
+        "table-uuid": name, "location": location, "last-sequence-number": 0, "current-snapshot-id": -1, "next-row-id": 0, "refs": {},
+        **{each: [] for each in ("snapshots", "snapshot-log", "metadata-log", "statistics", "partition-statistics")},
+        "properties": {**properties, "write.data.path": f"{metadata['location'].rstrip('/')}/data"},
+    }  # fmt: skip
+    second_metadata = lake.iceberg.TableMetadataParser.fromJson(json.dumps({**metadata, **empty}))
+    file = f"{location}/metadata/00000-{name}.metadata.json"
+    with commit_answers():
+        lake.iceberg.TableMetadataParser.write(second_metadata, main.io().newOutputFile(file))
+        table = lake.catalog.registerTable(lake.parsed(identifier), file)
+        transaction = table.newTransaction()
+        evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
+        transaction.newAppend().set(protocol.POSITION, begins.short_text()).commit()
+        born = transaction.table().currentSnapshot()
+        if planned.states:
+            transaction.manageSnapshots().createTag(protocol.EMPTY, born.snapshotId()).commit()
+        position = replace(begins, snapshot=born.snapshotId(), sequence=born.sequenceNumber())
+        set_properties(transaction, {protocol.POSITION: position.text()})
+        transaction.commitTransaction()
+
+
+def can_swap(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, second: Any) -> bool:
+    """Whether the second table still equals the first one after these changes, so that its files can become the first's."""
+    with commit_answers():
+        transaction = main.newTransaction()
+        evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
+        theirs = not planned.rows_change and not second.currentSnapshot().deleteManifests(second.io()).isEmpty()
+        return _alike(transaction.table(), second) and not theirs
+
+
+def swap_in(
+    lake: Lake, transaction: Any, changes: Sequence[Change], planned: Table, second: Any, snapshot: int, position: Position,
+    also: Mapping[str, str],
+) -> int:  # fmt: skip
+    """Makes the table equal to a snapshot of the second one: columns, partitions, order, files, position and tag, in one commit.
+    Returns the new snapshot. *Cost*: reads the metadata of each file."""
+    with commit_answers():
+        before = transaction.table()
+        evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
+        if not _alike(transaction.table(), second):
+            raise CommitRefused("the table's columns have changed")
+        # A snapshot of its own inside the same commit: the deleted files are partitioned by columns that may be gone, which
+        # DuckDB cannot read in the newest snapshot.
+        everything = lake.iceberg.expressions.Expressions.alwaysTrue()
+        transaction.newDelete().deleteFromRowFilter(everything).set(protocol.REBUILT, str(second.uuid())).commit()
+        emptied = transaction.table().currentSnapshot().snapshotId()
+        if planned.states or before.refs().containsKey(protocol.EMPTY):
+            _replace_state(lake, transaction, planned, before, second)
+        rows = transaction.newRowDelta().validateFromSnapshot(emptied)  # what was before may have expired
+        for file in lake.files(second, snapshot):
+            rows = rows.addRows(file)
+        for file in lake.files(second, snapshot, deletes=True):
+            rows = rows.addDeletes(file)
+        rows.set(protocol.POSITION, position.short_text()).commit()
+        snapshot_now = transaction.table().currentSnapshot()
+        position = replace(position, snapshot=snapshot_now.snapshotId(), sequence=snapshot_now.sequenceNumber())
+        set_properties(transaction, {protocol.POSITION: position.text(), **also})
+        set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot).commit()
+        moves.remove_own(lake, transaction, protocol.BRANCH + position.attempt, emptied)
+        lake.commit(transaction)
+        return position.snapshot
+
+
+def _replace_state(lake: Lake, transaction: Any, planned: Table, before: Any, second: Any) -> None:
+    """Replaces the state by the second table's. State that outlives a rebuild, with the same meaning, is added to instead. The table
+    is empty at this moment."""
+    empty = transaction.table().currentSnapshot().snapshotId()
+    staying = [state.name for state in planned.states if _stays(state, before, transaction.table(), second)]
+    stay = [branch for name in staying for branch in state_branches.parts(before, name)]
+    snapshots = transaction.manageSnapshots()
+    if planned.states:
+        snapshots = set_tag(transaction, snapshots, protocol.EMPTY, empty)
+    else:
+        snapshots = snapshots.removeTag(protocol.EMPTY)
+    for branch in state_branches.branches(before):
+        if branch not in stay:
+            snapshots = snapshots.removeBranch(branch)
+    snapshots.commit()
+    for branch in state_branches.branches(second):
+        if not transaction.table().refs().containsKey(branch):
+            transaction.manageSnapshots().createBranch(branch, empty).commit()
+        append = transaction.newAppend().toBranch(branch)
+        for file in lake.files(second, second.snapshot(branch).snapshotId()):
+            append = append.appendFile(file)
+        append.commit()
+
+
+def _stays(state: State, before: Any, after: Any, second: Any) -> bool:
+    """Whether the state's rows mean now what they did: the same columns, also to Iceberg."""
+    if not state.outlives_rebuild or before.properties().get(protocol.WRITE) != second.properties().get(protocol.WRITE):
+        return False
+    fields = ((before.schema().findField(name), after.schema().findField(name)) for name in state.columns)
+    return all(old is not None and new is not None and old.fieldId() == new.fieldId() for old, new in fields)
+
+
+def _alike(table: Any, other: Any) -> bool:
+    same = table.schema().asStruct().equals(other.schema().asStruct())
+    return bool(same and table.spec().equals(other.spec()) and table.sortOrder().equals(other.sortOrder()))

@@ -1,0 +1,44 @@
+"""A login's rights on topics, and the command with which an administrator grants the missing ones. Sluice commits no offsets to Kafka, so
+no group needs a right."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from framework.plan import Cluster
+
+READING: tuple[str, ...] = ("READ", "DESCRIBE")
+WRITING: tuple[str, ...] = ("WRITE", "DESCRIBE", "CREATE")  # a topic that is missing is created
+SENDING: tuple[str, ...] = ("WRITE", "DESCRIBE")  # on the transactional ids by which senders take turns
+TRANSACTIONS = "sluice-"  # how these ids begin
+ADMIN = "admin.properties"  # a file with the login of an administrator
+ANYBODY = "User:<login>"  # the administrator knows the name of a login by certificate, or of a key
+
+
+def principal(cluster: Cluster) -> str:
+    """The login's name, if the spec says it itself: one that is a secret stays one."""
+    name = cluster.security.username
+    return f"User:{name}" if isinstance(name, str) else ANYBODY
+
+
+def command(cluster: Cluster, does: str, principal: str, name: str, operations: Iterable[str], of: str = "topic") -> str:
+    """Of Kafka's own tools, for a topic or a group of this name, or for all transactional ids that begin with it."""
+    asked = (part for each in operations for part in ("--operation", each.capitalize()))
+    pattern = ("--resource-pattern-type", "prefixed") if of == "transactional-id" else ()
+    return shlex.join([*tool(cluster), does, "--allow-principal", principal, *asked, f"--{of}", name, *pattern])
+
+
+def sending(cluster: Cluster, does: str, principal: str) -> str:
+    """The command for the transactional ids of senders."""
+    return command(cluster, does, principal, TRANSACTIONS, SENDING, "transactional-id")
+
+
+def listing(cluster: Cluster, topic: str) -> str:
+    return shlex.join([*tool(cluster), "--list", "--topic", topic])
+
+
+def tool(cluster: Cluster, name: str = "kafka-acls.sh", login: str = "--command-config") -> tuple[str, ...]:
+    """One of Kafka's own, with an administrator's login where the cluster asks for one."""
+    needs_login = cluster.security.protocol != "PLAINTEXT"
+    return name, "--bootstrap-server", cluster.bootstrap, *((login, ADMIN) if needs_login else ())

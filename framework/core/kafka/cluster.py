@@ -1,0 +1,300 @@
+"""A topic's state in Kafka, without Spark: its id, its partitions, its first and its last stable offsets."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicCollection, TopicPartition
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, OffsetSpec
+
+from framework.base.errors import KafkaAway, KafkaForbids, NoTopic, UnreachableError
+from framework.base.home import home
+from framework.base.hosts import others
+from framework.base.patience import CONNECTING, KAFKA
+from framework.core.kafka import spark_reader
+from framework.core.kafka.acls import TRANSACTIONS
+from framework.core.rules.protocol import Partition, Range, TopicState, parted, partition
+from framework.machine.services import process
+from framework.plan import Cluster, Pipeline, SecretStore, Topic
+from framework.systems.secrets import reveal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SAMPLING = 2.0  # seconds that messages are waited for of which the size is wanted
+_TRIES = 4
+_LEADERLESS = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")  # of a partition just made or moved
+_LOGIN_FAILED = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL")
+_RUNNING = "is it running? `sluice services up kafka` starts one on this machine"
+_ELSEWHERE = "is it running, and can this machine reach it? See `bootstrap` and `security` of the cluster"
+_LOGIN = {
+    "protocol": "security.protocol",
+    "mechanism": "sasl.mechanism",
+    "username": "sasl.username",
+    "password": "sasl.password",
+}
+
+
+class Kafka:
+    """A connection to one cluster."""
+
+    def __init__(self, cluster: Cluster, secrets: SecretStore, patience: float = KAFKA) -> None:
+        self.cluster = cluster
+        self._secrets = secrets
+        self._patience = patience
+        self._login_error: Any = None  # the cluster's error about the login, which its answers do not contain
+        self._login = client_settings(cluster, secrets)
+        self._settings = {**self._login, "log_level": 0, "error_cb": self._keep_login_error}
+        self._admin = AdminClient(self._settings)
+        self._cluster_id = ""
+
+    def has_login(self, secrets: SecretStore) -> bool:
+        """Whether it logged in by what the secrets say now."""
+        return self._login == client_settings(self.cluster, secrets)
+
+    def topic_state(self, *topics: Topic) -> TopicState:
+        """The topics now. Their ids are read before and after their offsets: the offsets are never those of two topics of one name."""
+        while True:
+            described = self._describe(topics)
+            partitions = _partitions(described)
+            starts = self._offsets(partitions, OffsetSpec.earliest())
+            ends = self._offsets(partitions, OffsetSpec.latest())
+            ids = _ids(described)
+            if self.topic_ids(*topics) == ids:
+                return TopicState(self.cluster_id(), ids, starts, ends)
+
+    def cluster_id(self) -> str:
+        if not self._cluster_id:
+            try:
+                self._cluster_id = str(self._admin.describe_cluster(request_timeout=self._patience).result().cluster_id)
+            except KafkaException as error:
+                raise self._unreachable(error) from None
+        return self._cluster_id
+
+    def topic_ids(self, *topics: Topic) -> dict[str, str]:
+        return _ids(self._describe(topics))
+
+    def offsets_at(self, topic: Topic, moment: datetime) -> dict[Partition, int]:
+        """The first offset of each partition at or after a moment; its end where there is none."""
+        partitions = _partitions(self._describe((topic,)))
+        offsets = self._offsets(partitions, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
+        ends = self._offsets(partitions, OffsetSpec.latest())
+        return {each: ends[each] if offset < 0 else offset for each, offset in offsets.items()}
+
+    def extent(self, name: str) -> tuple[dict[Partition, int], dict[Partition, int]]:
+        """The first offsets of a topic's partitions, and the ends of their committed messages."""
+        answers = self._admin.describe_topics(TopicCollection([name]), request_timeout=self._patience)
+        partitions = _partitions([self._described(answers[name])])
+        return self._offsets(partitions, OffsetSpec.earliest()), self._offsets(partitions, OffsetSpec.latest())
+
+    def starts(self, topic: Topic, state: TopicState) -> dict[Partition, int]:
+        """The offsets at which a table without rows of this topic begins."""
+        if isinstance(topic.start_from, datetime):
+            return self.offsets_at(topic, topic.start_from)
+        offsets = state.starts if topic.start_from == "earliest" else state.ends
+        return {each: offset for each, offset in offsets.items() if parted(each)[0] == topic.kafka_name}
+
+    def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
+        return spark_reader.read(spark, pipeline, range_, self._secrets)
+
+    def compacts(self, topic: Topic) -> bool:
+        """Whether Kafka keeps only the newest message of each key; False where the user may not read the topic's configuration."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic.kafka_name)
+        try:
+            (config,) = self._admin.describe_configs([resource], request_timeout=self._patience).values()
+            policy = config.result()["cleanup.policy"].value or ""
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                return False
+            raise self._unreachable(error) from None
+        return "compact" in policy
+
+    def rights(self, name: str) -> frozenset[str]:
+        """The login's rights on a topic, such as `READ`; all of them where the cluster does not restrict it. Raises `NoTopic` without a
+        hint if there is none, or none that the login may see."""
+        answers = self._admin.describe_topics(
+            TopicCollection([name]), include_authorized_operations=True, request_timeout=self._patience
+        )
+        try:
+            described = self._described(answers[name])
+        except _Missing:
+            raise NoTopic("no-topic", f"there is no topic `{name}` in the cluster `{self.cluster.name}`") from None
+        return frozenset(each.name for each in described.authorized_operations or AclOperation)
+
+    def may_send(self) -> bool:
+        """Whether the login may take turns in sending. The id that is tried is forgotten by Kafka after some days."""
+        producer = Producer({**self._settings, "transactional.id": f"{TRANSACTIONS}may-send"})
+        try:
+            producer.init_transactions(self._patience)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+                return False
+            raise self._unreachable(error) from None
+        return True
+
+    def message_size(self, starts: Iterable[tuple[Partition, int]], most: int = 100) -> float | None:
+        """The mean size in bytes of up to `most` messages at these offsets; None if none arrives soon. Joins no group, commits
+        nothing."""
+        small = {"fetch.message.max.bytes": 65536, "queued.max.messages.kbytes": 1024}
+        consumer = Consumer({**self._settings, **small, "group.id": "sluice-plan", "enable.auto.commit": False})
+        sizes: list[int] = []
+        until = time.monotonic() + _SAMPLING
+        try:
+            consumer.assign([TopicPartition(*parted(each), offset) for each, offset in starts])
+            while len(sizes) < most and time.monotonic() < until:
+                messages = consumer.consume(most - len(sizes), timeout=0.1)
+                sizes += [_size(message) for message in messages if message.error() is None]
+                if sizes and not messages:
+                    break
+        except KafkaException as error:
+            raise self._unreachable(error) from None
+        finally:
+            consumer.close()
+        return sum(sizes) / len(sizes) if sizes else None
+
+    def _describe(self, topics: Iterable[Topic]) -> list[Any]:
+        topics_by_name = {topic.kafka_name: topic for topic in topics}
+        descriptions: dict[str, Any] = {}
+        # A topic that was just made is unknown to a broker for a moment.
+        for attempt in range(3):
+            time.sleep(0.2 * attempt)
+            missing_names = TopicCollection([name for name in topics_by_name if name not in descriptions])
+            for name, answer in self._admin.describe_topics(missing_names, request_timeout=self._patience).items():
+                with suppress(_Missing):
+                    descriptions[name] = self._described(answer)
+            if len(descriptions) == len(topics_by_name):
+                return [descriptions[name] for name in topics_by_name]
+        missing = next(topic for name, topic in topics_by_name.items() if name not in descriptions)
+        raise NoTopic(
+            "no-topic",
+            f"there is no topic `{missing.kafka_name}` in the cluster `{self.cluster.name}` ({self.cluster.bootstrap})",
+            f"`sluice topics create {missing.name}` creates it; or correct `kafka_name` of the topic at {missing.where}",
+        )
+
+    def _described(self, answer: Any) -> Any:
+        try:
+            return self._ask(answer.result)
+        except KafkaException as error:
+            if error.args[0].name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
+                raise _Missing from None
+            raise self._unreachable(error) from None
+
+    def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[Partition, int]:
+        specs = dict.fromkeys(partitions, spec)
+        attempt = 0
+        while True:
+            time.sleep(0.2 * attempt)
+            attempt += 1
+            # READ_COMMITTED gives the last stable offset; behind it a transaction may still be open.
+            try:
+                answers = self._admin.list_offsets(
+                    specs, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._patience
+                )
+                offsets = {(each.topic, each.partition): int(self._ask(answer.result).offset) for each, answer in answers.items()}
+                return {partition(*each): offset for each, offset in sorted(offsets.items())}
+            except KafkaException as error:
+                if error.args[0].name() not in _LEADERLESS or attempt == _TRIES:
+                    raise self._unreachable(error) from None
+
+    def _ask(self, question: Any) -> Any:
+        try:
+            answer = question()
+        except KafkaException as error:
+            if error.args[0].name() in ("_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_AUTHENTICATION", "_SSL"):
+                raise self._unreachable(error) from None
+            raise
+        self._login_error = None
+        return answer
+
+    def _keep_login_error(self, error: Any) -> None:
+        if _is_login_error(error):
+            self._login_error = error
+
+    def _unreachable(self, error: KafkaException) -> UnreachableError:
+        self._admin.poll(0)
+        return unreachable(self.cluster, self._login_error or error.args[0])
+
+
+def _is_login_error(error: Any) -> bool:
+    return error.name() in _LOGIN_FAILED or "SSL handshake failed" in error.str()
+
+
+def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
+    """A client's error with a code that says whether to wait or to correct something."""
+    text = re.sub(r"^\w+://\S+: | \(after \d+ms in state \w+\)", "", error.str())
+    if _is_login_error(error):
+        hint = f"correct `security` of the cluster `{cluster.name}`, or its secrets"
+        return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} rejected the login: {text}", hint)
+    if error.name().endswith("AUTHORIZATION_FAILED"):
+        hint = "ask the cluster's administrator for permission to describe and read it"
+        return KafkaForbids("kafka-refused", f"Kafka at {cluster.bootstrap} does not allow this: {text}", hint)
+    return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster))
+
+
+def listens(cluster: Cluster, patience: float) -> bool:
+    """Whether a server listens at one of the addresses. Checked before Kafka's own client, which retries for long where the
+    connection is refused."""
+    addresses = [each.strip().rpartition("://")[2].rpartition(":") for each in cluster.bootstrap.split(",")]
+    for host, _, port in addresses:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), patience / len(addresses)).close()
+        except OSError:
+            continue
+        except ValueError:
+            return True  # no port: Kafka's own client says what is wrong
+        return True
+    return False
+
+
+def silent(cluster: Cluster) -> UnreachableError:
+    return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", _running(cluster))
+
+
+def _running(cluster: Cluster) -> str:
+    """The hint where no server answers: this machine's own Kafka may run at another port."""
+    if others(cluster.bootstrap):
+        return f"{_ELSEWHERE} `{cluster.name}`"
+    own_kafka = process.running(home() / "services" / "kafka")
+    if own_kafka is None or own_kafka.address in cluster.bootstrap:
+        return _RUNNING
+    message = f"Kafka runs on this machine at {own_kafka.address}, and the cluster `{cluster.name}` says {cluster.bootstrap}"
+    return f"{message}: correct its `bootstrap`"
+
+
+def refuse_silent(cluster: Cluster) -> None:
+    """Raises soon where no server listens."""
+    if not listens(cluster, CONNECTING):
+        raise silent(cluster)
+
+
+class _Missing(Exception):
+    """Kafka does not know the topic."""
+
+
+def _size(message: Any) -> int:
+    headers = message.headers() or []
+    return len(message.value() or b"") + len(message.key() or b"") + sum(len(name) + len(value or b"") for name, value in headers)
+
+
+def _partitions(described: Iterable[Any]) -> list[TopicPartition]:
+    return [TopicPartition(each.name, part.id) for each in described for part in sorted(each.partitions, key=lambda one: one.id)]
+
+
+def _ids(described: Iterable[Any]) -> dict[str, str]:
+    return {each.name: str(each.topic_id) for each in described}
+
+
+def client_settings(cluster: Cluster, secrets: SecretStore) -> dict[str, Any]:
+    """librdkafka's settings for talking to a cluster."""
+    settings = {"bootstrap.servers": cluster.bootstrap}
+    for name, setting in _LOGIN.items():
+        value = getattr(cluster.security, name)
+        if value is not None:
+            settings[setting] = reveal(value, secrets)
+    return settings

@@ -1,0 +1,133 @@
+"""The newest messages of a topic, read without Spark. Joins no group and commits nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from framework.base.errors import NoTopic, UnreachableError
+from framework.base.patience import KAFKA
+from framework.base.spelling import did_you_mean, the_names
+from framework.core.kafka.cluster import Kafka, client_settings, refuse_silent, unreachable
+from framework.plan import Cluster, SecretStore
+
+_NO_LEADER = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
+_AT_ONCE = 500  # messages that are asked for at once
+NO_GROUP = KafkaError.GROUP_AUTHORIZATION_FAILED  # the client asks for a group's coordinator, and none is needed
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaMessage:
+    partition: int
+    offset: int
+    timestamp: int | None  # milliseconds since 1970
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Messages by partition and offset, and how much the topic has."""
+
+    messages: tuple[KafkaMessage, ...]
+    offsets: int  # in the topic; messages, where it is neither compacted nor transactional
+    partitions: int
+
+
+def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sample:
+    """At most `most` messages, the newest of each partition up to the last stable offsets."""
+    refuse_silent(cluster)
+    Kafka(cluster, secrets).cluster_id()  # raises a named error where no server answers
+    settings = {**client_settings(cluster, secrets), "log_level": 0}
+    settings |= {"group.id": "sluice-init", "enable.auto.commit": False, "enable.partition.eof": True}
+    consumer = Consumer(settings)
+    try:
+        topics = consumer.list_topics(timeout=KAFKA).topics
+        if topic not in topics:
+            raise _missing(cluster, topic, topics)
+        bounds = {number: _bounds(consumer, TopicPartition(topic, number)) for number in sorted(topics[topic].partitions)}
+        messages = read(consumer, topic, _ranges(bounds, most))
+    except KafkaException as error:
+        raise unreachable(cluster, error.args[0]) from None
+    finally:
+        consumer.close()
+    messages.sort(key=lambda message: (message.partition, message.offset))
+    return Sample(tuple(messages), sum(end - first for first, end in bounds.values()), len(bounds))
+
+
+def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
+    """The first offset of a partition, and the last stable one. One that was just made, or moved, has no leader for a moment."""
+    until = time.monotonic() + KAFKA
+    while True:
+        try:
+            first, end = consumer.get_watermark_offsets(partition, timeout=KAFKA)
+        except KafkaException as error:
+            if error.args[0].name() not in _NO_LEADER or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+        else:
+            return first, end
+
+
+def _ranges(bounds: Mapping[int, tuple[int, int]], most: int) -> dict[int, tuple[int, int]]:
+    """The last offsets of each partition with messages: the share that a small partition does not need goes to the larger ones."""
+    left = most
+    ranges = {}
+    ordered = sorted(bounds.items(), key=lambda each: (each[1][1] - each[1][0], each[0]))
+    for at, (number, (first, end)) in enumerate(ordered):
+        share = min(end - first, -(-left // (len(ordered) - at)))
+        left -= share
+        if share:
+            ranges[number] = end - share, end
+    return ranges
+
+
+def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) -> list[KafkaMessage]:
+    """The messages from the first of these offsets to the end of each partition's."""
+    consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in ranges.items()])
+    messages: list[KafkaMessage] = []
+    left = {number: end for number, (_, end) in ranges.items()}
+    until = time.monotonic() + KAFKA
+    while left:
+        consumed: list[Any] = consumer.consume(_AT_ONCE, timeout=0.2)
+        if consumed:
+            until = time.monotonic() + KAFKA
+        elif time.monotonic() > until:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no message came"))
+        for message in consumed:
+            number, error = message.partition(), message.error()
+            if error is not None and error.code() == NO_GROUP:
+                continue
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+            if error is None and message.offset() < left.get(number, 0):
+                messages.append(message_of(message))
+            # The end that is known, or an earlier one where the last offsets hold no messages.
+            if error is not None or message.offset() + 1 >= left.get(number, 0):
+                left.pop(number, None)
+    return messages
+
+
+def message_of(message: Any) -> KafkaMessage:
+    kind, timestamp = message.timestamp()
+    headers = tuple((name, value) for name, value in message.headers() or ())
+    return KafkaMessage(
+        partition=message.partition(),
+        offset=message.offset(),
+        timestamp=timestamp if kind else None,
+        key=message.key(),
+        value=message.value(),
+        headers=headers,
+    )
+
+
+def _missing(cluster: Cluster, topic: str, topics: Iterable[str]) -> UnreachableError:
+    names = sorted(name for name in topics if not name.startswith("__"))
+    hint = the_names("topic", names) if names else "there are no topics yet"
+    message = f"there is no topic `{topic}` in the cluster at {cluster.bootstrap}"
+    return NoTopic("no-topic", message, did_you_mean(topic, names, hint))

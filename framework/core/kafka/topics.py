@@ -1,0 +1,132 @@
+"""Topics as Kafka has them, and new ones, without Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from framework.base.errors import KafkaAway, SluiceError, UnreachableError
+from framework.base.patience import KAFKA_TAKES, KAFKA_WATCHED
+from framework.core.kafka.cluster import Kafka, client_settings, refuse_silent, unreachable
+from framework.core.rules.protocol import partition
+from framework.plan import Cluster, SecretStore, Topic
+
+_KNOWN_SOON = 8  # times a broker is asked for a topic that it has created
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionState:
+    """A partition; its leader is a broker, None where it has none. The offsets are None where they are unknown."""
+
+    number: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    start: int | None
+    end: int | None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A topic of the specs; without partitions where Kafka has no such topic."""
+
+    topic: Topic
+    partitions: tuple[PartitionState, ...] | None
+    trouble: str = ""  # why the offsets are not known
+
+    @property
+    def messages(self) -> int | None:
+        """Messages, where the topic is neither compacted nor transactional."""
+        if self.partitions is None or any(each.start is None or each.end is None for each in self.partitions):
+            return None
+        return sum((each.end or 0) - (each.start or 0) for each in self.partitions)
+
+
+def listed(cluster: Cluster, secrets: SecretStore, topics: Iterable[Topic]) -> Iterator[Listed]:
+    """Topics of one cluster. Raises soon where no server answers."""
+    wanted = tuple(topics)
+    refuse_silent(cluster)
+    kafka = Kafka(cluster, secrets, KAFKA_WATCHED)
+    kafka.cluster_id()  # raises a named error where no server answers
+    admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
+    names = TopicCollection(list(dict.fromkeys(topic.kafka_name for topic in wanted)))
+    answers = admin.describe_topics(names, request_timeout=KAFKA_WATCHED)
+    for topic in wanted:
+        described = _described(cluster, answers[topic.kafka_name])
+        yield Listed(topic, None) if described is None else _listed(kafka, topic, described)
+
+
+def ensure(cluster: Cluster, secrets: SecretStore, name: str, partitions: int | None) -> bool:
+    """Creates a topic if Kafka does not have it, with as many replicas, and without `partitions` as many of them, as are the cluster's
+    default. Returns whether it was created."""
+    refuse_silent(cluster)
+    admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
+    for attempt in range(_KNOWN_SOON):  # one that was just made is unknown to a broker for a moment
+        answer = admin.describe_topics(TopicCollection([name]), request_timeout=KAFKA_WATCHED)[name]
+        if _described(cluster, answer) is not None:
+            return attempt > 0
+        if attempt == 0:
+            _create(admin, name, partitions)
+        else:
+            time.sleep(0.1 * attempt)
+    raise KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} created `{name}` and does not know it yet", "run again")
+
+
+def _create(admin: AdminClient, name: str, partitions: int | None) -> None:
+    wanted = NewTopic(name, num_partitions=partitions or -1, replication_factor=-1)
+    try:
+        admin.create_topics([wanted], request_timeout=KAFKA_TAKES)[name].result()
+    except KafkaException as error:
+        kafka_error = error.args[0]
+        if kafka_error.name() != "TOPIC_ALREADY_EXISTS":  # it was created in the meantime
+            says = f"with {partitions} partitions" if partitions else ""
+            raise SluiceError(
+                "topic-not-created",
+                f"Kafka did not create the topic `{name}`: {kafka_error.str()}",
+                f"create it by hand {says}, or check the cluster's permissions and limits".replace(" ,", ","),
+            ) from None
+
+
+def _described(cluster: Cluster, answer: Any) -> Any:
+    try:
+        return answer.result()
+    except KafkaException as error:
+        kafka_error = error.args[0]
+        if kafka_error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
+            return None
+        raise unreachable(cluster, kafka_error) from None
+
+
+def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:
+    starts: dict[str, int] = {}
+    ends: dict[str, int] = {}
+    trouble = ""
+    try:
+        state = kafka.topic_state(topic)
+        starts, ends = dict(state.starts), dict(state.ends)
+    except UnreachableError as error:  # a partition without a leader has no offsets
+        trouble = error.message
+    partitions = []
+    for each in sorted(described.partitions, key=lambda one: one.id):
+        name = partition(topic.kafka_name, each.id)
+        leader = None if each.leader is None or each.leader.id < 0 else int(each.leader.id)
+        partitions.append(
+            PartitionState(
+                number=each.id,
+                leader=leader,
+                replicas=_brokers(each.replicas),
+                in_sync=_brokers(each.isr),
+                start=starts.get(name),
+                end=ends.get(name),
+            )
+        )
+    return Listed(topic, tuple(partitions), trouble)
+
+
+def _brokers(nodes: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(sorted(node.id for node in nodes))

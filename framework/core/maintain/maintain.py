@@ -1,0 +1,120 @@
+"""One pipeline's maintenance, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from framework.base import amounts
+from framework.core.context.context import Context
+from framework.core.iceberg import published
+from framework.core.iceberg.jvm_state import names, state
+from framework.core.iceberg.lake import Lake
+from framework.core.maintain import compact, expire, orphans
+from framework.core.maintain.due import Due, due
+from framework.core.publish import side_tables
+from framework.core.publish.sweep import sweep
+from framework.core.spark import defects
+from framework.core.spark.java_errors import CommitRefused, CommitUnknown
+from framework.plan import Pipeline
+from framework.plan.follower import is_follower_tag
+
+KILL_POINTS = (
+    "rolled_forward",  # bad rows of the last batch are published
+    "compacted",  # the larger files are committed
+    "settled",  # the position belongs to that commit
+    "expired",  # snapshots and their files are gone
+)
+
+
+_AFTER_RUN = 2 << 30  # bytes, some half a minute on one core
+
+
+@dataclass(frozen=True)
+class Done:
+    """The maintenance that was done on one table."""
+
+    identifier: str
+    says: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        return f"{self.identifier}: {'; '.join(self.says)}"
+
+
+def is_due(pipeline: Pipeline) -> bool:
+    """Whether a run is followed by maintenance."""
+    return any(each.behind_a_run for each in due(pipeline, _now()))
+
+
+def after_run(context: Context, pipeline: Pipeline) -> Iterator[Done]:
+    """Maintenance behind the batches of a run, which it neither fails nor delays for long."""
+    try:
+        if is_due(pipeline):
+            yield from maintain(context, pipeline, _AFTER_RUN)
+    except Exception as error:
+        yield Done(pipeline.table.identifier, (f"maintenance: {defects.as_sluice_error(pipeline.name, error)}",))
+
+
+def maintain(context: Context, pipeline: Pipeline, most: int | None = None) -> Iterator[Done]:
+    """Does what each of the pipeline's tables is due for; compacts `most` bytes. A commit of somebody else's may come first; then the
+    next time does it."""
+    asked = most is None
+    if not due(pipeline, _now(), asked):
+        return
+    lake = context.lake(pipeline)
+    table = lake.load(pipeline.table.identifier)
+    current = state(table)
+    if current.position is not None:
+        side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
+    sweep(lake, pipeline)
+    _forget_followers(lake, pipeline, table)
+    context.at("rolled_forward")
+    for identifier in [each.identifier for each in due(pipeline, _now(), asked)]:
+        yield Done(identifier, tuple(_steps(context, lake, pipeline, identifier, most)))
+
+
+def _forget_followers(lake: Lake, pipeline: Pipeline, table: Any) -> None:
+    """Removes the tags of followers that the spec no longer has, which would keep their snapshots for ever; but those of catalogs that
+    still list the table."""
+    there = {tag for follower in (*pipeline.also, *published.left(pipeline, names(table))) for tag in follower.tags}
+    refs = table.refs()
+    gone = [name for name in names(table) if is_follower_tag(name) and name not in there and refs[name].isTag()]
+    with suppress(CommitRefused, CommitUnknown):  # the next time
+        lake.untag(table, gone)
+
+
+def _due(pipeline: Pipeline, identifier: str, asked: bool) -> Due:
+    """As the table is now: what is done with one table changes what the others are due for."""
+    return next(
+        (each for each in due(pipeline, _now(), asked) if each.identifier == identifier),
+        Due(identifier=identifier, compact=False, why="the table is gone"),
+    )
+
+
+def _steps(context: Context, lake: Lake, pipeline: Pipeline, identifier: str, most: int | None) -> Iterator[str]:
+    try:
+        each = _due(pipeline, identifier, most is None)
+        if each.compact:
+            done = compact.compact(lake, pipeline, each, most)
+            context.at("compacted")
+            compact.settle(lake, identifier, _now())
+            context.at("settled")
+            yield f"{amounts.counted(done.before, 'file')} into {done.after}" if done.before else "no file is worth compacting"
+        else:
+            yield each.why
+        if expirable := _due(pipeline, identifier, False).expirable:
+            snapshots, files = expire.expire(lake, pipeline.table.catalog, identifier, expirable)
+            context.at("expired")
+            yield f"{amounts.counted(snapshots, 'snapshot')} and {amounts.counted(files, 'file')} are gone"
+        if most is None and (count := orphans.delete_orphans(lake, pipeline, identifier, _now())):
+            yield f"{amounts.counted(count, 'file')} that no commit names {'is' if count == 1 else 'are'} gone"
+    except (CommitRefused, CommitUnknown) as error:
+        yield f"the rest is left to the next time: {error}"
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)

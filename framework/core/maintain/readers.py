@@ -1,0 +1,38 @@
+"""The snapshots of a table that other pipelines still have to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from framework.core.iceberg import metadata
+from framework.core.iceberg.metadata import Metadata
+from framework.core.rules import protocol
+from framework.core.rules.protocol import Position
+from framework.plan import Catalog, Pipeline, Reader
+
+
+def needed(table: Metadata, pipeline: Pipeline) -> frozenset[int]:
+    """The snapshots that readers need: the last one that each has read, and where it reads every commit by itself those since."""
+    return frozenset(id_ for reader in pipeline.readers for id_ in _needed(table, pipeline, reader))
+
+
+def reached(table: Metadata, pipeline: Pipeline, catalog: Catalog, reader: str) -> int | None:
+    """The number of the last commit that a reader's table has read; None where it has read none of this table."""
+    read = metadata.read(catalog, reader)
+    text = read.properties.get(protocol.POSITION) if read else None
+    position = Position.read(text) if text else None
+    if position is None or position.topics.get(pipeline.table.identifier) != table.uuid:
+        return None
+    return next(iter(position.ends.values()), None)
+
+
+def _needed(table: Metadata, pipeline: Pipeline, reader: Reader) -> Iterator[int]:
+    sequence = reached(table, pipeline, reader.catalog, reader.identifier)
+    if sequence is None:
+        return
+    for id_, each in table.snapshots.items():
+        if each.get("sequence-number") == sequence:
+            yield id_
+    for each in table.ancestors() if reader.every_commit else ():
+        if (each.get("sequence-number") or 0) > sequence:
+            yield each["snapshot-id"]

@@ -1,0 +1,262 @@
+"""One try to publish a batch: its rows on a branch of its own, then the table and the position in one commit, and behind it the bad rows.
+
+Guarantee: each message is in the table or in the bad rows exactly once, whatever dies when (DECISIONS.md, "Exactly once").
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from framework.base.errors import BatchError, RefusedError, Transient, Unexpected
+from framework.core.context.context import Context
+from framework.core.iceberg import moves
+from framework.core.iceberg.jvm_state import staged, state
+from framework.core.iceberg.lake import Lake
+from framework.core.publish import bad_rows, sets, side_tables
+from framework.core.publish.adopt import adopt
+from framework.core.publish.bad_row_source import BadRowSource
+from framework.core.publish.sweep import sweep, withdraw
+from framework.core.publish.tables import join_topics, open_table
+from framework.core.rows.counts import Changed, Counted, Unmet
+from framework.core.rows.frame import frame_of
+from framework.core.rules import attempts, protocol, refusals
+from framework.core.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
+from framework.core.schemas import schema_lookup
+from framework.core.spark.causes import commit_failed
+from framework.core.spark.java_errors import CommitRefused, CommitUnknown
+from framework.core.spark.reading_errors import named_errors
+from framework.core.staging import Target, admission
+from framework.core.staging import state as states
+from framework.plan import Pipeline
+from framework.plan.write import Mode, mode
+
+_TRIES = 5  # how often a batch that is staged is committed
+
+
+class Clock:
+    """Seconds by phase."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self._phases: dict[str, float] = {}
+
+    def done(self, phase: str) -> None:
+        now = time.perf_counter()
+        self._phases[phase] = self._phases.get(phase, 0.0) + now - self._last
+        self._last = now
+
+    @property
+    def phases(self) -> tuple[tuple[str, float], ...]:
+        return tuple(self._phases.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staged:
+    """A batch on its branch, and the position that is published with it."""
+
+    range_: Range
+    snapshot: protocol.Snapshot
+    position: Position
+    counted: Counted
+    forget: tuple[str, ...]  # what need not be remembered of deletes any more
+
+
+class Attempt:
+    """One try, under an id of its own."""
+
+    def __init__(
+        self, context: Context, pipeline: Pipeline, attempt: str, clock: Clock, replayed: BadRowSource | None = None
+    ) -> None:
+        self.context = context
+        self.pipeline = pipeline
+        self.attempt = attempt
+        self.clock = clock
+        self.lake: Lake = context.lake(pipeline)
+        self.replayed = replayed
+        self.source = replayed or context.source(pipeline)
+        self.at: Callable[[str], None] = context.at
+        self.cause = ""  # the catalog's error text when it last refused a commit
+
+    def run(self) -> Staged | Verdict | None:
+        if self.pipeline.table.adopt:
+            adopt(self.context, self.lake, self.pipeline)
+        table = open_table(self.context, self.lake, self.pipeline)
+        opened = state(table)
+        # After the table: a topic that was read before it could seem to have lost messages that others have read meanwhile.
+        topic = self.source.topic_state()
+        self.at("opened")
+        position = refusals.check(self.pipeline, opened, topic)
+        side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
+        if opened.branches:  # before this run adds to them: runs that die each time would leave more and more
+            sweep(self.lake, self.pipeline)
+        self.at("rolled_forward")
+        if position.topics.keys() != topic.topics.keys():
+            try:
+                join_topics(self.context, self.pipeline, opened, topic, self.attempt)
+                joined = Verdict.AGAIN
+            except (CommitRefused, CommitUnknown) as error:
+                joined = self._restage(error)
+            attempts.forget(self.attempt)
+            return joined
+        range_ = self.source.next(position, topic)
+        self.clock.done("open")
+        if range_ is None:
+            sweep(self.lake, self.pipeline)
+            attempts.forget(self.attempt)
+            return None
+        self.at("ranged")
+        try:
+            self.lake.branch(table, self.attempt, opened.main)
+        except (CommitRefused, CommitUnknown) as error:
+            withdraw(self.lake, self.pipeline, self.attempt)  # an answer may be lost and the branch be there
+            return self._restage(error)
+        self.at("branched")
+        try:
+            prepared = self._stage(table, opened, position, topic, range_)
+            self.clock.done("stage")
+            outcome = self._publish(opened, topic, prepared) if prepared else Verdict.RESTAGE
+        except (RefusedError, schema_lookup.UnknownSchemas):
+            with suppress(BatchError):  # the error that stopped the batch is the one to raise
+                withdraw(self.lake, self.pipeline, self.attempt)
+            raise
+        if prepared is None or outcome is not Verdict.DONE:
+            withdraw(self.lake, self.pipeline, self.attempt)
+            return outcome
+        self.at("published")
+        if prepared.position.is_followed:
+            side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, prepared.position)
+        self.at("published_bad_rows")
+        self.clock.done("publish")
+        attempts.forget(self.attempt)
+        sweep(self.lake, self.pipeline)
+        self.at("swept")
+        self.clock.done("sweep")
+        return prepared
+
+    def _stage(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> Staged | None:
+        """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
+        try:
+            counted = self._write(table, position, range_, topic)
+        except (CommitRefused, CommitUnknown) as error:
+            self._restage(error)
+            return None
+        self.at("staged")
+        if counted.unknown_schemas:
+            raise schema_lookup.UnknownSchemas(counted.unknown_schemas)
+        if not self.replayed:  # rows that are bad already
+            bad_rows.stop(self.pipeline, opened, position, counted)
+        self._expect(counted, counted.unmet)
+        if self.replayed or (counted.bad and self.pipeline.bad_rows != "drop"):
+            try:
+                self._stage_bad_rows(opened, range_, counted)
+            except (CommitRefused, CommitUnknown) as error:
+                self._restage(error)
+                return None
+            self.at("staged_bad_rows")
+        now = self._table()
+        tip = staged(now, self.attempt)
+        if tip is None or tip.attempt != self.attempt:
+            return None
+        with named_errors(self.pipeline):
+            of_many = tuple(sets.unmet(self._target(table, range_, None), opened.main, tip.id))
+        self._expect(counted, of_many)
+        counted = replace(counted, unmet=(*counted.unmet, *of_many))
+        bad = counted.bad if self.pipeline.bad_rows != "drop" and not self.replayed else 0
+        to = Position(
+            attempt=self.attempt, batch=position.batch + 1, cluster=topic.cluster, topics=topic.topics, ends=range_.ends,
+            snapshot=tip.id, sequence=tip.sequence,
+            spec=self.pipeline.spec, bad=bad, accepted=position.accepted,
+            forget=(0, position.batch) if mode(self.pipeline.table.write).whole else None, rebuilt=position.rebuilt,
+            replay=self.replayed is not None, newest=max(position.newest, counted.newest_time),
+        )  # fmt: skip
+        counted = replace(counted, changed=_changed(now, self.attempt, mode(self.pipeline.table.write)))
+        forget = states.expired(table, self.pipeline.table.states)
+        return Staged(range_=range_, snapshot=tip, position=to, counted=counted, forget=forget)
+
+    def _stage_bad_rows(self, opened: TableState, range_: Range, counted: Counted) -> None:
+        if self.replayed:
+            bad_rows.stage_outcomes(self.lake, self.pipeline, self.attempt, opened, range_, counted, self.replayed)
+        else:
+            bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
+
+    def _expect(self, counted: Counted, unmet: Iterable[Unmet]) -> None:
+        """Refuses a batch for which an expectation with `else: stop` does not hold."""
+        stops = {each.name: each.where for each in self.pipeline.of_batches if each.otherwise == "stop"}
+        for failing in unmet:
+            if failing.name in stops:
+                says = failing.says or f"{failing.rows:,} of {counted.rows:,} rows are not as `{failing.name}` expects"
+                where = f"{failing.sample}; {stops[failing.name]}" if failing.sample else stops[failing.name]
+                of_rows = any(each.name == failing.name for each in self.pipeline.expectations)
+                or_else = " or `else: quarantine`" if of_rows else ""
+                hint = f"nothing was published; correct the spec, or set `else: warn`{or_else}"
+                raise Unexpected(failing.name, "not-as-expected", f"{says} ({where})", hint)
+
+    def _write(self, table: Any, before: Position, range_: Range, topic: TopicState) -> Counted:
+        number = before.batch + 1
+        ends = Position(
+            attempt=self.attempt, batch=number, cluster=topic.cluster, topics=topic.topics, ends=range_.ends, snapshot=0,
+            sequence=0, spec=self.pipeline.spec,
+            replay=self.replayed is not None, newest=before.newest,
+        )  # fmt: skip
+        to = self._target(table, range_, ends)
+        messages = self.source.read(self.context.spark, range_, number)
+        frame = frame_of(messages, self.pipeline, range_.size, newest_time=before.newest)
+        with named_errors(self.pipeline):
+            return admission.staged(to, frame, mode(self.pipeline.table.write).stage)
+
+    def _target(self, table: Any, range_: Range, reached: Position | None) -> Target:
+        return Target(
+            context=self.context,
+            lake=self.lake,
+            pipeline=self.pipeline,
+            attempt=self.attempt,
+            table=table,
+            reached=reached,
+            source=self.source,
+            range_=range_,
+        )
+
+    def _publish(self, opened: TableState, topic: TopicState, prepared: Staged) -> Verdict:
+        """Publishes the batch. Returns DONE, or the verdict why the batch begins again."""
+        if self.source.ids() != topic.topics:
+            return Verdict.AGAIN
+        for left in reversed(range(_TRIES)):
+            try:
+                transaction = self.lake.begin(self._table())
+                now = transaction.table()
+                outcome = verdict(opened, state(now), self.attempt, staged(now, self.attempt))
+                if outcome is not Verdict.PUBLISH:
+                    return outcome
+                if left == 0:
+                    break
+                self.at("checked")
+                moves.publish(self.lake, transaction, self.attempt, prepared.position, prepared.forget)
+            except (CommitRefused, CommitUnknown) as error:
+                self._restage(error)
+                continue  # judged again on the table as it is now, where an attempt whose answer was lost finds its own id
+            return Verdict.DONE
+        message = f"the catalog did not accept the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries"
+        raise commit_failed("not-published", message, self.cause, "nothing was lost: run again")
+
+    def _restage(self, error: CommitRefused | CommitUnknown) -> Verdict:
+        self.cause = str(error)
+        return Verdict.RESTAGE
+
+    def _table(self) -> Any:
+        table = self.lake.load(self.pipeline.table.identifier)
+        if table is None:
+            raise Transient(
+                "table-dropped", f"the table {self.pipeline.table.identifier} was dropped while a batch ran", "run again"
+            )
+        return table
+
+
+def _changed(table: Any, attempt: str, write: Mode) -> Changed | None:
+    """The changes that a staged batch makes to rows by their keys, from its snapshot."""
+    summary = table.snapshot(protocol.BRANCH + attempt).summary()
+    counts = {name: summary.get(f"spark.merge-into.num-target-rows-{rows}") for name, rows in write.changes.items()}
+    return Changed(**{name: int(count) for name, count in counts.items()}) if counts and None not in counts.values() else None

@@ -1,0 +1,124 @@
+"""The bad rows of a batch, staged for their side table; and batches that bad rows stop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from framework.base.errors import BadRowsStop
+from framework.core.context.context import Context
+from framework.core.iceberg.lake import Lake
+from framework.core.publish.bad_row_source import BadRowSource
+from framework.core.publish.side_tables import append, append_few, open_side_table, side_identifier
+from framework.core.rows.bad_rows import table_rows
+from framework.core.rows.counts import Counted
+from framework.core.rows.frame import frame_of
+from framework.core.rules import protocol
+from framework.core.rules.protocol import Position, Range, TableState
+from framework.core.rules.refusals import Acceptance
+from framework.plan import BAD_ROW_COLUMNS, LOST_BYTES, Pipeline
+from framework.sql.quote import identifier, literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_FEW = 1_000  # bad rows: of more, a job takes less time, since Spark compiles it
+
+
+def stage(
+    context: Context, lake: Lake, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: Counted
+) -> None:
+    """Writes the batch's bad rows to a branch of their table. Bad rows too large for the first pass are read again."""
+    assert counted.carried is not None
+    side = pipeline.table.bad_rows_table
+    table = open_side_table(lake, pipeline, side, opened.uuid)
+    main = table.currentSnapshot().snapshotId()
+    number = _number(opened)
+    lake.branch(table, attempt, main)
+    if not counted.too_large:
+        few = counted.bad <= _FEW
+        # A projection right above rows of the driver would be computed while Spark plans, uncompiled.
+        carried = counted.carried if few else counted.carried.coalesce(1)
+        rows = table_rows(pipeline, number, carried)
+        if not few or not append_few(rows, pipeline, table, attempt):
+            append(rows, pipeline, side, attempt)
+        return
+    messages = context.source(pipeline).read(context.spark, range_, number)
+    bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened)).bad
+    append(table_rows(pipeline, number, bad), pipeline, side, attempt)
+    table.refresh()
+    written = table.snapshot(protocol.BRANCH + attempt)
+    if int(written.summary().get("added-records") or 0) < counted.bad:
+        again = context.spark.read.option("versionAsOf", written.snapshotId()).table(side_identifier(pipeline, side))
+        lake.branch_again(table, attempt, main)
+        append(_with_lost(pipeline, number, again, counted.carried), pipeline, side, attempt)
+
+
+def stage_outcomes(
+    lake: Lake,
+    pipeline: Pipeline,
+    attempt: str,
+    opened: TableState,
+    range_: Range,
+    counted: Counted,
+    source: BadRowSource,
+) -> None:
+    """Writes what a replay makes of bad rows to a branch of their table."""
+    side = pipeline.table.bad_rows_table
+    table = open_side_table(lake, pipeline, side, opened.uuid)
+    number = _number(opened)
+    bad = counted.carried
+    if bad is None or counted.too_large:
+        messages = source.read(lake.spark, range_, number)
+        bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened)).bad
+    lake.branch(table, attempt, table.currentSnapshot().snapshotId())
+    append(source.outcomes(range_, number, table_rows(pipeline, number, bad)), pipeline, side, attempt)
+
+
+def _number(opened: TableState) -> int:
+    return opened.position.batch + 1 if opened.position else 1
+
+
+def _newest_time(opened: TableState) -> int:
+    return opened.position.newest if opened.position else 0
+
+
+def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataFrame) -> DataFrame:
+    """Adds bad rows whose messages Kafka compacted between the two reads: the first read has all of them but their bytes."""
+    from pyspark.sql import functions
+
+    ours = again.where(f"batch = {number}")
+    place = " AND ".join(f"bad.{name} <=> there.{name}" for name in ("topic", "partition", "`offset`", "item"))
+    lost = table_rows(pipeline, number, carried).alias("bad").join(ours.alias("there"), functions.expr(place), "left_anti")
+    lost_message = f"concat(message, {literal(LOST_BYTES)})"
+    kept = {column.name: identifier(column.name) for column in BAD_ROW_COLUMNS} | {
+        "message": f"IF(value IS NULL, {lost_message}, message)"
+    }
+    return ours.unionByName(lost.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in kept.items())))
+
+
+def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: Counted) -> None:
+    """With `bad_rows: stop`, refuses a batch with bad rows that are not accepted."""
+    if pipeline.bad_rows != "stop" or not counted.bad or counted.carried is None:
+        return
+    if pipeline.source:
+        hint = "correct the spec, or set `bad_rows: quarantine`"
+        raise BadRowsStop("bad-rows", f"{counted.bad:,} rows of {pipeline.source.identifier} are bad", hint)
+    bad = counted.carried.select("topic", "partition", "offset", "fault").collect()
+    bad_places = [(protocol.partition(row["topic"], row["partition"]), row["offset"], row["fault"]) for row in bad]
+    unaccepted = sorted(each for each in bad_places if each[1] >= position.accepted.get(each[0], 0))
+    if not unaccepted:
+        return
+    where, offset, number = unaccepted[0]
+    fault = pipeline.faults[number]
+    below = dict(position.accepted)
+    for each, at, _ in unaccepted:
+        below[each] = max(below.get(each, 0), at + 1)
+    noun, are = ("bad message", "is") if len(unaccepted) == 1 else ("bad messages", "are")
+    says = f"the {len(unaccepted)} {noun} of this batch {are} quarantined in {pipeline.table.bad_rows}"
+    raise BadRowsStop(
+        "bad-rows",
+        f"{len(unaccepted)} {noun}, the first in {where} at offset {offset}: {fault.code}: {fault.message}",
+        f"`sluice accept {pipeline.name}`: {says}",
+        Acceptance(says, replace(position, accepted=below), opened),
+    )

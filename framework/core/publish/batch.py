@@ -1,0 +1,118 @@
+"""One batch: an exact range of offsets becomes one commit of one table, or nothing.
+
+Guarantee: each message is in the table or in the bad rows exactly once, whatever dies when (DECISIONS.md, "Exactly once").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from framework.base import amounts
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.publish.attempt import Attempt, Clock, Staged
+from framework.core.publish.bad_row_source import BadRowSource
+from framework.core.publish.pinning import pinned
+from framework.core.rows.counts import Changed, Unmet
+from framework.core.rules import attempts, protocol, refusals
+from framework.core.rules.protocol import Verdict
+from framework.core.schemas import schema_lookup
+from framework.core.spark.causes import commit_failed
+from framework.plan import Pipeline
+
+_TRIES = 5  # how often a batch is staged again because another commit came between
+_START = "start"  # the phase in which Spark starts
+_MOST = 200  # how often a batch begins again because another run was faster, or because it learned a schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """A published batch."""
+
+    pipeline: str
+    number: int
+    read: int
+    rows: int
+    bad: int
+    filtered: int
+    changed: Changed | None  # of rows by their keys
+    warnings: tuple[Unmet, ...]  # expectations that do not hold
+    waiting: int  # messages left up to the last stable offsets
+    snapshot: int
+    phases: tuple[tuple[str, float], ...]  # seconds
+
+    @property
+    def seconds(self) -> float:
+        """The batch's seconds without the start of Spark."""
+        return sum(seconds for phase, seconds in self.phases if phase != _START)
+
+    @property
+    def counts(self) -> list[str]:
+        """The outcome of its messages, in words."""
+        counts = [amounts.counted(self.rows, "row")]
+        if self.changed:
+            counts += [f"{count:,} {word}" for word, count in self.changed.words.items() if count]
+        counts += [f"{self.bad:,} bad"] if self.bad else []
+        counts += [f"{self.filtered:,} filtered"] if self.filtered else []
+        return counts + [each.words for each in self.warnings]
+
+
+def rows_waiting(context: Context, pipeline: Pipeline) -> int:
+    """About how many messages or rows wait, without starting Spark; 0: there is nothing to do. Raises a refusal, as a batch would."""
+    state = table_state.state(pipeline.table)
+    source = context.source(pipeline)
+    topic = source.topic_state()
+    if state is None or state.position is None or protocol.standing(state) is protocol.Standing.ROLLED_BACK:
+        return max(1, source.at_most(topic))
+    position = refusals.check(pipeline, state, topic)
+    if position.topics.keys() != topic.topics.keys():
+        return max(1, source.at_most(topic))
+    range_ = source.next(position, topic)
+    return max(1, source.lag(range_)) if range_ else int(table_state.pending(pipeline, position))
+
+
+def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipeline], BadRowSource] | None = None) -> Batch | None:
+    """Publishes the next batch, of the pipeline's source or of bad rows that are replayed; None where nothing waits."""
+    clock = Clock()
+    context.lake(pipeline)
+    context.provide_keys(pipeline)
+    clock.done(_START)
+    tries, cause = 0, ""
+    for _ in range(_MOST):
+        with attempts.attempt() as attempt:
+            now = pinned(pipeline)
+            attempt_run = Attempt(context, now, attempt, clock, replayed and replayed(now))
+            try:
+                outcome = attempt_run.run()
+            except schema_lookup.UnknownSchemas as unknown:
+                pipeline = context.schemas.learn(pipeline, unknown.ids)
+                continue
+        if not isinstance(outcome, Verdict):
+            return _batch(pipeline, outcome, clock, replayed is not None) if outcome else None
+        cause = attempt_run.cause or cause
+        # Another batch was published: the table has more rows, so this try does not count.
+        tries += outcome is not Verdict.AGAIN
+        if tries == _TRIES:
+            break
+    message = f"the catalog did not accept a batch of {pipeline.table.identifier} in {tries or _MOST} tries"
+    if not cause:
+        message = f"{tries or _MOST} times another commit to {pipeline.table.identifier} came before this batch's"
+    raise commit_failed("table-busy", message, cause, "run again when the other writer is done; nothing was lost")
+
+
+def _batch(pipeline: Pipeline, published: Staged, clock: Clock, is_replay: bool) -> Batch:
+    counted, range_ = published.counted, published.range_
+    return Batch(
+        pipeline=pipeline.name,
+        number=published.position.batch,
+        read=range_.size if is_replay else counted.read,
+        rows=counted.rows,
+        bad=counted.bad,
+        filtered=counted.filtered,
+        changed=counted.changed,
+        warnings=counted.unmet,
+        waiting=range_.waiting - range_.size,
+        snapshot=published.snapshot.id,
+        phases=clock.phases,
+    )

@@ -1,0 +1,113 @@
+"""The snapshots of the tables that a batch looks rows up in, and of its own, on which it measures: the newest ones when it begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+from framework.base.errors import SourceMissing
+from framework.core.iceberg import metadata, table_state
+from framework.core.iceberg.metadata import Metadata
+from framework.core.rows import moments
+from framework.core.sources import commits
+from framework.core.sources.commits import Snapshot
+from framework.core.spark.causes import catalog_failed
+from framework.plan import Bounds, Join, Pipeline, SetExpectation, TableSource
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatchReader
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def pinned(pipeline: Pipeline) -> Pipeline:
+    """The pipeline, whose steps read the snapshots of now."""
+    if pipeline.sets:
+        pipeline = replace(pipeline, sets=tuple(_of_now(each, pipeline) for each in pipeline.sets))
+    if not pipeline.joins and not pipeline.bounds:
+        return pipeline
+    pipeline = measured(pipeline)
+    steps = (replace(step, join=step.join and _now(step.join, pipeline)) for step in pipeline.steps)
+    return replace(pipeline, steps=tuple(steps))
+
+
+def _of_now(expected: SetExpectation, pipeline: Pipeline) -> SetExpectation:
+    """A table that is not there yet has no values, which is an error where the batch has to stop."""
+    if expected.of is None:
+        return expected
+    try:
+        return replace(expected, snapshot=_main(expected.of, pipeline)["snapshot-id"])
+    except SourceMissing:
+        if expected.otherwise == "stop":
+            raise
+        return expected
+
+
+def measured(pipeline: Pipeline) -> Pipeline:
+    """The pipeline, whose moving rules measure on its own table as it is now."""
+    if not pipeline.bounds:
+        return pipeline
+    own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    steps = (replace(step, bounds=tuple(_measured_on(each, own, pipeline) for each in step.bounds)) for step in pipeline.steps)
+    return replace(pipeline, steps=tuple(steps))
+
+
+def _now(join: Join, pipeline: Pipeline) -> Join:
+    main = _main(join.source, pipeline)
+    moment = None if join.within is None else now()
+    return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=moment)
+
+
+def _main(source: TableSource, pipeline: Pipeline) -> Snapshot:
+    """The newest snapshot of a table in which rows are looked up."""
+    return commits.now(pipeline, source, "in which {} looks rows up")[1]
+
+
+def now() -> int:
+    """The time in microseconds, by which rows wait."""
+    return time.time_ns() // 1000
+
+
+def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> Bounds:
+    """The bounds, measured on the table as it is now; unchanged where it has no such columns."""
+    column = pipeline.event_time
+    if table is None or table.main is None or not {bounds.column, *bounds.per, column} <= table.columns_of(table.main):
+        return bounds
+    try:
+        newest_time = metadata.newest_time(table, column) if column else None
+    except (OSError, ValueError) as error:
+        of = pipeline.table.identifier
+        raise catalog_failed("table-unreadable", f"the newest time in {of} cannot be read", str(error), "") from None
+    micros = None if newest_time is None else (newest_time - _EPOCH) // timedelta(microseconds=1)
+    now_ = replace(bounds, snapshot=table.main["snapshot-id"], newest_time=micros, since=frozenset(_only_added(table)))
+    _add_rows(now_, pipeline)
+    return now_
+
+
+def _add_rows(bounds: Bounds, pipeline: Pipeline) -> None:
+    """Counts the rows that came since the last batch, while this one is prepared."""
+    since = moments.behind(bounds, pipeline)
+    if since is not None:
+        moments.add(bounds, pipeline, lambda: _rows_since(since, bounds, pipeline))
+
+
+def _rows_since(since: int, bounds: Bounds, pipeline: Pipeline) -> RecordBatchReader | None:
+    table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
+    if table is None:
+        return None
+    rows = table.incremental_append_scan(
+        from_snapshot_id_exclusive=since, to_snapshot_id_inclusive=bounds.snapshot,
+        selected_fields=(*bounds.per, bounds.column, pipeline.event_time or ""),
+    )  # fmt: skip
+    return rows.to_arrow_batch_reader()
+
+
+def _only_added(table: Metadata) -> Iterator[int]:
+    """The newest snapshots, down to the last one since which rows were only added."""
+    for each in table.ancestors():
+        yield each["snapshot-id"]
+        if metadata.summary(each).get("operation") not in ("append", "replace"):
+            return

@@ -1,0 +1,117 @@
+"""Side tables: tables that a pipeline keeps next to its own, to which each batch appends. Bad rows are the first of them.
+
+A side table's rows carry the number of their batch. They are staged on a branch of it by the batch's attempt, and joined to its main
+once the table's commit is done.
+Guarantee: the table's commit alone decides. Rows that a dead batch did not join, the next batch joins before anything else.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from framework.base.errors import BatchError
+from framework.core.iceberg import moves
+from framework.core.iceberg.commit import again
+from framework.core.iceberg.lake import Lake
+from framework.core.publish import side_rows
+from framework.core.rules import protocol, refusals
+from framework.core.rules.protocol import Position
+from framework.core.spark.reading_errors import named_errors
+from framework.plan import Pipeline, SideTable
+from framework.sql.quote import identifier
+
+OF = protocol.OF
+
+
+def side_identifier(pipeline: Pipeline, side: SideTable) -> str:
+    return identifier(pipeline.table.catalog.name, *side.identifier.split("."))
+
+
+def open_side_table(lake: Lake, pipeline: Pipeline, side: SideTable, uuid: str) -> Any:
+    """The side table of the table with this uuid; created if it is missing."""
+    table = lake.load(side.identifier)
+    if table is None:
+        properties = {"format-version": "2", "write.metadata.delete-after-commit.enabled": "true"}
+        lake.create(side.identifier, side.columns, (), (), properties, lambda *_: {OF: uuid})
+        table = lake.load(side.identifier)
+    if table is None:
+        raise BatchError("table-not-created", f"the table {side.identifier} could not be created", "run again")
+    if table.properties().get(OF) != uuid:
+        raise refusals.leftover_bad_rows(pipeline)
+    side_rows.add_columns(lake, table, side.columns)
+    return table
+
+
+def append(rows: Any, pipeline: Pipeline, side: SideTable, attempt: str) -> None:
+    """Writes rows to the attempt's branch."""
+    writer = rows.writeTo(f"{side_identifier(pipeline, side)}.`branch_{protocol.BRANCH}{attempt}`")
+    with named_errors(pipeline):
+        writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).append()
+
+
+def append_few(rows: Any, pipeline: Pipeline, table: Any, attempt: str) -> bool:
+    """Writes few rows that the driver has to the attempt's branch, without a job; whether that was possible."""
+    few = rows.sparkSession._jvm.sluice.LocalRows
+    with named_errors(pipeline):
+        return bool(few.append(rows._jdf, table, protocol.BRANCH + attempt, {protocol.ATTEMPT: attempt}))
+
+
+def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:
+    """Publishes the side rows of the last published batch, unless that is done; deletes the rows of batches that are read again."""
+    for side in pipeline.table.side_tables if position.is_followed else ():
+        once = partial(_roll_forward, lake, side.identifier, uuid, position)
+        again(side.identifier, once, "they are kept, and the next run publishes them first", "bad-rows-not-published")
+
+
+def _roll_forward(lake: Lake, name: str, uuid: str, position: Position) -> None:
+    table = lake.find(name)
+    if table is None:
+        return
+    if position.replay:
+        side_rows.settle(lake, table, position)
+    else:
+        moves.join(lake, table, position.attempt)
+    # The numbers are those of one table's batches; a later table by this name counts again.
+    if position.forget is not None and table.properties().get(OF) == uuid:
+        table.refresh()
+        side_rows.forget(lake, table, position)
+
+
+def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str, uuid: str, number: int, up_to: int) -> int:
+    """Stages the rows that a rebuild's batches appended to its side tables, as one batch. Returns their number."""
+    total = 0
+    for side, of_second in zip(pipeline.table.side_tables, second.table.side_tables, strict=True):
+        if lake.find(of_second.identifier) is None:
+            continue
+        rows = lake.spark.table(side_identifier(second, of_second)).where(f"batch <= {up_to}")
+        count = int(rows.count())
+        if count:
+            table = open_side_table(lake, pipeline, side, uuid)
+            lake.branch(table, attempt, table.currentSnapshot().snapshotId())
+            names = [identifier(column.name) for column in side.columns[1:]]
+            append(rows.selectExpr(f"{number} AS batch", *names), pipeline, side, attempt)
+        total += count
+    return total
+
+
+def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
+    """A table that was dropped and created again does not share the side tables of its predecessor: their messages are read again."""
+    for side in pipeline.table.side_tables:
+        side_table = lake.find(side.identifier)
+        if side_table is not None and (table is None or side_table.properties().get(OF) != str(table.uuid())):
+            raise refusals.leftover_bad_rows(pipeline)
+
+
+def begin_again(lake: Lake, pipeline: Pipeline) -> None:
+    """Empties the side tables of a former table, so that those of the table that is there now may come."""
+    for side in pipeline.table.side_tables:
+        side_table = lake.find(side.identifier)
+        if side_table is None:
+            continue
+        transaction = lake.begin(side_table)
+        table = lake.load(
+            pipeline.table.identifier
+        )  # after the transaction began: the table that is checked is the one that is emptied
+        if table is not None and transaction.table().properties().get(OF) != str(table.uuid()):
+            moves.empty(lake, transaction, {OF: str(table.uuid()), protocol.SETTLED: "0"})

@@ -1,0 +1,191 @@
+"""A pipeline's table: created with a position, and changed as its spec changes, as far as Iceberg allows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from framework.base import types
+from framework.base.errors import BatchError, ColumnsChanged
+from framework.core.context.context import Context
+from framework.core.iceberg import moves
+from framework.core.iceberg.commit import again
+from framework.core.iceberg.jvm_state import state
+from framework.core.iceberg.lake import Lake
+from framework.core.publish import side_tables
+from framework.core.rules import protocol, recorded_moves, refusals
+from framework.core.rules.protocol import Partition, TableState, TopicState
+from framework.core.spark.java_errors import CommitRefused
+from framework.plan import Pipeline
+from framework.plan.change import Change, acceptable, changes, hint, refusal_text
+
+LAYOUT = {
+    # Rows stay in the task that read them: no shuffle, and a file per task and partition.
+    "write.distribution-mode": "none",
+    "write.spark.fanout.enabled": "true",
+    "write.parquet.compression-codec": "zstd",
+    "write.parquet.compression-level": "1",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
+_ROWS_CHANGE = {
+    **{f"write.{kind}.mode": "merge-on-read" for kind in ("merge", "update", "delete")},  # no file is rewritten
+    # Each batch reads all manifests, and rewrites those whose deletion vectors it replaces.
+    "commit.manifest.min-count-to-merge": "10",
+}
+_WITH_STATISTICS = 100  # columns
+
+
+def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
+    """The table as it is now; created if it is missing."""
+    identifier = pipeline.table.identifier
+    table = lake.load(identifier)
+    if table is None or table.currentSnapshot() is None:
+        side_tables.refuse_leftovers(lake, pipeline, None)
+        create_table(context, lake, pipeline)
+        table = lake.load(identifier)
+    if table is None:
+        raise BatchError("table-not-created", f"the table {identifier} could not be created", "run again")
+    side_tables.refuse_leftovers(lake, pipeline, table)
+    return _with_columns(lake, pipeline, _with_properties(lake, pipeline, table))
+
+
+def _with_properties(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
+    """The table without statistics of columns that the spec masks by now; another pipeline's table as it is."""
+    if not refusals.is_ours(pipeline, table.properties().get(protocol.OWNER)):
+        return table
+    missing = {key: value for key, value in _of_masked(pipeline).items() if table.properties().get(key) != value}
+    if missing:
+        lake.mark(table, missing)
+        table.refresh()
+    return table
+
+
+def create_table(
+    context: Context,
+    lake: Lake,
+    pipeline: Pipeline,
+    also: Mapping[str, str] | None = None,
+    accepted: Mapping[Partition, int] | None = None,
+) -> None:
+    """Creates the table with the position from which reading begins: a first batch that fails begins there again, even with
+    `start_from: latest`. Bad rows below the `accepted` offsets stop nothing."""
+    table = pipeline.table
+    source = context.source(pipeline)
+    topic = source.topic_state()
+    first = replace(protocol.born(topic, source.starts(topic, {}), pipeline.spec), accepted=accepted or {})
+
+    def describe(snapshot: int, sequence: int) -> dict[str, str]:
+        position = replace(first, snapshot=snapshot, sequence=sequence)
+        return {protocol.POSITION: position.text(), protocol.OWNER: refusals.owner(pipeline)}
+
+    properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}
+    properties |= {**write_properties(pipeline), **(also or {})}
+    empty = bool(table.states)
+    lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first, empty)
+
+
+def write_properties(pipeline: Pipeline) -> dict[str, str]:
+    """The table's properties about how it is written."""
+    table = pipeline.table
+    return {
+        **(_ROWS_CHANGE if table.rows_change else {}),
+        protocol.WRITE: table.words,
+        **_of_time(pipeline),
+        **_of_masked(pipeline),
+    }
+
+
+def _of_time(pipeline: Pipeline) -> dict[str, str]:
+    """Statistics of the rows' time, which tell the newest one, also behind the columns of which Iceberg keeps some by itself."""
+    many = sum(1 for column in pipeline.table.columns for _ in types.parts(column.type)) > _WITH_STATISTICS
+    return {f"write.metadata.metrics.column.{pipeline.event_time}": "full"} if many and pipeline.event_time else {}
+
+
+def _of_masked(pipeline: Pipeline) -> dict[str, str]:
+    """No statistics of columns that are masked, neither in lists of files nor in files. Hashes are long, and a file has many different
+    ones: they need a larger dictionary than Parquet's 2 MiB."""
+    masked_columns = [".".join(path) for path in pipeline.table.masked]
+    return {
+        **({"write.parquet.dict-size-bytes": str(8 << 20)} if masked_columns else {}),
+        **{f"write.metadata.metrics.column.{column}": "none" for column in masked_columns},
+        **{f"write.parquet.stats-enabled.column.{column}": "false" for column in masked_columns},
+    }
+
+
+def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic: TopicState, attempt: str) -> None:
+    """Adds new topics to the table's position, with the offsets at which they begin. A commit of its own: `latest` would
+    mean something else the next time."""
+    assert opened.position is not None
+    lake = context.lake(pipeline)
+    ends = {**opened.position.ends, **context.source(pipeline).starts(topic, opened.position.topics)}
+    table = lake.load(pipeline.table.identifier)
+    if table is None:
+        return
+    transaction = lake.begin(table)
+    now = state(transaction.table())
+    if (now.uuid, now.main, now.position) == (opened.uuid, opened.main, opened.position):
+        moved = replace(
+            opened.position, attempt=attempt, batch=opened.position.batch + 1, bad=0, forget=None,
+            rewound=False, replay=False, topics=topic.topics, ends=ends,
+            snapshot=now.main, sequence=now.snapshots[now.main].sequence,
+        )  # fmt: skip
+        recorded = transaction.table().properties().get(recorded_moves.PROPERTY)
+        record = recorded_moves.with_move(recorded, recorded_moves.NEW_TOPIC, moved, now)
+        moves.move_position(lake, transaction, moved, {protocol.OWNER: refusals.owner(pipeline), **record})
+
+
+def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
+    """The table with the changes of its spec, in one commit, so that readers never see half of them. If one change is not allowed,
+    all are refused, and no batch begins."""
+    if not _wanted(lake, pipeline, table):
+        return table
+
+    def there() -> Any:
+        table = lake.load(pipeline.table.identifier)
+        if table is None:
+            raise CommitRefused(f"the table {pipeline.table.identifier} is gone")
+        return table
+
+    def once() -> Any:
+        table = there()
+        if wanted := _wanted(lake, pipeline, table):
+            lake.change(table, wanted, pipeline.table)
+            table = there()
+            if _wanted(lake, pipeline, table):
+                raise CommitRefused("the changes that the spec asks of it are not all there")
+        return table
+
+    return again(pipeline.table.identifier, once, "run again when the other writer is done; nothing was lost")
+
+
+def _wanted(lake: Lake, pipeline: Pipeline, table: Any) -> list[Change]:
+    """The changes that the spec asks of a table; none of another pipeline's, which the next check refuses."""
+    current = lake.existing(table)
+    if not refusals.is_ours(pipeline, current.owner):
+        return []
+    spec_changes = changes(pipeline, current)
+    if any(not change.allowed for change in spec_changes):
+        raise schema_change(pipeline, spec_changes)
+    return [change for change in spec_changes if change.kind not in ("drop", "narrow")]  # these leave the column as it is
+
+
+def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...]) -> None:
+    """Makes the refused changes and records them as accepted, in one commit."""
+    table = lake.load(pipeline.table.identifier)
+    current = lake.existing(table) if table is not None else None
+    if current is None or changes(pipeline, current) != changes_:
+        raise CommitRefused
+    refused = [change for change in changes_ if not change.allowed]
+    accepted = json.dumps(sorted({*current.accepted, *(change.key for change in refused)}))
+    lake.change(table, [change for change in refused if change.kind != "schema"], pipeline.table, {protocol.ACCEPTED: accepted})
+
+
+def schema_change(pipeline: Pipeline, spec_changes: tuple[Change, ...]) -> ColumnsChanged:
+    refused = [change for change in spec_changes if not change.allowed]
+    message = f"{pipeline.table.identifier} is not what the spec says: {refusal_text(refused)}"
+    return ColumnsChanged(
+        "schema-change", message, hint(refused, spec_changes, pipeline.name), spec_changes if acceptable(spec_changes) else None
+    )

@@ -1,0 +1,97 @@
+"""DuckDB databases in memory that read nothing but the tables they are given."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from framework.base.errors import SetupError
+from framework.base.home import home
+from framework.core.query.errors import duckdb_errors
+from framework.sql.standard import identifier, literal
+from framework.systems.catalogs import Access
+
+_EXTENSIONS = ("avro", "httpfs", "iceberg")  # each needs those before it
+_OFFLINE: dict[str, Any] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    # `from plan` would otherwise find a variable of this program.
+    "python_enable_replacements": "false",
+    # Reading 84 MB at each query to check signatures takes half a second; pip has checked the hashes of the same files.
+    "allow_unsigned_extensions": "true",
+}
+CLOSED: dict[str, Any] = {**_OFFLINE, "enable_external_access": "false"}
+
+
+def scratch() -> str:
+    """A private folder for data that does not fit into memory. Each process has its own: in a shared one they would overwrite each
+    other's files."""
+    with suppress(OSError):  # there is none, or it is another user's
+        return tempfile.mkdtemp(prefix="duckdb-", dir=home())
+    return tempfile.mkdtemp(prefix="duckdb-")
+
+
+def opened(
+    folders: Iterable[str], scratch: str, catalogs: Iterable[str] = (), access: Iterable[Access | None] = (), memory: str = ""
+) -> duckdb.DuckDBPyConnection:
+    """A database that reads and writes files in these folders alone, some of which need `access`, with `catalogs` for names of tables."""
+    database = duckdb.connect(config=_OFFLINE)
+    for name in _EXTENSIONS:
+        database.execute(f"LOAD {literal(str(_extension(name)))}")
+    # Under a name that no namespace has: `memory.t` would be a table of DuckDB's own database.
+    database.execute("ATTACH ':memory:' AS \" sluice\"; USE \" sluice\"; DETACH memory; SET TimeZone = 'UTC'")
+    for catalog in catalogs:
+        database.execute(f"ATTACH ':memory:' AS {identifier(catalog)}")
+    for number, each in enumerate(dict.fromkeys(filter(None, access))):
+        database.execute(f"CREATE SECRET access_{number} ({_secret(each)})")
+    database.execute(f"SET temp_directory = {literal(scratch)}")
+    if memory:
+        database.execute(f"SET memory_limit = {literal(memory)}")
+    database.execute(f"SET allowed_directories = [{', '.join(literal(folder) for folder in dict.fromkeys(folders))}]")
+    database.execute("SET enable_external_access = false; SET lock_configuration = true")
+    return database
+
+
+def _secret(access: Access) -> str:
+    """A login as DuckDB's SQL has it. It stays in this process, and DuckDB shows it to no query."""
+    parts = {"KEY_ID": access.key, "SECRET": access.secret, "SESSION_TOKEN": access.token, "REGION": access.region}
+    options = [f"SCOPE {literal(access.scope)}", *(f"{name} {literal(value)}" for name, value in parts.items() if value)]
+    if access.endpoint:
+        encrypted, _, host = access.endpoint.rstrip("/").partition("://")
+        options += [f"ENDPOINT {literal(host)}", f"USE_SSL {'true' if encrypted == 'https' else 'false'}"]
+    if access.path_style:
+        options.append("URL_STYLE 'path'")
+    return ", ".join(["TYPE s3", *options])
+
+
+def interruptible(worker: ThreadPoolExecutor, database: duckdb.DuckDBPyConnection, work: Callable[[], Any]) -> Any:
+    """In a thread of its own: DuckDB itself hears of Ctrl-C when it is done."""
+    future = worker.submit(work)
+    with duckdb_errors():
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            database.interrupt()
+            wait((future,))
+            raise
+
+
+def _extension(name: str) -> Path:
+    package = importlib.util.find_spec(f"duckdb_extension_{name}")
+    folders = (package.submodule_search_locations if package else None) or []
+    for folder in folders:
+        file = Path(folder, "extensions", f"v{duckdb.__version__}", f"{name}.duckdb_extension")
+        if file.exists():
+            return file
+    raise SetupError(
+        "extension-missing",
+        f"the package duckdb-extension-{name} {duckdb.__version__} is not installed",
+        "install `sluice` again in an environment of its own; in a clone of Sluice, `make setup` does",
+    )

@@ -1,0 +1,137 @@
+"""The counts of a batch from its only pass over the rows, and the bad rows that come along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from framework.core.rows.bad_rows import TYPE
+from framework.core.rows.own_columns import is_checked, is_good
+from framework.plan import Pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation, SparkSession
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The changes of a batch to a table's rows by their keys; for its other rows the table had newer ones."""
+
+    inserted: int
+    updated: int = 0
+    deleted: int = 0
+    ended: int = 0  # versions
+
+    @property
+    def words(self) -> dict[str, int]:
+        return {"new": self.inserted, "changed": self.updated, "deleted": self.deleted, "ended": self.ended}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unmet:
+    """An expectation that a batch does not meet: the rows that fail it, and where the first and the last of them are in Kafka, as far as
+    that is known. `says`: what there is instead."""
+
+    name: str
+    rows: int
+    first: str | None = None
+    last: str | None = None
+    says: str = ""
+
+    @property
+    def words(self) -> str:
+        return self.says or f"{self.rows:,} not as `{self.name}` expects"
+
+    @property
+    def sample(self) -> str:
+        """Where to look."""
+        if self.first is None:
+            return ""
+        return f"at {self.first}" if self.first == self.last else f"between {self.first} and {self.last}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """The counts of one pass over a batch. `carried` are its bad rows, which stay in the JVM; `too_large` of them lack their
+    bytes."""
+
+    read: int
+    rows: int
+    filtered: int
+    bad: int
+    unmet: tuple[Unmet, ...]  # expectations that do not hold
+    carried: DataFrame | None
+    too_large: int
+    unknown_schemas: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
+    changed: Changed | None = None
+    newest_time: int = 0  # the greatest time of rows that were added to windows of time, in microseconds
+
+
+def observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[Any]:
+    from pyspark.sql import functions
+
+    observed = {"read": "count_if(_sluice_first)" if "_sluice_first" in columns else "count(1)"}
+    counts = " AND NOT _sluice_before" if "_sluice_before" in columns else ""
+    if "_sluice_first" in columns:
+        observed["rows"] = f"count_if({is_good(columns)}{counts})"
+    if "_sluice_keep" in columns:
+        observed["filtered"] = f"count_if(NOT _sluice_keep AND _sluice_bad IS NULL{counts})"
+    if carry and pipeline.bad_rows != "drop":
+        observed["carried"] = "collect_list(_sluice_bad)"
+        observed["too_large"] = "count_if(_sluice_bad.dropped)"
+    else:
+        observed["bad"] = "count_if(_sluice_bad IS NOT NULL)"
+    if "_sluice_unknown" in columns:
+        observed["unknown"] = "collect_set(_sluice_unknown)"
+    for at, expected in enumerate(pipeline.expectations):
+        fails = f"{is_checked(columns)} AND NOT {expected.holds}"
+        observed[f"expected{at}"] = f"count_if({fails})"
+        if "_kafka_offset" in columns:
+            place = f"IF({fails}, struct(_kafka_partition, _kafka_offset), NULL)"
+            observed |= {f"first{at}": f"min({place})", f"last{at}": f"max({place})"}
+    return [functions.expr(sql).alias(name) for name, sql in observed.items()]
+
+
+def place(struct: Any) -> str | None:
+    """Where a row is in Kafka, from a struct of its partition and offset."""
+    return None if struct is None else f"partition {struct[0]} offset {struct[1]}"
+
+
+def _place(row: Any) -> str | None:
+    """The place of a row in Kafka, from a row of Java."""
+    return None if row is None else place((row.get(0), row.get(1)))
+
+
+def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> Counted:
+    """The counts of an observation. The bad rows stay in the JVM: as Python objects, ten thousand would take longer than their write."""
+    from pyspark.sql import DataFrame
+
+    jvm: Any = spark._jvm
+    row = cast(Any, observed)._jo.getRow()
+    counts = {name: row.get(at) for at, name in enumerate(row.schema().fieldNames()) if name not in ("carried", "unknown")}
+    carried = None
+    bad = counts.get("bad", 0)
+    if "bad" not in counts:
+        bad_list = row.getList(row.fieldIndex("carried"))
+        bad = bad_list.size()
+        if bad:
+            schema = getattr(jvm, "org.apache.spark.sql.types.StructType").fromDDL(TYPE)
+            carried = DataFrame(spark._jsparkSession.createDataFrame(bad_list, schema), spark)
+    filtered = counts.get("filtered", 0)
+    rows = counts.get("rows", counts["read"] - bad - filtered)
+    unmet = tuple(
+        Unmet(name=each.name, rows=rows_, first=_place(counts.get(f"first{at}")), last=_place(counts.get(f"last{at}")))
+        for at, each in enumerate(pipeline.expectations)
+        if (rows_ := counts[f"expected{at}"])
+    )
+    unknown_schemas = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
+    return Counted(
+        read=counts["read"],
+        rows=rows,
+        filtered=filtered,
+        bad=bad,
+        unmet=unmet,
+        carried=carried,
+        too_large=counts.get("too_large", 0),
+        unknown_schemas=unknown_schemas,
+    )

@@ -1,0 +1,95 @@
+"""An offset range becomes rows: one lazy frame of Spark SQL expressions, the same every time it is run.
+
+Cost: each message is fetched, decoded and walked once. Bad rows come out of the same pass, as long as they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from framework.core.rows.bad_rows import travelling
+from framework.core.rows.counts import observations
+from framework.core.rows.own_columns import DELETE, NTH, ONLY, TRUNCATES, is_good, of_bad_item, with_open_since
+from framework.core.rows.reading import decode, of_table
+from framework.core.rows.stepping import apply
+from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, OLD, Pipeline
+from framework.plan.totals import NTH_ITEM, ORDER
+from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+
+# By which steps with a memory put rows in order, also where the table does not keep it.
+_PLACES = (*(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS)), "_sluice_item")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The rows of a batch: `good` goes to the table; `observed` has the counts after the write. Where a step has a memory, the place
+    of each row comes along (`places`), and `engine/staging/admission.py` decides which rows land."""
+
+    good: DataFrame
+    all_rows: DataFrame  # good and bad
+    observed: Observation
+    places: tuple[str, ...] = ()  # columns of `good` that do not go to the table
+
+    @property
+    def bad(self) -> DataFrame:
+        """The bad rows, read only where they did not fit into the observation."""
+        return self.all_rows.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*")
+
+
+def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True, newest_time: int = 0) -> Frame:
+    """The rows of so many messages. With `carry`, bad rows that are too large for one pass travel without their bytes and are
+    counted as such. `newest_time` is the greatest time of earlier batches, by which a row can be too late."""
+    from pyspark.sql import Observation
+
+    # Steps that can neither drop nor fail a row come after the observation: what is observed is copied once.
+    settled = max((at for at, step in enumerate(pipeline.steps, 1) if step.faults or step.keep or step.each), default=0)
+    if pipeline.expectations:
+        settled = len(pipeline.steps)
+    bad, messages = travelling(pipeline, size, carry), with_open_since(messages, pipeline, newest_time)
+    rows = of_table(messages, pipeline) if pipeline.source else decode(messages, pipeline, bad, carry_raw=settled > 0)
+    for step in pipeline.steps[:settled]:
+        rows = apply(rows, step, pipeline, bad)
+    if ONLY in rows.columns:
+        rows = rows.where(of_bad_item(rows.columns))
+    observed = Observation()
+    rows = rows.observe(observed, *observations(pipeline, rows.columns, carry))
+    good = rows.where(is_good(rows.columns))
+    for step in pipeline.steps[settled:]:
+        good = apply(good, step, pipeline, bad)
+    columns = tuple(_written(pipeline, good.columns))
+    places: tuple[str, ...] = ()
+    if any(step.memory for step in pipeline.steps):
+        places = tuple(name for name in _PLACES if name in good.columns and identifier(name) not in columns)
+    return Frame(good.selectExpr(*columns, *places), rows, observed, places)
+
+
+def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
+    """SQL of the table's columns and, for rows by keys, of what a row does."""
+    keyed = pipeline.table.keyed
+    for column in pipeline.table.sent:
+        name = identifier(column.name)
+        if keyed and keyed.stands_in and column.name == keyed.order[0]:
+            # Kafka's time stands in for one that a message without a value does not have.
+            name = f"IF(_sluice_tombstone, CAST(_kafka_timestamp AS {column.type.sql}), {name}) AS {name}"
+        elif keyed and keyed.truncates and column.name in keyed.keys:
+            name = f"IF({TRUNCATES}, NULL, {name}) AS {name}"
+        yield name
+    item = "transform(split(nullif(_sluice_item, ''), '[.]'), n -> CAST(n AS INT))"
+    item = item if "_sluice_item" in columns else "CAST(NULL AS array<int>)"
+    if pipeline.table.accumulated and pipeline.table.accumulated.order:
+        named = [f"'n{at}', {identifier(name)}" for at, name in enumerate(pipeline.table.accumulated.order)]
+        named += [f"'{NTH_ITEM}', {item}"] if pipeline.table.accumulated.nth else []
+        yield f"named_struct({', '.join(named)}) AS {ORDER}"
+    if pipeline.table.accumulated and pipeline.source and pipeline.source.old != "none":
+        yield OLD
+    if keyed:
+        yield f"{keyed.deletes or 'false'} AS {DELETE}"
+        yield f"{item} AS {NTH}"
+        if keyed.truncates:
+            yield TRUNCATES

@@ -1,0 +1,76 @@
+"""Columns of Sluice's own that rows carry on their way, and what they say of a row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.plan import EVENT_TIME, FROM_COLUMNS, OLD, Pipeline
+from framework.plan.totals import OPEN_SINCE
+from framework.sql.quote import substituted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Of rows by keys: whether it deletes those of its key, which of its message it is, and whether it deletes those of all keys.
+DELETE, NTH, TRUNCATES = "_sluice_delete", "_sluice_nth", "_sluice_truncates"
+SEVERAL = "_sluice_several"  # of rows by keys: whether messages of the key are of several partitions
+ONLY = "_sluice_only"  # of a message that is replayed: which of its rows were bad, where its list is taken apart; '' is the whole
+NAMES = (EVENT_TIME, *(column.name for column in FROM_COLUMNS))
+WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is bad, and its cause where its fault has none
+
+
+def own_columns(pipeline: Pipeline) -> dict[str, str]:
+    """Sluice's own columns, which each row carries because of a step."""
+    columns = {}
+    keep = None if pipeline.source else pipeline.topic.decoding.keep
+    if keep or pipeline.explodes or any(step.keep for step in pipeline.steps):
+        columns["_sluice_keep"] = keep or "true"
+    if pipeline.explodes:
+        columns["_sluice_first"], columns["_sluice_item"] = "true", WHOLE
+    if pipeline.table.keyed and pipeline.table.keyed.ends:
+        columns["_sluice_tombstone"] = pipeline.table.keyed.ends
+    if pipeline.table.keyed and pipeline.table.keyed.truncates:
+        columns[TRUNCATES] = pipeline.table.keyed.truncates
+    totals = pipeline.table.accumulated
+    if totals and totals.late_after:
+        columns[OPEN_SINCE] = OPEN_SINCE
+    return columns
+
+
+def with_open_since(rows: DataFrame, pipeline: Pipeline, newest_time: int) -> DataFrame:
+    """Messages or rows, with the time before which windows are closed, from the newest time of earlier batches in microseconds."""
+    totals = pipeline.table.accumulated
+    if not (totals and totals.late_after):
+        return rows
+    since = f"timestamp_micros({newest_time - totals.late_after * 1_000_000}L)" if newest_time else "CAST(NULL AS TIMESTAMP)"
+    return rows.selectExpr("*", f"{since} AS {OPEN_SINCE}")
+
+
+def is_good(columns: list[str]) -> str:
+    """SQL of whether a row is kept and good so far."""
+    return "_sluice_bad IS NULL AND _sluice_keep" if "_sluice_keep" in columns else "_sluice_bad IS NULL"
+
+
+def is_checked(columns: list[str], of_tombstones: bool = False) -> str:
+    """SQL of whether a row is good and is checked by steps and expectations."""
+    checked = f"{is_good(columns)} AND NOT {OLD}" if OLD in columns else is_good(columns)
+    return f"{checked} AND NOT _sluice_tombstone" if "_sluice_tombstone" in columns and not of_tombstones else checked
+
+
+def or_tombstone(columns: list[str], keep: str) -> str:
+    """SQL of whether a step keeps a row; no step drops a tombstone."""
+    return f"(_sluice_tombstone OR {keep})" if "_sluice_tombstone" in columns else f"({keep})"
+
+
+def of_bad_item(columns: list[str]) -> str:
+    """SQL of whether a row of a message that is replayed was bad, or is part of what was, or holds it."""
+    if "_sluice_item" not in columns:
+        return "true"
+    row = "coalesce(_sluice_item, '')"
+    part = f"bad IN ('', {row}) OR startswith({row}, concat(bad, '.')) OR startswith(bad, concat({row}, '.'))"
+    return f"{row} = '' OR exists({ONLY}, bad -> {part})"
+
+
+def with_text(sql: str) -> str:
+    """SQL in which a message's value as text stands where its name is."""
+    return substituted(sql, {"_sluice_text": "CAST(_sluice_value AS STRING)"})

@@ -1,0 +1,56 @@
+"""Messages, or rows of a table, become rows with the columns that steps see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framework.core.rows.bad_rows import TYPE, bad_row
+from framework.core.rows.own_columns import ONLY, own_columns, with_text
+from framework.plan import EVENT_TIME, FROM_COLUMNS, KAFKA_TOPIC, OLD, Pipeline
+from framework.plan.totals import OPEN_SINCE
+from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
+    """Each message is decoded once, into a struct; its columns and its faults are taken from there."""
+    decoding = pipeline.topic.decoding
+    headers = "headers" if "headers" in messages.columns else "CAST(NULL AS array<struct<key:string,value:binary>>)"
+    raw = {"_sluice_key": "key", "_sluice_value": "value", "_sluice_headers": headers}
+    raw |= {name: name for name in (ONLY, OPEN_SINCE) if name in messages.columns}
+    event_time = dict(decoding.columns)[pipeline.topic.event_time] if pipeline.topic.event_time else "_kafka_timestamp"
+    columns = {
+        **{column.name: column.name for column in pipeline.kafka_columns},
+        **({name: name for name in ("_sluice_key", "_sluice_value", "_sluice_headers")} if carry_raw else {}),
+        **{identifier(name): sql for name, sql in decoding.columns},
+        **({EVENT_TIME: event_time} if pipeline.reads_event_time else {}),
+        "_sluice_bad": bad_row(decoding.faults, 0, bad),
+    }
+    if decoding.unknown:
+        columns["_sluice_unknown"] = decoding.unknown
+    columns |= own_columns(pipeline) | ({ONLY: ONLY} if ONLY in raw else {})
+    rows = messages.selectExpr(
+        *(f"{sql} AS {name}" for name, sql in raw.items()),
+        *([f"topic AS {KAFKA_TOPIC.name}"] if KAFKA_TOPIC in pipeline.kafka_columns else []),
+        "partition AS _kafka_partition", "offset AS _kafka_offset", "timestamp AS _kafka_timestamp",
+    )  # fmt: skip
+    rows = rows.selectExpr("*", *(f"{sql} AS {name}" for name, sql in decoding.structs))
+    return rows.selectExpr(*(f"{with_text(sql)} AS {name}" for name, sql in columns.items()))
+
+
+def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """The rows of a table; a bad row has its JSON text in the place of a message's value."""
+    assert pipeline.source is not None
+    names = [identifier(column.name) for column in (*pipeline.source.columns, *pipeline.source.kafka)]
+    own = {column.name: column.name for column in FROM_COLUMNS if column in pipeline.kafka_columns}
+    if any(step.faults for step in pipeline.steps):
+        own["_sluice_key"] = "CAST(NULL AS BINARY)"
+        own["_sluice_value"] = f"CAST(to_json(struct({', '.join(names)})) AS BINARY)"
+        own["_sluice_headers"] = "CAST(NULL AS array<struct<key:string,value:binary>>)"
+    own["_sluice_bad"] = f"CAST(NULL AS struct<{TYPE}>)"
+    own |= own_columns(pipeline)
+    if pipeline.source.old != "none":
+        own |= {OLD: OLD, "_sluice_before": "_sluice_before", "_sluice_first": "NOT _sluice_before", "_sluice_keep": "true"}
+    return rows.selectExpr(*names, *(f"{sql} AS {name}" for name, sql in own.items()))

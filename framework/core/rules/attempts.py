@@ -1,0 +1,128 @@
+"""Live and dead attempts: each attempt holds a lock that the system releases when its process ends, however it ends. Where a warm JVM
+writes for it, that one's lock counts as well: it can still write when the process is gone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from framework.base.home import home, lock_file, private, usable
+
+_writer = ""
+_NAME = re.compile(r"[0-9a-f]{32}")  # any other name is no attempt, and never part of a path
+_POLL = 0.1  # seconds
+OLDEST = 24 * 3600  # seconds; no batch of another machine runs longer than this
+
+
+def _folder() -> Path:
+    return private("attempts")
+
+
+def written_by(lock: str) -> None:
+    """The file that the JVM locks which writes for this process; none for a JVM that ends with it."""
+    global _writer
+    _writer = lock
+
+
+@contextmanager
+def turn(path: Path, patience: float) -> Iterator[bool]:
+    """Whether this process has the turn that a file stands for, once no other process of this machine has it. Waits for so many seconds."""
+    with usable():
+        file = lock_file(path)
+    with file:
+        until = time.monotonic() + patience
+        while not (is_ours := _is_locked(file)) and time.monotonic() < until:
+            time.sleep(_POLL)
+        yield is_ours
+
+
+def _is_locked(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def attempt() -> Iterator[str]:
+    """A new attempt's id, which begins with the time; alive until the block or the process ends."""
+    name = f"{int(time.time() * 1000):012x}{uuid.uuid4().hex[:20]}"
+    path = _folder() / name
+    for old in _folder().iterdir():
+        if is_name(old.name) and _age(old.name) > OLDEST and is_dead(old.name):
+            forget(old.name)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(_writer)
+        file.flush()
+        yield name
+    # An attempt with branches left stays recorded: its file stays, unlocked, so the next run treats the branches as a dead attempt's.
+
+
+def is_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None
+
+
+def is_dead(name: str) -> bool:
+    """Whether an attempt can no longer publish. Attempts of another machine are judged by their age alone."""
+    assert is_name(name), name
+    path = _folder() / name
+    try:
+        file = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    except OSError:  # none, or one that only another user can open
+        return _age(name) > OLDEST
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return not works(os.read(file, 4096).decode(errors="replace"), _age(name) <= OLDEST)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(file)
+
+
+def works(lock: str, unknown: bool) -> bool:
+    """Whether a JVM still works for the process that had this lock's lease; `unknown` where another user's file cannot be asked. Java
+    locks as `lockf` does, not as `flock`."""
+    try:
+        file = os.open(lock, os.O_RDWR | os.O_NONBLOCK)
+    except (FileNotFoundError, ValueError):  # none, or no name of a file
+        return False
+    except OSError:
+        return unknown
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
+
+
+def alive() -> list[str]:
+    """The attempts of this machine that can still publish."""
+    folder = home() / "attempts"
+    names = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
+    return [name for name in names if is_name(name) and not is_dead(name)]
+
+
+def forget(name: str) -> None:
+    """Removes the record of an attempt that has left nothing."""
+    assert is_name(name), name
+    (_folder() / name).unlink(missing_ok=True)
+
+
+def began(name: str) -> float:
+    """The start of an attempt, in seconds since 1970."""
+    return int(name[:12], 16) / 1000
+
+
+def _age(name: str) -> float:
+    return time.time() - began(name)

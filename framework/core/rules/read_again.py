@@ -1,0 +1,28 @@
+"""The bad rows that are affected by a position that went back, as conditions that Spark and PyIceberg both read."""
+
+from __future__ import annotations
+
+from framework.core.rules.protocol import Position, parted
+from framework.sql.quote import literal
+
+
+def read_again(position: Position) -> str:
+    """SQL of whether a bad row's message is read again."""
+    assert position.forget is not None
+    above, up_to = position.forget
+    batches = f"batch > {above} AND batch <= {up_to}"
+    if not position.rewound:
+        return batches
+    places = [(*parted(each), offset) for each, offset in sorted(position.ends.items())]
+    later = (f"(topic = {literal(topic)} AND partition = {number} AND offset >= {offset})" for topic, number, offset in places)
+    return f"{batches} AND ({' OR '.join(later)})"
+
+
+def replay_undone(position: Position) -> str:
+    """SQL of whether a replay is undone, which let a bad row through or tried it. What a rewind reads again is deleted by `read_again`;
+    the rows of other replays are still in the table."""
+    assert position.forget is not None
+    if position.rewound:
+        return "false"
+    above, up_to = position.forget
+    return f"replayed_in > {above} AND replayed_in <= {up_to}"

@@ -1,0 +1,184 @@
+"""Pipelines until they are caught up, once or again and again, in one warm process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+
+from framework.base.errors import Paused, SluiceError, SparkEnded
+from framework.core import openlineage
+from framework.core.context.context import Context
+from framework.core.context.outage import outage
+from framework.core.follow import follow
+from framework.core.follow.follow import Followed
+from framework.core.maintain import maintain
+from framework.core.maintain.maintain import Done
+from framework.core.publish import waiting
+from framework.core.publish.batch import Batch, next_batch
+from framework.core.rules import run_record
+from framework.core.spark import defects
+from framework.core.spark.causes import is_spark_gone
+from framework.plan import Pipeline, in_order
+
+_FOLLOW = 60.0  # seconds of batches after which followers catch up
+_LIST = 2.0  # the same, of those that list the table in another catalog
+_INTERVAL = 10.0  # seconds between two looks at what waits
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A pipeline that stopped, with its error."""
+
+    pipeline: str
+    error: SluiceError
+    of_follower: bool = False  # the table itself has all
+
+
+def _ignored(_done: Done) -> None:
+    pass
+
+
+def _unheard(_followed: Followed) -> None:
+    pass
+
+
+def _never(_pipeline: Pipeline) -> bool:
+    return False
+
+
+def catch_up(
+    context: Context,
+    pipelines: Sequence[Pipeline],
+    on_batch: Callable[[Batch], None],
+    stopped: Callable[[], bool],
+    around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
+    on_maintained: Callable[[Done], object] = _ignored,
+    on_followed: Callable[[Followed], object] = _unheard,
+) -> tuple[Failure, ...]:
+    """Runs each pipeline until nothing waits, inside its `around` block; then its followers catch up, and its tables are maintained if
+    they are due. A pipeline or a follower that fails does not stop the others."""
+    failures: list[Failure] = []
+    for pipeline in in_order(pipelines):
+        try:
+            run_record.refuse_paused(pipeline)
+            published = False
+            follows, lists = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
+            with around(pipeline):
+                for batch in batches(context, pipeline, stopped):
+                    published = True
+                    on_batch(batch)
+                    if stopped():
+                        return tuple(failures)
+                    if time.monotonic() > follows:  # messages may come for ever
+                        list(_followed(context, pipeline, stopped, on_followed))
+                        follows, lists = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
+                    elif pipeline.published and time.monotonic() > lists:
+                        failed = list(_followed(context, replace(pipeline, also=pipeline.published), stopped, on_followed))
+                        lists = time.monotonic() + (_FOLLOW if failed else _LIST)  # one that is away does not slow each batch
+                failures += _followed(context, pipeline, stopped, on_followed)
+                maintained = list(maintain.after_run(context, pipeline)) if published else []
+                for done in maintained:
+                    on_maintained(done)
+                if maintained:  # other files
+                    failures += _followed(context, pipeline, stopped, on_followed)
+        except BrokenPipeError:
+            raise  # the reader of standard output is gone
+        except Exception as error:
+            context.forget_spark_if_gone()
+            failures.append(Failure(pipeline.name, _named(pipeline, error)))
+            if not isinstance(error, Paused):  # what the table has is shown all the same
+                failures += _followed(context, pipeline, stopped, on_followed)
+        if stopped():
+            break
+    return tuple(failures)
+
+
+def _followed(
+    context: Context, pipeline: Pipeline, stopped: Callable[[], bool], on_followed: Callable[[Followed], object]
+) -> Iterator[Failure]:
+    """Lets followers catch up; those that could not."""
+    for followed in follow.after_run(context, pipeline, stopped):
+        if followed.trouble:
+            yield Failure(pipeline.name, followed.trouble, of_follower=True)
+        else:
+            on_followed(followed)
+
+
+def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
+    """The pipeline's batches, until nothing waits in its topics. Where nothing waits at first, no JVM starts. The outcome is
+    recorded, and every error has a code."""
+    try:
+        if rows := waiting.count(context, pipeline):
+            context.expect(rows)
+            with openlineage.told(pipeline) as told:
+                for batch in _batches(context, pipeline):
+                    told.add(batch.rows)
+                    yield batch
+            if run_record.read(pipeline.recorded_as).paused:
+                return
+    except Exception as error:
+        named = _named(pipeline, error)
+        if isinstance(named, SparkEnded) and stopped():
+            return  # the signal that stops this process may stop Spark too: no message is lost
+        run_record.record_failure(pipeline.recorded_as, named)
+        if named is error:
+            raise
+        raise named from error
+    run_record.record_success(pipeline.recorded_as)
+
+
+def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
+    """The same, while it is not paused: before a run, `refuse_paused` raises."""
+    while not run_record.read(pipeline.recorded_as).paused:
+        pipeline = context.schemas.current(pipeline)
+        batch = next_batch(context, pipeline)
+        if batch is None:
+            yield from waiting.batches(context, pipeline)
+            return
+        yield batch
+        if not waiting.count(context, pipeline):
+            return
+
+
+def _named(pipeline: Pipeline, error: Exception) -> SluiceError:
+    gone = isinstance(error, SparkEnded) if isinstance(error, SluiceError) else is_spark_gone(error)
+    # `as_sluice_error` comes last: it writes an unexpected error into a file, and an outage is expected.
+    return (None if gone else outage(pipeline, error)) or defects.as_sluice_error(pipeline.name, error)
+
+
+def keep_up(
+    context: Context,
+    pipelines: Sequence[Pipeline],
+    every: float,
+    on_batch: Callable[[Batch], None],
+    on_failure: Callable[[Failure], object],
+    stop: threading.Event,
+    around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
+    on_maintained: Callable[[Done], object] = _ignored,
+    on_followed: Callable[[Followed], object] = _unheard,
+    is_full: Callable[[Pipeline], bool] = _never,
+) -> None:
+    """Catches up every `every` seconds until it is stopped; a pipeline of which much waits before that, too. A failure is reported and
+    retried the next time."""
+    can_fill = [pipeline for pipeline in pipelines if pipeline.run.after]
+    chosen, next_turn = pipelines, time.monotonic() + every
+    while not stop.is_set():
+        for failure in catch_up(context, chosen, on_batch, stop.is_set, around, on_maintained, on_followed) if chosen else ():
+            on_failure(failure)
+        left = next_turn - time.monotonic()
+        if stop.wait(max(0.0, min(left, _INTERVAL if can_fill else left))):
+            return
+        if time.monotonic() < next_turn:
+            chosen = [pipeline for pipeline in can_fill if _is_full(pipeline, is_full)]
+        else:
+            chosen, next_turn = pipelines, time.monotonic() + every
+
+
+def _is_full(pipeline: Pipeline, is_full: Callable[[Pipeline], bool]) -> bool:
+    try:
+        return is_full(pipeline)
+    except SluiceError:
+        return False  # the next run says what is wrong

@@ -1,0 +1,110 @@
+"""Looks up schemas while pipelines run: before each batch, and for each unknown id that a message names.
+
+Guarantee: while the registry does not answer, batches continue with the schemas loaded before, and a message with another id waits; it
+becomes a bad row only if the registry answers that it has no such schema.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from framework.base.errors import BatchError, SpecError, UnreachableError
+from framework.base.patience import REGISTRY, REGISTRY_FOR_BATCH
+from framework.messages.encoding.confluent_frame import ALL
+from framework.messages.registry.client import Registry
+from framework.plan import Pipeline, Plan, Registered, Topic
+from framework.plan.schema import Schema
+
+_ABSENT_FOR = 60.0  # seconds until an id that the registry does not have is asked for again
+_MOST = 1000  # ids that a batch asks for; messages that name more are not of this registry
+
+
+class UnknownSchemas(Exception):
+    """Messages name schemas that are not loaded yet."""
+
+    def __init__(self, ids: frozenset[int]) -> None:
+        super().__init__()
+        self.ids = ids
+
+
+@dataclass
+class Schemas:
+    """The schemas of one process. `also` are those outside the topic's subject, by topic and id; None where the registry has none."""
+
+    plan: Plan
+    also: dict[str, dict[int, Schema | None]] = field(default_factory=dict)
+    _absent: dict[tuple[str, int], float] = field(default_factory=dict)
+    _registries: dict[str, Registry] = field(default_factory=dict)
+
+    def current(self, pipeline: Pipeline) -> Pipeline:
+        """The pipeline as the registry wants it now."""
+        if not any(topic.registered for topic in pipeline.topics):
+            return pipeline
+        pipeline = _aimed(self.plan.pipeline(pipeline.name) or pipeline, pipeline)
+        moved = [self._moved(topic, each) for topic in pipeline.topics for each in topic.registered]  # all of them are asked
+        if any(moved) or self._forget():
+            pipeline = self._replanned(pipeline)
+        for each in (each for topic in pipeline.topics for each in topic.registered):
+            if each.trouble and not each.numbers:
+                raise each.trouble
+        return pipeline
+
+    def learn(self, pipeline: Pipeline, ids: Iterable[int]) -> Pipeline:
+        """The pipeline with schemas that messages name."""
+        wanted = sorted(ids)
+        for topic in pipeline.topics:
+            registry = self._registry(topic, REGISTRY_FOR_BATCH)
+            schemas = self.also.setdefault(topic.name, {})
+            for id_ in [each for each in wanted if schemas.get(each) is None][:_MOST]:
+                schemas[id_] = registry.schema(id_)
+                if schemas[id_] is None:
+                    self._absent[topic.name, id_] = time.monotonic()
+            if len(wanted) > _MOST:
+                schemas[ALL] = None
+                self._absent[topic.name, ALL] = time.monotonic()
+        return self._replanned(pipeline)
+
+    def _moved(self, topic: Topic, registered: Registered) -> bool:
+        try:
+            now = self._registry(topic, REGISTRY if registered.numbers else REGISTRY_FOR_BATCH).numbers(registered.subject)
+        except UnreachableError:
+            if registered.numbers:
+                return False
+            raise
+        return now != registered.numbers
+
+    def _registry(self, topic: Topic, patience: float) -> Registry:
+        name = topic.cluster.name
+        if name not in self._registries:
+            self._registries[name] = Registry(topic.cluster, self.plan.secrets)
+        self._registries[name].patience = patience
+        return self._registries[name]
+
+    def _forget(self) -> bool:
+        """Forgets ids that were missing long ago: the registry may have them by now."""
+        now = time.monotonic()
+        old = [each for each, since in self._absent.items() if now - since > _ABSENT_FOR or each[1] == ALL]
+        for topic, id_ in old:
+            del self._absent[topic, id_]
+            self.also[topic].pop(id_, None)
+        return bool(old)
+
+    def _replanned(self, pipeline: Pipeline) -> Pipeline:
+        assert self.plan.again is not None
+        replanned = self.plan.again(self.also)
+        runnable = {each.name: each for each in replanned.runnable}
+        if pipeline.name not in runnable:
+            hint = "`sluice check` shows the same; no message is lost: they wait until the specs or the schemas are corrected"
+            message = f"the specs do not fit what the registry has now: {SpecError(replanned.problems)}"
+            raise BatchError("specs-broken", message, hint)
+        # The others keep their plans: each raises its own problems when it runs, and stops no other.
+        pipelines = tuple(runnable.get(each.name, each) for each in self.plan.pipelines)
+        self.plan = replace(replanned.plan, pipelines=pipelines)
+        return _aimed(runnable[pipeline.name], pipeline)
+
+
+def _aimed(planned: Pipeline, pipeline: Pipeline) -> Pipeline:
+    """With the table of this one: a rebuild has a second one."""
+    return replace(planned, table=replace(planned.table, namespace=pipeline.table.namespace, name=pipeline.table.name))

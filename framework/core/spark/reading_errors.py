@@ -1,0 +1,141 @@
+"""Spark's errors while it reads and writes, with codes and hints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from framework.base.errors import BatchError, Transient
+from framework.core.spark.causes import SMALLER, TRUST, cause_of, is_spark_gone, spark_ended
+from framework.plan import Pipeline, SelectSource
+from framework.systems.catalogs import Cause
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+# Iceberg's errors where a catalog that is a server did not answer, or not as it should.
+_OF_CATALOG = {
+    f"org.apache.iceberg.exceptions.{each}Exception"
+    for each in ("CommitStateUnknown", "Forbidden", "NotAuthorized", "REST", "ServiceFailure", "ServiceUnavailable")
+}
+_LOST = "org.apache.spark.sql.kafka010.KafkaIllegalStateException"
+_LOGIN = {
+    "org.apache.kafka.common.errors.SslAuthenticationException": "does not trust its certificate",
+    "org.apache.kafka.common.errors.SaslAuthenticationException": "could not log in",
+}
+_UNKNOWN_KEY = "sluice.UnknownKey"
+_NO_BRANCH = "Cannot use branch (does not exist)"  # Iceberg has no class for it
+
+
+@contextmanager
+def named_errors(pipeline: Pipeline) -> Iterator[None]:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException, ConnectionRefusedError) as error:
+        from framework.core.spark.java_errors import java_classes
+
+        if any(each.endswith("OutOfMemoryError") for each in java_classes(error)):
+            raise BatchError(
+                "out-of-memory", "Spark ran out of memory", f"{SMALLER}; nothing of this batch was published"
+            ) from None
+        if is_spark_gone(error):
+            raise spark_ended() from None
+        _name(pipeline, error)
+        raise
+
+
+@contextmanager
+def kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Caches a frame. If Spark ends before the frame is released, the original error is raised."""
+    from py4j.protocol import Py4JError
+
+    frame.persist()
+    try:
+        yield frame
+    finally:
+        with suppress(Py4JError, ConnectionError):
+            frame.unpersist()
+
+
+@contextmanager
+def held(frame: DataFrame) -> Iterator[DataFrame]:
+    """Computes a frame once and holds its rows (`Held.java`). A machine of a cluster that is lost computes its part again."""
+    from py4j.protocol import Py4JError
+    from pyspark.sql import DataFrame
+
+    jvm: Any = frame.sparkSession._jvm
+    rows = jvm.sluice.Held.of(frame._jdf)
+    try:
+        yield DataFrame(rows.rows(), frame.sparkSession)
+    finally:
+        with suppress(Py4JError, ConnectionError):
+            rows.release()
+
+
+def _name(pipeline: Pipeline, error: Exception) -> None:
+    from framework.core.spark.java_errors import CommitRefused, CommitUnknown, java_classes, message_of, text
+
+    error_text, classes = str(error), java_classes(error)
+    if _LOST in classes:
+        names = ", ".join(pipeline.sources)
+        message = f"Kafka lost messages of {names} while they were read"
+        raise Transient("messages-gone", message, "run again: the error then names the missing offsets") from None
+    if why := next((_LOGIN[each] for each in classes if each in _LOGIN), None):
+        message = f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}"
+        raise BatchError("kafka-refused", message, f"{TRUST}; see `security` of the cluster, too") from None
+    if _NO_BRANCH in error_text:
+        # A branch of remembered deletes that another run has deleted or a rebuild has replaced.
+        raise CommitRefused(text(error)) from None
+    if _OF_CATALOG.intersection(classes):
+        raise CommitUnknown(text(error)) from None
+    if says := message_of(error, _UNKNOWN_KEY):
+        hint = "list the key, with its own secret, under `old` of `mask: {keys: …}`; nothing was published"
+        raise BatchError("mask-key", says, hint) from None
+    if cause := cause_of(error_text):
+        message = f"Spark failed, since {cause.says}: {_line_of(error_text, cause)}; nothing of this batch was published"
+        raise BatchError(cause.code, message, cause.hint) from None
+    if column := _without_null(error):
+        message = f"{pipeline.table.identifier} takes no null in `{column}`, and a row has one; nothing was published"
+        hint = (
+            f"write `required: true` for `{column}`, so that such a message becomes a bad row; or let the table take nulls in it"
+        )
+        raise BatchError("null-refused", message, hint) from None
+    if isinstance(pipeline.source, SelectSource) and (of_a_row := _of_a_row(error)):
+        hint = f"{of_a_row[1] or 'write it so that it has a value for each row'}; nothing was published"
+        message = f"the select of {pipeline.name} cannot be computed for some row: {of_a_row[0]}"
+        raise BatchError("select-failed", message, hint) from None
+
+
+def _without_null(error: Exception) -> str | None:
+    """The column of a table that another program created as NOT NULL, if a row had no value for it."""
+    from pyspark.errors import PySparkException
+
+    if isinstance(error, PySparkException) and error.getCondition() == "NOT_NULL_ASSERT_VIOLATION":
+        return (error.getMessageParameters() or {}).get("walkedTypePath", "").strip() or "a column"
+    return None
+
+
+def _of_a_row(error: Exception) -> tuple[str, str] | None:
+    """Why an expression has no value for some row, and what Spark says to write instead; None for any other error."""
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, PySparkException) or not (error.getSqlState() or "").startswith(("22", "P0001")):
+        return None
+    text = str(error).partition(" SQLSTATE")[0].partition(" If necessary set ")[0].partition("] ")[2]
+    says, use, hint = text.partition(" Use `")
+    return says.rstrip("."), f"use `{hint}".rstrip(".") if use else ""
+
+
+def _line_of(error_text: str, cause: Cause) -> str:
+    """The line with the cause, without the names of Java's errors."""
+    line = next(line for line in error_text.splitlines() if cause_of(line) == cause)
+    return line.rpartition("Exception: ")[2][:300]
+
+
+def _bootstrap(pipeline: Pipeline) -> str:
+    return ", ".join(dict.fromkeys(topic.cluster.bootstrap for topic in pipeline.topics))

@@ -1,0 +1,126 @@
+"""Staging for write modes: the attempt's branch, rows by their keys, and the state that a pipeline keeps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from framework.base.types import Type
+from framework.core.rows import counts
+from framework.core.rows.counts import Counted
+from framework.core.rows.frame import Frame
+from framework.core.rules import protocol
+from framework.core.rules.protocol import Position, Range
+from framework.core.sources.source import Source
+from framework.plan import Keyed, Pipeline
+from framework.plan.totals import Accumulated
+from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.readwriter import DataFrameWriterV2
+
+    from framework.core.context.context import Context
+    from framework.core.iceberg.lake import Lake
+
+
+_FEW = 20_000  # messages
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """The target of an attempt's writes, and where the rows come from. `reached` is the position that its snapshot is for; `table` is as it
+    was opened."""
+
+    context: Context
+    lake: Lake
+    pipeline: Pipeline
+    attempt: str
+    table: Any
+    reached: Position | None  # None where nothing is written
+    source: Source
+    range_: Range
+
+    @property
+    def size(self) -> int:
+        """The number of messages."""
+        return self.range_.size
+
+    @property
+    def spark(self) -> Any:
+        return self.context.spark
+
+    @property
+    def name(self) -> str:
+        """The table, as SQL has it."""
+        table = self.pipeline.table
+        return identifier(table.catalog.name, table.namespace, table.name)
+
+    @property
+    def keyed(self) -> Keyed:
+        """The keys of a keyed table."""
+        assert self.pipeline.table.keyed is not None
+        return self.pipeline.table.keyed
+
+    @property
+    def accumulated(self) -> Accumulated:
+        """The description of the totals that the table holds."""
+        assert self.pipeline.table.accumulated is not None
+        return self.pipeline.table.accumulated
+
+    @property
+    def replays(self) -> bool:
+        """Whether the messages are those of bad rows, whose partitions have been read further."""
+        return self.reached is not None and self.reached.replay
+
+    @property
+    def summary(self) -> Mapping[str, str]:
+        """The properties for the snapshot's summary."""
+        if self.reached is None:
+            return {}
+        joined = {each.source.identifier: each.snapshot for each in self.pipeline.joins}
+        if self.pipeline.bounds:
+            joined[self.pipeline.table.identifier] = self.pipeline.bounds[0].snapshot
+        times = [each.now for each in self.pipeline.joins if each.now is not None]
+        return {
+            protocol.ATTEMPT: self.attempt,
+            protocol.POSITION: self.reached.short_text(),
+            **({protocol.JOINED: json.dumps(joined)} if joined else {}),
+            **({protocol.TIME: str(min(times))} if times else {}),
+        }
+
+    def with_newest(self, newest_time: int) -> Target:
+        """The target, whose position also has the greatest time of rows so far."""
+        reached = self.reached
+        return self if reached is None else replace(self, reached=replace(reached, newest=max(newest_time, reached.newest)))
+
+    @cached_property
+    def there(self) -> Mapping[str, Type]:
+        """The columns that the table has."""
+        return {field.name: field.type for field in self.lake.existing(self.table).columns}
+
+    def branch(self, name: str) -> str:
+        return f"{self.name}.{identifier(f'branch_{name}')}"
+
+    @property
+    def own(self) -> str:
+        """The attempt's branch."""
+        return self.branch(protocol.BRANCH + self.attempt)
+
+    def rows(self, frame: Frame) -> DataFrame:
+        """The rows that land, in one task where they are few: what sorts or groups them then shuffles none."""
+        return frame.good.coalesce(1) if self.size <= _FEW and not self.pipeline.explodes else frame.good
+
+    def counted(self, frame: Frame) -> Counted:
+        """The counts of the pass over the batch that has just ended."""
+        return counts.counted(self.spark, self.pipeline, frame.observed)
+
+    def writer(self, rows: DataFrame) -> DataFrameWriterV2:
+        """A writer of rows to the attempt's branch, with the summary."""
+        writer = rows.writeTo(self.own)
+        for key, value in self.summary.items():
+            writer = writer.option(f"snapshot-property.{key}", value)
+        return writer

@@ -1,0 +1,55 @@
+"""A MERGE into an attempt's branch, with settings of its own (`Statement.java`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from framework.core.staging import Target
+from framework.core.staging.ranges import Near
+from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Rows of the table are looked up in a map of the batch's, where that is small, instead of sorted.
+_BY_MAP = {
+    "spark.sql.join.preferSortMergeJoin": "false",
+    "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
+}
+# Where the keys are listed, the matching rows are few and fit anywhere; and other keys need no new code.
+_LISTED = {
+    "spark.sql.optimizer.inSetConversionThreshold": "0",
+    "spark.sql.optimizer.inSetSwitchThreshold": "0",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "64m",
+}
+
+
+def inserts(to: Target, unless: str) -> str:
+    """The clause that inserts rows that the table does not have."""
+    columns = sources(to)
+    return f"WHEN NOT MATCHED AND NOT {unless} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
+
+
+def sources(to: Target) -> dict[str, str]:
+    """SQL of the value for each column of the table; null where the spec no longer has the column."""
+    ours = {column.name for column in to.pipeline.table.columns}
+    return {identifier(name): f"s.{identifier(name)}" if name in ours else "NULL" for name in to.there}
+
+
+def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], Iterable[str]]) -> None:
+    """Merges rows. `statement` gives the clauses, from the name of the view `s`; the table is `t`."""
+    from py4j.protocol import Py4JError
+
+    view = f"sluice_{to.attempt}"
+    rows.createOrReplaceTempView(view)
+    try:
+        settings = {**_BY_MAP, **(_LISTED if near.listed else {})}
+        to.spark._jvm.sluice.Statement.run(to.spark._jsparkSession, "\n".join(statement(view)), settings, dict(to.summary))
+    finally:
+        with suppress(Py4JError, ConnectionError):  # if Spark has ended, the original error is raised
+            to.spark.catalog.dropTempView(view)
+    to.context.at("merged")

@@ -1,0 +1,67 @@
+"""State of a pipeline, kept from batch to batch: rows of its table on branches that no reader sees.
+
+State that is kept for a time has a branch for each day, so that old rows are deleted with their branch; other state has one branch, `all`.
+Guarantee: the state of a batch is published by the commit that publishes the batch, or not at all.
+Cost: a commit for the branch and one for its rows. The files of a branch are joined once there are many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta, timezone
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from framework.core.iceberg import state_branches
+from framework.core.rules import protocol
+from framework.core.staging import Target
+from framework.plan import State
+from framework.sql.quote import identifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MANY = 32  # files
+
+
+def remembered(to: Target, state: State) -> DataFrame | None:
+    """The rows of all batches so far, with the state's columns; None where nothing was ever remembered."""
+    from pyspark.sql import DataFrame
+
+    parts = state_branches.parts(to.table, state.name)
+    frames = (to.spark.table(to.branch(part)) for part in parts)
+    return reduce(DataFrame.unionByName, frames).select(*map(identifier, state.columns)) if parts else None
+
+
+def remember(to: Target, state: State, rows: DataFrame, reduced: Callable[[DataFrame], DataFrame] | None = None) -> None:
+    """Adds rows, on a branch of the attempt. When files are joined, `reduced` drops rows that are no longer needed."""
+    from pyspark.sql import functions
+
+    branch = protocol.state_branch(state.name, "all" if state.keep_for is None else _now().date().isoformat())
+    many = state_branches.begin(to.lake, to.table, to.attempt, branch) >= _MANY
+    rows = rows.select(*map(identifier, state.columns))
+    if many:
+        rows = rows.unionByName(to.spark.table(to.branch(branch)).select(*rows.columns))
+        rows = (reduced(rows) if reduced else rows.distinct()).coalesce(1)
+    writer = rows.writeTo(to.branch(protocol.staged_state(branch, to.attempt)))
+    writer = writer.option(f"snapshot-property.{protocol.ATTEMPT}", to.attempt)
+    if many:
+        writer.overwrite(functions.lit(True))
+    else:
+        writer.append()
+    to.context.at("staged_state")
+
+
+def expired(table: Any, states: Iterable[State]) -> tuple[str, ...]:
+    """Branches of days that are older than the state is kept."""
+    return tuple(
+        branch
+        for state in states
+        if state.keep_for is not None
+        for branch in state_branches.parts(table, state.name)
+        if branch < protocol.state_branch(state.name, (_now() - timedelta(seconds=state.keep_for, days=1)).date().isoformat())
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)

@@ -1,0 +1,23 @@
+"""Topics in a plan, with the types of their columns and the decoding of their messages."""
+
+from __future__ import annotations
+
+from framework.documents.draft import Draft, only
+from framework.documents.topic import plan as topics
+from framework.language.kind import DocumentKind, Topic
+from framework.plan import Cluster, Security
+
+
+def resolve(draft: Draft, documents: tuple[Topic, ...]) -> None:
+    for topic in documents:
+        before = len(draft.problems)
+        cluster = only(draft, draft.clusters, "cluster", topic.place()) or Cluster(name="", bootstrap="", security=Security())
+        planned = topics.resolve(topic, cluster, draft.schemas, draft.problems)
+        draft.topics[topic.name] = planned
+        if topics.unclear(topic) or not all(each.columns_known for each in planned.registered):
+            draft.unclear.add(topic.name)
+        if len(draft.problems) > before or topic.gaps or topic.name in draft.unclear:
+            draft.broken.add(topic.name)
+
+
+KIND = DocumentKind(Topic, resolve, needs=("cluster", "secrets"), same_everywhere=True)

@@ -1,0 +1,97 @@
+"""Turn documents into a plan. Each kind of document is resolved after the kinds that it needs."""
+
+from __future__ import annotations
+
+from contextvars import copy_context
+from dataclasses import replace
+from pathlib import Path
+
+from framework.base.errors import MOST_PROBLEMS, Problem, SpecError
+from framework.documents.draft import Draft
+from framework.documents.runnable import runnable_pipelines
+from framework.documents.topic.registered import Also, Schemas
+from framework.language import Written, extensions, load, without_collection
+from framework.language import kind as kinds
+from framework.plan import Pipeline, Plan, Replanned
+
+
+def make(folder: Path, environment: str = "local") -> Plan:
+    """The plan of the specs in a folder. Raises SpecError with all problems."""
+    plan, problems = draft(folder, environment)
+    if problems:
+        raise SpecError(problems)
+    return plan
+
+
+_OF_REGISTRIES = ("registry-", "no-subject", "unsupported-schema")
+"""The beginnings of codes of problems that leave a topic without columns, and that no edit of the specs needs to solve."""
+
+
+def make_without_registries(folder: Path, environment: str = "local") -> Plan:
+    """The plan for work that needs no schema: also with the topics and pipelines whose columns a registry does not tell now. Raises
+    SpecError with all other problems."""
+    with without_collection(), extensions.project(folder.absolute().parent):
+        written = load(folder, environment)
+        resolved = resolve(Draft(written=written, problems=list(written.problems)))
+    problems = [problem for problem in resolved.problems if not problem.code.startswith(_OF_REGISTRIES)]
+    if problems:
+        raise SpecError(problems)
+    pipelines = sorted((*resolved.pipelines, *resolved.without_columns), key=lambda pipeline: pipeline.name)
+    return replace(_plan(environment, resolved), topics=tuple(resolved.topics.values()), pipelines=tuple(pipelines))
+
+
+def draft(folder: Path, environment: str = "local", logins: bool = True) -> tuple[Plan, tuple[Problem, ...]]:
+    """The plan of everything that has no problem, and all problems. Without `logins`, no registry with a login is asked."""
+    return parts(folder, environment, logins)[:2]
+
+
+def parts(
+    folder: Path, environment: str = "local", logins: bool = True
+) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
+    """The result of `draft`, and the pipelines that can run in spite of the problems."""
+    with without_collection(), extensions.project(folder.absolute().parent):
+        written = load(folder, environment)
+        here = copy_context()  # planning again uses the same own steps
+        plan, problems, runnable = _parts(environment, written, {}, logins)
+
+    def again(also: Also) -> Replanned:
+        plan, problems, runnable = here.run(_parts, environment, written, also)
+        return Replanned(replace(plan, again=again), problems, runnable)
+
+    return replace(plan, again=again), problems, runnable
+
+
+def _parts(
+    environment: str, written: Written, also: Also, logins: bool = True
+) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
+    draft = resolve(Draft(written=written, problems=list(written.problems), schemas=Schemas(also=also, logins=logins)))
+    plan = _plan(environment, draft)
+    candidates = () if len(draft.problems) > MOST_PROBLEMS else draft.pipelines  # beyond that number, checks stop early
+    return plan, SpecError(draft.problems).problems, runnable_pipelines(draft.written, candidates, draft.problems)
+
+
+def _plan(environment: str, draft: Draft) -> Plan:
+    return Plan(
+        environment=environment,
+        engine=draft.engine,
+        secrets=draft.secrets,
+        clusters=tuple(draft.clusters.values()),
+        catalogs=tuple(draft.catalogs.values()),
+        topics=tuple(topic for topic in draft.topics.values() if topic.name not in draft.broken),
+        pipelines=draft.pipelines,
+        documents=tuple(draft.documents),
+    )
+
+
+def resolve(draft: Draft, *only: str) -> Draft:
+    """The draft with its documents resolved: those of these kinds and of what they need, or all."""
+    every = kinds.document_kinds()
+    wanted = {*only, *(need for name in only for need in every[name].needs)} or every.keys()
+    for name, kind in every.items():
+        documents = draft.written.of(kind.document) if name in wanted else ()
+        draft.problems.extend(
+            Problem(extra.place(), "one-only", f"there is a second `{name}`", f"the first is at {documents[0].place()}")
+            for extra in (documents[1:] if kind.one_only else ())
+        )
+        kind.resolve(draft, documents)
+    return draft

@@ -1,0 +1,133 @@
+"""Resolve a pipeline's expectations. A single row that fails becomes a bad row, or the whole batch is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from framework.base.errors import Problem, Where
+from framework.base.types import BINARY, STRING, VOID, Array, Map, Type, folded
+from framework.documents import written_values
+from framework.documents.pipeline.written_expectation import TESTS
+from framework.documents.rows import Rows
+from framework.language import kind as kinds
+from framework.plan import Column, ColumnSql, Expectation, Fault, Keyed, Step
+from framework.sql import unsent
+from framework.sql.expressions import Checked, ExpressionError, guarded
+from framework.sql.patterns import groups
+from framework.sql.quote import identifier, literal
+
+
+def resolve(
+    written: Iterable[kinds.Expectation], rows: Rows, keyed: Keyed | None = None, totals: Collection[str] = ()
+) -> tuple[tuple[Step, ...], tuple[Expectation, ...]]:
+    """The step that checks single rows, and all expectations. Rows that only delete, and values that were not sent, are not checked.
+    `totals` are columns that the table gets from many rows."""
+    expected: list[Expectation] = []
+    names: set[str] = set()
+    all_columns, rows = rows.columns, rows.without_own()
+    there = {folded(column.name) for column in all_columns}
+    many = replace(
+        rows, columns=(*rows.columns, *(Column(name, VOID) for name in totals if folded(name) not in there)), problems=[]
+    )
+    for each in written:
+        if each.of_many:
+            continue
+        if not each.gaps <= {"name", "else"} or not (each.when or (each.column and _tests(each))):
+            continue  # its problem was reported
+        if of_many := sorted(_condition(each, many)[2].reads.intersection(totals)) if totals else ():
+            message = f"`{of_many[0]}` is computed of many rows, and this expectation is about each row before `aggregate`"
+            hint = "write it in a pipeline that reads this table: `from: {table: …}`"
+            rows.problems.append(Problem(each.place("when" if each.when else "column"), "expects-totals", message, hint))
+            continue
+        name, says, holds = _condition(each, rows)
+        holds = _of_new_rows(holds, keyed) if keyed else holds
+        if name in names:
+            hint = "give each a `name`"
+            rows.problems.append(Problem(each.place(), "duplicate-name", f"there are two expectations `{name}`", hint))
+        names.add(name)
+        expected.append(Expectation(name=name, where=each.place(), says=says, holds=holds, otherwise=each.else_ or "quarantine"))
+    single = [each for each in expected if each.otherwise == "quarantine"]
+    if not single:
+        return (), tuple(expected)
+    faults = tuple(
+        Fault("expect", "expectation_failed", each.message, when=ColumnSql(f"NOT {each.holds}", each.holds.reads))
+        for each in single
+    )
+    messages = tuple(each.message for each in single)
+    return (Step(name="expect", where=single[0].where, says=messages, faults=faults, columns=all_columns),), tuple(expected)
+
+
+def _of_new_rows(holds: ColumnSql, keyed: Keyed) -> ColumnSql:
+    deletes = (keyed.deletes,) if keyed.deletes else ()
+    not_sent = (unsent.holds(marked, identifier(name)) for name, marked in keyed.unsent if name in holds.reads)
+    return ColumnSql(f"({' OR '.join((*deletes, *not_sent, holds))})", holds.reads.union(*(each.reads for each in deletes)))
+
+
+def _condition(spec: kinds.Expectation, rows: Rows) -> tuple[str, str, ColumnSql]:
+    """An expectation's name, its text, and SQL that is true for a row that meets it and false for any other. A null fails."""
+    if spec.when is not None:
+        return spec.name or spec.when, spec.when, _never_null(rows.unguarded_condition(spec.when, spec.place("when")))
+    key = _tests(spec)[0]
+    column = rows.column(spec.column or "", spec.place("column"), kafka=True)
+    type_ = column.type if column else VOID
+    text, says = _test(spec, key, type_, rows)
+    if type_ == VOID or text is None:
+        return spec.name or says, says, ColumnSql("true", (spec.column or "",))
+    return spec.name or says, says, _never_null(rows.unguarded_condition(text, spec.place(key), as_written=False))
+
+
+def _never_null(checked: Checked) -> ColumnSql:
+    return ColumnSql(f"coalesce({guarded(checked, quiet=True).sql}, false)", checked.sql.reads)
+
+
+def _tests(spec: kinds.Expectation) -> list[str]:
+    return [key for key in TESTS if getattr(spec, key) is not None]
+
+
+def _test(spec: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[str | None, str]:
+    """The condition as an expression, and in words."""
+    name = spec.column or ""
+    column = identifier(name)
+    if key == "not_null":
+        return f"{column} is not null", f"{name} is not null"
+    if key == "length":
+        least, most = spec.length or (0, 0)
+        size = "size" if isinstance(type_, Array | Map) else "length"
+        if type_ not in (STRING, BINARY, VOID) and size == "length":
+            hint = "write a condition, such as `between`"
+            rows.problems.append(Problem(spec.place(key), "wrong-type", f"`{name}` is {type_}, which has no length", hint))
+            return None, name
+        return f"{size}({column}) between {least} and {most}", f"the {size} of {name} is between {least} and {most}"
+    if key == "matches":
+        try:
+            groups(spec.matches or "", 0)
+        except ExpressionError as error:
+            rows.refuse(error, "\n", spec.place(key))
+            return None, f"{name} matches {spec.matches}"
+        text = spec.matches or ""
+        flags = "(?i)" if text.startswith("(?i)") else ""  # which counts in front of all only
+        return f"{column} rlike {literal(f'{flags}^({text.removeprefix(flags)})$')}", f"{name} matches {text}"
+    values = spec.between or spec.one_of or ()
+    literals = [_literal(text, type_, key == "one_of", spec.place(key, at), rows) for at, text in enumerate(values)]
+    if key == "between":
+        says = f"{name} is between {values[0]} and {values[1]}"
+        if type_ == STRING and written_values.are_numbers(values):
+            message = f"`{name}` is string, and as texts {values[0]} and {values[1]} are not compared as numbers"
+            hint = f"write `when: cast({name} as double) between {values[0]} and {values[1]}` in place of `column` and `between`"
+            rows.problems.append(Problem(spec.place(key), "wrong-type", message, hint))
+            return None, says
+        if None not in literals and written_values.is_after(values[0], values[1], type_):
+            message = f"`between` ends at {values[1]}, before its start {values[0]}"
+            rows.problems.append(Problem(spec.place(key), "out-of-range", message, "write the smaller value first"))
+        return None if None in literals else f"{column} between {literals[0]} and {literals[1]}", says
+    return None if None in literals else f"{column} in ({', '.join(map(str, literals))})", f"{name} is one of {', '.join(values)}"
+
+
+def _literal(text: str, type_: Type, equals: bool, where: Where, rows: Rows) -> str | None:
+    """A value as an SQL literal, or None and a problem."""
+    value = written_values.of(text, type_, equals)
+    if value is None and type_ != VOID:
+        hint = "write values of the column's type, or a condition: `when: …`"
+        rows.problems.append(Problem(where, "wrong-type", f"`{text}` is not of the column's type, {type_}", hint))
+    return value

@@ -1,0 +1,268 @@
+"""Rows by their keys: what `write: upsert` and `write: history` need of them, and what messages that delete are to a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from framework.base.errors import Problem, Where
+from framework.base.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type
+from framework.documents.pipeline.row_time import holders
+from framework.documents.rows import Rows
+from framework.language import kind as kinds
+from framework.plan import (
+    EVENT_TIME,
+    FROM_COLUMNS,
+    KAFKA_COLUMNS,
+    KAFKA_TOPIC,
+    OLD,
+    Changes,
+    Column,
+    ColumnSql,
+    Fault,
+    Keyed,
+    Step,
+    TableSource,
+    Topic,
+)
+from framework.plan.write import Mode, mode
+from framework.sql import unsent
+from framework.sql.change_messages import changes_of, is_end, is_one_of
+from framework.sql.expressions import guarded
+from framework.sql.quote import identifier
+
+_TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
+_OWN = Column(EVENT_TIME, TIMESTAMP, "The topic's event time, which says which row of a key is newer")
+
+
+def without_deletes(topic: Topic, into: kinds.Into) -> Topic:
+    """The topic, in which messages that delete are no bad rows where `deletes` handles them."""
+    if into.deletes not in ("tombstones", "ignore"):
+        return topic
+    there = "_sluice_value IS NOT NULL"
+    faults = tuple(
+        replace(fault, when=f"{there} AND ({fault.when})") if fault.stage == "value" else fault
+        for fault in topic.decoding.faults
+        if fault.code != "null_value"
+    )
+    keep = topic.decoding.keep
+    if into.deletes == "ignore":
+        is_row = f"NOT {is_end(topic, topic.changes)}" if topic.changes else there
+        keep = f"{is_row} AND ({keep})" if keep else is_row
+    return replace(topic, decoding=replace(topic.decoding, faults=faults, keep=keep))
+
+
+def resolve(
+    spec: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
+) -> tuple[Keyed | None, tuple[Step, ...]]:
+    """The rules for rows by their keys, and the step by which a row without a key is a bad row. `rows` are those behind the other steps.
+    None after a problem was reported."""
+    into = spec.into
+    before = len(rows.problems)
+    keys = tuple(name for at, name in enumerate(into.keys) if _key(name, into.place("keys", at), into.keys[:at], rows))
+    tombstones = into.deletes == "tombstones" and not source
+    if tombstones:
+        rows.problems.extend(_tombstones(into, keys, read, steps))
+    order, *tie = _order_of_table(spec, source, rows) if source else _order(spec, read, steps, rows)
+    if tombstones and into.order_by and not _has_value(into.order_by, read, steps):
+        rows.problems.extend(_without_order(into, rows))
+    write = mode(into.write)
+    rows.problems.extend(write.problems(into, order, read, rows))
+    changes = changes_of(read) if into.deletes != "ignore" else None
+    ends = "_sluice_value IS NULL" if tombstones else is_end(read[0], changes) if changes else None
+    gone = "_sluice_tombstone" if ends else OLD if source and source.rows_change and into.deletes != "ignore" else ""
+    deletes, faults = _deletes(into, gone, rows)
+    if into.node.get("remember_deletes_for") is not None and not deletes and len(rows.problems) == before:
+        hint = "say what deletes, such as `deletes: tombstones`, or remove it"
+        message = "`remember_deletes_for` has no effect where nothing is deleted"
+        rows.problems.append(Problem(into.key_place("remember_deletes_for"), "unused-key", message, hint))
+    if len(rows.problems) > before or not keys or not (read or source):
+        return None, ()
+    keyed = Keyed(
+        keys=keys, order=tuple(dict.fromkeys([order, *tie])), versions=write.versions, deletes=deletes, ends=ends,
+        truncates=is_one_of(read[0], changes.truncates) if changes and len(read) == 1 else None,
+        remember=into.remember_deletes_for, says=_says(into, ends, changes, source if gone == OLD else None),
+        stands_in=tombstones and not _has_value(order, read, steps),
+        unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if changes_of(read) else (),
+        partition=() if into.order_by else _partition((order, *tie)),
+    )  # fmt: skip
+    faults = (*_of_order(keyed, rows), *_of_keys(keyed), *faults)
+    says = (f"{', '.join(keys)}: not null, else a bad row",)
+    step = Step(name="keys", where=into.place("keys"), says=says, faults=faults, columns=rows.columns, of_tombstones=True)
+    return keyed, (step,)
+
+
+def _partition(order: Iterable[str]) -> tuple[str, ...]:
+    """Returns the columns that name the partition of a row's message, if its offset is known."""
+    names = [column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS)]
+    topic, number, *place = names
+    return tuple(name for name in (topic, number) if name in order) if {number, *place} <= {*order} else ()
+
+
+def refused(topic: Topic, keyed: Keyed, steps: Sequence[Step]) -> Topic:
+    """The topic, with what its messages cannot do to rows that go by keys."""
+    changes = topic.changes
+    if not changes:
+        return topic
+    topic = unsent.refused(topic, steps, keyed.deletes)
+    if keyed.truncates or not keyed.ends:
+        return topic
+    message = "one of several tables was truncated, and which rows were its own is not known: read each by a pipeline of its own"
+    truncated = Fault("value", "truncated", message, when=is_one_of(topic, changes.truncates))
+    return replace(topic, decoding=replace(topic.decoding, faults=(*topic.decoding.faults, truncated)))
+
+
+def columns(keyed: Keyed, write: Mode, rows: Rows) -> tuple[Column, ...]:
+    """Those of the table: what says which row is newer is among them."""
+    own = (_OWN,) if EVENT_TIME in keyed.order else ()
+    behind = (*own, *rows.kafka)
+    return (*rows.columns, *write.columns(keyed, (*rows.columns, *behind)), *behind)
+
+
+def _says(into: kinds.Into, ends: str | None, changes: Changes | None, source: TableSource | None) -> str:
+    causes = [f"a row that is deleted in {source.identifier}"] if source else []
+    causes += [f"a row with {into.deletes.when}"] if isinstance(into.deletes, kinds.Deletes) else []
+    if ends:
+        ops = f"a change with the op {' or '.join((*changes.deletes, *changes.truncates))}" if changes else ""
+        causes.append("a message without a value" if into.deletes == "tombstones" else ops)
+    return " or ".join(causes)
+
+
+def _of_keys(keyed: Keyed) -> Iterator[Fault]:
+    needs = " AND NOT _sluice_truncates" if keyed.truncates else ""
+    for name in keyed.keys:
+        null = ColumnSql(f"{identifier(name)} IS NULL{needs}", (name,))
+        yield Fault("keys", "null_key", f"`{name}` is null, and it is one of the keys", when=null)
+
+
+def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
+    """A row that has no place among the others of its key."""
+    order = keyed.order[0]
+    if order in (column.name for column in rows.kafka):
+        return
+    if keyed.versions:
+        needs = "NOT _sluice_tombstone AND " if keyed.stands_in else ""
+        null = ColumnSql(f"{needs}{identifier(order)} IS NULL", (order,))
+        yield Fault("keys", "no_order", f"`{order}` is null, and it says since when the row is so", when=null)
+    elif keyed.ends and not keyed.stands_in:
+        message = f"a delete without `{order}`, which says what it is newer than: order by Kafka's timestamp, as is the default"
+        yield Fault("keys", "no_order", message, when=ColumnSql(f"_sluice_tombstone AND {identifier(order)} IS NULL", (order,)))
+
+
+def _key(name: str, where: Where, others: Iterable[str], rows: Rows) -> bool:
+    column = rows.column(name, where)
+    if column is None:
+        return False
+    if name in others:
+        rows.problems.append(Problem(where, "duplicate-column", f"`{name}` is here twice", "name each column once"))
+    elif not _comparable(column.type):
+        message = f"`{name}` is {column.type}, which cannot be compared"
+        rows.problems.append(Problem(where, "bad-key", message, "take a column that holds no map"))
+    return True
+
+
+def _comparable(type_: Type) -> bool:
+    match type_:
+        case Map():
+            return False
+        case Array():
+            return _comparable(type_.element)
+        case Struct():
+            return all(_comparable(each.type) for each in type_.fields)
+    return True
+
+
+def _tombstones(into: kinds.Into, keys: Iterable[str], read: tuple[Topic, ...], steps: tuple[Step, ...]) -> Iterable[Problem]:
+    where = into.place("deletes")
+    if changes_of(read):
+        hint = "its envelopes say what is deleted: remove `deletes`"
+        yield Problem(where, "bad-deletes", "Debezium's tombstones say nothing that its envelopes have not said", hint)
+        return
+    for name in keys:
+        if read and not _has_value(name, read, steps, headers=False):
+            in_key = any(name in topic.key_columns for topic in read)
+            why = "a step computes it again" if in_key else "it comes from the message's value"
+            hint = (
+                "make the step give it another name"
+                if in_key
+                else f"read it from the message's key, `key: {{format: …, as: {name}}}`, or write `deletes: {{when: …}}`"
+            )
+            yield Problem(where, "tombstones-need-key", f"a tombstone has no value, and so no `{name}`: {why}", hint)
+
+
+def _has_value(name: str, read: tuple[Topic, ...], steps: tuple[Step, ...], headers: bool = True) -> bool:
+    """Whether a column is known of a message without a value."""
+    if _is_assigned(name, steps):
+        return False
+    kafka = name in (column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
+    return kafka or all(name in (*topic.key_columns, *(topic.headers if headers else ())) for topic in read)
+
+
+def _is_assigned(name: str, steps: Iterable[Step]) -> bool:
+    return any(name not in holders((name,), step) and any(column.name == name for column in step.columns) for step in steps)
+
+
+def _without_order(into: kinds.Into, rows: Rows) -> Iterable[Problem]:
+    """A problem if rows may lack the column of `order_by` and nothing stands in for it, as Kafka's time does for a time."""
+    column = next((each for each in rows.columns if each.name == into.order_by), None)
+    if column is not None and column.type not in (*_TIMES, VOID):
+        hint = "order by a time, for which Kafka's own stands in, or by a column of the key; or write `deletes: {when: …}`"
+        message = f"a tombstone has no value, and so no `{column.name}` that says what it is newer than"
+        yield Problem(into.place("order_by"), "tombstones-need-order", message, hint)
+
+
+def _order_of_table(spec: kinds.Pipeline, source: TableSource, rows: Rows) -> list[str]:
+    """The columns that decide, the first one first. Commits of a table whose rows change say which of them is newer."""
+    tie = [column.name for column in rows.kafka if column in FROM_COLUMNS]
+    if source.rows_change:
+        return tie
+    if spec.into.order_by:
+        return [_asked(spec.into, rows), *tie]
+    moment = [column.name for column in source.kafka if column == KAFKA_COLUMNS[-1]]
+    if not moment and mode(spec.into.write).versions:
+        message = f"{source.identifier} has no `{KAFKA_COLUMNS[-1].name}`, which would say since when a row is valid"
+        rows.problems.append(
+            Problem(spec.into.place("write"), "missing-key", message, "add `order_by:` with a column that holds a time")
+        )
+    place = [column.name for column in (*KAFKA_COLUMNS[:2], KAFKA_TOPIC) if moment and column in source.kafka]
+    return [*moment, *place, *tie]
+
+
+def _order(spec: kinds.Pipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> list[str]:
+    """The columns that decide, the first one first."""
+    tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
+    tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
+    return [_first(spec, read, steps, rows), *tie]
+
+
+def _first(spec: kinds.Pipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> str:
+    into = spec.into
+    if into.order_by:
+        return _asked(into, rows)
+    moment = read[0].event_time if read else None
+    there = {column.name: column.type for column in rows.columns}
+    if moment is None or changes_of(read):  # a connector sends changes of one key in their order
+        return "_kafka_timestamp"
+    is_its = there.get(moment) == TIMESTAMP and not _is_assigned(moment, steps)  # a mask makes it coarser
+    return moment if is_its else EVENT_TIME
+
+
+def _asked(into: kinds.Into, rows: Rows) -> str:
+    """The column of `order_by`."""
+    name = into.order_by or ""
+    column = rows.column(name, into.place("order_by"), kafka=True)
+    if column is not None and not _comparable(column.type):
+        message = f"`{column.name}` is {column.type}, which has no order"
+        rows.problems.append(Problem(into.place("order_by"), "bad-order", message, "take a column that holds no map"))
+    return name
+
+
+def _deletes(into: kinds.Into, gone: str, rows: Rows) -> tuple[ColumnSql | None, tuple[Fault, ...]]:
+    """SQL that is true of a row that deletes, and what can be wrong with it."""
+    if not isinstance(into.deletes, kinds.Deletes) or "when" in into.deletes.gaps:
+        return ColumnSql(gone, ()) if gone else None, ()
+    checked = guarded(
+        rows.unguarded_condition(into.deletes.when, into.deletes.place("when")), rows.quiet
+    )  # the write reads it, too
+    when = " OR ".join(filter(None, (gone, f"coalesce({checked.sql}, false)")))
+    return ColumnSql(when, checked.sql.reads), rows.faults("keys", into.deletes.when, checked)

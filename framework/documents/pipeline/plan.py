@@ -1,0 +1,303 @@
+"""Resolve each pipeline: type its steps, and describe its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from framework.base.errors import Problem, Where
+from framework.documents.draft import Draft, unknown
+from framework.documents.pipeline import (
+    expectations,
+    followers,
+    keyed,
+    looked_up_again,
+    running,
+    set_expectations,
+    tables,
+)
+from framework.documents.pipeline import (
+    select_source as queries,
+)
+from framework.documents.pipeline import (
+    sources as table_sources,
+)
+from framework.documents.pipeline import (
+    steps as typed_steps,
+)
+from framework.documents.pipeline import (
+    tests as examples,
+)
+from framework.documents.pipeline import (
+    totals as accumulated,
+)
+from framework.documents.pipeline.landing import Landing
+from framework.documents.pipeline.partitions import short_names
+from framework.documents.pipeline.row_time import RowTime, row_time
+from framework.documents.rows import Rows
+from framework.documents.topic import plan as topics
+from framework.language import extensions
+from framework.language import kind as kinds
+from framework.plan import (
+    EVENT_TIME,
+    KAFKA_COLUMNS,
+    KAFKA_TOPIC,
+    Expectation,
+    Keyed,
+    Pipeline,
+    SelectSource,
+    SetExpectation,
+    Step,
+    Table,
+    TableSource,
+    Topic,
+    digest,
+)
+from framework.plan.totals import WINDOW_END, WINDOW_START, Accumulated
+from framework.plan.write import mode
+
+
+def resolve(draft: Draft, documents: Iterable[kinds.Pipeline]) -> tuple[Pipeline, ...]:
+    planned: dict[str, Pipeline | None] = {}
+    for spec in documents:
+        _resolved(draft, spec, planned, [])
+    done = sorted((pipeline for pipeline in planned.values() if pipeline), key=lambda pipeline: pipeline.name)
+    return tuple(table_sources.with_readers(done))
+
+
+def _resolved(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
+    """A planned pipeline. A pipeline that reads a table is planned after the pipeline that writes it."""
+    if spec.name not in planned:
+        planned[spec.name] = _pipeline(draft, spec, planned, [*open_, spec.name])
+    return planned[spec.name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Inputs:
+    """The inputs of a pipeline, and its rows before the first step."""
+
+    source: TableSource | SelectSource | None
+    topics: tuple[Topic, ...]
+    rows: Rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Typed:
+    """The same after the steps: all that the table needs. `judges` are of how rows land, by the places of their steps."""
+
+    inputs: _Inputs
+    steps: tuple[Step, ...]
+    last: Rows
+    judges: Mapping[int, Any]
+    keys: Keyed | None
+    totals: Accumulated | None
+    expected: tuple[Expectation, ...]
+
+
+def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
+    lookup = partial(_joined, draft, planned=planned, open_=open_)
+    inputs = _inputs(draft, spec, planned, open_)
+    inputs = replace(inputs, rows=replace(inputs.rows, tables=lookup))
+    draft.problems.extend(running.problems(spec, inputs.source))
+    before = len(draft.problems)
+    typed = _typed(spec, inputs)
+    if len(draft.problems) == before and not typed.last.more:  # else the cause was reported
+        draft.problems.extend(typed_steps.without_type(spec, typed.steps, inputs.rows))
+    if "into" in spec.gaps:
+        return None
+    table = tables.resolve(draft, spec, typed.last, typed.keys, typed.steps, typed.totals)
+    if table is None or typed.last.more:  # the known part was checked
+        if table is not None and typed.inputs.topics:
+            unknown_spec = _put_together(spec, typed, table, (), draft.written.environment)
+            draft.without_columns.append(replace(unknown_spec, spec=""))
+        return None
+    typed = _with_short_names(spec, typed, table)
+    names = {each.name for each in typed.expected}
+    sets = set_expectations.resolve(spec, table, names, lookup, draft.problems)
+    pipeline = _put_together(spec, typed, table, sets, draft.written.environment)
+    draft.problems.extend(_landing_problems(spec, typed.judges, pipeline))
+    pipeline = replace(pipeline, also=followers.resolve(draft, spec, pipeline))
+    sure = len(draft.problems) == before and "expect" not in spec.gaps
+    return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(kinds.Topic), draft.problems, sure))
+
+
+def _inputs(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> _Inputs:
+    source = _source(draft, spec, planned, open_) if "from" not in spec.gaps else None
+    read = _topics(draft, spec.from_) if "from" not in spec.gaps else ()
+    read = tuple(keyed.without_deletes(topic, spec.into) for topic in read) if "into" not in spec.gaps else read
+    rows = _rows(draft, spec, source, read)
+    if any(extensions.find(extensions.STEPS)[step.name].hides for step in spec.steps):
+        rows, read = replace(rows, quiet=True), tuple(map(topics.without_values, read))
+    return _Inputs(source=source, topics=read, rows=rows)
+
+
+def _typed(spec: kinds.Pipeline, inputs: _Inputs) -> _Typed:
+    source, read, rows = inputs.source, inputs.topics, inputs.rows
+    is_select = "from" not in spec.gaps and bool(spec.from_.tables)  # its one step is its source
+    steps, last, judges, groups = ((), rows, {}, None) if is_select else typed_steps.resolve(spec, rows)
+    write = mode(spec.into.write) if "into" not in spec.gaps and "write" not in spec.into.gaps else None
+    keys: Keyed | None = None
+    with_keys: tuple[Step, ...] = ()
+    totals: Accumulated | None = None
+    if write and write.by_key and not isinstance(source, SelectSource):
+        keys, with_keys = keyed.resolve(spec, source, read, steps, last)
+    if write and write.groups and not last.more and not isinstance(source, SelectSource):
+        totals, steps = accumulated.resolve(spec, groups, read, source, last, steps)
+    read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
+    windows = (WINDOW_START, WINDOW_END) if groups and groups.window else ()
+    of_many = (*windows, *(each.name for each in groups.measures)) if groups else ()
+    judged, expected = expectations.resolve(spec.expect, last, keys, of_many)
+    if isinstance(source, SelectSource):
+        source = queries.settled(source, judged)
+    elif source:
+        source = table_sources.with_old_rows(source, keys, (*steps, *judged), totals is not None)
+        rows.problems.extend(looked_up_again.problems(source, (*steps, *with_keys, *judged), keys, totals))
+    return _Typed(
+        inputs=replace(inputs, source=source, topics=read),
+        steps=(*steps, *with_keys, *judged),
+        last=last,
+        judges=judges,
+        keys=keys,
+        totals=totals,
+        expected=expected,
+    )
+
+
+def _with_short_names(spec: kinds.Pipeline, typed: _Typed, table: Table) -> _Typed:
+    """With what judges texts that become names of folders."""
+    steps, source = (*typed.steps, *short_names(spec.into, table.partition_by, typed.last)), typed.inputs.source
+    if isinstance(source, SelectSource) and not source.by_partition:  # else the table that is read has no such names either
+        source = queries.settled(source, steps)
+    return replace(typed, steps=steps, inputs=replace(typed.inputs, source=source))
+
+
+def _put_together(
+    spec: kinds.Pipeline, typed: _Typed, table: Table, sets: tuple[SetExpectation, ...], environment: str
+) -> Pipeline:
+    source, read = typed.inputs.source, typed.inputs.topics
+    decides = (source or (read[0].columns, read[0].decoding), typed.steps, typed.expected, table)
+    return Pipeline(
+        name=spec.name,
+        environment=environment,
+        where=spec.place(),
+        doc=spec.doc or "",
+        owner=spec.owner,
+        tags=tuple(sorted(spec.tags.items())),
+        topics=read,
+        source=source,
+        kafka_columns=typed.inputs.rows.kafka,
+        steps=typed.steps,
+        table=table,
+        event_time=_event_time(typed, table),
+        batch_rows=spec.batch.rows or running.BATCH_ROWS,
+        run=running.run(spec),
+        bad_rows=spec.bad_rows,
+        fresh_within=spec.fresh_within,
+        warn_after=spec.warn_after,
+        expected=typed.expected,
+        sets=sets,
+        maintain=running.maintain(spec),
+        spec=digest.short(decides),
+    )
+
+
+def _event_time(typed: _Typed, table: Table) -> str | None:
+    """Return the table's column with the time of a row."""
+    if table.accumulated:
+        return WINDOW_START if table.accumulated.window else None
+    time = _row_time(typed.inputs.source, typed.inputs.topics, typed.steps, table)
+    return time.column if time else None
+
+
+def _row_time(
+    source: TableSource | SelectSource | None, read: tuple[Topic, ...], steps: tuple[Step, ...], table: Table
+) -> RowTime | None:
+    column = source.event_time if source else read[0].event_time or KAFKA_COLUMNS[-1].name
+    return row_time(column, steps, table.columns) if column else None
+
+
+def _landing_problems(spec: kinds.Pipeline, judges: Mapping[int, Any], pipeline: Pipeline) -> Iterator[Problem]:
+    table = pipeline.table
+    in_order = table.keyed or table.accumulated
+    time = _row_time(pipeline.source, pipeline.topics, pipeline.steps, table) if judges else None
+    for at, judge in judges.items():
+        landing = Landing(
+            earlier=pipeline.steps[:at],
+            later=pipeline.steps[at + 1 :],
+            into=spec.into,
+            mode=mode(table.write),
+            columns=table.columns,
+            time=time,
+            orders_by_event_time=in_order is not None and EVENT_TIME in in_order.order,
+            from_table=pipeline.source is not None,
+            bad_rows=spec.bad_rows,
+        )
+        yield from judge(landing)
+
+
+def _rows(draft: Draft, spec: kinds.Pipeline, source: TableSource | SelectSource | None, read: tuple[Topic, ...]) -> Rows:
+    """The rows before the first step. A source that is missing or has problems has unknown columns."""
+    if isinstance(source, SelectSource):
+        return Rows(source.columns, draft.problems, (), event_time=False, document=spec.node)
+    if source:
+        kafka = (*source.kafka, *table_sources.order_columns(spec.into, source))
+        return Rows(source.columns, draft.problems, kafka, event_time=False, document=spec.node)
+    if not read:
+        return Rows((), draft.problems, (KAFKA_TOPIC, *KAFKA_COLUMNS), document=spec.node, more=True)
+    kafka = (KAFKA_TOPIC, *KAFKA_COLUMNS) if spec.from_.topics else KAFKA_COLUMNS
+    more = any(topic.name in draft.unclear for topic in read)
+    return Rows(read[0].columns, draft.problems, kafka, document=spec.node, more=more)
+
+
+def _source(
+    draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]
+) -> TableSource | SelectSource | None:
+    """The table or the tables that a pipeline reads."""
+    places: dict[str, Where] = {}
+    for at, name in enumerate(spec.from_.tables or ()):
+        if name in places:
+            message = f"`{name}` is listed twice"
+            hint = "name each table once; the select can read it several times"
+            draft.problems.append(Problem(spec.from_.place("tables", at), "duplicate-name", message, hint))
+        places.setdefault(name, spec.from_.place("tables", at))
+    if spec.from_.table:
+        places = {spec.from_.table: spec.from_.place("table")}
+    sources = []
+    for name, where in places.items():
+        writer = table_sources.writer(draft, name, where, open_)
+        pipeline = _resolved(draft, writer, planned, open_) if writer else None
+        if pipeline is None or "into" in spec.gaps or "write" in spec.into.gaps:
+            continue
+        if spec.from_.table:
+            draft.problems.extend(table_sources.problems(spec, pipeline))
+        sources.append(table_sources.resolve(spec.into, pipeline))
+    if spec.from_.tables:
+        return queries.resolve(spec, sources, Rows((), draft.problems, document=spec.node))
+    return sources[0] if sources else None
+
+
+def _joined(draft: Draft, name: str, where: Where, planned: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
+    """A table that a step looks rows up in."""
+    writer = table_sources.writer(draft, name, where, open_)
+    pipeline = _resolved(draft, writer, planned, open_) if writer else None
+    return table_sources.looked_up(pipeline) if pipeline else None
+
+
+def _topics(draft: Draft, from_: kinds.From) -> tuple[Topic, ...]:
+    """The topics of a pipeline. If one is missing, there are none, and a problem is reported once."""
+    names = {from_.topic: from_.place("topic")} if from_.topic else {}
+    for at, name in enumerate(from_.topics or ()):
+        if name in names:
+            hint = "name each topic once"
+            draft.problems.append(Problem(from_.place("topics", at), "duplicate-name", f"`{name}` is listed twice", hint))
+        names[name] = from_.place("topics", at)
+    missing = {name: where for name, where in names.items() if ("topic", name) not in draft.written.names}
+    if missing:
+        written = [name for kind, name in draft.written.names if kind == "topic"]
+        for name, where in missing.items():
+            unknown(draft, "topic", name, where, written)
+    planned_topics = tuple(draft.topics[name] for name in names if name in draft.topics)
+    draft.problems.extend(topics.differences(tuple(topic for topic in planned_topics if topic.name not in draft.broken), names))
+    return planned_topics if len(planned_topics) == len(names) else ()

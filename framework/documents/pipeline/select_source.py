@@ -1,0 +1,78 @@
+"""Whole selects over tables of other pipelines, in the place of a pipeline's source and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from framework.base.errors import Problem
+from framework.base.types import BOOLEAN, DATE, INTEGRALS, STRING, TIMES, Decimal, Type
+from framework.documents.rows import Rows, name_problems, selected_name_problems
+from framework.language import kind as kinds
+from framework.language.options import WrittenStep
+from framework.plan import Column, SelectSource, Step, TableSource
+from framework.sql.faults import ExpressionError
+from framework.sql.query import whole
+from framework.sql.query.whole import Given, Whole
+
+
+def resolve(spec: kinds.Pipeline, tables: Sequence[TableSource], rows: Rows) -> SelectSource | None:
+    """The select of a pipeline that reads these tables; None and problems where there is none."""
+    if "steps" in spec.gaps or len(tables) != len(set(spec.from_.tables or ())):
+        return None
+    step = spec.steps[0] if len(spec.steps) == 1 else None
+    if step is None or step.name != "sql" or not isinstance(step.value, str):
+        message = "what `tables` become is one step, `sql`"
+        hint = "write `steps: [{sql: select … from …}]`; a pipeline behind this one, `from: {table: …}`, can have other steps"
+        rows.problems.append(Problem(spec.place("steps"), "needs-sql", message, hint))
+        return None
+    given = {
+        each.identifier: (*(Given(column.name, column.type) for column in each.columns),
+                          *(Given(column.name, column.type, hidden=True) for column in each.kafka))
+        for each in tables
+    }  # fmt: skip
+    try:
+        select = whole.whole(step.value, given)
+    except ExpressionError as error:
+        rows.refuse(error, step.value, step.place())
+        return None
+    for at, each in enumerate(tables):
+        if each.identifier not in select.used:
+            message = f"the select does not read `{each.identifier}`"
+            rows.problems.append(
+                Problem(spec.from_.place("tables", at), "unused-table", message, "remove it, or name it in FROM")
+            )
+    names = [each.name for each in select.fields]
+    for name in names:
+        rows.problems.extend(selected_name_problems(name, step.place()))
+        rows.problems.extend(name_problems(name, step.place(), [other for other in names if other != name]))
+    source = _source(select, step.value, {each.identifier: each for each in tables}, step)
+    partitions = spec.into.partition_by if "into" not in spec.gaps else ()
+    plain = {column.name for column in source.columns if column.type in (BOOLEAN, STRING, DATE, *INTEGRALS)}
+    shared = [
+        each for each in source.apart if each[0] in source.tables[0].partitions and each[1] in partitions and each[1] in plain
+    ]
+    return replace(source, apart=tuple(shared[:1]), by_partition=True) if shared else source
+
+
+def _source(select: Whole, text: str, tables: dict[str, TableSource], step: WrittenStep) -> SelectSource:
+    types = {each.name: each.type for each in select.fields}
+    return SelectSource(
+        says=tuple(text.strip().splitlines()),
+        sql=select.sql,
+        names=tuple(whole.table(at) for at in range(len(select.used))),
+        tables=tuple(tables[name] for name in select.used),
+        columns=tuple(Column(each.name, each.type, "", where=step.place()) for each in select.fields),
+        origins=tuple((each.name, tuple(sorted(each.origins))) for each in select.fields),
+        apart=tuple((column, name) for column, name in select.apart.items() if _can_be_listed(types[name])),
+    )
+
+
+def _can_be_listed(type_: Type) -> bool:
+    return isinstance(type_, Decimal) or type_ in (BOOLEAN, STRING, DATE, *INTEGRALS, *TIMES)
+
+
+def settled(source: SelectSource, steps: Sequence[Step]) -> SelectSource:
+    """The select behind which there are these steps. Bad rows are known by the batch in which they were computed, so all are computed
+    again where there can be any."""
+    return replace(source, apart=()) if any(step.faults for step in steps) else source

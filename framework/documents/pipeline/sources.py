@@ -1,0 +1,142 @@
+"""Tables that pipelines read: which pipeline writes one, and what of it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from framework.base.errors import Problem, Where
+from framework.documents.draft import Draft, unknown
+from framework.language import kind as kinds
+from framework.plan import FROM_COLUMNS, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Keyed, Pipeline, Reader, Step, TableSource
+from framework.plan.write import mode
+
+_OWN = {column.name for column in (*KAFKA_COLUMNS, KAFKA_TOPIC, *FROM_COLUMNS)}
+
+
+def writer(draft: Draft, name: str, where: Where, open_: Sequence[str]) -> kinds.Pipeline | None:
+    """The pipeline that writes the table; None and a problem where there is none."""
+    written = draft.written.of(kinds.Pipeline)
+    writers = {each.into.table: each for each in written if "into" not in each.gaps and "table" not in each.into.gaps}
+    spec = writers.get(name)
+    if spec is None:
+        # A document that cannot be read may write the table.
+        if len(writers) == sum(document.kind == "pipeline" for document in draft.written.documents):
+            others = [table for table, each in writers.items() if each.name not in open_]
+            unknown(draft, "table", name, where, others)
+        return None
+    if spec.name in open_:
+        circle = " → ".join([*open_[open_.index(spec.name) :], spec.name])
+        hint = "one of them must do without the other's table; what needs both can be a pipeline of its own"
+        draft.problems.append(Problem(where, "table-cycle", f"these pipelines read each other's tables: {circle}", hint))
+        return None
+    return spec
+
+
+def resolve(into: kinds.Into, pipeline: Pipeline) -> TableSource:
+    """The table of this pipeline as another one reads it."""
+    table = pipeline.table
+    kafka = tuple(column for column in table.columns if column in pipeline.kafka_columns and column.name.startswith("_kafka_"))
+    columns = tuple(column for column in table.readable if column not in kafka and column.name not in _OWN)
+    written = mode(table.write)
+    return TableSource(
+        pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=kafka,
+        reads=_reads(into, rows_change(pipeline)), rows_change=rows_change(pipeline),
+        by_value=written.whole or table.format_version < 3, keys=table.keys,
+        event_time=pipeline.event_time,
+        partitions=tuple(each.column for each in table.partition_by if each.transform == "identity"),
+    )  # fmt: skip
+
+
+def looked_up(pipeline: Pipeline) -> TableSource:
+    """The table of this pipeline as a step of another one looks rows up in it."""
+    table = pipeline.table
+    current = VERSION if mode(table.write).versions else ()
+    columns = tuple(column for column in table.readable if column.name not in (*_OWN, *current))
+    return TableSource(
+        pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=(),
+        rows_change=rows_change(pipeline), keys=table.keys, versions=bool(current),
+    )  # fmt: skip
+
+
+def rows_change(pipeline: Pipeline) -> bool:
+    """Whether rows of its table are also changed and deleted."""
+    return mode(pipeline.table.write).rows_change
+
+
+def _reads(into: kinds.Into, changes: bool) -> Literal["all", "added", "changes", "commits"]:
+    write = mode(into.write)
+    if write.whole:
+        return "all"
+    if not (write.by_key or write.groups) or not changes:
+        return "added"
+    return "commits" if write.versions else "changes"
+
+
+def problems(spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Problem]:
+    """The problems of reading the rows of this pipeline's table."""
+    into, name, write = spec.into, pipeline.table.identifier, mode(spec.into.write)
+    if write.whole:
+        return
+    if into.deletes == "tombstones":
+        hint = f"remove `deletes`: rows that are deleted in {name} are deleted here" if rows_change(pipeline) else "remove it"
+        yield Problem(into.place("deletes"), "bad-deletes", "a table has no tombstones", hint)
+    if not rows_change(pipeline):
+        if into.deletes == "ignore":
+            yield Problem(
+                into.key_place("deletes"), "unused-key", f"`deletes` has no effect: no row of {name} is deleted", "remove it"
+            )
+    elif write.groups:
+        if into.late_after is not None:
+            message = f"rows of {name} are also changed and deleted, at any time: no window of theirs closes"
+            yield Problem(into.key_place("late_after"), "unused-key", message, "remove `late_after`")
+        if into.deletes == "ignore":
+            message = f"`deletes` has no effect with `write: {into.write}`: rows that are deleted in {name} leave the totals"
+            yield Problem(into.key_place("deletes"), "unused-key", message, "remove it")
+    elif not write.by_key and into.deletes != "ignore":
+        message = f"`write: {into.write}` only adds rows, and rows of {name} are also changed and deleted"
+        hint = "`write: upsert` with `keys` follows them; with `deletes: ignore` each new state of a row becomes a row"
+        yield Problem(into.place("write"), "rows-change", message, hint)
+    elif write.by_key and into.order_by:
+        message = f"the commits of {name} say which of its rows is newer"
+        yield Problem(into.key_place("order_by"), "bad-order", message, "remove `order_by`")
+
+
+def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
+    """The pipelines, each with those that read the changes of its table."""
+    for pipeline in pipelines:
+        readers = [
+            each for each in pipelines if each.source and each.source.reads != "all" and each.source.pipeline == pipeline.name
+        ]
+        yield replace(
+            pipeline,
+            readers=tuple(
+                Reader(each.table.catalog, each.table.identifier, each.source is not None and each.source.reads == "commits")
+                for each in readers
+            ),
+        )
+
+
+def order_columns(into: kinds.Into, source: TableSource) -> tuple[Column, ...]:
+    """The columns by which rows of a table are put in order where they go by their keys."""
+    write = mode(into.write)
+    if write.groups:
+        return FROM_COLUMNS[2:]
+    if not write.by_key:
+        return ()
+    return FROM_COLUMNS[{"all": 4, "added": 2, "changes": 1, "commits": 0}[source.reads] :]
+
+
+def with_old_rows(source: TableSource, keyed: Keyed | None, steps: Sequence[Step], totals: bool = False) -> TableSource:
+    """The source, of which deleted rows are read, too; and rows before a change, if by the change a row can leave its key here."""
+    if source.reads not in ("changes", "commits"):
+        return source
+    if totals:
+        return replace(source, old="all")
+    if not keyed or not keyed.deletes:
+        return source
+    leaves = any(step.keep or step.each or step.faults for step in steps)
+    leaves = leaves or any(name in dict(step.assign) for step in steps for name in keyed.keys)
+    leaves = leaves or not set(keyed.keys) <= set(source.keys)
+    return replace(source, old="all" if leaves else "deleted")

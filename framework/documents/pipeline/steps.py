@@ -1,0 +1,114 @@
+"""The steps of a pipeline, each typed by the rows before it. A step that cannot be read leaves what is known of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+from framework.base import types
+from framework.base.errors import Problem, Where
+from framework.documents.rows import Resolved, Rows
+from framework.language import extensions
+from framework.language import kind as kinds
+from framework.language.node import Node
+from framework.language.options import WrittenStep
+from framework.plan import Column, Step, digest
+from framework.plan.totals import Groups
+
+
+def resolve(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, dict[int, Any], Groups | None]:
+    """The steps, the rows after the last step, by their places the steps' judges of how rows land, and what a step adds up."""
+    steps: list[Step] = []
+    groups = None
+    judges: dict[int, Any] = {}
+    read = {step.node: step for step in spec.steps}
+    node = spec.node.get("steps")
+    if "steps" in spec.gaps and not (node and node.items):
+        rows = replace(rows, columns=(), more=True)
+    for item in node.items if node else ():
+        written = read.get(item)
+        if written is None:
+            rows = _after(item, rows)
+            continue
+        resolved = _resolved_step(written, rows)
+        attempts = tuple((name, sql) for sql, name in rows.attempts.items())
+        rows = replace(rows, columns=resolved.columns, more=rows.more or resolved.more, attempts={})
+        groups = resolved.groups or groups
+        if resolved.landing:
+            judges[len(steps)] = resolved.landing
+        steps.append(
+            Step(
+                name=written.name,
+                where=written.place(),
+                says=resolved.says,
+                attempts=attempts,
+                assign=resolved.assign,
+                keep=resolved.keep,
+                faults=resolved.faults,
+                columns=resolved.columns,
+                each=resolved.each,
+                memory=resolved.memory,
+                masks=resolved.masks,
+                join=resolved.join,
+                bounds=resolved.bounds,
+            )
+        )
+    return tuple(steps), rows, judges, groups
+
+
+def _after(step: Node, rows: Rows) -> Rows:
+    """The known columns after a step that could not be read."""
+    added = _added_columns(step)
+    if added is None:
+        return replace(rows, columns=(), more=True)
+    return replace(rows, columns=rows.with_columns(Column(name, types.VOID, "", where=where) for name, where in added))
+
+
+def _added_columns(step: Node) -> list[tuple[str, Where]] | None:
+    """The columns that a step adds, if the step changes no others; else None."""
+    name, options = (step.entries[0][0].text, step.entries[0][1]) if step.entries else ("", step)
+    extension = extensions.find(extensions.STEPS).get(name)
+    if extension is None or extension.adds is None:
+        return None
+    if extension.adds == "*":
+        return [(key.text, key.where) for key, _ in options.entries] if options.kind == "map" else None
+    if not extension.adds:
+        return []
+    named = options.get(extension.adds)
+    return [(named.text, named.where)] if named and named.kind == "scalar" else None
+
+
+def without_type(spec: kinds.Pipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:
+    joined = [column for step in steps if step.join for column in step.join.source.columns]
+    if any(column.type == types.VOID for column in (*rows.columns, *joined)):
+        return  # why it is unknown was reported
+    for column in steps[-1].columns if steps else ():
+        if column.type == types.VOID:
+            hint = "give it a type: `cast(null as string)`"
+            yield Problem(column.where or spec.place("steps"), "no-type", f"the column `{column.name}` has no type", hint)
+
+
+def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
+    extension = extensions.find(extensions.STEPS)[written.name]
+    if not extension.loaded:
+        return Resolved((), more=True)
+    if extension.built_in:
+        return cast(Resolved, extension.resolve(written, rows))
+    if rows.more or any(column.type == types.VOID for column in rows.columns):  # own steps need not handle unknown types
+        return Resolved(rows.columns, more=True)
+    try:
+        resolved = extension.resolve(written, rows)
+        if not isinstance(resolved, Resolved):
+            raise TypeError("resolve must return a Resolved")
+        _require_plain(resolved)
+    except (Exception, SystemExit) as error:  # the step's code is the user's
+        rows.problems.append(extensions.broken(error, extension.file))
+        return Resolved(rows.columns, more=True)
+    return resolved
+
+
+def _require_plain(resolved: Resolved) -> None:
+    """Raise a TypeError if a step of a user's own returns objects by which one plan cannot be told from another."""
+    texts = (resolved.columns, resolved.assign, resolved.keep, resolved.faults, resolved.says)
+    digest.text((*texts, resolved.each, resolved.memory, resolved.masks, resolved.join, resolved.bounds))

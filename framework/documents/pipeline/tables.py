@@ -1,0 +1,76 @@
+"""The table of a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from framework.base.errors import Problem
+from framework.documents.draft import Draft, only, unknown
+from framework.documents.pipeline import keyed, memory
+from framework.documents.pipeline import totals as accumulated
+from framework.documents.pipeline.partitions import partition_fields, sort_columns
+from framework.documents.rows import Rows, stored_name_problems
+from framework.language import kind as kinds
+from framework.plan import Catalog, Column, Keyed, SchemaChanges, Step, Table
+from framework.plan.totals import Accumulated
+from framework.plan.write import mode
+
+
+def resolve(
+    draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...], totals: Accumulated | None
+) -> Table | None:
+    into = spec.into
+    catalog = (
+        draft.catalogs.get(into.catalog)
+        if into.catalog
+        else only(draft, draft.homes or draft.catalogs, "catalog", into.place("table"))
+    )
+    if into.catalog and ("catalog", into.catalog) not in draft.written.names:
+        unknown(draft, "catalog", into.catalog, into.place("catalog"), draft.catalogs)
+    catalog = catalog or Catalog("", "")  # the missing catalog was reported
+    columns = _columns(into, rows, keys, totals)
+    draft.problems.extend(stored_name_problems(columns, into.place("table")))
+    rows = replace(rows, columns=columns)
+    partitions, order = partition_fields(into, rows), sort_columns(into, rows)
+    if totals:
+        draft.problems.extend(accumulated.moving(totals, partitions, into))
+    if "table" in into.gaps:
+        return None
+    namespace, name = into.table.split(".")
+    step = next((each for each in steps if each.memory), None)
+    if into.adopt and (step or mode(into.write).rows_change):
+        what = f"`{step.name}` remembers rows" if step else f"`write: {into.write}` decides by what Sluice knows of each row"
+        message = f"`adopt` keeps the rows that are there, of which Sluice knows nothing, and {what}"
+        hint = "use `write: append` without such a step, or load the older rows from a topic"
+        draft.problems.append(Problem(into.place("adopt"), "cannot-adopt", message, hint))
+    options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes", "write", "adopt")
+    return Table(
+        catalog=catalog, namespace=namespace, name=name, columns=columns, write=into.write,
+        partition_by=partitions, sort_by=order,
+        format_version=into.format_version, doc=spec.doc or "", masked=_masked(steps, columns), keyed=keys, accumulated=totals,
+        step_states=memory.states(steps, columns, draft.problems), adopt=into.adopt,
+        schema_changes=SchemaChanges(
+            add=into.schema_changes.add,
+            widen=into.schema_changes.widen,
+            drop=into.schema_changes.drop,
+            rename=into.schema_changes.rename,
+            narrow=into.schema_changes.narrow,
+        ),
+        places={option: into.place(option) for option in options},
+    )  # fmt: skip
+
+
+def _columns(into: kinds.Into, rows: Rows, keys: Keyed | None, totals: Accumulated | None) -> tuple[Column, ...]:
+    """Those of the table."""
+    if totals:
+        return accumulated.columns(totals)
+    if keys:
+        return keyed.columns(keys, mode(into.write), rows)
+    return (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
+
+
+def _masked(steps: tuple[Step, ...], columns: Iterable[Column]) -> tuple[tuple[str, ...], ...]:
+    """The paths that steps mask, of columns that come to the table."""
+    names = {column.name for column in columns}
+    return tuple(dict.fromkeys(path for step in steps if step.masks for path in step.masks.paths if path[0] in names))

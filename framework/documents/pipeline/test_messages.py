@@ -1,0 +1,294 @@
+"""Messages as Kafka would have them, made of a test's rows: columns are written to where the topic reads them from."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from framework.base.errors import Problem, Where
+from framework.base.spelling import did_you_mean, the_names
+from framework.base.types import VOID, Type
+from framework.documents.pipeline.test_values import BadValue, json_text, plain_json
+from framework.language import kind as kinds
+from framework.language.node import Node
+from framework.messages.encoding import json_values
+from framework.messages.encoding.schema_writer import Writer
+from framework.messages.formats import BySchema, Format, Given, Single, by_schema, find, writer
+from framework.messages.schemas.versions import Unsupported
+from framework.plan import Column, Message, Of, Pipeline
+
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)  # Kafka's timestamp of a test's first message that says none
+_RAW = 'to see what becomes of a wrong value, write the text itself: `message: {raw: "…"}`'
+
+_NAMED = re.compile(r'`([^`.]+)[`.]|parse (\w+) field|field named "(\w+)"')  # the field that does not fit, as each format says it
+
+
+@dataclass(frozen=True)
+class _Value:
+    """The value that a map of columns becomes."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(kw_only=True)
+class Messages:
+    """The messages of one test of a pipeline, in order."""
+
+    pipeline: Pipeline
+    topic: kinds.Topic
+    problems: list[Problem]
+    test: kinds.Test
+    offsets: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    def message(self, batch: int, at: int, given: kinds.GivenMessage | Mapping[str, Node]) -> Message:
+        """The message at this place of what is given."""
+        moment = START + timedelta(seconds=self.offsets.total())
+        if isinstance(given, kinds.GivenMessage):
+            message = self.whole(given.message, moment)
+        else:
+            message = self.of_columns(given, at, moment)
+        place = (message.topic, message.partition)
+        self.offsets[place] += 1
+        return replace(message, batch=batch, offset=self.offsets[place] - 1)
+
+    def of_columns(self, given: Mapping[str, Node], at: int, moment: datetime) -> Message:
+        places = {name: self.test.key_place("given", at, name) for name in given}
+        value = self.value(given, places)
+        return Message(
+            batch=0,
+            topic=self.pipeline.topic.kafka_name,
+            partition=0,
+            offset=0,
+            timestamp=moment,
+            key=value.key,
+            value=value.value,
+            headers=value.headers,
+        )
+
+    def whole(self, given: kinds.Message, moment: datetime) -> Message:
+        value = self.whole_value(given)
+        key = value.key
+        if given.key is not None:
+            key = self.key(given, given.key, taken=value.key is not None)
+        headers = tuple((name, self.text(node, f"the header `{name}`")) for name, node in given.headers.items())
+        twice = [name for name, _ in value.headers if name in given.headers]
+        for name in twice:
+            message = f"`{name}` is a header's column, and the header is given as well"
+            self.refuse(given.key_place("headers", name), "duplicate-key", message, "keep one of them")
+        if given.at is not None and given.at.microsecond % 1000:
+            self.refuse(given.place("at"), "out-of-range", "Kafka's timestamps are whole milliseconds", "leave the rest out")
+        topic = kafka_name(self.pipeline, given, self.problems)
+        return Message(
+            batch=0,
+            topic=topic,
+            partition=given.partition,
+            offset=0,
+            timestamp=given.at or moment,
+            key=key,
+            value=value.value,
+            headers=(*headers, *value.headers),
+        )
+
+    def whole_value(self, given: kinds.Message) -> _Value:
+        node = given.value
+        if node is None:
+            return _Value(None, (given.raw or "").encode(), ())
+        if node.is_null:
+            return _Value(None, None, ())
+        if node.kind == "map":
+            return self.value({key.text: value for key, value in node.entries}, {key.text: key.where for key, _ in node.entries})
+        if node.kind == "scalar" and isinstance(self.format("value"), Single):
+            return _Value(None, self.single("value", node, ""), ())
+        hint = 'write the columns, `value: {…}`, or the text itself, `raw: "…"`'
+        self.refuse(node.where, "wrong-type", "a value is a map of columns", hint)
+        return _Value(None, None, ())
+
+    def value(self, given: Mapping[str, Node], places: Mapping[str, Where]) -> _Value:
+        """Each column is written to where its topic reads it from."""
+        key: bytes | None = None
+        headers: list[tuple[str, bytes | None]] = []
+        fields: dict[str, Node] = {}
+        parts: dict[str, Node] = {}  # of the key
+        topic = self.pipeline.topic
+        column_types = {**{column.name: column.type for column in topic.columns}, **self.other_fields()}
+        for name, node in given.items():
+            if name not in column_types and not topic.changes:
+                hint = did_you_mean(name, column_types, f"the topic has {', '.join(f'`{each}`' for each in column_types)}")
+                self.refuse(places[name], "unknown-column", f"the topic `{self.topic.name}` has no column `{name}`", hint)
+            elif name in topic.key_columns and isinstance(self.format("key"), Single):
+                key = self.single("key", node, f"`{name}`")
+            elif name in topic.key_columns:
+                parts[name] = node
+            elif name in self.topic.headers:
+                headers.append((name, self.text(node, f"`{name}`")))
+            else:
+                fields[name] = node
+        if parts:
+            key = self.fields("key", parts, column_types, places)
+        return _Value(key, self.fields("value", fields, column_types, places), tuple(headers))
+
+    def other_fields(self) -> Mapping[str, Type]:
+        """Fields of the newest schemas that the spec leaves out of its columns: messages cannot be without some of them."""
+        types: dict[str, Type] = {}
+        for of, contract in (("value", self.topic.columns), ("key", self.topic.key.columns)):
+            writer = self.writer(of) if contract and not self.pipeline.topic.changes else None
+            types |= (
+                {writer.column(each.name): each.type for each in by_schema(writer.schema).shapes(writer.schema)} if writer else {}
+            )
+        return types
+
+    def writer(self, of: str) -> Writer | None:
+        """The writer of keys or values that have their schemas in a registry; None of other formats, and where there is a problem."""
+        for each in self.pipeline.topic.registered:
+            if each.of == of and each.write_version:
+                try:
+                    return writer(each.write_version.id, each.write_version.schema, each.names)
+                except Unsupported:
+                    return None
+        return None
+
+    def format(self, of: Of) -> Format | None:
+        return find(of, self.topic.value if of == "value" else self.topic.key.format)
+
+    def fields(
+        self, of: Of, given: Mapping[str, Node], column_types: Mapping[str, Type], places: Mapping[str, Where]
+    ) -> bytes | None:
+        format_, topic = self.format(of), self.pipeline.topic
+        if isinstance(format_, Single):
+            texts = [self.single(of, node, f"`{name}`") for name, node in given.items()]
+            return texts[-1] if texts else None
+        before = len(self.problems)
+        whole = of == "value" and topic.changes is not None
+        values = self.plain(given) if whole else self.typed(of, given, column_types)
+        if isinstance(format_, Given):
+            try:
+                return format_.encode(topic.columns_of(of), values)
+            except ValueError as error:
+                where = next(iter(places.values()), self.test.place())
+                self.refuse(where, "wrong-type", f"the {of} does not fit `{topic.name}`: {error}", _RAW)
+                return None
+        if not whole and (len(self.problems) > before or not column_types):
+            return None
+        return self.by_schema(of, lambda writer: writer.whole(values) if whole else writer.columns(values), places)
+
+    def plain(self, given: Mapping[str, Node]) -> dict[str, Any]:
+        """Values by their looks alone."""
+        values: dict[str, Any] = {}
+        for name, node in given.items():
+            try:
+                values[name] = json_values.loads(plain_json(node))
+            except ValueError:  # Python reads no number of thousands of digits
+                self.refuse(node.where, "wrong-type", f"`{name}` has a number that is too long", _RAW)
+        return values
+
+    def typed(self, of: Of, given: Mapping[str, Node], column_types: Mapping[str, Type]) -> dict[str, Any]:
+        options = self.topic.columns if of == "value" else self.topic.key.columns
+        ways = {name: option.format for name, option in options.items()} if isinstance(self.format(of), Given) else {}
+        return {
+            name: json_values.loads(self.json(node, Column(name, column_types[name]), ways.get(name)))
+            for name, node in given.items()
+        }
+
+    def by_schema(self, of: Of, write: Callable[[Writer], bytes], places: Mapping[str, Where]) -> bytes | None:
+        writer = self.writer(of)
+        if writer is None or any(problem.where in places.values() for problem in self.problems):  # which has been said
+            return None
+        try:
+            return write(writer)
+        except ValueError as error:
+            registered = next(each for each in self.pipeline.topic.registered if each.of == of)
+            what = (
+                f"{registered.write_version} of `{registered.subject}`" if registered.numbers else "the schema made of `columns`"
+            )
+            named = _NAMED.search(str(error))
+            where = places.get(writer.column(next(filter(None, named.groups())))) if named else None
+            where = where or next(iter(places.values()), self.test.place())
+            hint = _RAW if of == "value" else "write the key as its schema has it"
+            self.refuse(where, "wrong-type", f"the {of} does not fit {what}: {error}", hint)
+            return None
+
+    def json(self, node: Node, column: Column, format_: str | None) -> str:
+        if column.type == VOID:  # what is wrong with it has been said
+            return "null"
+        try:
+            return json_text(node, column.type, format_)
+        except BadValue as wrong:
+            self.refuse(wrong.where, wrong.code, f"`{column.name}`: {wrong.message}", wrong.hint or _RAW)
+            return "null"
+
+    def key(self, given: kinds.Message, node: Node, taken: bool) -> bytes | None:
+        where = given.key_place("key")
+        if self.topic.key.format == "none":
+            hint = "remove it, or give the topic a `key`"
+            self.refuse(where, "unused-key", f"the topic `{self.topic.name}` has `key: none`", hint)
+        if taken:
+            columns = self.topic.key.as_ or ", ".join(self.topic.key.columns)
+            self.refuse(where, "duplicate-key", f"`{columns}` is made of the key, and is given as well", "keep one of them")
+        if isinstance(self.format("key"), BySchema) and not node.is_null:
+            return self.key_by_schema(node)
+        if isinstance(self.format("key"), Given) and node.kind == "map":
+            types = {column.name: column.type for column in self.pipeline.topic.columns_of("key")}
+            return self.fields(
+                "key", {key.text: value for key, value in node.entries}, types, {key.text: key.where for key, _ in node.entries}
+            )
+        return self.single("key", node, "`key`")
+
+    def key_by_schema(self, node: Node) -> bytes | None:
+        writer = self.writer("key")
+        entries: Iterable[tuple[Node, Node]] = node.entries if node.kind == "map" else ()
+        if writer is None:
+            return None
+        if writer.single != (node.kind == "scalar"):
+            what = "one value" if writer.single else "a map of its fields"
+            self.refuse(node.where, "wrong-type", f"by its schema the key is {what}", "write it so, or leave it out")
+            return None
+        places = {key.text: key.where for key, _ in entries} or {"": node.where}
+        if writer.single:
+            types = {column.name: column.type for column in self.pipeline.topic.columns}
+            (name,) = self.pipeline.topic.key_columns
+            value = json_values.loads(self.json(node, Column(name, types[name]), None))
+            return self.by_schema("key", lambda writer: writer.columns({name: value}), places)
+        fields = self.plain({key.text: value for key, value in entries})
+        return self.by_schema("key", lambda writer: writer.whole(fields), places)
+
+    def single(self, of: Of, node: Node, what: str) -> bytes | None:
+        """A key or value that is one scalar; of another format it is the text itself."""
+        format_ = self.format(of)
+        if not isinstance(format_, Single):
+            return self.text(node, what)
+        if node.is_null:
+            return None
+        noun, hint = format_.asks
+        if node.kind != "scalar":
+            self.refuse(node.where, "wrong-type", f"{what} is {noun}, not a {node.kind}", hint)
+            return None
+        try:
+            return format_.encode(node.text)
+        except ValueError:
+            self.refuse(node.where, "wrong-type", f"{what} is {noun}", hint)
+            return None
+
+    def text(self, node: Node, what: str) -> bytes | None:
+        if node.kind != "scalar":
+            self.refuse(node.where, "wrong-type", f"{what} is a text, not a {node.kind}", "write a text")
+        return None if node.is_null else node.text.encode()
+
+    def refuse(self, where: Where, code: str, message: str, hint: str) -> None:
+        self.problems.append(Problem(where, code, message, hint))
+
+
+def kafka_name(pipeline: Pipeline, given: kinds.Message | kinds.BadRow, problems: list[Problem]) -> str:
+    """The topic that is meant, as Kafka calls it."""
+    topics = {topic.name: topic.kafka_name for topic in pipeline.topics}
+    if given.topic is not None and given.topic not in topics:
+        otherwise = the_names("topic", topics) if topics else "remove it: this pipeline reads a table"
+        hint = did_you_mean(given.topic, topics, otherwise)
+        message = f"the pipeline `{pipeline.name}` reads no topic `{given.topic}`"
+        problems.append(Problem(given.place("topic"), "unknown-topic", message, hint))
+    return topics.get(given.topic or "", pipeline.sources[0])

@@ -1,0 +1,155 @@
+"""Tables whose rows are totals: their columns, the order of the rows that are added up, and which rows come too late."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from framework.base.errors import Problem
+from framework.base.types import BIGINT, INT, TIMESTAMP, Array, Field, Struct
+from framework.documents.rows import Rows
+from framework.language import kind as kinds
+from framework.plan import (
+    EVENT_TIME,
+    FROM_COLUMNS,
+    KAFKA_COLUMNS,
+    KAFKA_TOPIC,
+    Column,
+    ColumnSql,
+    Fault,
+    PartitionField,
+    Step,
+    TableSource,
+    Topic,
+)
+from framework.plan.text import duration
+from framework.plan.totals import MEASURES, NTH_ITEM, OPEN_SINCE, ROWS, TIME, WINDOW_END, WINDOW_START, Accumulated, Groups
+from framework.sql import aggregates
+from framework.sql.quote import identifier
+
+_HIDDEN = Column(MEASURES, Struct(()), "What averages, different values, first and last values are computed from")
+
+
+def resolve(
+    spec: kinds.Pipeline,
+    groups: Groups | None,
+    read: tuple[Topic, ...],
+    source: TableSource | None,
+    rows: Rows,
+    steps: tuple[Step, ...],
+) -> tuple[Accumulated | None, tuple[Step, ...]]:
+    """The totals that the table holds, and the steps, of which the one that adds rows up also judges which are too late."""
+    into = spec.into
+    if groups is None:
+        message = "`write: accumulate` keeps totals, and no step says which"
+        hint = "end `steps` with `aggregate: {by: [symbol], measures: {trades: count(*)}}`"
+        rows.problems.append(Problem(into.place("write"), "accumulate-needs-aggregate", message, hint))
+        return None, steps
+    rows.problems.extend(_unused(into, groups))
+    if not groups.measures:
+        return None, steps
+    order = (
+        tuple(_order(read, source, rows))
+        if any(aggregates.FUNCTIONS[each.function].first_counts for each in groups.measures)
+        else ()
+    )
+    window = replace(groups.window, late_after=into.late_after) if groups.window and into.late_after else groups.window
+    own = {TIME, *(each.row_column for each in groups.measures)}
+    by_name = {column.name: column for column in rows.columns}
+    changes = source is not None and source.reads == "changes"
+    takes_off = changes and all(aggregates.takes_off(each.function, each.argument) for each in groups.measures)
+    nth = bool(order) and any(step.each for step in steps)
+    accumulated = Accumulated(
+        groups.by, window, groups.measures, order=order, nth=nth, takes_off=takes_off,
+        hidden=_hidden(groups, _order_type(order, nth, rows), takes_off), before=_before(spec) if changes else "",
+        rows=(*(by_name[name] for name in groups.by if name in by_name), *(column for column in rows.columns if column.name in own)),
+    )  # fmt: skip
+    if window and window.late_after:
+        steps = tuple(_with_late(step, window.column, window.late_after) if step.name == "aggregate" else step for step in steps)
+    return accumulated, steps
+
+
+def columns(accumulated: Accumulated) -> tuple[Column, ...]:
+    """Those of the table."""
+    by = (column for column in accumulated.rows if column.name in accumulated.by)
+    window = (
+        (
+            Column(WINDOW_START, TIMESTAMP, "Since when rows are in the window"),
+            Column(WINDOW_END, TIMESTAMP, "Until when; not in it"),
+        )
+        if accumulated.window
+        else ()
+    )
+    measures = (Column(each.name, each.type, each.text) for each in accumulated.measures)
+    hidden = (replace(_HIDDEN, type=accumulated.hidden),) if accumulated.hidden else ()
+    return (*by, *window, *measures, *hidden)
+
+
+def moving(accumulated: Accumulated, fields: Iterable[PartitionField], into: kinds.Into) -> Iterator[Problem]:
+    """The problems of partitions in which a row would not stay."""
+    measures = {each.name for each in accumulated.measures}
+    for field in fields:
+        if field.column in measures:
+            message = f"`{field.column}` changes with each batch, and the row would have to move to another partition"
+            hint = f"partition by {' or '.join(accumulated.keys)}" if accumulated.keys else "remove it: the table has one row"
+            yield Problem(into.place("partition_by"), "bad-partition", message, hint)
+
+
+def _unused(into: kinds.Into, groups: Groups) -> Iterator[Problem]:
+    if into.node.get("kafka_columns") is not None:
+        message = "`kafka_columns` has no effect: a total is of many messages"
+        yield Problem(into.key_place("kafka_columns"), "unused-key", message, "remove it")
+    if into.late_after is not None and groups.window is None:
+        message = "`late_after` has no effect: without windows of time no row is too late"
+        yield Problem(into.key_place("late_after"), "unused-key", message, "add a `window` to `aggregate`, or remove it")
+
+
+def _order(read: tuple[Topic, ...], source: TableSource | None, rows: Rows) -> Iterator[str]:
+    """The columns that say which of two rows is the first: its time, and then where it comes from."""
+    if source:
+        types = rows.types
+        if source.event_time in types:
+            yield source.event_time
+        yield from (column.name for column in FROM_COLUMNS[2:] if column in rows.kafka)
+        return
+    if read and read[0].event_time:
+        yield EVENT_TIME
+    yield from (column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2]))
+    if KAFKA_TOPIC in rows.kafka:
+        yield KAFKA_TOPIC.name
+
+
+def _hidden(groups: Groups, of: Struct, takes_off: bool) -> Struct | None:
+    parts = {
+        each.name: aggregates.hidden(aggregates.function(each.function, takes_off), each.argument, of)
+        for each in groups.measures
+        if each.argument
+    }
+    fields = [
+        Field(name, Struct(tuple(Field(part, type_) for part, type_ in types.items()))) for name, types in parts.items() if types
+    ]
+    if takes_off:
+        fields.append(Field(ROWS, BIGINT))
+    return Struct(tuple(fields)) if fields else None
+
+
+def _order_type(order: Iterable[str], nth: bool, rows: Rows) -> Struct:
+    fields = tuple(Field(f"n{at}", rows.types[name]) for at, name in enumerate(order))
+    return Struct((*fields, Field(NTH_ITEM, Array(INT))) if nth else fields)
+
+
+def _before(spec: kinds.Pipeline) -> str:
+    """A digest that is the same while rows come to the totals as they did: by other steps, or other expectations that make bad rows, the
+    rows that are taken off are not those that were added."""
+    quarantines = (each.node for each in spec.expect if not each.of_many and each.else_ in (None, "quarantine"))
+    written = (*(step.node for step in spec.steps if step.name != "aggregate"), *quarantines)
+    texts = [scalar.text for node in written for scalar in node.scalars()]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:8] if texts else ""
+
+
+def _with_late(step: Step, column: str, late_after: int) -> Step:
+    late = ColumnSql(f"coalesce({identifier(column)} < {OPEN_SINCE}, false)", (column,))
+    message = f"its window had closed: a row {duration(late_after)} older than the newest one is too late"
+    return replace(step, faults=(*step.faults, Fault("aggregate", "too_late", message, when=late)))

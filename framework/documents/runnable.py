@@ -1,0 +1,44 @@
+"""The pipelines that can run although other specs have problems: those that use no document with a problem."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from framework.base.errors import Problem
+from framework.language import ENVIRONMENTS, Written
+from framework.plan import Pipeline
+
+
+def runnable_pipelines(written: Written, pipelines: Iterable[Pipeline], problems: Iterable[Problem]) -> tuple[Pipeline, ...]:
+    problems = tuple(problems)
+    if any(_is_of_environment(each) for each in problems):
+        return ()  # without what an environment replaces, they would run somewhere else
+    broken = set(_broken(written, problems))
+    if any(kind not in ("pipeline", "topic") for kind, _ in broken):
+        return ()  # all pipelines use these documents
+    standing = {each.name: each for each in pipelines if _stands(each, broken)}
+    while left := [name for name, each in standing.items() if not each.made_of <= standing.keys()]:
+        for name in left:
+            del standing[name]
+    return tuple(standing.values())
+
+
+def _is_of_environment(problem: Problem) -> bool:
+    return ENVIRONMENTS in Path(problem.where.file).parts and problem.code != "no-environment"
+
+
+def _stands(pipeline: Pipeline, broken: set[tuple[str, str]]) -> bool:
+    uses = {("pipeline", pipeline.name), *(("topic", topic.name) for topic in pipeline.topics)}
+    return not uses & broken
+
+
+def _broken(written: Written, problems: Iterable[Problem]) -> Iterator[tuple[str, str]]:
+    """The documents with problems. No pipeline uses text that is not a document, because it cannot be read or has no kind."""
+    places = sorted(written.places)
+    documents = {document.node.where: (document.kind, document.name) for document in written.documents}
+    for problem in problems:
+        at = bisect_right(places, problem.where) - 1
+        if at >= 0 and places[at].file == problem.where.file and places[at] in documents:
+            yield documents[places[at]]

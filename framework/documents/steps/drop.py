@@ -1,0 +1,30 @@
+"""Removes these columns."""
+
+from __future__ import annotations
+
+from framework.base.errors import Problem
+from framework.documents.rows import Resolved, Rows
+from framework.language.options import WrittenStep
+from framework.language.scalars import ColumnName
+
+EXAMPLE = """\
+columns: {order_id: string, amount: double, note: string}
+steps:
+  - drop: [note]
+given:
+  - {order_id: A1, amount: 12.5, note: by phone}
+expect:
+  - {order_id: A1, amount: 12.5}
+"""
+
+Written = tuple[ColumnName, ...]
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    for at, name in enumerate(step.value):
+        rows.column(name, step.place(at))
+    left = tuple(column for column in rows.columns if column.name not in step.value)
+    if not left and not rows.more:
+        hint = "leave at least one, or write Kafka's own columns alone to another table"
+        rows.problems.append(Problem(step.place(), "no-columns", "no column is left", hint))
+    return Resolved(left, says=(", ".join(step.value),))

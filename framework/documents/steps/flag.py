@@ -1,0 +1,242 @@
+"""Sets a column to the label of the first rule that is true, or else to `otherwise`.
+
+A rule can be moving: it compares a value with those that the pipeline's table held when the batch began, such as the prices of a symbol
+in the day before. So the first rows of a table are never beyond, and how batches are cut decides what was before; a batch that is
+repeated labels alike, and records the snapshot on which it measured. A rebuild measures again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from framework.base.errors import Problem
+from framework.base.types import BOOLEAN, STRING, VOID, Array, Map, Struct, is_numeric
+from framework.documents.pipeline.landing import Landing
+from framework.documents.rows import Resolved, Rows
+from framework.language.options import Bound, WrittenStep, option
+from framework.language.scalars import ColumnName, Duration, Expression
+from framework.plan import Bounds, ColumnSql
+from framework.sql.expressions import Checked
+from framework.sql.quote import identifier, literal
+
+EXAMPLE = """\
+columns: {symbol: string, quantity: int, price: double}
+steps:
+  - flag:
+      into: anomaly_flag
+      rules:
+        - {when: price < 0, label: NEGATIVE_PRICE}
+        - {when: quantity > 4000, label: LARGE_TRADE}
+      otherwise: NORMAL
+given:
+  - {symbol: ZVZZT, quantity: 10, price: 2.5}
+  - {symbol: ZJZZT, quantity: 5000, price: 2.5}
+  - {symbol: ZWZZT, quantity: 5000, price: -1.0}
+expect:
+  - {symbol: ZVZZT, quantity: 10, price: 2.5, anomaly_flag: NORMAL}
+  - {symbol: ZJZZT, quantity: 5000, price: 2.5, anomaly_flag: LARGE_TRADE}
+  - {symbol: ZWZZT, quantity: 5000, price: -1.0, anomaly_flag: NEGATIVE_PRICE}
+"""
+
+
+@dataclass(frozen=True)
+class Beyond(Bound):
+    """Bounds of a number, by what the table held when the batch began."""
+
+    column: ColumnName = option("The number. The table must have it.", example="price", aka=["of", "value"])
+    per: tuple[ColumnName, ...] = option(
+        "The columns whose values each have bounds of their own; the table must have them.", default=(), example="[symbol]",
+        aka=["by", "group_by", "partition_by"],
+    )  # fmt: skip
+    deviations: float | None = option(
+        "Beyond is what differs from the mean by more than so many standard deviations.", default=None, example="4",
+        aka=["sigma", "sigmas", "stddev"],
+    )  # fmt: skip
+    quantiles: tuple[float, float] | None = option(
+        "Beyond is what is below the first of these quantiles or above the second.", default=None, example="[0.01, 0.99]",
+        aka=["percentiles"],
+    )  # fmt: skip
+    over: Duration | None = option(
+        "How far back rows count, from the newest one of the table by its time; to a 24th of it.",
+        default=None,
+        at_least="1s",
+        example="24h",
+        aka=["within"],
+    )
+    rows: int | None = option(
+        "In place of `over`, how many of the newest rows of each group count.",
+        default=None,
+        at_least=2,
+        example="1000",
+        aka=["last"],
+    )
+    at_least: int | None = option(
+        "How many values a group needs; before it has them none is beyond. Default: 30, or `rows` if that is less.",
+        default=None, at_least=2, example="30", aka=["min_rows"],
+    )  # fmt: skip
+
+    @property
+    def fewest(self) -> int:
+        return min(30, self.rows or 30) if self.at_least is None else self.at_least
+
+    def problems(self) -> Iterator[Problem]:
+        for one, other, example in (("deviations", "quantiles", "deviations: 4"), ("over", "rows", "over: 24h")):
+            given = [name for name in (one, other) if getattr(self, name) is not None or name in self.gaps]
+            if len(given) != 1:
+                hint = f"remove `{one}`, or remove `{other}`" if given else f"write one of them, such as `{example}`"
+                what = f"has both `{one}` and `{other}`" if given else f"has neither `{one}` nor `{other}`"
+                yield Problem(self.place(), "one-of", f"`beyond` {what}", hint)
+        if self.rows is not None and self.at_least is not None and self.at_least > self.rows:
+            message = f"of {self.rows} rows there are never {self.at_least}"
+            yield Problem(
+                self.place("at_least"), "out-of-range", message, f"write `at_least: {self.rows}` or less, or more `rows`"
+            )
+        if self.deviations is not None and self.deviations <= 0:
+            yield Problem(
+                self.place("deviations"), "out-of-range", "`deviations` must be greater than 0", "write `deviations: 4`"
+            )
+        if self.quantiles is not None and not 0 <= self.quantiles[0] < self.quantiles[1] <= 1:
+            message = "`quantiles` are two numbers from 0 to 1, the smaller one first"
+            yield Problem(self.place("quantiles"), "out-of-range", message, "write `quantiles: [0.01, 0.99]`")
+
+
+@dataclass(frozen=True)
+class Rule(Bound):
+    """A condition and the label of the rows for which it is true."""
+
+    in_example: ClassVar[tuple[str, ...]] = ("when",)
+
+    label: str = option("The label.", example="NEGATIVE_PRICE", aka=["then", "value", "flag"])
+    when: Expression | None = option(
+        "The condition; null is not true.", default=None, example="price < 0", aka=["if", "condition"]
+    )
+    beyond: Beyond | None = option(
+        "In place of `when`, bounds that move.", default=None, example="{column: price, per: [symbol], deviations: 4, over: 24h}",
+        aka=["outside", "anomaly"],
+    )  # fmt: skip
+
+    def problems(self) -> Iterator[Problem]:
+        if (self.when is None) == (self.beyond is None) and not self.gaps & {"when", "beyond"}:
+            what, hint = "both `when` and `beyond`", "remove `when`, or remove `beyond`"
+            if self.when is None:
+                what, hint = "no condition", "write `when: price < 0`, or `beyond: {…}` for bounds that move"
+            yield Problem(self.place(), "one-of", f"this rule has {what}", hint)
+
+
+@dataclass(frozen=True)
+class Written(Bound):
+    """Labels rows by rules; the first that is true counts."""
+
+    into: ColumnName = option("The column that takes the label.", example="anomaly_flag", aka=["column", "as", "name"])
+    rules: tuple[Rule, ...] = option("The rules, in order.", example="[{when: price < 0, label: LOW}]", at_least=1)
+    otherwise: str | None = option("The label where no rule is true; default: null.", default=None, aka=["else", "default"])
+
+
+ADDS = "into"
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    written: Written = step.value
+    bounds: dict[Bounds, None] = {}
+    checked = [_condition(rule, rows, bounds) for rule in written.rules]
+    cases = " ".join(
+        f"WHEN {condition.sql} THEN {literal(rule.label)}" for condition, rule in zip(checked, written.rules, strict=True)
+    )
+    otherwise = "NULL" if written.otherwise is None else literal(written.otherwise)
+    reads = (name for condition in checked for name in condition.sql.reads)
+    # One attempt for all rules: a rule is computed only for rows for which no rule before it was true.
+    fails = any(condition.fails for condition in checked)
+    label = rows.attempted(Checked(ColumnSql(f"CASE {cases} ELSE {otherwise} END", reads), STRING, fails))
+    return Resolved(
+        rows.with_columns([rows.new_column(written.into, STRING, written.place("into"))]),
+        assign=((written.into, label.sql),),
+        faults=rows.faults("flag", written.into, label),
+        bounds=tuple(bounds),
+        landing=(lambda to: _landing(written, to, rows.types)) if bounds else None,
+        says=(
+            *(f"{rule.label} when {_says(rule)}" for rule in written.rules),
+            f"{'null' if written.otherwise is None else written.otherwise} otherwise",
+            *(("bounds are those of the table when a batch begins; a rebuild measures again",) if bounds else ()),
+        ),
+    )
+
+
+def _condition(rule: Rule, rows: Rows, bounds: dict[Bounds, None]) -> Checked:
+    if rule.when is not None:
+        return rows.unguarded_condition(rule.when, rule.place("when"))
+    beyond = rule.beyond
+    if beyond is None or beyond.gaps:
+        return Checked(ColumnSql("NULL", ()), VOID)
+    column = rows.column(beyond.column, beyond.place("column"))
+    if column is not None and column.type != VOID and not is_numeric(column.type):
+        message = f"`{beyond.column}` is {column.type}, and bounds are those of a number"
+        number = next((f"take a number, such as `{each.name}`" for each in rows.columns if is_numeric(each.type)), "")
+        rows.problems.append(
+            Problem(beyond.place("column"), "wrong-type", message, number or "make a number of it before: `cast`")
+        )
+    for at, name in enumerate(beyond.per):
+        per = rows.column(name, beyond.place("per", at))
+        if per is not None and isinstance(per.type, Array | Map | Struct):
+            message = f"`{name}` is {per.type}, by which rows are not grouped"
+            rows.problems.append(Problem(beyond.place("per", at), "wrong-type", message, "take a column with single values"))
+    of = _bounds(beyond, f"_sluice_bounds{len(bounds)}")
+    name = next((each.name for each in bounds if replace(each, name="") == replace(of, name="")), of.name)
+    bounds[replace(of, name=name)] = None
+    value = f"CAST({identifier(beyond.column)} AS DOUBLE)"
+    sql = f"({value} < {name}.low OR {value} > {name}.high)"
+    return Checked(ColumnSql(sql, (beyond.column, *beyond.per)), BOOLEAN)
+
+
+def _bounds(beyond: Beyond, name: str) -> Bounds:
+    return Bounds(
+        name, beyond.column, beyond.per, deviations=beyond.deviations, quantiles=beyond.quantiles, over=beyond.over, rows=beyond.rows,
+        at_least=beyond.fewest,
+    )  # fmt: skip
+
+
+def _says(rule: Rule) -> str:
+    beyond = rule.beyond
+    if beyond is None:
+        return rule.when or ""
+    per = f" of the same {', '.join(beyond.per)}" if beyond.per else ""
+    text = beyond.node.get("over")
+    of = f"the {beyond.rows:,} newest rows" if beyond.rows else f"the rows of the last {text.text if text else ''}"
+    if beyond.quantiles is not None:
+        low, high = beyond.quantiles
+        return f"{beyond.column} is not between the quantiles {low:g} and {high:g} of {of}{per}, once there are {beyond.fewest}"
+    many = f"{beyond.deviations or 0:g} deviations"
+    return f"{beyond.column} is over {many} from the mean of {of}{per}, once there are {beyond.fewest}"
+
+
+def _changed(name: str, written: Written, to: Landing) -> tuple[str, str] | None:
+    """Why the table does not have a column as it was measured, and what to do."""
+    step = to.changing(name)
+    if name == written.into or (step is not None and step.name == "flag"):
+        return "a `flag` writes its label into it", "write the label into a column of its own"
+    if step is not None:
+        return f"`{step.name}` computes it after `flag`", f"move `flag` behind `{step.name}`"
+    return None if to.has(name) else ("the table does not have it", "keep it in the table")
+
+
+def _landing(written: Written, to: Landing, before: Collection[str]) -> Iterator[Problem]:
+    """The problems of moving rules: the table must hold what they are measured on."""
+    for beyond in (rule.beyond for rule in written.rules if rule.beyond is not None):
+        if to.mode.whole or to.mode.groups:
+            message = (
+                f"`beyond` compares with the rows that the table held before, and `write: {to.into.write}` holds none of them"
+            )
+            yield Problem(
+                beyond.place(), "beyond-needs-rows", message, "flag into a table with `write: append`, and read that one"
+            )
+            return
+        places = {beyond.column: beyond.place("column")} | {name: beyond.place("per", at) for at, name in enumerate(beyond.per)}
+        for name, where in places.items():
+            changed = _changed(name, written, to) if name in before else None
+            if changed:
+                why, hint = changed
+                yield Problem(where, "beyond-changed", f"`{name}` is compared with that of the table, and {why}", hint)
+        where = beyond.place("over" if beyond.over else "rows")
+        problem = to.time_problem("`beyond`", where, missing="beyond-needs-time", changed="beyond-changed-time")
+        yield from [problem] if problem else []

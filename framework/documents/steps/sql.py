@@ -1,0 +1,67 @@
+"""Runs one select over the rows so far, for what no other step can do: `select … from input where …`, row by row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from framework.base.types import VOID
+from framework.documents.rows import Resolved, Rows, selected_name_problems
+from framework.language.options import WrittenStep
+from framework.language.scalars import Expression
+from framework.plan import Column, ColumnSql
+from framework.sql.expressions import ExpressionError
+from framework.sql.quote import column_path
+from framework.sql.select import Item, select
+
+EXAMPLE = """\
+columns: {symbol: string, quantity: int, price: double}
+steps:
+  - sql: |
+      select symbol, price * quantity as notional
+      from input
+      where quantity > 0
+given:
+  - {symbol: ZVZZT, quantity: 10, price: 2.5}
+  - {symbol: ZJZZT, quantity: 0, price: 4.0}
+expect:
+  - {symbol: ZVZZT, notional: 25.0}
+"""
+
+Written = Expression
+
+
+def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+    before = {column.name: column for column in rows.columns}
+    try:
+        statement = select(step.value, rows.types, star=before)
+    except ExpressionError as error:
+        rows.refuse(error, step.value, step.place())
+        return Resolved(tuple(replace(column, type=VOID) for column in rows.columns), more=True)
+    names = [item.name for item in statement.items]
+    columns = tuple(_column(item, before, names, rows, step) for item in statement.items)
+    where = rows.attempted(statement.where) if statement.where else None
+    values = {item: rows.attempted(item.value) for item in statement.items}
+    kept = (
+        ColumnSql(f"{where.sql} IS TRUE", where.sql.reads) if where else None
+    )  # nothing is computed for rows that WHERE leaves out
+    return Resolved(
+        columns,
+        assign=tuple((item.name, value.sql) for item, value in values.items() if not _as_it_is(item, before)),
+        keep=where.sql if where else None,
+        faults=(
+            *(rows.faults("sql", statement.where_text, where) if where else ()),
+            *(rows.fault("sql", item.text, value.error, only=kept) for item, value in values.items() if value.error),
+        ),
+        says=tuple(step.value.strip().splitlines()),
+    )
+
+
+def _as_it_is(item: Item, before: dict[str, Column]) -> bool:
+    return item.name in before and item.value.sql == column_path(item.name)
+
+
+def _column(item: Item, before: dict[str, Column], names: list[str], rows: Rows, step: WrittenStep) -> Column:
+    if _as_it_is(item, before):
+        return before[item.name]
+    rows.problems.extend(selected_name_problems(item.name, step.place()))
+    return rows.new_column(item.name, item.value.type, step.place(), others=names)

@@ -1,0 +1,94 @@
+"""Values that a spec writes for a column, as SQL literals with which the column compares as they are written: whole numbers and decimals
+are never rounded, and times are those of their zone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import time, timezone
+from decimal import Decimal
+
+from framework.base import types
+from framework.base.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMES, TIMESTAMP, Type, is_fractional, is_numeric
+from framework.language.scalars import read_time
+from framework.sql.quote import literal
+
+_NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
+_BITS = dict(zip(types.INTEGRALS, (8, 16, 32, 64), strict=True))
+_OF_INTEGRALS = {type_: (digits, 0) for type_, digits in zip(types.INTEGRALS, (3, 5, 10, 20), strict=True)}  # as a decimal
+_LARGEST: dict[Type, float] = {FLOAT: 3.4028234663852886e38, DOUBLE: 1.7976931348623157e308}
+_LONGEST = 38  # digits of a decimal
+
+
+def of(text: str, type_: Type, equals: bool) -> str | None:
+    """The value for a column of this type; None where there is none, or where it `equals` no value that the column can have."""
+    if type_ == STRING:
+        return literal(text)
+    if type_ == BOOLEAN:
+        return f"cast({literal(text)} as boolean)" if text in ("true", "false") else None
+    if is_numeric(type_):
+        return _number(text, type_, equals) if _NUMBER.fullmatch(text) else None
+    return _moment(text, type_, equals) if type_ in TIMES else None
+
+
+def are_numbers(texts: Sequence[str]) -> bool:
+    """Whether texts are numbers that compare in another way as texts: with as many digits they are codes, such as postal ones."""
+    whole = all(text.isdecimal() for text in texts) and len({len(text) for text in texts}) == 1
+    return not whole and all(_NUMBER.fullmatch(text) for text in texts)
+
+
+def is_after(one: str, other: str, type_: Type) -> bool:
+    """Whether the first of two values comes after the second."""
+    if is_numeric(type_):
+        return Decimal(one) > Decimal(other)
+    if type_ in TIMES:
+        return read_time(one) > read_time(other)
+    return type_ == STRING and one.encode() > other.encode()
+
+
+def _number(text: str, type_: Type, equals: bool) -> str | None:
+    if is_fractional(type_):
+        return f"cast({literal(text)} as {type_.sql})" if abs(float(text)) <= _LARGEST[type_] else None
+    value = Decimal(text)
+    whole, scale = _digits(value)
+    of_type, its_scale = _OF_INTEGRALS.get(type_) or _parts(type_)
+    plain = f"{value:.{scale}f}"
+    if scale <= its_scale and whole <= of_type and (its_scale or _is_in_range(value, type_)):
+        return f"cast({literal(plain)} as {type_.sql})"
+    if equals or max(whole, of_type) + max(scale, its_scale) > _LONGEST:  # else both are rounded for the comparison
+        return None
+    return f"cast({literal(plain)} as decimal({max(1, whole + scale)},{scale}))"
+
+
+def _digits(value: Decimal) -> tuple[int, int]:
+    """The digits that a number needs before and behind the point, as two counts."""
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "neither infinite nor NaN"
+    plain = "".join(map(str, digits)).lstrip("0")
+    short = plain.rstrip("0")
+    if not short:
+        return 0, 0
+    return max(0, len(plain) + exponent), max(0, len(short) - len(plain) - exponent)
+
+
+def _parts(type_: Type) -> tuple[int, int]:
+    assert isinstance(type_, types.Decimal), type_
+    return type_.precision - type_.scale, type_.scale
+
+
+def _is_in_range(value: Decimal, type_: Type) -> bool:
+    return type_ not in _BITS or -(2 ** (_BITS[type_] - 1)) <= value < 2 ** (_BITS[type_] - 1)
+
+
+def _moment(text: str, type_: Type, equals: bool) -> str | None:
+    if not _TIME.fullmatch(text):
+        return None
+    try:
+        at = read_time(text).astimezone(timezone.utc).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
+    if type_ == DATE and at.time() == time():
+        return f"cast({literal(at.date().isoformat())} as date)"
+    as_type = TIMESTAMP if type_ == DATE else type_
+    return None if type_ == DATE and equals else f"cast({literal(at.isoformat(' '))} as {as_type.sql})"

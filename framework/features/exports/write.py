@@ -1,0 +1,169 @@
+"""Writes the file of an export: whole or not at all, from one snapshot of the table.
+
+Cost: memory is bounded; what does not fit goes to scratch files. DuckDB reads those files of the table whose bounds meet the window.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from framework.base.errors import SluiceError
+from framework.base.types import DATE, TIMESTAMP
+from framework.core.iceberg import metadata
+from framework.core.iceberg.metadata import Metadata
+from framework.core.query.database import interruptible, opened, scratch
+from framework.features.exports import records
+from framework.features.exports.bucket import in_bucket
+from framework.features.exports.place import Link, Place, in_folder
+from framework.features.exports.records import Record
+from framework.features.exports.statement import checked
+from framework.features.exports.window import Span
+from framework.plan import SecretStore
+from framework.plan.export import Export
+from framework.sql.standard import identifier, literal
+
+_MEMORY = "700MB"
+_MARK = b"\xef\xbb\xbf"  # by which spreadsheets know UTF-8
+_COMPUTED = r"^[=+\-@\t\r]"  # a text that a spreadsheet would compute
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """A written file. `before` is what the export wrote for the same window earlier."""
+
+    export: str
+    table: str
+    span: Span | None
+    record: Record
+    before: Record | None
+    link: Link | None  # to a file in an object store
+
+
+def write(export: Export, span: Span | None, now: datetime, secrets: SecretStore) -> Done:
+    catalog, identifier = export.pipeline.table.catalog, export.pipeline.table.identifier
+    table = metadata.read(catalog, identifier)
+    if table is None or table.main is None:
+        hint = f"run `sluice run {export.pipeline.name}`, which writes it, first"
+        raise SluiceError("no-table", f"the table {identifier}, which {export.name} exports, does not exist yet", hint)
+    snapshot = int(table.main["snapshot-id"])
+    place = in_bucket(export, span, secrets) if export.storage else in_folder(export, span)
+    scratch_folder = Path(scratch())
+    try:
+        with place.draft(scratch_folder) as draft:
+            rows = _copied(export, span, table, snapshot, draft, scratch_folder)
+            record = _record(place, span, snapshot, rows, draft, now)
+            before = records.of(export.recorded_as).get(record.window)
+            if before is not None and (before.sha256, before.file) == (record.sha256, record.file):
+                record = replace(record, told=before.told)
+            place.take(draft, _about(export, snapshot, span))
+    finally:
+        shutil.rmtree(scratch_folder, ignore_errors=True)
+    records.add(export.recorded_as, record)
+    return Done(export=export.name, table=identifier, span=span, record=record, before=before, link=place.link)
+
+
+def _record(place: Place, span: Span | None, snapshot: int, rows: int, draft: Path, now: datetime) -> Record:
+    return Record(
+        window=span.name if span else "", file=place.file, snapshot=snapshot, rows=rows,
+        bytes=draft.stat().st_size, sha256=_digest(draft), at=now.isoformat(timespec="seconds"),
+    )  # fmt: skip
+
+
+def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, draft: Path, scratch_folder: Path) -> int:
+    """Writes the rows; how many."""
+    files = table.files
+    location = str(table.document["location"])
+    folders = [files.around(location), files.path(location), str(draft.parent)]
+    database = opened(folders, str(scratch_folder), access=[files.access(location)], memory=_MEMORY)
+    try:
+        scan = f"iceberg_scan({literal(table.file)}, snapshot_from_id = {snapshot})"
+        where = f" WHERE {_within(export, span)}" if span else ""
+        with ThreadPoolExecutor(1) as worker:
+
+            def run(sql: str) -> Any:
+                return interruptible(worker, database, lambda: database.execute(sql).fetchone())
+
+            run(f"CREATE VIEW input AS SELECT * FROM {scan}{where}")
+            select = _selected(export, database)
+            options = _options(export, _about(export, snapshot, span))
+            (rows,) = run(f"COPY ({select}\n) TO {literal(str(draft))} ({options})")
+    finally:
+        database.close()
+    if export.format == "csv" and export.for_spreadsheets:
+        _mark(draft)
+    with draft.open("rb") as file:
+        os.fsync(file.fileno())
+    return int(rows)
+
+
+def _within(export: Export, span: Span) -> str:
+    """SQL of whether a row is of the window. A time without a zone is one of the window's zone."""
+    assert export.window is not None
+    by = identifier(export.window.by)
+    type_ = next(column.type for column in export.pipeline.table.columns if column.name == export.window.by)
+    if type_ == DATE:
+        start, end = (f"DATE '{each.date().isoformat()}'" for each in (span.start, span.end))
+    elif type_ == TIMESTAMP:
+        start, end = (f"TIMESTAMPTZ '{each.isoformat(sep=' ')}'" for each in (span.start, span.end))
+    else:
+        start, end = (f"TIMESTAMP '{each.replace(tzinfo=None).isoformat(sep=' ')}'" for each in (span.start, span.end))
+    return f"{by} >= {start} AND {by} < {end}"
+
+
+def _selected(export: Export, database: duckdb.DuckDBPyConnection) -> str:
+    """The query; for a spreadsheet with `'` in front of texts that it would compute."""
+    query = checked(export.query)
+    if export.format != "csv" or not export.for_spreadsheets:
+        return query
+    described = database.execute(f"DESCRIBE SELECT * FROM ({query}\n) AS answer").fetchall()
+    columns = []
+    for name, type_, *_ in described:
+        column = identifier(name)
+        safe = f"CASE WHEN regexp_matches({column}, {literal(_COMPUTED)}) THEN '''' || {column} ELSE {column} END AS {column}"
+        columns.append(safe if type_ == "VARCHAR" else column)
+    return f"SELECT {', '.join(columns)} FROM ({query}\n) AS answer"
+
+
+def _about(export: Export, snapshot: int, span: Span | None) -> Mapping[str, str]:
+    """The metadata of the file about its rows, where its format has such."""
+    return {
+        "sluice_table": export.pipeline.table.identifier,
+        "sluice_snapshot": str(snapshot),
+        "sluice_window": span.name if span else "",
+    }
+
+
+def _options(export: Export, about: Mapping[str, str]) -> str:
+    if export.format == "csv":
+        return "FORMAT csv, HEADER true, USE_TMP_FILE false"
+    if export.format == "jsonl":
+        return "FORMAT json, USE_TMP_FILE false"
+    values = ", ".join(f"{name}: {literal(value)}" for name, value in about.items())
+    return f"FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {{{values}}}"
+
+
+def _mark(draft: Path) -> None:
+    """Puts the mark of UTF-8 in front."""
+    marked = draft.with_name(f"{draft.name}.marked")
+    with draft.open("rb") as plain, marked.open("wb") as whole:
+        whole.write(_MARK)
+        shutil.copyfileobj(plain, whole, 1 << 20)
+    marked.replace(draft)
+
+
+def _digest(file: Path) -> str:
+    whole = hashlib.sha256()
+    with file.open("rb") as stream:
+        while part := stream.read(1 << 20):
+            whole.update(part)
+    return whole.hexdigest()

@@ -1,0 +1,254 @@
+"""Shows a table as a table of Delta Lake, by a Delta log over the same Parquet files. Nothing is copied.
+
+Guarantee: the log shows a snapshot of the table, each by one commit of its own; a run that dies leaves the snapshot before. A run that
+stopped and wakes up after another one has shown a later snapshot writes nothing: each commit is a transaction of the table's name.
+Limit: Delta has no deletion vectors of Iceberg, and finds columns by name. Where rows were deleted or changed, the log shows the table as
+it was last compacted; a column of another name or type in older files is refused. The log is for readers: Delta's `VACUUM` would delete
+Iceberg's files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from framework.base.errors import Problem, SluiceError
+from framework.core.follow.committed import Committed
+from framework.core.follow.taken import taken
+from framework.core.iceberg.metadata import DataFile
+from framework.documents.draft import Draft
+from framework.language.options import Bound, option
+from framework.plan import Follower, Pipeline
+from framework.systems import catalogs
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable, Field, Schema
+    from deltalake.transaction import AddAction, RemoveAction
+
+_OURS = "sluice "  # how the log's name begins; then comes the id of the table that it shows
+_ID = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True)
+class Options(Bound):
+    """Show the table as a table of Delta Lake."""
+
+    known_by: ClassVar[str | None] = "delta"
+
+    delta: Literal[True] = option(
+        "Keep a log of Delta Lake over the table's own files, in the table's folder, for readers. Changed and deleted rows of an "
+        "`upsert` or `history` are shown once the table is compacted.",
+        example="true",
+    )  # fmt: skip
+
+
+def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
+    if not pipeline.table.catalog.type:  # which was reported
+        return None
+    if not catalogs.of(pipeline.table.catalog).on_this_machine:
+        message = "a Delta log in an object store is not in this version of Sluice"
+        hint = "remove `delta` from `also`, or keep the table in a catalog with a `warehouse` on this machine"
+        draft.problems.append(Problem(written.place(), "not-in-this-version", message, hint))
+        return None
+    says = ["over the table's own files"]
+    if pipeline.table.rows_change:
+        says.append("as it was last compacted")
+    return Follower(type="delta", name="log", where=written.place(), says=tuple(says), options=None, by_files=True)
+
+
+def follow(to: Committed) -> int:
+    from deltalake import Schema
+    from deltalake.exceptions import CommitFailedError
+
+    root = to.table.files.path(str(to.table.document["location"])).rstrip("/")
+    if "%" in root:
+        hint = "move the catalog's warehouse to a folder without it, or remove `delta` from `also`"
+        raise SluiceError(
+            "delta-cannot-show", f"the table's folder {root} has a `%` in its name, which Delta's library reads wrongly", hint
+        )
+    files = {_inside(root, to.table.files.path(each.location)): each for each in to.files()}
+    of_table = _schema(to)
+    log, schema = _log(root), Schema.from_arrow(_of_delta(of_table))
+    _refuse_later(to, log)
+    new = None if log is None or log.metadata().name != _name(to) else _new_columns(log, schema)
+    listed = set() if log is None or new is None else _listed(log)
+    adding = {path: file for path, file in files.items() if path not in listed}
+    _refuse_other_columns(to, root, adding, of_table)
+    adds = [_add(path, file) for path, file in adding.items()]
+    try:
+        if log is None or new is None:
+            _write_whole(to, root, schema, adds)
+        else:
+            _write_changes(to, log, new, schema, [*adds, *map(_remove, sorted(listed - files.keys()))])
+    except CommitFailedError:  # a transaction of the same name came between
+        raise taken(to.follower) from None
+    return sum(file.rows for file in adding.values())
+
+
+def _refuse_later(to: Committed, log: DeltaTable | None) -> None:
+    """Refuse if another process has shown a later commit than the tag said when this step began."""
+    last_commit = log.transaction_version(_name(to)) if log is not None else None
+    if last_commit is None or last_commit == to.until:
+        return
+    since = to.table.snapshots.get(to.step.since)
+    if since is not None and last_commit > since.get("sequence-number", 0):
+        raise taken(to.follower)
+
+
+def _name(to: Committed) -> str:
+    return f"{_OURS}{to.table.uuid}"
+
+
+def _new_columns(log: DeltaTable, schema: Schema) -> list[Field] | None:
+    """The columns that the log does not have yet; None where it differs in more than that."""
+    from deltalake import Schema
+
+    there = {field.name for field in log.schema().fields}
+    new = [field for field in schema.fields if field.name not in there]
+    return new if Schema([*log.schema().fields, *new]) == schema else None
+
+
+def _write_whole(to: Committed, root: str, schema: Schema, adds: list[AddAction]) -> None:
+    """A log that begins with these files, or begins again with them: in one commit."""
+    from deltalake.transaction import create_table_with_add_actions
+
+    create_table_with_add_actions(
+        root, schema, adds, mode="overwrite", name=_name(to), description=to.pipeline.table.doc or None,
+        commit_properties=_properties(to),
+    )  # fmt: skip
+
+
+def _write_changes(
+    to: Committed, log: DeltaTable, new: list[Field], schema: Schema, actions: list[AddAction | RemoveAction]
+) -> None:
+    from deltalake import DeltaTable
+
+    if new:
+        log.alter.add_columns(new)
+        log = DeltaTable(log.table_uri)
+        _refuse_later(to, log)
+    if actions:
+        log.create_write_transaction(actions, "append", schema, commit_properties=_properties(to))
+
+
+def _properties(to: Committed) -> CommitProperties:
+    from deltalake import CommitProperties, Transaction
+
+    return CommitProperties(app_transactions=[Transaction(_name(to), to.until)])
+
+
+def _schema(to: Committed) -> Any:
+    """The table's columns as Arrow has them, with their ids."""
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+    from pyiceberg.schema import Schema
+
+    return schema_to_pyarrow(Schema.model_validate(to.table.schema))
+
+
+def _of_delta(of_table: Any) -> Any:
+    """The columns as the log says them. Each may be null, since what it says must hold for older files, too. Without ids: readers would
+    look for columns by them, and find none."""
+    import pyarrow
+
+    return pyarrow.schema([_field_of_delta(field) for field in of_table])
+
+
+def _field_of_delta(field: Any) -> Any:
+    import pyarrow
+
+    of = field.type
+    if pyarrow.types.is_struct(of):
+        of = pyarrow.struct([_field_of_delta(each) for each in of])
+    elif _is_list(of):
+        of = pyarrow.list_(_field_of_delta(of.value_field))
+    elif pyarrow.types.is_map(of):
+        of = pyarrow.map_(pyarrow.field("key", of.key_type, nullable=False), _field_of_delta(of.item_field))
+    return pyarrow.field(field.name, of, nullable=True)
+
+
+def _log(root: str) -> DeltaTable | None:
+    """The log in a table's folder; refused if Sluice did not write it."""
+    from deltalake import DeltaTable
+
+    if not DeltaTable.is_deltatable(root):
+        return None
+    log = DeltaTable(root)
+    if not (log.metadata().name or "").startswith(_OURS):
+        hint = "move its `_delta_log` away, or remove `delta` from `also`"
+        raise SluiceError("delta-of-another", f"{root} has a log of Delta Lake that Sluice did not write", hint)
+    return log
+
+
+def _listed(log: DeltaTable) -> set[str]:
+    """The paths of the log's files, in which it has every special character encoded."""
+    from urllib.parse import unquote
+
+    import pyarrow
+
+    return {unquote(path) for path in pyarrow.table(log.get_add_actions()).column("path").to_pylist()}
+
+
+def _add(path: str, file: DataFile) -> AddAction:
+    from deltalake.transaction import AddAction
+
+    return AddAction(path, file.bytes, {}, 0, True, f'{{"numRecords": {file.rows}}}')
+
+
+def _remove(path: str) -> RemoveAction:
+    from deltalake.transaction import RemoveAction
+
+    return RemoveAction(path, True, 0)
+
+
+def _inside(root: str, path: str) -> str:
+    """A path as the log has it: relative to the table's folder, in which files of a table lie."""
+    return path.removeprefix(f"{root}/")
+
+
+def _refuse_other_columns(to: Committed, root: str, files: Iterable[str], schema: Any) -> None:
+    """Refuses files whose columns have other names or types than the table's by now: Delta would show null or fail."""
+    import pyarrow.parquet
+
+    for path in files:
+        wrong = next(_differences(pyarrow.parquet.read_schema(f"{root}/{path}"), schema), None)
+        if wrong:
+            hint = f"`sluice rebuild {to.pipeline.name}` writes all files again; or remove `delta` from `also`"
+            raise SluiceError("delta-cannot-show", f"{wrong} in older files, and Delta finds columns by their names", hint)
+
+
+def _differences(of_file: Any, of_table: Any, path: str = "") -> Iterator[str]:
+    """Columns of a file, by their ids, whose names or types are others in the table."""
+    wanted = {field.metadata[_ID]: field for field in of_table if field.metadata}
+    names = {field.name: field for field in of_table}
+    for field in of_file:
+        here = f"{path}{field.name}"
+        now = wanted.get((field.metadata or {}).get(_ID))
+        if now is None:
+            if field.name in names:
+                yield f"`{here}` was another column"
+        elif now.name != field.name:
+            yield f"`{path}{now.name}` is called `{field.name}`"
+        else:
+            yield from _other_types(field.type, now.type, here)
+
+
+def _other_types(of_file: Any, of_table: Any, here: str) -> Iterator[str]:
+    """The differences of one column's types. Long and short texts and lists are the same in a file."""
+    from pyarrow import types
+
+    if types.is_struct(of_file) and types.is_struct(of_table):
+        yield from _differences(of_file, of_table, f"{here}.")
+    elif types.is_map(of_file) and types.is_map(of_table):
+        yield from _other_types(of_file.key_type, of_table.key_type, here)
+        yield from _other_types(of_file.item_type, of_table.item_type, here)
+    elif _is_list(of_file) and _is_list(of_table):
+        yield from _other_types(of_file.value_type, of_table.value_type, here)
+    elif str(of_file).removeprefix("large_") != str(of_table).removeprefix("large_"):
+        yield f"`{here}` is {of_file}, not {of_table},"
+
+
+def _is_list(of: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_list(of) or types.is_large_list(of))

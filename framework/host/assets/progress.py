@@ -1,0 +1,66 @@
+"""Log lines of a run in Dagster: the waiting messages, the start of Spark, the points of each batch, and its result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from dagster import AssetExecutionContext, OpExecutionContext
+
+from framework.base.amounts import counted
+from framework.core.publish.batch import Batch
+from framework.core.spark import warm, warm_jvm
+from framework.operations.observe.progress import Progress
+from framework.plan import Pipeline, Plan
+
+_MOST = 10  # partitions that are named
+_POINTS = {
+    "branched": "reading the next messages and writing their rows to a staging branch",
+    "staged": "the rows are written; checking them before they are published",
+    "checked": "publishing the batch",
+    "published": "the batch is published",
+}
+
+
+def waiting(context: AssetExecutionContext, pipeline: Pipeline, watched: Progress) -> None:
+    """Log what the run is going to read, by offsets."""
+    source = ", ".join(pipeline.sources)
+    if watched.lag is None:
+        return  # the run says why
+    what = "row" if pipeline.source else "message"
+    context.log.info(f"{counted(watched.lag, what)} waiting in {source}; {watched.table} has {counted(watched.rows, 'row')}")
+    behind = [each for each in watched.offsets if each.waiting]
+    for each in behind[:_MOST]:
+        context.log.info(f"{each.partition}: offsets {each.next:,} to {each.end - 1:,}")
+    if len(behind) > _MOST:
+        context.log.info(f"… and {counted(len(behind) - _MOST, 'more partition')}")
+
+
+def points(context: AssetExecutionContext) -> Callable[[str], None]:
+    """A function for the points of a batch. The first batch, which takes longest, is logged point by point; each other batch gets
+    one line at its end."""
+    left = dict(_POINTS)
+
+    def at(name: str) -> None:
+        if name in left:
+            context.log.info(left.pop(name))
+
+    return at
+
+
+def started(context: AssetExecutionContext | OpExecutionContext, resource: Any, plan: Plan, rows: int | None = None) -> Any:
+    """The session of this run, for about so many rows. Only a start is logged: the tables of a run share a session."""
+    if resource.has_session(rows):
+        return resource.session_of(plan, rows)
+    began = time.monotonic()
+    waits = warm.is_wanted(plan) and warm_jvm.there() is not None
+    context.log.info("attaching to the warm Spark" if waits else "starting Spark, which takes a few seconds")
+    spark = resource.session_of(plan, rows)
+    context.log.info(f"Spark {spark.version} runs after {time.monotonic() - began:.1f} s")
+    return spark
+
+
+def batch(context: AssetExecutionContext, done: Batch) -> None:
+    parts = [f"batch {done.number}", f"{done.read:,} read", *done.counts, f"{done.seconds:.1f} s", f"{done.waiting:,} waiting"]
+    context.log.info(", ".join(parts))

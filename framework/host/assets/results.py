@@ -1,0 +1,106 @@
+"""Dagster's record of a table after a run: a materialization if rows were committed, otherwise an observation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from dagster import AssetKey, AssetObservation, DataVersion, MaterializeResult, MetadataValue
+
+# Dagster's only mark of an output that is no materialization.
+from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION
+
+from framework.core.iceberg import metadata, table_state
+from framework.core.publish.batch import Batch
+from framework.host.assets import asset_specs
+from framework.host.assets.keys import Keys
+from framework.operations.observe.progress import Progress
+from framework.plan import Pipeline
+
+Result = MaterializeResult[Any]
+
+
+def committed(
+    keys: Keys, pipeline: Pipeline, watched: Progress, batches: Sequence[Batch], bad: Counter[str], newest_event: datetime | None
+) -> Iterator[Result]:
+    """The results for the table and, if there are new ones, its bad rows. The version of each is its snapshot."""
+    lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline, keys)}
+    table_metadata = numbers(watched, batches, newest_event) | lineage
+    version = DataVersion(str(batches[-1].snapshot))
+    yield MaterializeResult(asset_key=keys.table(pipeline), metadata=table_metadata, data_version=version)
+    if pipeline.bad_rows == "drop":
+        return
+    key = keys.bad_rows(pipeline)
+    if not bad:
+        yield nothing_new(key)
+        return
+    by_reason = "\n".join(f"- {count:,} {what}" for what, count in bad.most_common(20))
+    reasons: dict[str, Any] = {
+        "new": sum(bad.values()),
+        "dagster/row_count": watched.bad_rows,
+        "reasons": MetadataValue.md(by_reason),
+    }
+    table = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
+    main = table.main if table else None
+    yield MaterializeResult(asset_key=key, metadata=reasons, data_version=DataVersion(str(main["snapshot-id"])) if main else None)
+
+
+def nothing_new(key: AssetKey) -> Result:
+    """An output without a materialization: later assets in the same run are not skipped, and it starts no other run.
+    The key is Dagster's own mark of an output that an observation describes."""
+    return MaterializeResult(asset_key=key, metadata={SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION: True})
+
+
+def up_to_date(keys: Keys, pipeline: Pipeline, watched: Progress, newest_event: datetime | None, says: str) -> AssetObservation:
+    return AssetObservation(keys.table(pipeline), description=says, metadata=numbers(watched, [], newest_event))
+
+
+def numbers(watched: Progress, batches: Sequence[Batch], newest_event: datetime | None) -> dict[str, Any]:
+    """The metadata of a table, which Dagster plots over time. `newest_event` is the time of the newest event."""
+    entries: dict[str, Any] = _of_batches(batches) if batches else {}
+    entries |= {
+        "files": watched.files,
+        "bytes": watched.bytes,
+        "dagster/row_count": watched.rows,
+        "dagster/uri": watched.location,
+    }
+    if watched.lag is not None:
+        entries["lag_messages"] = watched.lag
+    if newest_event is not None:
+        entries["lag_seconds"] = round((datetime.now(timezone.utc) - newest_event).total_seconds(), 1)
+    if watched.position is not None:
+        # As text: a plot of it has no meaning, and it has more digits than a plot keeps.
+        entries["snapshot"] = MetadataValue.text(str(watched.position.snapshot))
+        entries["offsets"] = MetadataValue.json(dict(watched.position.ends))
+    return entries
+
+
+def _of_batches(batches: Sequence[Batch]) -> dict[str, Any]:
+    phases: dict[str, float] = {}
+    for phase, seconds in (each for batch in batches for each in batch.phases):
+        phases[phase] = phases.get(phase, 0.0) + seconds
+    changed: Counter[str] = Counter()
+    for each in batches:
+        changed.update(each.changed.words if each.changed else {})
+    return {
+        "batches": len(batches),
+        "rows": sum(batch.rows for batch in batches),
+        "bad_rows": sum(batch.bad for batch in batches),
+        "filtered": sum(batch.filtered for batch in batches),
+        **changed,
+        "seconds": round(sum(batch.seconds for batch in batches), 3),
+        **{f"seconds_{phase}": round(seconds, 3) for phase, seconds in phases.items()},
+    }
+
+
+def bad_rows(pipeline: Pipeline, batches: Sequence[Batch]) -> Counter[str]:
+    """This run's bad rows by their message."""
+    if not any(batch.bad for batch in batches) or pipeline.bad_rows == "drop":
+        return Counter()
+    table = table_state.table(pipeline.table.catalog, pipeline.table.bad_rows)
+    if table is None:
+        return Counter()
+    written = table.scan(row_filter=f"batch >= {batches[0].number}", selected_fields=("message",))
+    return Counter(written.to_arrow().column("message").to_pylist())

@@ -1,0 +1,131 @@
+"""The outcome of a run's step: with batches, without, with an error or canceled; and the events that Dagster gets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
+    AssetCheckResult,
+    AssetExecutionContext,
+    AssetMaterialization,
+    Failure,
+    MaterializeResult,
+    Output,
+    RetryRequested,
+)
+
+# An event that a failed step logs takes a data version only as this tag.
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
+
+# A run tells by this tag alone that an automation condition started it.
+from dagster._core.storage.tags import AUTOMATION_CONDITION_TAG
+
+from framework.base import hints
+from framework.base.errors import CatalogAway, KafkaAway, RegistryAway, SluiceError
+from framework.core.publish.batch import Batch
+from framework.host.assets import check_records, checks, results
+from framework.host.assets.keys import Keys
+from framework.operations.observe.status import Status
+from framework.plan import Pipeline, Plan
+
+TableResult: TypeAlias = MaterializeResult[Any] | AssetCheckResult
+Result: TypeAlias = TableResult | AssetCheckEvaluation | Output[None]
+PASSING = (KafkaAway, CatalogAway, RegistryAway)  # may answer again in a moment
+_TRIES = 3
+BETWEEN = 20  # seconds before a retry, if Kafka or the catalog does not answer
+
+
+def failed(
+    context: AssetExecutionContext, keys: Keys, status: Status, error: SluiceError, between: float, batches: list[Batch]
+) -> Iterator[Result]:
+    """Retry an error that can pass; otherwise report the checks and fail the step. The committed batches are recorded in any case."""
+    pipeline = status.pipeline
+    bad = record(context, keys, status, batches)
+    says = hints.of_environment(str(error), pipeline.environment)
+    retry(context, error, says, between)
+    stopped = list(checks.stopped(keys, pipeline, error))
+    names = {each.check_name for each in stopped}
+    others = [each for each in checks.results(keys, pipeline, batches, bad) if each.check_name not in names] if batches else []
+    yield from step_results(context, [*stopped, *others, *checks.now(keys, status)])
+    # A person must do something first; a retry would fail in the same way.
+    raise Failure(says, allow_retries=False) from None
+
+
+def retry(context: AssetExecutionContext, error: SluiceError, says: str, between: float = BETWEEN) -> None:
+    """Ends this try of a step for another one, if the error can pass and there were few."""
+    if isinstance(error, PASSING) and context.retry_number < _TRIES:
+        context.log.warning(f"{says}\n  retrying in {between:g} s, {context.retry_number + 1} of {_TRIES}")
+        raise RetryRequested(_TRIES, between) from Failure(says)
+
+
+def record(context: AssetExecutionContext, keys: Keys, status: Status, batches: list[Batch]) -> Counter[str]:
+    """Record the batches of a run that did not finish, and return its bad rows by their message. A failed step has no outputs, so these
+    are events."""
+    bad: Counter[str] = Counter()
+    try:
+        if batches:
+            bad = results.bad_rows(status.pipeline, batches)
+            for result in results.committed(keys, status.pipeline, status.progress, batches, bad, status.newest_event):
+                _event(context, result)
+    except SluiceError as error:
+        context.log.warning(f"{len(batches)} batches were published and are not recorded here: {error}")
+    return bad
+
+
+def _event(context: AssetExecutionContext, result: MaterializeResult[Any]) -> None:
+    if result.asset_key and result.data_version:
+        tags = {DATA_VERSION_TAG: result.data_version.value}
+        context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata, tags=tags))
+
+
+def with_batches(keys: Keys, status: Status, batches: list[Batch]) -> Iterator[TableResult]:
+    pipeline = status.pipeline
+    bad = results.bad_rows(pipeline, batches)
+    yield from results.committed(keys, pipeline, status.progress, batches, bad, status.newest_event)
+    yield from checks.results(keys, pipeline, batches, bad)
+    yield from checks.now(keys, status)
+
+
+def without_batches(context: AssetExecutionContext, keys: Keys, status: Status, says: str) -> Iterator[TableResult]:
+    pipeline = status.pipeline
+    context.log.info(f"{pipeline.table.identifier}: {says}")
+    context.log_event(results.up_to_date(keys, pipeline, status.progress, status.newest_event, says))
+    yield from map(results.nothing_new, keys.written(pipeline))
+    yield from checks.now(keys, status)
+
+
+def step_results(context: AssetExecutionContext, table_results: Iterable[TableResult]) -> Iterator[Result]:
+    """The results of a step. A run always writes the table and its bad rows: the one that was not selected is recorded by an event.
+    Checks that the run did not evaluate keep their last results."""
+    left = {(key.asset_key, key.name) for key in context.selected_asset_check_keys}
+    for result in table_results:
+        if isinstance(result, AssetCheckResult):
+            if (result.asset_key, result.check_name) in left:
+                left.remove((result.asset_key, result.check_name))
+                check_records.report_again(context.instance, check_records.evaluation(result), context.run.run_id)
+                yield result
+        elif result.asset_key in context.selected_asset_keys:
+            yield result
+        else:
+            _event(context, result)
+    for key, name in sorted(left):
+        check = AssetCheckKey(key, name)
+        # Without this output Dagster warns that a blocking check has no result.
+        yield Output(None, output_name=context.job_def.asset_layer.get_op_output_name(check) or "")
+        yield from check_records.as_last_judged(context.instance, [check])
+
+
+def is_automatic(context: AssetExecutionContext) -> bool:
+    """Whether an automation condition of Dagster started the run, which does not know what Sluice's sensors ask."""
+    return AUTOMATION_CONDITION_TAG in context.run.tags
+
+
+def asked_by_name(context: AssetExecutionContext, keys: Keys, plan: Plan, pipeline: Pipeline) -> bool:
+    """Whether somebody started the run for this table alone, though the plan has others."""
+    written = set(keys.written(pipeline))
+    alone = set(context.job_def.asset_layer.executable_asset_keys) <= written
+    return alone and not is_automatic(context) and len(plan.pipelines) > 1

@@ -1,0 +1,115 @@
+"""A pipeline as one step of Dagster: its batches until it is caught up, and their results.
+
+*Limit* One process and one Spark session per run. Several runs of one table are safe; the later ones have nothing to do.
+"""
+
+# Without `from __future__ import annotations`: Dagster reads the type of a step's context.
+from collections.abc import Iterator
+from contextlib import suppress
+
+from dagster import AssetExecutionContext, AssetsDefinition, DagsterExecutionInterruptedError, multi_asset
+
+from framework.base import hints
+from framework.base.errors import Paused, SluiceError, SparkEnded
+from framework.core.context.context import Context
+from framework.core.follow import follow
+from framework.core.maintain import maintain
+from framework.core.publish.batch import Batch
+from framework.core.rules import run_record
+from framework.core.run import run as loop
+from framework.core.run import same_failure
+from framework.host.assets import checks, dead_runs, progress, run_outcomes
+from framework.host.assets.launch import Launch, until
+from framework.host.assets.run_outcomes import Result
+from framework.host.assets.spark_resource import SparkOfARun
+from framework.host.assets.translator import Assets
+from framework.host.assets.triggers import TAG
+from framework.operations.observe.status import status_of
+from framework.plan import Pipeline, Plan
+
+_OPTIONS = Launch.to_fields_dict()  # made once: for each asset Dagster would make it again
+
+
+def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = run_outcomes.BETWEEN) -> AssetsDefinition:
+    keys, name = assets.keys, assets.named(pipeline.name)
+
+    @multi_asset(
+        name=name, specs=assets.tables(pipeline), check_specs=checks.specs(keys.table(pipeline), pipeline),
+        pool=assets.named(f"table_{pipeline.name}"), op_tags={TAG: name}, required_resource_keys={assets.spark}, can_subset=True,
+        config_schema=_OPTIONS,
+    )  # fmt: skip
+    def run(context: AssetExecutionContext) -> Iterator[Result]:
+        if not context.selected_asset_keys:  # only a check is executed
+            yield from run_outcomes.step_results(context, checks.now(keys, status_of(plan, pipeline)))
+            return
+        dead_runs.mark(context.instance, context.run.run_id)
+        batches: list[Batch] = []
+        says = "up to date: nothing waits"
+        try:
+            if run_outcomes.is_automatic(context) and (failed := same_failure.same_failure(Context(plan), pipeline)):
+                says = f"left out: {same_failure.says(failed)}"
+            else:
+                _run(context, plan, assets, pipeline, Launch(**context.op_execution_context.op_config), batches)
+        except Paused as error:
+            if run_outcomes.asked_by_name(context, keys, plan, pipeline):
+                yield from run_outcomes.failed(context, keys, status_of(plan, pipeline), error, between, batches)
+            says = f"{error.message}: left out"
+        except DagsterExecutionInterruptedError:
+            context.log.warning("canceled: the published batches stay, and the next run continues after them")
+            run_outcomes.record(context, keys, status_of(plan, pipeline), batches)
+            raise DagsterExecutionInterruptedError from None  # without Spark's stack trace, which is pages long and helps nobody
+        except SluiceError as error:
+            yield from run_outcomes.failed(context, keys, status_of(plan, pipeline), error, between, batches)
+        except Exception:
+            run_outcomes.record(context, keys, status_of(plan, pipeline), batches)
+            raise
+        status = status_of(plan, pipeline)
+        ended = (
+            run_outcomes.with_batches(keys, status, batches)
+            if batches
+            else run_outcomes.without_batches(context, keys, status, says)
+        )
+        yield from run_outcomes.step_results(context, ended)
+
+    return run
+
+
+def _run(
+    context: AssetExecutionContext, plan: Plan, assets: Assets, pipeline: Pipeline, config: Launch, batches: list[Batch]
+) -> None:
+    """Run the batches and add each to `batches`. The failure is noted and raised."""
+    run_record.refuse_paused(pipeline)
+    limit = until(pipeline, config)
+    spark: SparkOfARun = getattr(context.resources, assets.spark)
+    engine = Context(plan, lambda: progress.started(context, spark, plan, engine.rows), progress.points(context), until=limit)
+    try:
+        watched = status_of(plan, pipeline).progress
+        if isinstance(watched.trouble, run_outcomes.PASSING):
+            run_record.record_failure(pipeline.recorded_as, watched.trouble)
+            raise watched.trouble
+        progress.waiting(context, pipeline, watched)
+        for batch in loop.batches(engine, pipeline):
+            batches.append(batch)
+            progress.batch(context, batch)
+        _follow(context, engine, pipeline)
+        maintained = list(maintain.after_run(engine, pipeline)) if batches else []
+        for done in maintained:
+            context.log.info(hints.of_environment(done.line, pipeline.environment))
+        if maintained:  # other files
+            _follow(context, engine, pipeline)
+    except Exception as error:
+        if isinstance(error, SparkEnded):
+            spark.forget()
+            engine.forget_spark_if_gone()
+        with suppress(SluiceError):
+            same_failure.note(engine, pipeline)
+        _follow(context, engine, pipeline)  # what the table has is shown all the same
+        raise
+
+
+def _follow(context: AssetExecutionContext, engine: Context, pipeline: Pipeline) -> None:
+    for followed in follow.after_run(engine, pipeline):
+        if followed.trouble:
+            context.log.warning(hints.of_environment(str(followed.trouble), pipeline.environment))
+        else:
+            context.log.info(followed.line)

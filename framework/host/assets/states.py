@@ -1,0 +1,80 @@
+"""A sensor that starts no runs: it reports the checks of each table when they change, so that Dagster shows which tables cannot run
+or are not fresh.
+
+*Guarantee* A check is reported while a run of its table waits or works, too: a queue that does not move hides no late table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckKey,
+    AssetCheckResult,
+    DagsterInstance,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    sensor,
+)
+
+from framework.base.amounts import counted
+from framework.host.assets import check_records, checks, dead_runs, default_status
+from framework.host.assets.default_status import DefaultStatus
+from framework.host.assets.translator import Assets
+from framework.operations.observe.status import statuses
+from framework.plan import Pipeline, Plan
+
+_EVERY = 30  # seconds
+
+
+def sensor_of(
+    plan: Plan, assets: Assets, pipelines: Sequence[Pipeline], broken: Iterable[AssetCheckResult], status: DefaultStatus
+) -> SensorDefinition:
+    """The sensor. `broken` are the checks of tables whose specs have problems."""
+    broken_results = [check_records.evaluation(result) for result in broken]
+    keys = [spec.key for pipeline in pipelines for spec in checks.specs(assets.keys.table(pipeline), pipeline)]
+    expectations = [key for key in keys if key.name not in checks.STATE]
+
+    # With a capital letter, which no pipeline's name has.
+    @sensor(
+        name=assets.named("Table_states"), minimum_interval_seconds=_EVERY, default_status=default_status.of_sensors(status),
+        description=f"Evaluates the checks {', '.join(checks.STATE)} of each table, and reports those that changed.",
+    )  # fmt: skip
+    def tell(context: SensorEvaluationContext) -> SensorResult:
+        instance = context.instance
+        ended = list(dead_runs.end_dead(instance))
+        before = check_records.latest(instance, keys)
+        read = [
+            check_records.evaluation(result) for status in statuses(plan, pipelines) for result in checks.now(assets.keys, status)
+        ]
+        judged = check_records.judged_since(instance, keys, before)  # by runs, from later states of their tables
+        current = [*broken_results, *(evaluation for evaluation in read if evaluation.asset_check_key not in judged)]
+        changed = [*_changed(instance, current), *_unjudged(instance, expectations)]
+        return SensorResult(asset_events=changed, skip_reason=SkipReason(_tick(len(changed), len(ended))))
+
+    return tell
+
+
+def _tick(changed: int, ended: int) -> str:
+    dead = f"; {counted(ended, 'run')} ended, whose process had died" if ended else ""
+    return f"{counted(changed, 'check')} changed{dead}"
+
+
+def _changed(instance: DagsterInstance, evaluations: Sequence[AssetCheckEvaluation]) -> Iterator[AssetCheckEvaluation]:
+    """The evaluations that differ from the last ones: Dagster keeps every event."""
+    records = check_records.latest(instance, [evaluation.asset_check_key for evaluation in evaluations])
+    for evaluation in evaluations:
+        record = records.get(evaluation.asset_check_key)
+        last = check_records.shown_evaluation(instance, record) if record else None
+        if last is None or not check_records.says_the_same(last, evaluation):
+            yield evaluation
+
+
+def _unjudged(instance: DagsterInstance, keys: Sequence[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:
+    """The last evaluations of checks that a run planned but did not evaluate: it died or was canceled."""
+    for key, record in check_records.latest(instance, keys).items():
+        if not check_records.is_judged(record) and not check_records.is_under_way(instance, record):
+            yield from check_records.as_last_judged(instance, [key])

@@ -1,0 +1,235 @@
+"""Deleting what Sluice keeps: services on this machine, tables wherever they are, and its files in `.sluice`.
+
+*Guarantee* Anything else stays, and is listed, such as the files of exports. The preview and the deletion use one list.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from framework.base.errors import RefusedError, SluiceError
+from framework.base.home import home, read
+from framework.core.iceberg import metadata, published, table_state
+from framework.core.rules import attempts, protocol, run_record
+from framework.core.spark import warm_jvm
+from framework.features.exports import records as export_records
+from framework.host import ui
+from framework.machine import services
+from framework.machine.java import jars as jars_
+from framework.machine.jvm import build
+from framework.operations.drop import drop, unpublish
+from framework.operations.drop.unpublish import Publication
+from framework.operations.prepare import class_archive
+from framework.plan import FOLLOWED, Catalog, Pipeline, Plan
+from framework.systems import catalogs
+
+_HEX = "[0-9a-f]"
+# Files that Sluice writes below `.sluice`, as patterns: SLUICE_HOME may be a folder in which others have files of such names.
+# The functions below find services, Dagster, notes, records of exports, catalogs and jars. What an interrupted `forget` has yet to delete
+# stays written down.
+_PATTERNS = {
+    "attempts": (_HEX * 32,),
+    "followers": (f"*-{FOLLOWED}*",),
+    "programs": ("versitygw", "go.mod", "go.sum", "lock"),
+    "registry": (_HEX * 16,),
+    "warm": ("address", "jvm", "log", "turn", "lease-*"),
+    "spark": ("jvm-*", "blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
+    ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
+    "logs": (f"*-{_HEX * 12}.log",),
+}
+
+
+@dataclass(frozen=True)
+class Going:
+    """One item that is deleted or stopped."""
+
+    what: str
+    bytes: int
+    go: Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Cleanup:
+    going: tuple[Going, ...]  # in the order of deletion
+    staying: tuple[str, ...]
+
+
+def plan_cleanup(plan: Plan, jars: bool) -> Cleanup:
+    """The items that `sluice clean` deletes, and those that stay. Refused while something could still write."""
+    if attempts.alive():
+        raise SluiceError("run-under-way", "a run is under way", "stop it first; see `sluice run` and Dagster's runs")
+    if address := ui.running():
+        raise SluiceError("ui-running", f"Dagster runs at {address}", "stop `sluice ui` first, by Ctrl-C where it runs")
+    staying: list[str] = []
+    publications = tuple(_publications(plan))
+    # A catalog may be a service.
+    whole = [catalog for catalog in plan.catalogs if _goes_whole(catalog)]
+    going = [
+        *_listings(plan, publications, whole),
+        *_tables(plan, publications, whole, staying),
+        *_services(),
+        *_files(plan, whole, jars),
+    ]
+    return Cleanup(tuple(going), (*staying, *export_records.left_files(), *_left(going)))
+
+
+def _services() -> Iterator[Going]:
+    for state in services.status():
+        if state.pid is not None:
+            yield Going(f"service {state.name}, process {state.pid}, is stopped", 0, partial(services.down, (state.name,)))
+    if jvm := warm_jvm.there():
+        yield Going(f"the warm Spark, process {jvm.pid}, is stopped", 0, warm_jvm.end)
+
+
+def _publications(plan: Plan) -> Iterator[tuple[Pipeline, Publication]]:
+    """The listings in other catalogs of tables that are deleted."""
+    for pipeline in plan.pipelines:
+        with suppress(RefusedError):
+            drop.of_pipeline(pipeline)
+            yield from ((pipeline, each) for each in unpublish.of_pipeline(plan, pipeline) if each.there is not None)
+
+
+def _listings(plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], whole: Sequence[Catalog]) -> Iterator[Going]:
+    """Those in catalogs that are not deleted as a whole."""
+    for pipeline, each in publications:
+        if each.catalog not in {catalog.name for catalog in whole}:
+            yield Going(f"the name {each.words}", 0, partial(unpublish.end, plan, pipeline, each))
+
+
+def _tables(
+    plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], whole: Sequence[Catalog], staying: list[str]
+) -> Iterator[Going]:
+    """The tables of these specs, in catalogs that are not deleted as a whole."""
+    for catalog in plan.catalogs:
+        if catalog in whole:
+            continue
+        mine: set[str] = set()
+        for pipeline in plan.pipelines:
+            if pipeline.table.catalog == catalog:
+                try:
+                    for table in drop.of_pipeline(pipeline):
+                        mine.add(table.identifier)
+                        staying += [f"{path}, which {table.name} names and which is not in its folder" for path in table.outside]
+                        yield Going(f"table {table.words}", table.bytes, partial(drop.drop, table, True))
+                except RefusedError as refused:
+                    staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
+        asked = catalogs.of(catalog)
+        mine |= {each.identifier for _, each in publications if each.catalog == catalog.name}
+        others = sorted(set(metadata.names(catalog)) - mine)
+        if where := asked.where():
+            also = f", which still has {', '.join(others)}" if others else ", then without tables"
+            staying.append(f"catalog {catalog.name} in {where}{also}")
+
+
+def _goes_whole(catalog: Catalog) -> bool:
+    """Whether it is in `.sluice`, with its warehouse, and has no table of others."""
+    asked = catalogs.of(catalog)
+    # Links and `..` followed: what is elsewhere is not Sluice's alone.
+    places = [place.resolve() for place in asked.places()]
+    inside = asked.on_this_machine and bool(places) and all(home().resolve() in place.parents for place in places)
+    return inside and all(map(partial(_is_ours, catalog), metadata.names(catalog))) and not _has_more(catalog)
+
+
+def _has_more(catalog: Catalog) -> bool:
+    """Whether its folders have files that are in no folder of its tables: of another catalog with the same warehouse, or of somebody."""
+    folders = set()
+    for name in metadata.names(catalog):
+        if (table := metadata.read(catalog, name)) is not None:
+            folders.add(Path(table.files.path(str(table.document["location"]))).resolve())
+    warehouses = [place.resolve() for place in catalogs.of(catalog).places() if place.is_dir()]
+    files = (path for warehouse in warehouses for path in warehouse.rglob("*") if path.is_file())
+    return any(folders.isdisjoint(path.parents) for path in files)
+
+
+def _is_ours(catalog: Catalog, identifier: str) -> bool:
+    """A table of a pipeline, or what lists one."""
+    table = table_state.table(catalog, identifier)
+    if table is None:
+        return True
+    if protocol.ADOPTED in table.properties:
+        return False
+    main = table.current_snapshot()
+    listed = main is not None and main.summary is not None and published.is_shown({"summary": main.summary.additional_properties})
+    return listed or protocol.OWNER in table.properties or protocol.OF in table.properties
+
+
+def _files(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Going]:
+    for path in dict.fromkeys(_existing(plan, whole, jars)):
+        if path.exists() or path.is_symlink():
+            yield Going(str(path), _size(path), partial(_remove, path))
+
+
+def _existing(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Path]:
+    staying = [place for each in plan.catalogs if each not in whole for place in catalogs.of(each).places()]
+    for place in (place for catalog in whole for place in catalogs.of(catalog).places()):
+        if not any(_overlap(place.resolve(), each.resolve()) for each in staying):  # a warehouse may be of two
+            yield place
+    yield from (services.folder(name) for name in services.services() if (services.folder(name) / "lock").exists())
+    settings = home() / "dagster" / "dagster.yaml"
+    with suppress(OSError, ValueError):
+        if "nux: {enabled: false}" in read(settings):
+            yield settings.parent
+    yield from _of_environments(home() / "pipelines", [run_record.file(name) for name in run_record.recorded()])
+    yield from _of_environments(
+        home() / "exports", [export_records.file(name) for name in export_records.exports() if export_records.of(name)]
+    )
+    for name, patterns in _PATTERNS.items():
+        yield from _whole(home() / name, [path for pattern in patterns for path in sorted((home() / name).glob(pattern))])
+    if jars:
+        there = home() / "jars"
+        sets = [there / name for name in (*jars_.sets(later=True), build.FOLDER, "lock")]
+        set_files = [each for each in sets if each.exists()] + [
+            each for pattern in class_archive.PATTERNS for each in there.glob(pattern)
+        ]
+        yield from [there] if there.is_symlink() else _whole(there, set_files)
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one == other or one in other.parents or other in one.parents
+
+
+def _whole(folder: Path, files: list[Path]) -> list[Path]:
+    """The folder itself, if it holds nothing but these files; otherwise the files."""
+    whole = folder != home() and folder.is_dir() and set(folder.iterdir()) == set(files)
+    return [folder] if whole else files
+
+
+def _of_environments(folder: Path, files: list[Path]) -> list[Path]:
+    """The same for a folder in which each environment may have one of its own."""
+    inner = sorted({path.parent for path in files} - {folder})
+    going = [each for place in inner for each in _whole(place, [path for path in files if path.parent == place])]
+    return _whole(folder, [*(path for path in files if path.parent == folder), *going])
+
+
+def _left(going: list[Going]) -> Iterator[str]:
+    """The entries of `.sluice` that stay."""
+    gone = {going.what for going in going}
+    for path in sorted(home().iterdir()) if home().exists() else ():
+        inside = sorted(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
+        if str(path) not in gone and not (inside and all(str(each) in gone for each in inside)):
+            yield str(path)
+
+
+def _remove(path: Path) -> None:
+    """Delete a file or folder, and the folders above it once they are empty."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    for above in path.parents:
+        if above != home() and home() not in above.parents:
+            return
+        with suppress(OSError):
+            above.rmdir()
+
+
+def _size(path: Path) -> int:
+    if path.is_symlink():
+        return 0
+    files = path.rglob("*") if path.is_dir() else (path,)
+    return sum(each.lstat().st_size for each in files if each.is_file() or each.is_symlink())

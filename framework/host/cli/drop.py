@@ -1,0 +1,128 @@
+"""`sluice drop`: delete a pipeline's table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from framework.base.errors import NoTopic, SluiceError, visible
+from framework.host.cli import _complete, _specs
+
+if TYPE_CHECKING:
+    from framework.operations.drop.drop import Held
+    from framework.plan import Pipeline, Plan, Topic
+
+SECTION, ORDER = "try and tidy", 4
+ALSO_CALLED = ("delete", "destroy", "rm")
+
+
+@click.command()
+@click.argument("name", shell_complete=_complete.pipelines)
+@click.option("--data", is_flag=True, help="Delete the files of the tables, too.")
+@click.option("--topic", "with_topic", is_flag=True, help="Delete the topic in Kafka, with its messages.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_specs.with_specs
+def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, environment: str) -> None:
+    """Drop a pipeline's table, so that its next run starts over.
+
+    Drops the table of pipeline NAME and its bad rows, after listing what is dropped. The next run creates them again and reads from
+    `start_from` of its topics.
+
+    Without --data the tables are only removed from the catalog, and their files stay. Refused for a table that Sluice did not
+    create, or to which a batch is being written, and for a topic that another pipeline reads.
+
+    Example: sluice drop flagged_stock_trades --data
+    """
+    from framework.base import amounts
+    from framework.core.rules import run_record
+    from framework.operations.drop import drop, unpublish
+
+    plan = _specs.plan_without_registries(specs, environment, name)
+    pipeline = _specs.chosen(plan, [name])[0]
+    topics = _topics(plan, pipeline) if with_topic else []
+    tables = drop.of_pipeline(pipeline)
+    publications = list(unpublish.of_pipeline(plan, pipeline))
+    if not tables and not topics:
+        if not run_record.read(pipeline.recorded_as).paused:
+            run_record.forget(pipeline.recorded_as)
+        click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} does not exist")
+        return
+    for line in (
+        *(each.words for each in publications),
+        *(f"table {table.words}, {amounts.size(table.bytes)}" for table in tables),
+        *(line for _, line in topics),
+        *(
+            f"stays: {path}, which {table.name} names and which is not in its folder"
+            for table in tables
+            for path in table.outside
+        ),
+        *_warnings(plan, pipeline, tables),
+    ):
+        click.echo(f"  {line}")
+    if not yes:
+        click.confirm("Drop this?" if data or not tables else "Drop this? The files stay.", abort=True)
+    for each in publications:  # while its files are there
+        unpublish.end(plan, pipeline, each)
+        click.echo(f"{each.catalog}.{each.identifier}: no longer listed")
+    for table in tables:
+        left = drop.drop(table, data)
+        what = f"dropped; {amounts.counted(left, 'file')} in {table.folder}" if left else "dropped, and its files deleted"
+        unknown = f"{what} that the table did not list stay"
+        click.echo(f"{table.name}: {(unknown if data else f'{what} stay') if left else what}")
+    for topic, _ in topics:
+        drop.delete_topic(topic, plan.secrets)
+        click.echo(f"{topic.kafka_name}: deleted in Kafka")
+    run_record.forget(pipeline.recorded_as)
+    _specs.echo(f"`sluice run {name}` starts again{_start(pipeline)}")
+
+
+def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
+    """The existing topics, each with a line about it."""
+    from framework.base.amounts import counted
+    from framework.core.kafka.cluster import Kafka
+    from framework.operations.drop import drop
+
+    if not pipeline.topics:
+        raise SluiceError("no-topic", f"`{pipeline.name}` reads a table and no topic", "leave --topic out")
+    for topic, others in drop.readers(plan, pipeline).items():
+        if others:
+            message = f"the topic `{topic}` is also read by {', '.join(f'`{other}`' for other in others)}"
+            raise SluiceError("topic-is-read", message, "leave --topic out, or delete these pipelines from the specs first")
+    topics = []
+    for each in pipeline.topics:
+        try:
+            kafka_topic = Kafka(each.cluster, plan.secrets).topic_state(each)
+        except NoTopic:
+            continue
+        messages = sum(end - kafka_topic.starts[where] for where, end in kafka_topic.ends.items())
+        topics.append((each, f"topic {each.kafka_name} at {each.cluster.bootstrap}: {counted(messages, 'message')}"))
+    return topics
+
+
+def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterator[str]:
+    from framework.base import amounts
+    from framework.core.rules import run_record
+
+    for table in tables:
+        for name, count in table.diverged.items():
+            commits = amounts.counted(count, "commit")
+            yield f"the tag or branch `{visible(name)}` of others in {table.name} goes, with {commits} that main does not have"
+    if any(table.forgotten for table in tables):
+        yield "it keeps a hash of what `sluice forget` deleted; without it, messages of these persons that Kafka still has land again"
+    for other in plan.pipelines:
+        if tables and pipeline.name in other.made_of:
+            yield f"`{other.name}` reads this table, and fails until it exists again"
+    if since := run_record.read(pipeline.recorded_as).paused:
+        yield f"{pipeline.name} is paused since {since}; dropping it ends the pause"
+
+
+def _start(pipeline: Pipeline) -> str:
+    if not pipeline.topics:
+        return ""
+    from framework.plan.text import start
+
+    starts = dict.fromkeys(map(start, pipeline.topics))
+    return f" at `start_from: {', '.join(starts)}`"

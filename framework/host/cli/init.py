@@ -1,0 +1,77 @@
+"""`sluice init`: first specs, for a new project or for an existing topic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from framework.base.amounts import counted
+from framework.host.cli import _specs
+from framework.host.cli._scalar import Scalar
+
+SECTION, ORDER = "write", 1
+ALSO_CALLED = ("new", "create")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path())
+@click.option("--topic", metavar="NAME", help="Write a spec for this Kafka topic, from a sample of its messages.")
+@click.option("--sample", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Read this many messages.")
+@click.option(
+    "--bootstrap", type=Scalar("Addresses"), metavar="HOST:PORT", help="Read them from this Kafka; default: the specs' cluster."
+)
+@click.option("--registry", type=Scalar("Url"), metavar="URL", help="Use this schema registry; default: the cluster's registry.")
+@_specs.with_environment
+@click.pass_context
+def command(
+    ctx: click.Context,
+    folder: Path,
+    topic: str | None,
+    sample: int,
+    bootstrap: str | None,
+    registry: str | None,
+    environment: str,
+) -> None:
+    """Create a project with a first spec, or a spec for a topic.
+
+    Writes the project into FOLDER (default: here), and prints the next commands. Existing files stay as they are; only a .gitignore
+    gets a line.
+
+    With --topic, writes specs/NAME.yaml for an existing Kafka topic: columns inferred from its newest messages, with comments
+    about the sample; no value of a message is written. No column is required: you know which of them every message has.
+
+    If messages begin with the id of a schema in the registry, their format and columns come from the registry.
+
+    Example: sluice init --topic orders --bootstrap 127.0.0.1:19092
+    """
+    from framework.operations.init import project
+
+    if topic is None:
+        for param in ("sample", "bootstrap", "registry", "environment"):
+            if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"--{'env' if param == 'environment' else param} has no effect without --topic")
+        _tell(folder, project.start(folder), project.commands())
+        return
+    from framework.operations.init import topic as topics
+
+    added = topics.add(folder, environment, topic, sample, bootstrap, registry)
+    columns = counted(added.spec.columns, "column")
+    remarks = [
+        f"{added.name}: {added.spec.value}, {columns}, from {counted(added.messages, 'message')}; into the table {added.table}"
+    ]
+    out = len(added.spec.left_out)
+    remarks += [f"{added.name}: {out:,} field{' is' if out == 1 else 's are'} left out, the spec says why"] if out else []
+    _tell(folder, added.files, topics.commands(added.name), remarks)
+
+
+def _tell(folder: Path, files: tuple[str, ...], commands: tuple[tuple[str, str], ...], remarks: list[str] | None = None) -> None:
+    import shlex
+
+    click.echo("\n".join([f"wrote {', '.join(str(folder / name) for name in files)}", *(remarks or []), "next:"]))
+    if folder.resolve() != Path.cwd():
+        click.echo(f"  cd {shlex.quote(str(folder))}")
+    width = max(len(line) for line, _ in commands)
+    for line, what in commands:
+        click.echo(f"  {line.ljust(width)}  # {what}")

@@ -1,0 +1,115 @@
+"""`sluice setup`: download the jars, each checked against jars.lock, cache Spark's classes, and create a folder for Dagster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+
+import click
+
+from framework.host.cli import _slim
+
+SECTION, ORDER = "try and tidy", 9
+ALSO_CALLED = ("install",)
+
+
+@click.command()
+@click.argument("more", nargs=-1, metavar="[aws] [registry]")
+def command(more: tuple[str, ...]) -> None:
+    """Download the jars and cache Spark's classes for a faster start.
+
+    The first command that needs Spark does the same, and all folders of a user share what it gets. Takes no time if nothing is
+    missing. With `aws` it also downloads what Spark needs for tables whose files are in an object store, 69 MB, and with `registry` the
+    local schema registry, 158 MB.
+
+    Example: sluice setup
+    """
+    get(more, again=True)
+
+
+def is_done(more: Iterable[str] = ()) -> bool:
+    """Whether Spark can start with these jars, as fast as it does here."""
+    from framework.machine.java import jars
+    from framework.machine.jvm import build
+    from framework.operations.prepare import class_archive
+
+    if not all(jars.are_here(name) for name in ("spark", *more)) or not build.jar().exists():
+        return False
+    return class_archive.was_tried()
+
+
+def folders() -> None:
+    """What pages of the docs name in a project's folder, which need nothing else where another folder of this user has the jars."""
+    from framework.base.home import dagster_home
+    from framework.machine.java import jars
+
+    with suppress(OSError):  # this folder cannot be written
+        dagster_home()
+        jars.link()
+
+
+def get(more: tuple[str, ...], again: bool = False) -> None:
+    from framework.machine.java import jars
+    from framework.machine.java.java import started
+
+    _slim.needs("pyspark")
+    started()
+    folders()
+    every = jars.sets(later=True)
+    for name in more:
+        if name not in jars.MORE:
+            raise click.UsageError(f"there are no jars named `{name}` to set up: write {' or '.join(jars.MORE)}")
+    for name, locked in ((name, every[name]) for name in (*jars.sets(), *more)):
+        if jars.are_here(name):
+            click.echo(f"{name} jars: ready")
+            continue
+        click.echo(f"{name} jars: downloading the missing ones of {len(locked)} ...")
+        began = time.monotonic()
+        _fetch(name)
+        click.echo(f"{name} jars: {len(locked)} here and checked, {time.monotonic() - began:.0f} s")
+    _build_decoders()
+    _keep_classes(again)
+
+
+def _fetch(name: str) -> None:
+    from framework.host.cli._progress import bar
+    from framework.machine.java import jars
+
+    with bar(f"{name} jars", "MB", None) as progress:
+        jars.fetch(name, arrived=lambda *count: progress.update(*(each // 1_000_000 for each in count)))
+
+
+def _build_decoders() -> None:
+    from framework.machine.jvm import build
+
+    if build.jar().exists():
+        click.echo("decoders: ready")
+        return
+    began = time.monotonic()
+    build.build()
+    click.echo(f"decoders: compiled, {time.monotonic() - began:.0f} s")
+
+
+_SLOW = "Spark takes twice as long to start"
+
+
+def _keep_classes(again: bool) -> None:
+    """`again`: also where that failed before."""
+    from framework.operations.prepare import class_archive
+
+    kept = class_archive.is_kept()
+    if kept is not None and not (again and kept is False):
+        click.echo(f"spark classes: {'ready' if kept else f'they could not be cached here; {_SLOW}'}")
+        return
+    click.echo("spark classes: caching them, so that Spark starts faster, about a minute ...")
+    began = time.monotonic()
+    try:
+        log = class_archive.create()
+        why = f"see {log}" if log else ""
+    except OSError as error:
+        why = str(error)
+    if why:
+        click.echo(f"spark classes: they cannot be cached ({why}); everything works without, but {_SLOW}", err=True)
+    else:
+        click.echo(f"spark classes: cached, {time.monotonic() - began:.0f} s")

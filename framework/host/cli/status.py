@@ -1,0 +1,184 @@
+"""`sluice status`: the state of every table."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from framework.base import iso_times
+from framework.host.cli import _complete, _specs
+
+if TYPE_CHECKING:
+    from framework.operations.observe.followers import FollowerState
+    from framework.operations.observe.status import Reason, Status
+    from framework.plan import Pipeline, Plan
+
+SECTION, ORDER = "see", 1
+ALSO_CALLED = ("list", "ls", "ps")
+
+_EVERY = 2.0  # seconds
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
+@click.option("--partitions", is_flag=True, help="Show each partition too: position, end and waiting messages.")
+@click.option("--watch", "again", is_flag=True, help="Refresh every 2 seconds, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
+@_specs.with_specs
+def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool, specs: Path, environment: str) -> None:
+    """Show each table's progress, the age of its data, and its errors.
+
+    Shows every table, or those of NAME, a pipeline or its table. Changes nothing and starts nothing.
+
+    \b
+    pending    nothing has landed yet
+    syncing    messages wait
+    caught up  no messages wait
+    paused     until `sluice resume`
+    suspended  a run was refused: a person must decide
+    failing    the last run failed, or Kafka or the catalog does not answer
+
+    A table is fresh if it is caught up, or its last commit is not older than `fresh_within`.
+
+    --json: {environment, at, tables}; each table has pipeline, table, catalog, state, reasons [{code, message, hint, do,
+    suspended, at}], paused_since, lag {records, newest_event, newest_event_seconds, newest_event_column}, last_commit, batch,
+    rows, bad_rows, bad_rows_waiting, files, bytes, freshness {within_seconds, fresh}, also [{to, state, rows_waiting, code,
+    message, hint}], maintenance [{table, says}], location, metadata_file, snapshot_id (as text: it has more digits than JSON's
+    numbers) and offsets [{topic, partition, position, end, lag}]. Null means unknown.
+
+    Exit status: 0, or 1 if a table is failing or suspended, what `also` names does not get its rows, or the specs have
+    problems; 2 wrong usage.
+
+    Example: sluice status flagged_stock_trades --partitions
+    """
+    if again and as_json:
+        raise click.UsageError("--watch and --json exclude each other: call --json as often as you need")
+    plan = _specs.plan(specs, environment)
+    pipelines = _specs.chosen(plan, names)
+    from framework.operations.observe.status import statuses
+
+    if again:
+        bad = _watch(plan, pipelines, partitions)
+    else:
+        states = statuses(plan, pipelines)
+        bad = any(status.bad for status in states)
+        if as_json:
+            click.echo(json.dumps(_specs.hinted_in(document(environment, states)), indent=2, ensure_ascii=False))
+        else:
+            from framework.host.cli import _grid, _status
+
+            console = _grid.console()
+            console.print(_status.block(states, partitions, console.width))
+    sys.exit(1 if bad else 0)
+
+
+def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
+    """Refresh until Ctrl-C. Returns whether any table was bad the last time."""
+    from rich.console import Group
+    from rich.live import Live
+    from rich.text import Text
+
+    from framework.host.cli import _grid, _status
+    from framework.operations.observe.status import statuses
+
+    console = _grid.console()
+    bad = False
+
+    def blocks() -> Iterator[Group]:
+        nonlocal bad
+        while True:
+            began = time.monotonic()
+            states = statuses(plan, pipelines)
+            bad = any(status.bad for status in states)
+            head = Text(
+                f"{iso_times.text(datetime.now(timezone.utc).replace(microsecond=0))}, again every {_EVERY:.0f} s, Ctrl-C ends\n",
+                style="dim",
+            )
+            yield Group(head, _status.block(states, partitions, console.width))
+            time.sleep(max(0.0, _EVERY - (time.monotonic() - began)))
+
+    try:
+        if console.is_terminal:
+            with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
+                for block in blocks():
+                    live.update(block, refresh=True)
+        else:
+            for block in blocks():
+                console.print(block)
+                console.print()
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        pass
+    return bad
+
+
+def document(environment: str, states: Sequence[Status]) -> dict[str, Any]:
+    """The JSON document of `--json`."""
+    at = states[0].at if states else datetime.now(timezone.utc)
+    return {"environment": environment, "at": iso_times.text(at), "tables": [_table(status) for status in states]}
+
+
+def _table(status: Status) -> dict[str, Any]:
+    from framework.core.rules.protocol import parted
+
+    watched, pipeline = status.progress, status.pipeline
+    readable = not watched.catalog_away
+    age = status.age(status.newest_event)
+    return {
+        "pipeline": pipeline.name,
+        "table": watched.table,
+        "catalog": pipeline.table.catalog.name,
+        "state": status.state,
+        "reasons": [_reason(reason) for reason in status.reasons],
+        "paused_since": _time(status.paused),
+        "lag": {
+            "records": watched.lag,
+            "newest_event": _time(status.newest_event),
+            "newest_event_seconds": None if age is None else round(age, 3),
+            "newest_event_column": pipeline.event_time,
+        },
+        "last_commit": _time(watched.committed),
+        "batch": watched.position.batch if watched.position else None,
+        "rows": watched.rows if readable else None,
+        "bad_rows": watched.bad_rows if readable else None,
+        "bad_rows_waiting": watched.bad_waiting if readable else None,
+        "files": watched.files if readable else None,
+        "bytes": watched.bytes if readable else None,
+        "freshness": {"within_seconds": pipeline.fresh_within, "fresh": status.fresh},
+        "also": [_follower(each) for each in status.followers],
+        "maintenance": [{"table": each.identifier, "says": each.words} for each in status.maintenance],
+        "location": watched.location or None,
+        "metadata_file": watched.metadata or None,
+        "snapshot_id": None if watched.snapshot is None else str(watched.snapshot),
+        "offsets": [
+            {**dict(zip(("topic", "partition"), parted(each.partition), strict=True)),
+             "position": each.next, "end": each.end, "lag": each.waiting}
+            for each in watched.offsets
+        ],
+    }  # fmt: skip
+
+
+def _follower(follower: FollowerState) -> dict[str, Any]:
+    failed = follower.failed
+    return {
+        "to": follower.follower.title, "state": follower.state, "rows_waiting": follower.rows, "code": failed and failed.code,
+        "message": failed and failed.message, "hint": failed and failed.hint,
+    }  # fmt: skip
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    return {
+        "code": reason.code, "message": reason.message, "hint": reason.hint, "do": reason.do,
+        "suspended": reason.suspended, "at": _time(reason.at),
+    }  # fmt: skip
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else iso_times.text(moment)

@@ -1,0 +1,91 @@
+"""The server of one catalog, on this machine alone."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from framework.base.errors import SetupError, SluiceError
+from framework.base.patience import STARTING
+from framework.base.spelling import did_you_mean, the_names
+from framework.core.iceberg import second_identity
+from framework.host.serve.app import app
+from framework.host.serve.tables import Tables
+from framework.host.serve.tokens import Tokens
+from framework.plan import Catalog, Plan
+from framework.systems import catalogs
+
+if TYPE_CHECKING:
+    import uvicorn
+
+
+def chosen(plan: Plan, name: str | None) -> Catalog:
+    """The catalog of this name, or the only one that tables of the specs are in."""
+    written = {each.table.catalog.name: each.table.catalog for each in plan.pipelines}
+    all_ = {each.name: each for each in plan.catalogs}
+    if name is not None and name not in all_:
+        raise SluiceError(
+            "unknown-catalog", f"there is no catalog `{name}`", did_you_mean(name, all_, the_names("catalog", all_))
+        )
+    if name is None and len(written) != 1:
+        names = ", ".join(written) or "none"
+        raise SluiceError(
+            "several-catalogs", f"the tables are in several catalogs, or in none: {names}", "name one: `sluice serve NAME`"
+        )
+    of = all_[name] if name else next(iter(written.values()))
+    if catalogs.of(of).writes_metadata:
+        message = f"the catalog `{of.name}` is a server that readers can ask themselves"
+        raise SluiceError("serves-itself", message, f"give them its address and a login; {catalogs.of(of).where()}")
+    return of
+
+
+@contextmanager
+def running(plan: Plan, catalog: Catalog, port: int, client: str, secret: str) -> Iterator[str]:
+    """Serves it in a thread of its own; yields its address, and always stops it. Port 0 is any that is free."""
+    import uvicorn
+
+    listening = _listening(port)
+    served = app(Tables(catalog, _hidden(plan)), Tokens(client, secret))
+    config = uvicorn.Config(served, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    try:
+        _wait(server, thread)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+def _listening(port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+    except OSError as error:
+        listening.close()
+        raise SetupError("port-busy", f"port {port} cannot be used: {error.strerror}", "choose another with --port") from None
+    return listening
+
+
+def _hidden(plan: Plan) -> frozenset[str]:
+    """Tables of bad rows, and those of a rebuild."""
+    both = (each for pipeline in plan.pipelines for each in (pipeline, second_identity.second_pipeline(pipeline)))
+    seconds = {second_identity.second_pipeline(pipeline).table.identifier for pipeline in plan.pipelines}
+    return frozenset(seconds | {side.identifier for each in both for side in each.table.side_tables})
+
+
+def _wait(server: uvicorn.Server, thread: threading.Thread) -> None:
+    started = threading.Event()
+    for _ in range(round(STARTING * 100)):
+        if server.started:
+            return
+        if not thread.is_alive():
+            break
+        started.wait(0.01)
+    raise SetupError("service-failed", "the server did not start", "see what it printed above")

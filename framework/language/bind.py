@@ -1,0 +1,253 @@
+"""Convert nodes to values. Only this module checks a document's shape. It reports all problems and keeps the parts without any."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice, takewhile
+from pathlib import Path
+from typing import Any
+
+from framework.base.errors import MOST_PROBLEMS, Problem
+from framework.language.failure import Failure
+from framework.language.keys import could_mean, is_not_indented, missing_keys, unknown_keys, unnamed, wrong_count
+from framework.language.messages import bad_text, missing_value, unknown_value, wrong_type
+from framework.language.node import Node
+from framework.language.options import Bound, Option, WrittenStep
+from framework.language.shapes import (
+    NO_OPTION,
+    AnyShape,
+    BoundClass,
+    EnumShape,
+    FilesShape,
+    ListShape,
+    MapShape,
+    RecordShape,
+    ScalarShape,
+    Shape,
+    Slot,
+    UnionShape,
+    item_option,
+    record_shape,
+)
+from framework.language.syntax import SECRET_TEXT
+from framework.language.texts import fits, literal_secret, read_scalar, refused_secret
+from framework.language.words import written
+
+FAILED: Any = object()
+_ABSENT: Any = object()
+
+
+def bind(cls: BoundClass, node: Node, root: Path, problems: list[Problem]) -> Any:
+    """A document as the dataclass of its kind, or FAILED. A document that has problems and did not fail has gaps."""
+    return _Binder(root, problems).record(record_shape(cls), NO_OPTION, node, ())
+
+
+def bind_part(shape: Shape, option: Option, node: Node) -> Any:
+    """The value of one option, or FAILED. Any path counts as inside the project here."""
+    return _Binder(Path("/"), None).value(shape, option, node, ())
+
+
+@dataclass
+class _Binder:
+    """Reads one document. Not frozen, because it collects problems."""
+
+    root: Path  # the project's folder, which paths must not leave
+    problems: list[Problem] | None  # None: problems are dropped
+
+    def refuse(self, problems: Iterable[Problem]) -> Any:
+        """Collect problems and return FAILED. The number is limited, because the search for each hint takes time."""
+        if self.problems is not None:
+            self.problems.extend(islice(problems, max(0, MOST_PROBLEMS + 1 - len(self.problems))))
+        return FAILED
+
+    def value(self, shape: Shape, option: Option, node: Node, path: tuple[str | int, ...]) -> Any:
+        if node.unknown:
+            return FAILED
+        if isinstance(shape, RecordShape) and shape.cls.short and node.kind == "scalar":
+            return self.short(shape, shape.slots[shape.cls.short], node, path)
+        failure = Failure(node, shape, option, path=path)
+        if isinstance(shape, AnyShape):
+            return self.anything(failure)
+        if node.is_null:
+            return self.refuse(missing_value(failure))
+        if isinstance(shape, UnionShape):
+            return self.alternative(shape, failure)
+        if node.kind != shape.form:
+            return self.refuse(wrong_type(failure))
+        if isinstance(shape, ScalarShape):
+            return read_scalar(shape, failure, self.root, self.refuse)
+        if isinstance(shape, EnumShape):
+            return self.enum(shape, failure)
+        if isinstance(shape, RecordShape):
+            return self.record(shape, option, node, path)
+        if isinstance(shape, ListShape):
+            return self.list(shape, failure)
+        if isinstance(shape, MapShape):
+            return self.map(shape, failure)
+        assert isinstance(shape, FilesShape)
+        return self.step(shape, failure)
+
+    def alternative(self, shape: UnionShape, failure: Failure) -> Any:
+        node, option, path = failure.node, failure.option, failure.path
+        if shape.known_by and node.kind == "map" and not any(key.text in shape.known_by for key, _ in node.entries):
+            return self.refuse(unnamed(failure, shape.known_by)) if node.whole else FAILED
+        fitting = shape.fitting(node)
+        if not fitting:
+            return self.refuse(wrong_type(failure))
+        if node.kind != "scalar":
+            return self.value(fitting[0], item_option(option), node, path)
+        texts = [each for each in fitting if isinstance(each, ScalarShape)]
+        enums = [
+            each for each in fitting if isinstance(each, EnumShape) and (not texts or node.text in map(written, each.values))
+        ]
+        chosen = (*enums, *texts)[0]
+        if isinstance(chosen, ScalarShape) and node.secret is None and not fits(chosen, node):
+            return self.refuse(unknown_value(failure))
+        return self.enum(chosen, failure) if isinstance(chosen, EnumShape) else self.value(chosen, option, node, path)
+
+    def short(self, shape: RecordShape, slot: Slot, node: Node, path: tuple[str | int, ...]) -> Any:
+        """The value of a scalar in place of a map."""
+        value = self.value(slot.shape, slot.option, node, path)
+        return FAILED if value is FAILED else self.judged(shape.cls(**{slot.field: value}, node=node))
+
+    def record(self, shape: RecordShape, option: Option, node: Node, path: tuple[str | int, ...]) -> Any:
+        given = {key.text: value for key, value in node.entries}
+        named, shape = shape.named(node), shape.complete(node)
+        self.keys(shape, Failure(node, shape, option, path=path), given)
+        values = {slot.field: self.slot(shape, name, given.get(name), path) for name, slot in shape.slots.items()}
+        failed = {name for name, slot in shape.slots.items() if values[slot.field] is FAILED}
+        # An unknown key may be a misspelt option. If it is close to no missing option, the rest is still checked.
+        unknown = [name for name in given if name not in shape.slots and name not in shape.later]
+        missing = {meant for name in unknown for meant in could_mean(name, shape.slots, shape.later) if meant not in given}
+        if not node.whole:
+            missing |= shape.slots.keys() - given.keys()
+        # A bad option that no other depends on is reported and takes its default, so that the rest is still checked.
+        needed = {name for name in failed | missing if name not in shape.later and not _stands_alone(shape.slots[name])}
+        only = len(given.keys() - {*unknown, *shape.cls.besides}) == 1 if shape.cls.exactly_one else True
+        if not only or (needed and not shape.cls.partly):
+            return FAILED
+        values |= {shape.slots[name].field: self.part(shape.slots[name], given.get(name), path) for name in failed | needed}
+        if _failed(values.values()):
+            return FAILED
+        gaps = frozenset(failed | (missing & shape.slots.keys()))
+        if shape.chosen:
+            if named is None:
+                return FAILED
+            of_named = {slot.field: values.pop(slot.field) for slot in named.slots.values()}
+            values[shape.chosen.field] = self.built(named, of_named, node, gaps & named.slots.keys())
+        return FAILED if _failed(values.values()) else self.built(shape, values, node, gaps)
+
+    def built(self, shape: RecordShape, values: Mapping[str, Any], node: Node, gaps: frozenset[str]) -> Any:
+        bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node, gaps=gaps)
+        bound = _with_places(bound, [field for field, value in values.items() if value is _ABSENT])
+        return bound if gaps and not shape.cls.partly else self.judged(bound)
+
+    def keys(self, shape: RecordShape, failure: Failure, given: Mapping[str, Node]) -> None:
+        if not given.keys() <= shape.slots.keys():
+            self.refuse(unknown_keys(failure))
+        if failure.node.whole and any(slot.required and name not in given for name, slot in shape.slots.items()):
+            self.refuse(missing_keys(failure))
+        if shape.cls.exactly_one and len(given.keys() - {*shape.cls.besides}) != 1:
+            self.refuse(wrong_count(failure))
+
+    def slot(self, shape: RecordShape, name: str, node: Node | None, path: tuple[str | int, ...]) -> Any:
+        slot = shape.slots[name]
+        if node is None:
+            return FAILED if slot.required else _ABSENT
+        if slot.required or not node.is_null or node.unknown or isinstance(slot.shape, AnyShape):
+            return self.value(slot.shape, slot.option, node, (*path, name))
+        if shape.cls.exactly_one:
+            self.refuse(missing_value(Failure(node, slot.shape, slot.option, path=(*path, name))))
+            return FAILED
+        return _ABSENT
+
+    def part(self, slot: Slot, node: Node | None, path: tuple[str | int, ...]) -> Any:
+        """The good parts of an option's list or map; for any other option its default, or None. FAILED for a missing name."""
+        if slot.required and slot.field == "name":
+            return FAILED
+        again = _Binder(self.root, None)
+        if isinstance(slot.shape, ListShape):
+            items = [again.value(slot.shape.item, item_option(slot.option), item, path) for item in (node.items if node else ())]
+            if isinstance(slot.shape.item, RecordShape | FilesShape):  # these items keep their own place
+                return tuple(item for item in items if item is not FAILED)
+            return tuple(takewhile(lambda item: item is not FAILED, items))
+        if isinstance(slot.shape, MapShape):
+            entries = node.entries if node else ()
+            values = {key.text: again.value(slot.shape.value, NO_OPTION, value, path) for key, value in entries}
+            return {name: value for name, value in values.items() if value is not FAILED}
+        return None if slot.required else _ABSENT
+
+    def judged(self, bound: Bound) -> Any:
+        problems = list(bound.problems())
+        self.refuse(problems)
+        return FAILED if problems and not bound.partly else bound
+
+    def list(self, shape: ListShape, failure: Failure) -> Any:
+        nodes, option = failure.node.items, item_option(failure.option)
+        items = [self.value(shape.item, option, item, (*failure.path, index)) for index, item in enumerate(nodes)]
+        if len(items) != shape.length if shape.length is not None else len(items) < _least(failure.option):
+            return self.refuse(wrong_count(failure))
+        return FAILED if _failed(items) else items if shape.as_list else tuple(items)
+
+    def map(self, shape: MapShape, failure: Failure) -> Any:
+        node, option, path = failure.node, item_option(failure.option), failure.path
+        bad_keys = [
+            Failure(key, shape.key, NO_OPTION, path=path, is_key=True) for key, _ in node.entries if not fits(shape.key, key)
+        ]
+        self.refuse(chain.from_iterable(map(bad_text, bad_keys)))
+        values = {key.text: self.value(shape.value, option, value, (*path, key.text)) for key, value in node.entries}
+        if node.whole and len(values) < _least(failure.option):
+            return self.refuse(wrong_count(failure))
+        return FAILED if _failed(values.values()) or bad_keys or not node.whole else values
+
+    def step(self, shape: FilesShape, failure: Failure) -> Any:
+        node, slots = failure.node, shape.slots()
+        if len(node.entries) != 1 and (node.whole or node.entries):
+            self.refuse(wrong_count(failure))
+        if is_not_indented(shape, node):
+            return FAILED
+        if any(key.text not in slots for key, _ in node.entries):
+            self.refuse(unknown_keys(failure))
+        steps = [(slots[key.text], key.text, value) for key, value in node.entries if key.text in slots]
+        values = [self.value(slot.shape, slot.option, value, (*failure.path, name)) for slot, name, value in steps]
+        return FAILED if len(node.entries) != 1 or not values or _failed(values) else WrittenStep(steps[0][1], values[0], node)
+
+    def anything(self, failure: Failure) -> Any:
+        node = failure.node
+        if node.secret is not None:
+            return self.refuse(refused_secret(failure))
+        if SECRET_TEXT.search(node.text):
+            return self.refuse(literal_secret(failure))
+        parts = [*node.items, *(value for _, value in node.entries)]
+        failed = _failed([self.anything(dataclasses.replace(failure, node=part)) for part in parts])
+        return FAILED if failed or node.unknown or not node.whole else node
+
+    def enum(self, shape: EnumShape, failure: Failure) -> Any:
+        if failure.node.secret is not None:
+            return self.refuse(refused_secret(failure))
+        value = next((value for value in shape.values if written(value) == failure.node.text), FAILED)
+        return self.refuse(unknown_value(failure)) if value is FAILED else value
+
+
+def _failed(values: Iterable[Any]) -> bool:
+    return any(value is FAILED for value in values)
+
+
+def _least(option: Option) -> int:
+    return int(option.at_least or 0)
+
+
+def _stands_alone(slot: Slot) -> bool:
+    return not slot.required and isinstance(slot.shape, (ScalarShape, EnumShape))
+
+
+def _with_places(bound: Bound, absent: list[str]) -> Bound:
+    """Give defaults the place of the map that lacks them."""
+    defaults = {field: value for field in absent if isinstance(value := getattr(bound, field), Bound)}
+    if not defaults:
+        return bound
+    here = Node("map", bound.node.where)
+    placed: dict[str, Any] = {field: dataclasses.replace(value, node=here) for field, value in defaults.items()}
+    return dataclasses.replace(bound, **placed)

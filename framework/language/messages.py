@@ -1,0 +1,75 @@
+"""The problems of a document that does not fit its options. Each is a generator, so that unread problems cost nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from framework.base.errors import Problem
+from framework.base.spelling import closest
+from framework.language.failure import Failure, line_of, not_in_this_version
+from framework.language.hints import LONGEST, type_hint, wrapped
+from framework.language.shapes import EnumShape, ScalarShape
+from framework.language.words import alternatives, describe, in_quotes, written
+
+
+def wrong_type(failure: Failure) -> Iterator[Problem]:
+    yield failure.problem("wrong-type", _must_be(failure, with_quotes=True), type_hint(failure))
+
+
+def _must_be(failure: Failure, with_quotes: bool = False) -> str:
+    given = {"list": "a list", "map": "a map", "scalar": failure.value_text(with_quotes)}[failure.node.kind]
+    return f"{failure.label} must be {describe(failure.shape)}, and is {given}"
+
+
+def missing_value(failure: Failure) -> Iterator[Problem]:
+    if failure.path and isinstance(failure.path[-1], int):
+        yield failure.problem("missing-value", f"{failure.label} is empty", "write a value in its place, or remove it")
+    else:
+        yield failure.problem("missing-value", f"{failure.label} has no value", f"write {line_of(failure)}")
+
+
+def out_of_range(failure: Failure) -> Iterator[Problem]:
+    least, most = failure.option.at_least, failure.option.at_most
+    bounds = f"at least {least}" if most is None else f"at most {most}" if least is None else f"from {least} to {most}"
+    yield failure.problem(
+        "out-of-range", f"{failure.label} must be {bounds}, and is {failure.value_text()}", f"write {line_of(failure)}"
+    )
+
+
+def bad_text(failure: Failure) -> Iterator[Problem]:
+    shape = failure.shape
+    assert isinstance(shape, ScalarShape)
+    scalar = shape.scalar
+    fixed = scalar.suggest(failure.node.text) if scalar.suggest and len(failure.node.text) <= LONGEST else ""
+    hint = f"write {scalar.rule or scalar.example}"
+    if fixed and fixed != failure.node.text and re.search(scalar.pattern, fixed):
+        is_read = failure.key == "column" or (failure.path and isinstance(failure.path[-1], int))
+        also = scalar.also(failure.node.text) if scalar.also and is_read and not failure.is_key else ""
+        hint = f"write `{fixed}`: {scalar.rule}{also}"
+    message = f"{failure.label} is {failure.value_text()}, which is not {scalar.noun}"
+    if not failure.node.text.strip():
+        message = f"{failure.label} is empty"
+    elif failure.is_key:
+        message = f"{failure.value_text()} in {failure.label} is not {scalar.noun}"
+    yield failure.problem(scalar.code, message, hint)
+
+
+def unknown_value(failure: Failure) -> Iterator[Problem]:
+    node, text = failure.node, failure.node.text
+    choices = alternatives(failure.shape)
+    allowed = [written(value) for each in choices if isinstance(each, EnumShape) for value in each.values]
+    if text in failure.option.later:
+        hint = f"this version has: {in_quotes(allowed)}"
+        yield not_in_this_version(node, f"`{failure.key}: {text}`" if failure.key else f"`{text}`", hint)
+        return
+    texts = [each.scalar for each in choices if isinstance(each, ScalarShape)]
+    meant = closest(text, [*allowed, *failure.option.later])
+    if meant:
+        hint = f"did you mean `{meant}`?"
+    elif texts:
+        hint = f"write {in_quotes(allowed)} or {texts[0].rule or texts[0].example}"
+    else:
+        such = "one of them, such as " if len(allowed) > 1 else ""
+        hint = f"write {wrapped(failure) or such + line_of(failure)}"
+    yield failure.problem(texts[0].code if texts else "unknown-value", _must_be(failure), hint)

@@ -1,0 +1,167 @@
+"""Declare an option once, on a dataclass field. Help, defaults, hints and JSON Schema follow from the declaration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from framework.base import components
+from framework.base.errors import Problem, Where
+from framework.language.node import NOWHERE, Node
+from framework.language.scalars import Name
+
+_REQUIRED: Any = object()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """The declaration of an option, apart from its type."""
+
+    doc: str
+    example: str = ""
+    at_least: float | str | None = None
+    at_most: float | str | None = None
+    later: tuple[str, ...] = ()
+    aka: tuple[str, ...] = ()
+    in_this_version: bool = True
+    instead: str = ""  # of one that is not: why, and what to do today
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Options read from a map, with the place of each."""
+
+    exactly_one: ClassVar[bool] = False  # exactly one of the options must be given
+    besides: ClassVar[tuple[str, ...]] = ()  # options that may be given with that one
+    short: ClassVar[str | None] = None  # the option that a scalar in place of the map gives
+    only_key: ClassVar[str | None] = None  # a map with this one key, whose value is a map, is read as this class
+    in_example: ClassVar[tuple[str, ...]] = ()  # options that its example has although they are not required
+    partly: ClassVar[bool] = False  # the good options are still checked if others are bad
+    known_by: ClassVar[str | None] = None  # of several such classes, the one whose option of this name a map has is meant
+    # The words for the class and its options in digests of plans (`framework.plan.digest`). An option that is not named is left out of
+    # them while it is not given.
+    in_digest: ClassVar[str] = ""
+
+    node: Node = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+    # Options that could not be read, or only in part.
+    gaps: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
+
+    def place(self, *path: str | int) -> Where:
+        return self.node.place(*path)
+
+    def key_place(self, *path: str | int) -> Where:
+        return self.node.key_place(*path)
+
+    def problems(self) -> Iterable[Problem]:
+        """Problems of several options, such as two that exclude each other."""
+        return ()
+
+    def servers(self) -> Iterable[str | None]:
+        """Addresses of servers that these options name, `host:port` or URLs; None for an option that is not given."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Kind(Bound):
+    """A document. Its first key is its kind, and the value of that key is its name."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class WrittenStep:
+    """One item of `steps`: the step's name, and its options as the step's file declares them."""
+
+    name: Name
+    value: Any
+    node: Node = field(default=NOWHERE, compare=False, repr=False)
+
+    def place(self, *path: str | int) -> Where:
+        """The place of the step's value, or of a part of it."""
+        return self.node.place(self.name, *path)
+
+    def key_place(self, *path: str | int) -> Where:
+        """The place of a key in the step's value; without a path, of the step's name."""
+        return self.node.key_place(self.name, *path)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Marks a type whose values are the names of a package's files. `later` are names that have no file yet."""
+
+    package: str
+    noun: str
+    later: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Marks a map with the options of one of a package's files, each of which declares them as `Options`, `known_by` the file's name;
+    but for some of the files."""
+
+    package: str
+    but: tuple[str, ...] = ()
+
+    def declared(self) -> tuple[type[Bound], ...]:
+        names = (each for each in components.names(self.package) if each not in self.but)
+        return tuple(components.load(self.package, name).Options for name in names)
+
+
+@dataclass(frozen=True)
+class Named:
+    """Marks a text that is the name of a file in a package of components with this attribute, or one of `besides`. The `does` of
+    each attribute completes the option's help."""
+
+    package: str
+    having: str
+    besides: tuple[str, ...] = ()
+
+    def components(self) -> dict[str, Any]:
+        modules = components.load_all(self.package)
+        return {name: getattr(module, self.having) for name, module in modules.items() if hasattr(module, self.having)}
+
+    def values(self) -> tuple[str, ...]:
+        return (*self.components(), *self.besides)
+
+    def help(self, doc: str) -> str:
+        does = {name: each.does for name, each in self.components().items() if hasattr(each, "does")}
+        return f"{doc.removesuffix('.')}: {'; '.join(f'`{name}` {each}' for name, each in does.items())}." if does else doc
+
+
+@dataclass(frozen=True)
+class OptionsOf:
+    """Marks a field that holds the map's other options: those of the component that the option `by` names, whose file declares them
+    as `Options`."""
+
+    by: str
+
+    def declared(self, named: Named) -> dict[str, type[Bound]]:
+        files = named.values()
+        return {name: module.Options for name, module in components.load_all(named.package).items() if name in files}
+
+
+def option(
+    doc: str,
+    *,
+    default: Any = _REQUIRED,
+    example: str = "",
+    at_least: float | str | None = None,
+    at_most: float | str | None = None,
+    later: Iterable[str] = (),
+    aka: Iterable[str] = (),
+) -> Any:
+    """A field with an option. `later` are values that this version lacks, `aka` are names that people try instead."""
+    declared = Option(doc=doc, example=example, at_least=at_least, at_most=at_most, later=tuple(later), aka=tuple(aka))
+    metadata = {"option": declared}
+    if default is _REQUIRED:
+        return dataclasses.field(metadata=metadata)
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=default.copy, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def later(doc: str, instead: str = "remove it for now") -> Any:
+    """A field with an option of the language that this version lacks."""
+    return dataclasses.field(default=None, metadata={"option": Option(doc=doc, in_this_version=False, instead=instead)})

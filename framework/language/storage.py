@@ -1,0 +1,78 @@
+"""The object store of files, as a document names it under `storage`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from framework.base.errors import Problem
+from framework.base.hosts import is_open
+from framework.language.options import Bound, option
+from framework.language.scalars import Url
+from framework.plan import storage as model
+from framework.plan.secret import SecretRef
+
+
+@dataclass(frozen=True)
+class Storage(Bound):
+    """An object store that speaks the protocol of S3. Without keys and profile, the machine's own AWS login is used."""
+
+    in_digest: ClassVar[str] = "Storage endpoint region access_key secret_key profile role external_id kms_key path_style"
+
+    endpoint: Url | None = option(
+        "The store's address; default: that of AWS.", default=None, example="http://127.0.0.1:19100", aka=["url", "uri"]
+    )
+    region: str | None = option("The store's region.", default=None, example="eu-central-1")
+    access_key: str | SecretRef | None = option(
+        "The id of the key to log in with.", default=None, example='"${secret:s3_key}"', aka=["key", "access_key_id"]
+    )
+    secret_key: SecretRef | None = option(
+        "The secret of that key.", default=None, example='"${secret:s3_secret}"', aka=["secret", "secret_access_key"]
+    )
+    profile: str | None = option("A profile of the machine's AWS settings, to log in with.", default=None, example="reports")
+
+    role: str | None = option(
+        "A role that the login assumes, and assumes again before that ends.", default=None,
+        example="arn:aws:iam::123456789012:role/sluice", aka=["assume_role", "role_arn"],
+    )  # fmt: skip
+    external_id: str | None = option("What the role's account asks of the one who assumes it.", default=None, example="7f3a9c")
+    kms_key: str | None = option(
+        "A key of AWS KMS that encrypts the files; default: what the bucket does.", default=None,
+        example="arn:aws:kms:eu-central-1:123456789012:key/0a1b", aka=["kms", "sse_key"],
+    )  # fmt: skip
+    path_style: bool | None = option(
+        "Whether addresses have the bucket in their path; default: with an `endpoint` yes, at AWS no.",
+        default=None,
+        example="true",
+    )
+
+    def servers(self) -> Iterable[str | None]:
+        return (self.endpoint,)
+
+    def problems(self) -> Iterable[Problem]:
+        if self.external_id is not None and self.role is None:
+            hint = "add `role`, or remove `external_id`"
+            yield Problem(self.key_place("external_id"), "unused-key", "`external_id` has no effect without `role`", hint)
+        if self.role is not None and self.region is None and "region" not in self.gaps:
+            hint = "add `region`, such as `region: eu-central-1`"
+            yield Problem(self.place("role"), "missing-key", "a `role` is assumed in a region, and there is no `region`", hint)
+        if self.gaps & {"access_key", "secret_key"}:
+            return
+        if (self.access_key is None) != (self.secret_key is None):
+            missing = "secret_key" if self.secret_key is None else "access_key"
+            hint = f'add `{missing}: "${{secret:…}}"`, or remove the other'
+            yield Problem(self.place(), "missing-key", f"a login needs a key and its secret, and there is no `{missing}`", hint)
+        elif self.access_key is not None and self.profile is not None:
+            hint = "remove one of them"
+            yield Problem(self.key_place("profile"), "unused-key", "`profile` has no effect with `access_key`", hint)
+        if is_open(self.endpoint):
+            message = f"rows would be sent to {self.endpoint} without encryption"
+            yield Problem(self.place("endpoint"), "unencrypted-storage", message, "write `https://…`")
+
+    def planned(self) -> model.Storage:
+        return model.Storage(
+            endpoint=self.endpoint, region=self.region, access_key=self.access_key, secret_key=self.secret_key, profile=self.profile,
+            role=self.role, external_id=self.external_id, kms_key=self.kms_key,
+            path_style=bool(self.endpoint) if self.path_style is None else self.path_style,
+        )  # fmt: skip

@@ -1,0 +1,137 @@
+"""Calls of Sluice's own decoders, which are Java functions inside Spark (`framework/machine/jvm`), and what they find wrong with a message.
+
+The name of such a function is its description: JSON that says what a message holds and which columns it becomes. `Description.java`
+reads it.
+
+| key | what it says |
+| --- | --- |
+| `format` | `json`, `avro` or `protobuf` |
+| `part` | `value` (default) or `key`: which part of the message it is, for the words of errors |
+| `columns` | a list of columns |
+| `unknown_fields` | `bad`: a field at the top level that is no column makes a bad row; JSON only |
+| `root` | a field that holds the message where it is an object, as Connect's `payload` beside a `schema`; JSON only |
+| `envelope` | `debezium`: the columns are those of `before` and `after`; `_op` and `_source_at` come behind them |
+| `absent` | a message without bytes is `bad` (default: `null_value`), `empty` (required columns are missing) or `null` (no fault) |
+| `largest` | bytes; a larger message is `too_large` |
+| `writers` | by the ids in Confluent's frame, how messages with this id are read; without it a message has no frame |
+
+The result has the columns, then `_sluice_code` and `_sluice_why`, which are null for a good message.
+
+A column has a `name`, a `type`, and where needed its `source` (its name in the message), a `format` (`epoch_millis`, `epoch_micros`,
+`epoch_days`, `base64` of a decimal, `integral`), and `required`. The types `array` (`element`),
+`map` (`value`) and `struct` (`fields`) hold others; all else is Spark's name of a type.
+
+A writer is `{"refused": why, "code": code}` for a schema whose messages are all bad rows, or
+of JSON `{"single": true}` (the message is one value, of the column `value`, or of the only one) or `{}`;
+of Avro `schema`, the schemas that it refers to as `references`, and `names`: paths of fields whose columns have another name;
+of Protobuf the message types, their fields and enums (`formats/protobuf/descriptions.py`), and `names`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from framework.base.types import Array, Map, Struct, Type
+from framework.messages.encoding.fields import Field, WrittenType
+from framework.plan import Decoding, Fault, Of, raw
+from framework.sql.quote import identifier
+from framework.sql.settings import FUNCTIONS
+
+Json = Any
+CLASS = "sluice.Functions"
+LARGEST = 20_000_000  # bytes of a message in JSON
+_SHORT = 200  # characters that are not worth compressing
+_MESSAGES = {
+    "null_value": "the message has no value",
+    "too_large": "the {} is too large",
+    "unknown_field": "the {} has a field that is not a column",
+    "unknown_schema": "the registry does not have the schema that the {} names",
+    "wrong_schema": "the {} has a schema that does not fit the columns",
+}
+_OF_KEYS = ("undecodable", "unknown_schema", "wrong_schema")  # their codes say that it is the key's
+
+
+def text(description: Mapping[str, Json]) -> str:
+    """As the name of a function. Compressed, it has no character that SQL or Spark's substitution of variables could read."""
+    plain = json.dumps(description, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+    if len(plain) <= _SHORT and not set("`$") & set(plain):
+        return plain
+    return "z:" + base64.b64encode(zlib.compress(plain.encode(), 9)).decode()
+
+
+def call(description: Mapping[str, Json], argument: str) -> str:
+    """SQL of the struct that the decoder makes."""
+    return f"{FUNCTIONS}.`{text(description)}`({argument})"
+
+
+def quiet(sql: str) -> str:
+    """The same call, whose reasons have no part of a message."""
+    return sql.replace(f"{FUNCTIONS}.`", f"{FUNCTIONS}.`quiet:")
+
+
+def struct(of: Of) -> str:
+    """The name of the struct that the decoder makes of the message's key or value."""
+    return "_sluice_decoded" if of == "value" else "_sluice_decoded_key"
+
+
+def column_sql(of: Of, name: str) -> str:
+    return f"{struct(of)}.{identifier(name)}"
+
+
+def decoding(of: Of, description: Mapping[str, Json], codes: Iterable[str], is_not: str) -> Decoding:
+    """All columns of a description as they are, and the faults with these codes. `is_not` completes "the value …" of a message that
+    cannot be decoded."""
+    columns = tuple((each["name"], column_sql(of, each["name"])) for each in description["columns"])
+    required = [f"`{each['name']}`" for each in description["columns"] if each.get("required")]
+    messages = {code: message.format(of) for code, message in _MESSAGES.items()} | {"undecodable": f"the {of} {is_not}"}
+    if "largest" in description:
+        messages |= {"too_large": f"the {of} is over {description['largest']} bytes"}
+    if required:
+        messages |= {"missing_field": f"{' or '.join(required)} is required and missing or null"}
+    faults = [
+        Fault(of, _fault_code(of, code), messages[code], when=_when(of, code), why=f"{struct(of)}._sluice_why")
+        for code in (*codes, *(["missing_field"] if required else []))
+    ]
+    return Decoding(columns, tuple(faults), structs=((struct(of), call(description, raw(of))),))
+
+
+def code_sql(of: Of) -> str:
+    """SQL of what is wrong with the message, null where nothing is."""
+    return f"{struct(of)}._sluice_code"
+
+
+def _when(of: Of, code: str) -> str:
+    if code != "undecodable":
+        return f"{code_sql(of)} = '{code}'"
+    others = ", ".join(f"'{each}'" for each in (*_MESSAGES, "missing_field"))
+    return f"{code_sql(of)} NOT IN ({others})"  # no code is left without a fault
+
+
+def _fault_code(of: Of, code: str) -> str:
+    return f"{code}_key" if of == "key" and code in _OF_KEYS else code
+
+
+def columns_of(fields: Iterable[Field]) -> list[Json]:
+    return [column(each.name, each.written, required=each.required) for each in fields]
+
+
+def column(name: str, type_: Type, **more: Json) -> dict[str, Json]:
+    """Values that are false or None are left out."""
+    return {"name": name, **of_type(type_), **{key: value for key, value in more.items() if value}}
+
+
+def of_type(type_: Type) -> dict[str, Json]:
+    match type_:
+        case Array():
+            return {"type": "array", "element": of_type(type_.element)}
+        case Map():
+            return {"type": "map", "value": of_type(type_.value)}
+        case Struct():
+            return {"type": "struct", "fields": [column(field.name, field.type) for field in type_.fields]}
+        case WrittenType():
+            return {"type": str(type_.type), "format": type_.format}
+    return {"type": str(type_)}

@@ -1,0 +1,192 @@
+"""The formats of messages, one file or package each: what columns messages become, what makes one unreadable, and how one is written.
+
+A file says as `VALUE` how its format is used for values, as `KEY` how for keys: `Given`, `Single` or `BySchema`, and may say as `CONNECT`
+which converter of Kafka Connect reads it. A plan loads the file, so a format's own libraries are imported inside functions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, TypeAlias
+
+from framework.base import components
+from framework.base.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, Array, Decimal, Struct, Type
+from framework.base.types import Field as Typed
+from framework.messages.encoding.confluent_frame import Read
+from framework.messages.encoding.fields import Field
+from framework.messages.encoding.json_text import Decoded
+from framework.messages.encoding.schema_writer import Way, Writer
+from framework.messages.schemas.versions import Merged, Path, Shape, Unsupported
+from framework.plan import Changes, Column, Decoding, Fault, Of, raw
+from framework.plan.schema import Schema
+
+FORMATS = "framework.messages.formats"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """A message for the behaviour suite: its columns, their values as JSON has them, and bytes that are no such message, if there are."""
+
+    columns: tuple[Typed, ...]
+    values: Mapping[str, Any]
+    wrong: bytes | None
+
+
+OBJECT = Sample(
+    columns=(
+        *(Typed("id", BIGINT), Typed("name", STRING), Typed("price", Decimal(10, 2)), Typed("ratio", DOUBLE), Typed("day", DATE)),
+        *(Typed("at", TIMESTAMP), Typed("tags", Array(STRING)), Typed("place", Struct((Typed("floor", BIGINT),)))),
+    ),
+    values={
+        "id": 7, "name": "grün", "price": 1.25, "ratio": 0.5, "day": "2026-01-02", "at": "2026-01-02T03:04:05Z", "tags": ["a", "b"],
+        "place": {"floor": 3},
+    },
+    wrong=b'{"id": ',
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """The way `sluice init` reads a message: its rows, from which columns are inferred, and the fields of a key. None: the message is of
+    another format."""
+
+    rows: Callable[[bytes], Sequence[Mapping[str, Any]] | None]
+    key: Callable[[bytes], Mapping[str, Any] | None]
+    are_not: str  # completes "3 of 4 messages are …", of those that are of another format
+    are: str = ""  # the same of messages of this one, where most are of another
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """A message has the columns that the spec gives.
+
+    `decoding`: of these columns, as Spark's SQL; and whether a field that is none of them makes a bad row.
+    `encode`: a message of values as JSON has them, by their columns. A ValueError says why there is none.
+    `wrong`: why bytes are plainly no message, after "the value …". Most is judged by a batch only.
+    """
+
+    columns_from: ClassVar[str] = "spec"
+
+    noun: str  # completes "the topic takes …"
+    decoding: Callable[[Sequence[Field], bool], Decoding]
+    encode: Callable[[Sequence[Column], Mapping[str, Any]], bytes]
+    wrong: Callable[[bytes], str | None]
+    decoded: Callable[[bytes], Decoded]  # for people
+    sample: Sample
+    refuses: Callable[[Type], tuple[str, str] | None] = lambda _: None  # a column's type, with a message and a hint
+    written_as: bool = True  # whether a column's `format` means something
+    takes_unknown_fields: bool = False
+    changes: Changes | None = None
+    guess: Guess | None = None  # None: `sluice init` does not guess the format
+
+
+@dataclass(frozen=True, kw_only=True)
+class Single:
+    """A message is one column, whose name is given.
+
+    `decoding`: of a key or a value, as a column of that name.
+    `encode`: a message of a text or a number. A ValueError completes "the key …".
+    `wrong`: as of `Given`. None: all bytes are of the format.
+    """
+
+    columns_from: ClassVar[str] = "format"
+    takes_unknown_fields: ClassVar[bool] = False
+    changes: ClassVar[Changes | None] = None
+
+    noun: str
+    type: Type
+    decoding: Callable[[Of, str], Decoding]
+    encode: Callable[[Any], bytes]
+    wrong: Callable[[bytes], str | None] | None
+    decoded: Callable[[bytes], Decoded]
+    sample: Sample
+    typed: Type = STRING  # of what people write for it
+    asks: tuple[str, str] = ("a text", "write a text")  # what a spec has to write for it, and the hint
+    guessed: str = ""  # completes "a column of the key, which …", where `sluice init` guesses it
+
+
+@dataclass(frozen=True, kw_only=True)
+class BySchema:
+    """A message begins with the id of a schema in the registry, which says the columns.
+
+    `read`: what the decoder is told of the columns and of the schemas of all versions.
+    `encoder`: writes what stands behind the id. A ValueError says which field does not fit.
+    `decoder`: what stands behind the id as one line of JSON. A ValueError says what is wrong with it.
+    `schema_text`: a schema with these columns, none of them required; Unsupported if there is none. None: columns make no schema.
+    """
+
+    columns_from: ClassVar[str] = "registry"
+    takes_unknown_fields: ClassVar[bool] = False
+
+    kind: str  # of schemas, as a registry calls it
+    shapes: Callable[[Schema], tuple[Shape, ...]]
+    read: Callable[[Of, Merged], Read]
+    encoder: Callable[[Schema], Callable[[Any], bytes]]
+    decoder: Callable[[Schema], Callable[[bytes], str]]
+    schema_text: Callable[[str, Sequence[Typed]], str] | None
+    sample: Sample
+    way: Callable[[Schema], Way] = lambda _: Way()
+    changes: Changes | None = None
+    cannot_generate: str = ""  # why `sluice generate` makes no such messages
+
+
+Format: TypeAlias = Given | Single | BySchema
+
+
+def every(of: Of) -> Mapping[str, Format]:
+    """The formats of keys or of values, by their names."""
+    name = "VALUE" if of == "value" else "KEY"
+    return {each: getattr(file, name) for each, file in components.load_all(FORMATS).items() if hasattr(file, name)}
+
+
+def find(of: Of, name: str) -> Format | None:
+    """None where messages have no such part, as of `key: none`."""
+    try:
+        file = components.load(FORMATS, name)
+    except ModuleNotFoundError as error:
+        if error.name != f"{FORMATS}.{name}":
+            raise
+        return None
+    format_: Format | None = getattr(file, "VALUE" if of == "value" else "KEY", None)
+    return format_
+
+
+def of_kind(kind: str) -> Mapping[str, BySchema]:
+    """The formats of values whose schemas are of this kind: the plain one first, then those of changes."""
+    formats = {name: each for name, each in every("value").items() if isinstance(each, BySchema) and each.kind == kind}
+    return dict(sorted(formats.items(), key=lambda each: each[1].changes is not None))
+
+
+def kinds() -> frozenset[str]:
+    """Of the schemas that can be read."""
+    return frozenset(each.kind for each in every("value").values() if isinstance(each, BySchema))
+
+
+def by_schema(schema: Schema) -> BySchema:
+    return next(iter(of_kind(schema.kind).values()))
+
+
+@lru_cache(maxsize=256)
+def writer(id_: int, schema: Schema, names: tuple[tuple[Path, str], ...] = ()) -> Writer:
+    """`names` are fields that columns call otherwise. Unsupported where the schema cannot be read."""
+    format_ = by_schema(schema)
+    back = {(path[:-1], column): path[-1] for path, column in names}
+    return Writer(id=id_, schema=schema, way=format_.way(schema), encode=format_.encoder(schema), back=back)
+
+
+def schema_of(format_: BySchema, name: str, columns: Sequence[Typed]) -> Schema:
+    """A schema whose messages have these columns. Unsupported where a format has no such column, or no such schema."""
+    if format_.schema_text is None:
+        raise Unsupported("no schema of its messages can be made of columns")
+    return Schema(format_.kind, format_.schema_text(name, columns))
+
+
+def one_column(of: Of, name: str, sql: str, *, wrong: str = "", why: str = "") -> Decoding:
+    """The decoding of a single column by SQL, and SQL that is true of bytes that are not of the format."""
+    faults = [Fault("value", "null_value", "the message has no value", when=f"{raw(of)} IS NULL")] if of == "value" else []
+    if wrong:
+        code = "undecodable" if of == "value" else "undecodable_key"
+        faults.append(Fault(of, code, f"the {of} {why}", when=wrong))
+    return Decoding(((name, sql),), tuple(faults))

@@ -1,0 +1,100 @@
+"""The text of a JSON Schema as a document in which every keyword has a form that JSON Schema knows.
+
+A registry may have let others pass, or have asked nobody. A keyword of another form says nothing, as for most validators: it is left
+out, wherever a schema can stand. What is no schema, such as an enum, a const, a default or an example, stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+from framework.messages.schemas.versions import Unsupported
+
+_CHECK_REGISTRY = "see what the registry has"
+_ONE = frozenset((
+    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
+    "unevaluatedItems", "unevaluatedProperties",
+))  # fmt: skip
+_SEVERAL = frozenset(("allOf", "anyOf", "items", "oneOf", "prefixItems"))
+_NAMED = frozenset(("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"))
+_TEXTS = frozenset(("$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$recursiveRef", "$ref", "$schema", "id"))
+_ADDRESSES = frozenset(("$dynamicRef", "$id", "$ref", "$schema", "id"))
+_ANCIENT = frozenset(("disallow", "extends"))  # of draft 3, which nothing here looks into
+_LISTS_ARE_PREFIXES = "2020-12"  # the first draft in which `items` is no list
+
+
+def document(text: str) -> Any:
+    """An object or a truth value."""
+    try:
+        schema = json.loads(text)
+    except ValueError as error:
+        raise Unsupported(f"the text is not JSON: {error}", _CHECK_REGISTRY) from None
+    except RecursionError:
+        raise Unsupported("the text is nested too deep", _CHECK_REGISTRY) from None
+    if not isinstance(schema, (dict, bool)):
+        raise Unsupported("the text is not a JSON Schema: it is neither an object nor a boolean", _CHECK_REGISTRY)
+    draft = schema.get("$schema") if isinstance(schema, dict) else None
+    try:
+        return _schema(schema, isinstance(draft, str) and _LISTS_ARE_PREFIXES in draft)
+    except RecursionError:
+        raise Unsupported("the text is nested too deep", _CHECK_REGISTRY) from None
+
+
+def _schema(schema: Any, modern: bool) -> Any:
+    if isinstance(schema, bool):
+        return schema
+    checked: dict[str, Any] = {}
+    for name, value in schema.items():
+        kept = _keyword(name, value, modern)
+        if kept is not None:
+            checked[name] = kept
+    if modern and isinstance(checked.get("items"), list):
+        checked["prefixItems"] = checked.pop("items")
+        if "additionalItems" in checked:
+            checked["items"] = checked.pop("additionalItems")
+    return checked
+
+
+def _keyword(name: str, value: Any, modern: bool) -> Any:
+    """None: it has no such form."""
+    if name in _TEXTS:
+        return _text(name, value)
+    if name in _NAMED:
+        return _named(name, value, modern) if isinstance(value, dict) else None
+    if name in _SEVERAL and isinstance(value, list):
+        return [_schema(each, modern) if _is_schema(each) else {} for each in value]
+    if name in _ONE:
+        return _schema(value, modern) if _is_schema(value) else None
+    return None if name in _ANCIENT or name in _SEVERAL else value
+
+
+def _named(name: str, value: dict[str, Any], modern: bool) -> dict[str, Any]:
+    """Dependencies may also be lists of names."""
+    checked: dict[str, Any] = {}
+    for each, inner in value.items():
+        if _is_schema(inner):
+            checked[each] = _schema(inner, modern)
+        elif name == "dependencies" and isinstance(inner, list) and all(isinstance(other, str) for other in inner):
+            checked[each] = inner
+        elif name == "properties":
+            checked[each] = {}  # a property all the same
+    return checked
+
+
+def _text(name: str, value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    if name in _ADDRESSES:
+        try:
+            urlsplit(value)
+        except ValueError:
+            if name in ("$ref", "$dynamicRef"):
+                raise Unsupported(f"`{name}` is `{value[:80]}`, which is no address", _CHECK_REGISTRY) from None
+            return None
+    return value
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, (dict, bool))

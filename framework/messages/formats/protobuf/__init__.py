@@ -1,0 +1,45 @@
+"""Protobuf: messages as Confluent's clients write them. Behind the schema's id stands which message type it is, then the message.
+
+Guarantee: bytes that are cut off, that have fields which the schema does not have, that lack a required field or hold a value that
+its column cannot take make a bad row, never another value and never an error.
+Limit: only the first message type of a schema; one that contains itself, a group and an extension have no columns. Of times only
+whole microseconds are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from framework.messages.encoding.confluent_frame import Read, columns_of, renamed
+from framework.messages.formats import OBJECT, BySchema
+from framework.messages.formats.protobuf import descriptions
+from framework.messages.formats.protobuf.columns import shapes
+from framework.messages.formats.protobuf.encode import encoder, schema_text
+from framework.messages.schemas.versions import Merged
+from framework.plan import Of
+from framework.plan.schema import Schema
+
+__all__ = ["KEY", "VALUE", "decoder", "encoder", "read", "schema_text", "shapes"]
+
+
+def decoder(schema: Schema) -> Callable[[bytes], str]:
+    from framework.messages.formats.protobuf import as_json
+
+    return as_json.decoder(schema)
+
+
+def read(_of: Of, merged: Merged) -> Read:
+    writers = {fit.version.id: {**descriptions.writer(fit.version.schema), **renamed(fit.names)} for fit in merged.fits}
+    return Read(format="protobuf", columns=columns_of(merged.shapes), writers=writers)
+
+
+CONNECT = {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"}
+VALUE = KEY = BySchema(
+    kind="PROTOBUF",
+    shapes=shapes,
+    read=read,
+    encoder=encoder,
+    decoder=decoder,
+    schema_text=schema_text,
+    sample=OBJECT,
+)

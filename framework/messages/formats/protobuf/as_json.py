@@ -1,0 +1,94 @@
+"""One message becomes a line of JSON for people to read, by Google's library: the values that its columns have."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from framework.base.types import TIMESTAMP, Array, Field, Map, Struct, Type
+from framework.messages.encoding import json_values
+from framework.messages.formats.protobuf.columns import ENUM, MESSAGE, STRING_FIELD, shapes
+from framework.messages.formats.protobuf.compiler import Descriptor, messages
+from framework.messages.formats.protobuf.well_known_types import WELL_KNOWN
+from framework.plan.schema import Schema
+
+
+def decoder(schema: Schema) -> Callable[[bytes], str]:
+    """Reads what stands behind the id. The text of a ValueError says that the bytes are no message of this schema."""
+    from google.protobuf.message import DecodeError
+    from google.protobuf.message_factory import GetMessageClass
+
+    first = messages(schema).first
+    message_class = GetMessageClass(first)
+    columns = Struct(tuple(Field(each.name, each.type) for each in shapes(schema)))
+
+    def decode(data: bytes) -> str:
+        try:
+            message = message_class.FromString(_body(data))
+            _check(message)
+            return json_values.text(_fields(message, first, columns))
+        except (DecodeError, ValueError):
+            raise ValueError("it is cut off, has fields that the schema does not have, or was written by another") from None
+
+    return decode
+
+
+def _body(data: bytes) -> bytes:
+    """The bytes behind the place of the message type in its schema: a count, then so many numbers. A lone 0 is short for the first type,
+    the only one that is read."""
+    for first_type in (b"\0", b"\2\0"):
+        if data.startswith(first_type):
+            return data[len(first_type) :]
+    raise ValueError("not of the first message type")
+
+
+def _check(message: Any) -> None:
+    """Refuses a message in which, at any depth, a field is required and missing, unknown, or a text of proto2 that is not UTF-8."""
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    if not message.IsInitialized() or len(UnknownFieldSet(message)):
+        raise ValueError("a field is missing or unknown")
+    for field, value in message.ListFields():
+        for each in value if field.is_repeated else (value,):
+            if field.message_type:
+                _check(each)
+            elif field.type == STRING_FIELD and isinstance(each, bytes):
+                raise ValueError("not UTF-8")
+
+
+def _fields(message: Any, descriptor: Descriptor, struct: Struct) -> dict[str, Any]:
+    return {each.name: _field(message, descriptor.fields_by_name[each.name], each.type) for each in struct.fields}
+
+
+def _field(message: Any, field: Descriptor, type_: Type) -> Any:
+    if field.has_presence and not field.has_default_value and not message.HasField(field.name):
+        return None
+    value = getattr(message, field.name)
+    if isinstance(type_, Map):  # the last of equal keys counts
+        of_entry = field.message_type.fields_by_name["value"]
+        return {_key(entry.key): _value(entry.value, of_entry, type_.value) for entry in value}
+    if isinstance(type_, Array):
+        return [_value(each, field, type_.element) for each in value]
+    return _value(value, field, type_)
+
+
+def _key(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _value(value: Any, field: Descriptor, type_: Type) -> Any:
+    """One value, without the list or map that it is in."""
+    if isinstance(type_, Struct):
+        return _fields(value, field.message_type, type_)
+    if field.type == ENUM:
+        return next((each.name for each in field.enum_type.values if each.number == value), str(value))
+    if field.type == MESSAGE:
+        value = WELL_KNOWN[field.message_type.full_name].value(value, type_)
+    if type_ == TIMESTAMP:
+        return json_values.iso(json_values.EPOCH + timedelta(microseconds=value), TIMESTAMP)
+    if isinstance(value, float) and not math.isfinite(value):
+        return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value

@@ -1,0 +1,27 @@
+"""Text: the message is one column."""
+
+from __future__ import annotations
+
+from framework.base.types import STRING, Field
+from framework.messages.encoding import json_text
+from framework.messages.formats import Sample, Single, one_column
+from framework.plan import Decoding, Of, raw
+
+
+def decoding(of: Of, name: str) -> Decoding:
+    if of == "value":
+        return one_column(of, name, "_sluice_text", wrong="NOT is_valid_utf8(_sluice_text)", why="is not UTF-8 text")
+    text = f"CAST({raw(of)} AS STRING)"
+    return one_column(of, name, text, wrong=f"NOT coalesce(is_valid_utf8({text}), true)", why="is not UTF-8 text")
+
+
+CONNECT = {"value.converter": "org.apache.kafka.connect.storage.StringConverter"}
+VALUE = KEY = Single(
+    noun="UTF-8 text",
+    type=STRING,
+    decoding=decoding,
+    encode=lambda value: str(value).encode("utf-8", "surrogateescape"),
+    wrong=json_text.no_text,
+    decoded=json_text.as_text,
+    sample=Sample(columns=(Field("value", STRING),), values={"value": "grün, 1"}, wrong=b"\xff"),
+)

@@ -1,0 +1,126 @@
+"""The subject of a script: a table of the specs with the catalogs in which it can be found, or a topic."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
+
+from framework.base.errors import SluiceError
+from framework.operations.access.steps import Warned
+from framework.plan import Catalog, Pipeline, Plan, Topic
+from framework.systems import catalogs
+
+
+@dataclass(frozen=True)
+class Place:
+    """A catalog in which a table can be found, its name there, and the catalog in whose warehouse its files are."""
+
+    catalog: Catalog
+    identifier: str
+    keeper: Catalog
+
+    @property
+    def namespace(self) -> str:
+        return self.identifier.rpartition(".")[0]
+
+    @property
+    def table(self) -> str:
+        return self.identifier.rpartition(".")[2]
+
+    @property
+    def in_bucket(self) -> bool:
+        """Whether the table's files are in an object store."""
+        return not catalogs.of(self.keeper).on_this_machine
+
+    @property
+    def region(self) -> str | None:
+        """Where the catalog is, if the specs say it."""
+        options: Any = self.catalog.options
+        return options.storage.region if options.storage else None
+
+
+@dataclass(frozen=True)
+class About:
+    """A table, and what another system told of what was created there."""
+
+    plan: Plan
+    pipeline: Pipeline
+    _: KW_ONLY
+    described: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()  # that a command needs to find the same specs
+    whole_catalog: bool = False  # whether the script is about all tables of the table's catalog
+    bad_rows: bool = False  # whether readers of the bad rows get something, too
+
+    @property
+    def title(self) -> str:
+        table = self.pipeline.table
+        return f"all tables of the catalog {table.catalog.name}" if self.whole_catalog else table.identifier
+
+    @property
+    def places(self) -> Iterator[Place]:
+        return places(self.pipeline)
+
+    def place(self, reader: str, *types: str) -> Place:
+        """The first place that a reader can find, of these types of catalogs."""
+        for place in self.places:
+            if place.catalog.type in types:
+                return place
+        own = self.pipeline.table.catalog
+        wanted = " or ".join(f"`type: {each}`" for each in types)
+        raise SluiceError(
+            "not-reachable",
+            f"{reader} finds no table in the catalog `{own.name}` (`type: {own.type}`)",
+            f"list the table in a catalog of {wanted} by `publish` of the pipeline `{self.pipeline.name}`, or keep it in one",
+        )
+
+    def command(self, target: str, *more: str) -> str:
+        """The command that prints another script for the same table, or for all tables of its catalog."""
+        if self.whole_catalog:
+            return self.catalog_command(target, *more)
+        asked = ("--bad-rows",) if self.bad_rows else ()
+        return typed(target, self.pipeline.name, (*self.flags, *asked, *more))
+
+    def catalog_command(self, target: str, *more: str) -> str:
+        """The command that prints a script for all tables of the table's catalog."""
+        return shlex.join(["sluice", "access", target, "--catalog", self.pipeline.table.catalog.name, *self.flags, *more])
+
+    def format_3(self, reader: str) -> Iterator[Warned]:
+        """The warning for a reader that may not be able to read a table."""
+        table = self.pipeline.table
+        if table.format_version == 3:
+            deletes = ", with deletes as deletion vectors" if table.rows_change else ""
+            hint = f"write `format_version: 2` under `into` of `{self.pipeline.name}`, and rebuild the table, if yours does not"
+            yield Warned(f"the table has Iceberg's format 3{deletes}, which {reader}: {hint}")
+
+
+@dataclass(frozen=True)
+class AboutTopic:
+    """A topic, and who is to read or write it."""
+
+    plan: Plan
+    topic: Topic
+
+    @property
+    def title(self) -> str:
+        return self.topic.name
+
+
+def places(pipeline: Pipeline) -> Iterator[Place]:
+    """A table's own catalog, and those in which it is listed by `publish`."""
+    own = pipeline.table.catalog
+    yield Place(own, pipeline.table.identifier, own)
+    for each in pipeline.published:
+        yield Place(each.options.catalog, each.options.identifier, own)
+
+
+def typed(target: str, name: str, flags: tuple[str, ...] = ()) -> str:
+    """As people type it."""
+    return shlex.join(["sluice", "access", target, name, *flags])
+
+
+def name(*parts: str) -> str:
+    """A name of an object in another system: letters, digits and underscores."""
+    return re.sub(r"\W+", "_", "_".join(parts)).strip("_").lower()

@@ -1,0 +1,69 @@
+"""A connector's settings for a cluster: the logins of its clients, and rights on topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from framework.core.kafka import acls
+from framework.operations.access.asked import asked
+from framework.operations.access.steps import SHELL, Step, shared
+from framework.plan import Cluster, SecretRef
+
+_CLIENTS = ("consumer", "producer", "admin")  # the last two write the topic of messages that were not loaded
+
+
+def logins(cluster: Cluster, secrets: str) -> Mapping[str, str]:
+    """The settings of each client, with secrets as names in a file that Connect reads."""
+    security = cluster.security
+    if security.protocol == "PLAINTEXT":
+        return {}
+    settings = {"security.protocol": security.protocol}
+    if security.username is not None:
+        scram = str(security.mechanism).startswith("SCRAM")
+        module = f"org.apache.kafka.common.security.{'scram.ScramLoginModule' if scram else 'plain.PlainLoginModule'}"
+        user = in_file(secrets, "kafka_user") if isinstance(security.username, SecretRef) else security.username
+        settings["sasl.mechanism"] = str(security.mechanism)
+        settings["sasl.jaas.config"] = f'{module} required username="{user}" password="{in_file(secrets, "kafka_password")}";'
+    return {f"{client}.override.{key}": value for client in _CLIENTS for key, value in settings.items()}
+
+
+def registry(cluster: Cluster, secrets: str) -> Mapping[str, str]:
+    """The settings of a converter that asks the registry."""
+    settings = {"value.converter.schema.registry.url": cluster.registry or ""}
+    if cluster.registry_auth:
+        settings["value.converter.basic.auth.credentials.source"] = "USER_INFO"
+        user, password = in_file(secrets, "registry_user"), in_file(secrets, "registry_password")
+        settings["value.converter.basic.auth.user.info"] = f"{user}:{password}"
+    return settings
+
+
+def in_file(file: str, name: str) -> str:
+    """The reference of a connector's configuration to a value in a file."""
+    return f"${{file:{file}:{name}}}"
+
+
+def secret_lines(cluster: Cluster) -> Iterator[str]:
+    """The lines of that file for the logins."""
+    user, password = cluster.security.username, cluster.security.password
+    if isinstance(user, SecretRef):
+        yield f"kafka_user={asked(user)}"
+    if password is not None:
+        yield f"kafka_password={asked(password)}"
+    if cluster.registry_auth:
+        yield f"registry_user={asked(cluster.registry_auth.username)}"
+        yield f"registry_password={asked(cluster.registry_auth.password)}"
+
+
+def rights(cluster: Cluster, connector: str, topic: str, dead: str) -> Iterator[Step]:
+    """In a Kafka with ACLs."""
+    if cluster.security.username is None:
+        return
+    principal = acls.principal(cluster)
+    for kind, name, operations in (
+        ("topic", topic, acls.READING), ("group", f"connect-{connector}", ("READ",)), ("topic", dead, ("WRITE", "DESCRIBE")),
+    ):  # fmt: skip
+        yield shared(
+            SHELL, f"In a Kafka with ACLs: let {principal} use the {kind} {name}.",
+            acls.command(cluster, "--add", principal, name, operations, kind),
+            acls.command(cluster, "--remove", principal, name, operations, kind) + " --force",
+        )  # fmt: skip

@@ -1,0 +1,93 @@
+"""The address at which a reader finds tables by Iceberg's REST protocol: at the catalog itself, or at `sluice serve` in front of it. A
+reader never gets Sluice's own login, which may write."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from framework.language.storage import Storage as Written
+from framework.operations.access.about import About, Place
+from framework.operations.access.asked import Asked, Value, asked
+from framework.operations.access.steps import Step, System, Warned, create
+from framework.plan import Storage
+
+SERVED = "http://127.0.0.1:18183"
+POLARIS = "PRINCIPAL_ROLE:"  # how the scopes of Polaris and Open Catalog begin
+_SERVE_SECRET = Asked("secret of sluice serve", "SLUICE_SERVE_SECRET")
+_OTHER_SHELL = System("In a shell of its own", "sh")  # as what runs there ends with Ctrl-C
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    uri: str
+    warehouse: str | None
+    client: tuple[str | Asked, Asked] | None  # its id and its secret
+    token: Asked | None
+    token_uri: str
+    scope: str | None
+    headers: Mapping[str, str | Asked]
+    storage: Storage
+    gives_keys: bool  # whether the catalog gives each reader keys to the files
+    served: bool
+
+
+def endpoint(place: Place) -> Endpoint:
+    options: Any = place.catalog.options
+    keeper: Any = place.keeper.options
+    storage = (keeper.storage or Written()).planned()
+    if place.catalog.type != "rest":
+        return Endpoint(
+            uri=SERVED, warehouse=None, client=("reader", _SERVE_SECRET), token=None, token_uri=f"{SERVED}/v1/oauth/tokens", scope=None,
+            headers={}, storage=storage, gives_keys=bool(storage.role), served=True,
+        )  # fmt: skip
+    uri, oauth = options.uri.rstrip("/"), options.oauth
+    scope = oauth.scope if oauth else None
+    login = (options.storage or Written()).planned()
+    return Endpoint(
+        uri=uri, warehouse=options.warehouse,
+        client=(_of_reader(place, "client id"), _of_reader(place, "client secret")) if oauth else None,
+        token=_of_reader(place, "token") if options.token else None,
+        token_uri=(oauth and oauth.token_uri) or f"{uri}/v1/oauth/tokens",
+        scope=f"{POLARIS}ALL" if scope and scope.startswith(POLARIS) else scope,
+        headers={name: asked(value) for name, value in options.headers.items()}, storage=storage,
+        gives_keys=not (login.access_key or login.role or login.profile), served=False,
+    )  # fmt: skip
+
+
+def _of_reader(place: Place, what: str) -> Asked:
+    return Asked(f"{what} of the reader", f"{place.catalog.name}_{what}".upper().replace(" ", "_"))
+
+
+def properties(of: Endpoint) -> Mapping[str, Value | None]:
+    """As Iceberg's own libraries call them, in Java and in Python."""
+    every: dict[str, Value | None] = {"uri": of.uri, "warehouse": of.warehouse, "scope": of.scope, "token": of.token}
+    if of.client:
+        every |= {"credential": of.client, "oauth2-server-uri": of.token_uri}
+    return {**every, **{f"header.{name}": value for name, value in of.headers.items()}}
+
+
+def serving(about: About, place: Place, of: Endpoint) -> Iterator[Step | Warned]:
+    """The server that has to run for it, if it is not the catalog itself, and the login that it takes."""
+    catalog = place.catalog
+    if not of.served:
+        polaris = f": `{about.command('open-catalog')}` makes one" if (of.scope or "").startswith(POLARIS) else ""
+        if of.client or of.token:
+            yield Warned(
+                f"readers need a login to the catalog `{catalog.name}` of their own{polaris}; that of Sluice may write, and is not printed"
+            )
+        return
+    yield Warned(
+        f"the catalog `{catalog.name}` (`type: {catalog.type}`) is shown to readers by `sluice serve`, while that runs; it "
+        "listens on this machine alone, so readers elsewhere need a proxy with TLS in front of it"
+    )
+    why = "Let readers find the tables, with a secret that you think of; Ctrl-C ends it."
+    served = shlex.join(["sluice", "serve", catalog.name, *about.flags])
+    yield create(_OTHER_SHELL, why, f"SLUICE_SERVE_SECRET='{_SERVE_SECRET}' {served}")
+
+
+def without_headers(reader: str, place: Place, of: Endpoint) -> Iterator[Warned]:
+    if of.headers:
+        yield Warned(f"{reader} cannot send {', '.join(of.headers)}, which the catalog `{place.catalog.name}` may ask for")

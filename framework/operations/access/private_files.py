@@ -1,0 +1,25 @@
+"""The files that a script writes on this machine: below `.sluice`, which version control leaves out, and for this user alone."""
+
+from __future__ import annotations
+
+from framework.operations.access.steps import Warned
+
+FOLDER = ".sluice/access"
+
+
+def path(name: str) -> str:
+    """The path of a file that a script writes."""
+    return f"{FOLDER}/{name}"
+
+
+def writing(*commands: str) -> str:
+    """Commands of a shell that write such files: nobody else can read them, whatever the user's umask is."""
+    return f"(umask 077; mkdir -p {FOLDER}; {'; '.join(commands)})"
+
+
+def unencrypted(file: str, what: str) -> Warned:
+    """The note about a secret in a file."""
+    return Warned(
+        f"the script writes {what} to `{path(file)}`, unencrypted; this user alone can read it (mode 0600). Keep it out of version "
+        "control and backups, or move it to where you keep secrets"
+    )

@@ -1,0 +1,41 @@
+"""A role of AWS that another account may assume to read the table, such as Snowflake's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from framework.operations.access import aws, aws_reach
+from framework.operations.access.about import About
+from framework.operations.access.endpoint import endpoint
+from framework.operations.access.steps import SHELL, Step, Warned, check
+
+OF = "table"
+TAKES = ("--describe",)
+DESCRIBED = (
+    "what `sluice access snowflake` says how to save: DESC EXTERNAL VOLUME and DESC CATALOG INTEGRATION, as a table, CSV or JSON"
+)
+_VOLUME = ("STORAGE_AWS_IAM_USER_ARN", "STORAGE_AWS_EXTERNAL_ID")
+_GLUE = ("GLUE_AWS_IAM_USER_ARN", "GLUE_AWS_EXTERNAL_ID")
+
+
+def steps(about: About) -> Iterator[Step | Warned]:
+    aws_reach.files(about)
+    reached = next((each for each in about.places if each.catalog.type in ("rest", "glue")), None)
+    if reached and reached.catalog.type == "rest" and endpoint(reached).gives_keys:
+        yield Warned(
+            f"the catalog `{reached.catalog.name}` gives each reader keys to the files: only one that cannot take them needs this role"
+        )
+    others = [_VOLUME, *([_GLUE] if reached and reached.catalog.type == "glue" else [])]
+    missing = [name for pair in others for name in pair if name not in about.described]
+    if missing:
+        yield Warned(
+            f"the other side tells {', '.join(missing)} once it is set up: `{about.command('snowflake')}` prints how to save them "
+            "in a file, which is given here as `--describe`"
+        )
+    yield Warned(
+        "a role that is there keeps whom it trusts; `update-assume-role-policy` replaces that: give another party a role of its own"
+    )
+    told = [(about.described.get(who, f"<{who}>"), about.described.get(id_, f"<{id_}>")) for who, id_ in others]
+    yield from aws.trusted(about, aws.READERS, "read", *told)
+    role = aws.called(about, aws.READERS)
+    yield check(SHELL, "Whom it trusts.", f"aws iam get-role --role-name {role} --query Role.AssumeRolePolicyDocument")

@@ -1,0 +1,49 @@
+"""Allow Sluice to read the schemas of a pipeline's topics in a Confluent schema registry with rights."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from framework.operations.access.about import About
+from framework.operations.access.asked import asked
+from framework.operations.access.steps import SHELL, Step, Warned, check, shared
+
+OF = "table"
+_WHERE = ("--environment", "<environment>", "--schema-registry-cluster", "<registry>")
+
+
+def steps(about: About) -> Iterator[Step | Warned]:
+    topics = [topic for topic in about.pipeline.topics if topic.registered]
+    if not topics:
+        yield Warned(f"no topic of `{about.pipeline.name}` has a schema in a registry: it needs no rights there")
+        return
+    yield Warned("the commands are those of Confluent Cloud; in Apicurio the role `sr-readonly` is enough, for all subjects")
+    yield Warned("a right is of the account that owns an API key, such as `sa-…`: `confluent api-key list` names it")
+    for topic in topics:
+        login = topic.cluster.registry_auth
+        owner = f" The login is the API key {asked(login.username)}." if login else ""
+        for each in topic.registered:
+            binding = [
+                "--principal",
+                "User:<account>",
+                "--role",
+                "DeveloperRead",
+                "--resource",
+                f"Subject:{each.subject}",
+                *_WHERE,
+            ]
+            yield shared(
+                SHELL, f"Let the account read the schemas of the subject {each.subject}.{owner}",
+                _command("create", binding), _command("delete", [*binding, "--force"]),
+            )  # fmt: skip
+            url = (topic.cluster.registry or "").rstrip("/")
+            user = ["--user", f"{asked(login.username)}:{asked(login.password)}"] if login else []
+            asking = shlex.join(["curl", *user])
+            yield check(
+                SHELL, "Which versions it can read.", f"{asking} {shlex.quote(f'{url}/subjects/{each.subject}/versions')}"
+            )
+
+
+def _command(does: str, binding: list[str]) -> str:
+    return shlex.join(["confluent", "iam", "rbac", "role-binding", does, *binding])

@@ -1,0 +1,82 @@
+"""Read the table with Trino, by a catalog of its Iceberg connector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from framework.operations.access.about import About, Place, name
+from framework.operations.access.asked import Asked
+from framework.operations.access.endpoint import Endpoint, endpoint, serving, without_headers
+from framework.operations.access.steps import SHELL, Step, System, Warned, check, query, shared
+from framework.sql.standard import identifier
+
+OF = "table"
+TRINO = System("In Trino", "sql", "--")
+
+
+def steps(about: About) -> Iterator[Step | Warned]:
+    place = about.place("Trino", "rest", "glue", "sql")
+    of = endpoint(place)
+    if place.catalog.type != "glue":
+        yield from serving(about, place, of)
+        yield from without_headers("Trino", place, of)
+        if place.catalog.type == "sql" and not place.in_bucket:
+            yield Warned("Trino has to run on this machine, where the tables' files are")
+    yield from about.format_3("Trino reads in part")
+    lake = name("sluice", place.catalog.name)
+    file = f"etc/catalog/{lake}.properties"
+    lines = "\n".join(f"{key}={value}" for key, value in _properties(place, of))
+    yield shared(
+        SHELL, "The catalog; a file that is there stays. Trino reads secrets from its own environment; start it again behind this.",
+        f"test -e {file} || cat > {file} <<'END'\n{lines}\nEND", f"rm {file}",
+    )  # fmt: skip
+    table = f"{lake}.{identifier(place.namespace)}.{identifier(place.table)}"
+    yield check(TRINO, "The table and its columns.", f"DESCRIBE {table};")
+    yield query(TRINO, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
+    yield query(
+        TRINO, "Its snapshots.", f"SELECT * FROM {lake}.{identifier(place.namespace)}.{identifier(f'{place.table}$snapshots')};"
+    )
+
+
+def _properties(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:
+    options: Any = place.catalog.options
+    yield "connector.name", "iceberg"
+    if place.catalog.type == "glue":
+        yield "iceberg.catalog.type", "glue"
+        yield from _given({"hive.metastore.glue.endpoint-url": options.endpoint, "hive.metastore.glue.region": place.region})
+        yield from _given({"hive.metastore.glue.catalogid": options.account})
+    else:
+        yield "iceberg.catalog.type", "rest"
+        yield "iceberg.rest-catalog.uri", of.uri
+        yield from _given({"iceberg.rest-catalog.warehouse": of.warehouse})
+        yield from _login(of)
+        if of.gives_keys:
+            yield "iceberg.rest-catalog.vended-credentials-enabled", "true"
+    if not place.in_bucket:
+        yield "fs.hadoop.enabled", "true"
+    if place.in_bucket:
+        yield "fs.native-s3.enabled", "true"
+        yield from _given({"s3.endpoint": of.storage.endpoint, "s3.region": of.storage.region})
+        if of.storage.path_style:
+            yield "s3.path-style-access", "true"
+
+
+def _login(of: Endpoint) -> Iterator[tuple[str, str]]:
+    login = "iceberg.rest-catalog.oauth2"
+    if of.client or of.token:
+        yield "iceberg.rest-catalog.security", "OAUTH2"
+    if of.token:
+        yield f"{login}.token", _looked_up(of.token)
+    elif of.client:
+        yield f"{login}.credential", ":".join(map(_looked_up, of.client))
+        yield f"{login}.server-uri", of.token_uri
+        yield from _given({f"{login}.scope": of.scope})
+
+
+def _looked_up(value: str | Asked) -> str:
+    return f"${{ENV:{value.variable}}}" if isinstance(value, Asked) else value
+
+
+def _given(values: dict[str, str | None]) -> Iterator[tuple[str, str]]:
+    return ((key, value) for key, value in values.items() if value)

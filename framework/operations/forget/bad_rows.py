@@ -1,0 +1,95 @@
+"""Bad rows that mention a person: messages whose bytes have the key's values in them, also encrypted ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, cast
+
+from py4j.protocol import Py4JJavaError
+
+from framework.base.errors import SluiceError
+from framework.base.types import Array, Map, Struct, Type
+from framework.core.context.context import Context
+from framework.core.iceberg.commit import again
+from framework.core.iceberg.lake import Lake
+from framework.core.publish import side_rows, side_tables
+from framework.core.rows.bad_rows import sealed
+from framework.core.spark.java_errors import java_classes
+from framework.operations.forget.keys import Key
+from framework.operations.forget.rows import without_deleted
+from framework.plan import MaskKey, Pipeline, SecretRef
+from framework.plan.lineage import lineage
+from framework.sql import masks
+
+_SEALED = "sluice.UnknownKey"
+
+
+def count(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
+    return _count(lake, pipeline, _mentions(context, pipeline, key)) if lake.find(pipeline.table.bad_rows) is not None else 0
+
+
+def _count(lake: Lake, pipeline: Pipeline, where: str) -> int:
+    name = side_tables.side_identifier(pipeline, pipeline.table.bad_rows_table)
+    try:
+        return int(lake.spark.table(name).where(where).count())
+    except Py4JJavaError as error:
+        if _SEALED not in java_classes(error):
+            raise
+        message = f"a bad row of {pipeline.name} is encrypted by a key that its spec does not list"
+        hint = "list the key under `old` of `mask: {keys: …}`, so that these bad rows can be searched"
+        raise SluiceError("forget-key", message, hint) from None
+
+
+def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
+    """Returns the number of deleted bad rows."""
+    if lake.find(pipeline.table.bad_rows) is None:
+        return 0
+    where = _mentions(context, pipeline, key)
+    rows = _count(lake, pipeline, where)
+
+    def once() -> None:
+        side_rows.change(lake, _table(lake, pipeline), lambda branch: [f"DELETE FROM {branch} WHERE {where}"])
+
+    if rows:
+        again(pipeline.table.bad_rows, once)
+    again(pipeline.table.bad_rows, lambda: without_deleted(lake, _table(lake, pipeline)))
+    return rows
+
+
+def _table(lake: Lake, pipeline: Pipeline) -> Any:
+    return lake.load(pipeline.table.bad_rows)
+
+
+def _mentions(context: Context, pipeline: Pipeline, key: Key) -> str:
+    """SQL of whether a bad row has a value of each column of the key in it, in the message or in the reason."""
+    return " AND ".join(f"({_mentions_one(context, pipeline, at, key)})" for at in range(len(key.columns)))
+
+
+def _mentions_one(context: Context, pipeline: Pipeline, at: int, key: Key) -> str:
+    texts = []
+    for nth, value_ in enumerate(key.stored[at]):
+        texts.append(MaskKey(str(nth), SecretRef(f"value {at} {nth} to forget")))
+        cast(Any, context.spark)._jvm.sluice.Keys.put(texts[-1].secret.name, value_)
+    key_, value, headers = sealed(pipeline, "open")
+    mention = partial(masks.call, "mention", texts, fields=_fields(pipeline, key.columns[at]))
+    parts = map(mention, (key_, value, "encode(message, 'UTF-8')"))
+    return " OR ".join((*parts, f"exists({headers}, h -> {mention('h.value')})"))
+
+
+def _fields(pipeline: Pipeline, column: str) -> list[str]:
+    """The possible names of the field in a message: that of the column, and those that it is made of, with the fields inside them."""
+    origins = {each.rpartition(".")[2] for each in lineage(pipeline)[column]}  # without the names of tables
+    tables = pipeline.source.tables if pipeline.source else ()
+    read = [*(each for table in tables for each in table.columns), *(each for topic in pipeline.topics for each in topic.columns)]
+    inside = (name for each in read if each.name in origins for name in _inside(each.type))
+    return sorted({column, *origins, *inside, *(column.removeprefix(f"{each}_") for each in origins)})
+
+
+def _inside(type_: Type) -> Iterator[str]:
+    """The names of fields in a type, however deep."""
+    if isinstance(type_, Struct):
+        for field in type_.fields:
+            yield from (field.name, *_inside(field.type))
+    elif isinstance(type_, (Array, Map)):
+        yield from _inside(type_.element if isinstance(type_, Array) else type_.value)

@@ -1,0 +1,171 @@
+"""Forgets a person, in an order in which each step can be repeated after a death, and nothing is said to be done that is not.
+
+Guarantee: afterwards no file that the table names has a row of the key, none of its bad rows mentions it, and no batch brings a row back. A
+bad message that is read again becomes a bad row again.
+Cost: files with rows that were ever deleted or changed are written again, and all older snapshots go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import partial
+
+from framework.base import amounts
+from framework.base.errors import RefusedError, SluiceError, visible
+from framework.core.context.context import Context
+from framework.core.iceberg import metadata
+from framework.core.iceberg.commit import AGAIN
+from framework.core.iceberg.jvm_state import attempting, state
+from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.second_identity import second_pipeline
+from framework.core.publish import side_tables
+from framework.core.publish.sweep import sweep
+from framework.core.rules import attempts, refusals
+from framework.core.rules.protocol import Standing, TableState, standing
+from framework.operations.forget import bad_rows, elsewhere, exports, keys, rows, snapshots
+from framework.operations.forget.expiring import Deleted
+from framework.operations.forget.keys import Key
+from framework.plan import Pipeline
+
+KILL_POINTS = (
+    "remembered",  # no batch adds rows of the key any more
+    "deleted",  # its rows are gone from the newest snapshot
+    "rewritten",  # and from all files that this has
+    "ended",  # the position belongs to a commit without them
+    "deleted_bad_rows",
+    "expired",  # older snapshots and their files are gone
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meaning:
+    """The effects of forgetting a key."""
+
+    key: Key
+    rows: int
+    bad_rows: int
+    snapshots: int  # that go
+    pins: tuple[str, ...]  # of the table and its bad rows
+    diverged: Mapping[str, int]  # the commits that pins have and main does not
+    exports: tuple[str, ...]  # files that are written again
+
+
+def judged(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> Meaning:
+    """The effects; nothing is changed."""
+    lake = context.lake(pipeline)
+    _opened(lake, pipeline)
+    context.provide_keys(pipeline)
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    assert table is not None
+    bad_table = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
+    tables = [table, *([bad_table] if bad_table else [])]
+    key = keys.of(context, pipeline, written)
+    return Meaning(
+        key=key,
+        rows=rows.count(lake, pipeline, key),
+        bad_rows=bad_rows.count(context, lake, pipeline, key),
+        snapshots=len(table.snapshots) - 1,
+        pins=tuple(dict.fromkeys(name for each in tables for name in snapshots.pins(each, pipeline))),
+        diverged={name: count for each in reversed(tables) for name, count in each.diverged.items()},
+        exports=tuple(record.file for _, record in exports.written(context.plan, pipeline)),
+    )
+
+
+def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
+    """Does it; says each step when it is done, and where the person may still be."""
+    lake = context.lake(pipeline)
+    _opened(lake, pipeline)
+    rows.remember(lake, pipeline.table.identifier, key)
+    context.at("remembered")
+    _refuse_rebuild(lake, pipeline)
+    sweep(lake, pipeline)
+    gone = rows.delete(context, lake, pipeline, key)
+    ended = rows.end(context, lake, pipeline)
+    context.at("ended")
+    yield f"{amounts.counted(gone, 'row')} of {pipeline.table.identifier} {'is' if gone == 1 else 'are'} gone"
+    attempt = _roll_forward(lake, pipeline)
+    bad = bad_rows.delete(context, lake, pipeline, key)
+    context.at("deleted_bad_rows")
+    yield f"{amounts.counted(bad, 'bad row')} of {pipeline.table.bad_rows} {'is' if bad == 1 else 'are'} gone"
+    yield from snapshots.catch_up(context, lake, pipeline, ended)
+    snapshots.refuse_readers_behind(context.plan.pipelines, pipeline, ended)
+    _refuse_running(lake, pipeline)
+    sweep(lake, pipeline)
+    if (latest := _roll_forward(lake, pipeline)) != attempt:  # a batch was published meanwhile, with bad rows of its own
+        bad_rows.delete(context, lake, pipeline, key)
+    tables = [
+        snapshots.expire_older(
+            lake, pipeline, pipeline.table.identifier, ended, latest, partial(rows.holds, lake, pipeline, key)
+        ),
+        snapshots.expire_older(lake, pipeline, pipeline.table.bad_rows, None, latest),
+    ]
+    context.at("expired")
+    yield f"older snapshots are gone, with {amounts.counted(sum(each.files.files for each in tables), 'file')}"
+    yield from (f"`{visible(name)}`, which kept an older snapshot, is gone" for each in tables for name in each.pins)
+    yield from _exported(context, pipeline, key)
+    _refuse_left(pipeline, [each.files for each in tables])
+
+
+def _roll_forward(lake: Lake, pipeline: Pipeline) -> str:
+    """Publishes the bad rows of the last batch; its attempt."""
+    current = _opened(lake, pipeline)
+    assert current.position is not None
+    side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
+    return current.position.attempt
+
+
+def _refuse_left(pipeline: Pipeline, deleted: list[Deleted]) -> None:
+    if left := sum(each.left for each in deleted):
+        by = ", ".join(name for each in deleted for name in each.named_by) or "nothing in the tables' folders"
+        message = f"{amounts.counted(left, 'file')} of older snapshots of {pipeline.table.identifier} could not be deleted; named by {by}"
+        hint = "if no other catalog or reader needs what names them, delete that; then give the same command again"
+        raise SluiceError("named-by-others", message, hint)
+
+
+def _opened(lake: Lake, pipeline: Pipeline) -> TableState:
+    """The table's state; refused if it is not as its position says."""
+    table = lake.load(pipeline.table.identifier)
+    current = state(table) if table is not None else None
+    if current is None or current.position is None:
+        raise refusals.no_table(pipeline)
+    refusals.check_owner(pipeline, current)
+    if standing(current) is Standing.ROLLED_BACK:
+        message = f"another program rolled {pipeline.table.identifier} back, and its position is of rows that it does not have"
+        raise RefusedError("rolled-back", message, f"`sluice run {pipeline.name}` says what to do; then forget")
+    return current
+
+
+def _refuse_rebuild(lake: Lake, pipeline: Pipeline) -> None:
+    """Refuses while a rebuild is under way that began before. A later one has the key."""
+    second = second_pipeline(pipeline).table.identifier
+    if lake.find(second) is not None:
+        hint = f"`sluice rebuild {pipeline.name}` ends it; then give the same command again"
+        raise SluiceError(
+            "rebuild-under-way", f"a rebuild of {pipeline.table.identifier} has begun, and {second} has its rows", hint
+        )
+
+
+def _refuse_running(lake: Lake, pipeline: Pipeline) -> None:
+    if any(not attempts.is_dead(name) for name in attempting(lake.load(pipeline.table.identifier))):
+        hint = f"`sluice pause {pipeline.name}`, and {AGAIN}"
+        raise SluiceError("run-under-way", f"a batch is being written to {pipeline.table.identifier}", hint)
+
+
+def _exported(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
+    failed = []
+    for export, record in exports.written(context.plan, pipeline):
+        try:
+            done = exports.write_again(context.plan, export, record, datetime.now(timezone.utc))
+            if done is None:
+                continue
+        except SluiceError as error:
+            failed.append(f"{record.file} ({error.message})")
+            continue
+        yield f"{record.file} is written again: {amounts.counted(done.record.rows, 'row')}, {record.rows:,} before"
+    yield "where the person may still be:"
+    yield from (f"  {line}" for line in elsewhere.places(context.plan, pipeline, key))
+    if failed:
+        message = f"these files may have the person, and could not be written again: {'; '.join(failed)}"
+        raise SluiceError("not-exported-again", message, "correct that, and give the same command again; or delete them")

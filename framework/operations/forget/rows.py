@@ -1,0 +1,180 @@
+"""The rows of forgotten keys: deleted from the table and from the state of its pipeline, and from the files of what stays.
+
+Guarantee: from the first commit on no batch adds a row of the key, also none that was staged before. Each step can be repeated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from framework.base.errors import SluiceError
+from framework.core.context.context import Context
+from framework.core.iceberg import moves, removal, state_branches
+from framework.core.iceberg.commit import again
+from framework.core.iceberg.jvm_state import state
+from framework.core.iceberg.lake import Lake
+from framework.core.maintain.compact import compact
+from framework.core.maintain.due import Due
+from framework.core.rules import attempts, forgotten, protocol
+from framework.core.rules.forgotten import DELETING, FORGETS, PROPERTY, Forgotten
+from framework.core.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
+from framework.operations.forget.keys import Key
+from framework.plan import Pipeline
+from framework.sql.quote import identifier
+
+_SUMMARY = f"spark.sql.iceberg.snapshot-property.{FORGETS}"
+_REWRITES = {"write.delete.mode": "copy-on-write"}  # a deleted row is in no file any more
+
+
+def condition(table: Any, key: Key) -> str:
+    """SQL of whether a row is of the key. It has no value of it."""
+    forgotten_keys = forgotten.read(table.properties()) or Forgotten()
+    return forgotten_keys.is_one_of(key.columns, [forgotten_keys.hash(each) for each in key.combinations])
+
+
+def remember(lake: Lake, name: str, key: Key) -> None:
+    """Adds the key to those that no batch brings back. This moves main, so that a running batch is staged again."""
+
+    def once() -> None:
+        transaction = lake.begin(lake.load(name))
+        before = forgotten.read(transaction.table().properties()) or Forgotten()
+        to = before.and_also(key.columns, key.combinations)
+        if to != before:
+            lake.mark_by_commit(transaction, {PROPERTY: to.text(), **_REWRITES}, {FORGETS: "remembered"})
+
+    again(name, once)
+
+
+def count(lake: Lake, pipeline: Pipeline, key: Key) -> int:
+    """The number of the table's rows with the key."""
+    return int(_rows(lake, pipeline, "main").where(condition(_table(lake, pipeline), key)).count())
+
+
+def holds(lake: Lake, pipeline: Pipeline, key: Key, branch: str) -> bool:
+    """Whether a branch of another program has rows with the key."""
+    return not _rows(lake, pipeline, branch).where(condition(_table(lake, pipeline), key)).isEmpty()
+
+
+def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
+    """Deletes rows and state; how many rows went. From the first commit on, what was ended before is not ended any more."""
+    name = pipeline.table.identifier
+    of_key = condition(_table(lake, pipeline), key)
+    rows = count(lake, pipeline, key)
+    states = [
+        branch
+        for branch in state_branches.branches(_table(lake, pipeline))
+        if not _rows(lake, pipeline, branch).where(of_key).isEmpty()
+    ]
+    if rows or states:
+        again(name, lambda: lake.mark_by_commit(lake.begin(_table(lake, pipeline)), {}, {FORGETS: DELETING}))
+    if rows:
+        again(name, lambda: _delete(lake, f"DELETE FROM {_name(pipeline)} WHERE {of_key}"))
+    context.at("deleted")
+    for branch in states:
+        again(name, partial(_write_state, lake, pipeline, branch, of_key))
+    return rows
+
+
+def _delete(lake: Lake, statement: str) -> None:
+    """Says in the summary that it is Sluice's."""
+    lake.spark.conf.set(_SUMMARY, DELETING)
+    try:
+        with commit_answers():
+            lake.spark.sql(statement)
+    finally:
+        lake.spark.conf.unset(_SUMMARY)
+
+
+def _write_state(lake: Lake, pipeline: Pipeline, branch: str, of_key: str) -> None:
+    """Writes the files of a branch again, without the key; refused if a batch adds to it meanwhile."""
+    from pyspark.sql import functions
+
+    with attempts.attempt() as attempt:
+        table = _table(lake, pipeline)
+        lake.branch(table, attempt, table.currentSnapshot().snapshotId())
+        state_branches.begin(lake, table, attempt, branch)
+        rows = _rows(lake, pipeline, branch).where(f"NOT ({of_key})").coalesce(1)
+        writer = rows.writeTo(f"{_name(pipeline)}.{identifier(f'branch_{protocol.staged_state(branch, attempt)}')}")
+        with commit_answers():
+            writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).overwrite(functions.lit(True))
+        try:
+            moves.replace_state(lake, lake.begin(_table(lake, pipeline)), branch, attempt)
+        except (CommitRefused, CommitUnknown):
+            removal.sweep(lake, _table(lake, pipeline), attempt)
+            raise
+        attempts.forget(attempt)
+
+
+def end(context: Context, lake: Lake, pipeline: Pipeline) -> int:
+    """Leaves no file and no list of files with a deleted row, and ends with a commit; its snapshot."""
+    name = pipeline.table.identifier
+    digest = hashlib.sha256(_table(lake, pipeline).properties()[PROPERTY].encode()).hexdigest()[:16]
+    if _ended(lake, pipeline, digest) is None:
+        again(name, lambda: _rewrite(lake, pipeline))
+        context.at("rewritten")
+        again(name, lambda: moves.renew_empty(lake, _table(lake, pipeline)))
+        again(name, lambda: _commit_end(lake, pipeline, digest))
+    ended = _ended(lake, pipeline, digest)
+    if ended is None:
+        raise SluiceError("table-busy", f"another person is forgotten in {name} at once", "give the same command again")
+    again(name, lambda: _settle(lake, pipeline, ended))
+    return int(ended.snapshotId())
+
+
+def _commit_end(lake: Lake, pipeline: Pipeline, digest: str) -> None:
+    """Says the position, too, so that a later rollback finds one."""
+    transaction = lake.begin(_table(lake, pipeline))
+    position = state(transaction.table()).position
+    says = {protocol.POSITION: position.short_text()} if position is not None else {}
+    lake.mark_by_commit(transaction, {}, {FORGETS: digest, **says})
+
+
+def _rewrite(lake: Lake, pipeline: Pipeline) -> None:
+    summary = _table(lake, pipeline).currentSnapshot().summary()
+    if any(int(summary.get(f"total-{kind}-deletes") or 0) for kind in ("position", "equality")):
+        compact(lake, pipeline, Due(identifier=pipeline.table.identifier, compact=True, why=""), None, every_delete=True)
+    without_deleted(lake, _table(lake, pipeline))
+
+
+def without_deleted(lake: Lake, table: Any) -> None:
+    """Writes lists of files again that name deleted ones, with the least and the greatest value in each."""
+    with commit_answers():
+        lake.spark._jvm.sluice.Manifests.withoutDeleted(table)
+
+
+def _ended(lake: Lake, pipeline: Pipeline, digest: str) -> Any | None:
+    """The newest commit of `forget`, if it is the last one of these keys."""
+    table = _table(lake, pipeline)
+    snapshot = table.currentSnapshot()
+    while snapshot is not None:
+        says = snapshot.summary().get(FORGETS)
+        if says is not None:
+            return snapshot if says == digest else None
+        snapshot = None if snapshot.parentId() is None else table.snapshot(snapshot.parentId())
+    return None
+
+
+def _settle(lake: Lake, pipeline: Pipeline, ended: Any) -> None:
+    """Moves a position from before to the end, unless a batch came since."""
+    transaction = lake.begin(_table(lake, pipeline))
+    position = state(transaction.table()).position
+    if position is not None and position.sequence < ended.sequenceNumber():  # main was not rolled back, which is asked before
+        moves.move_position(lake, transaction, replace(position, snapshot=ended.snapshotId(), sequence=ended.sequenceNumber()))
+
+
+def _table(lake: Lake, pipeline: Pipeline) -> Any:
+    table = lake.load(pipeline.table.identifier)
+    if table is None:
+        raise CommitRefused(f"the table {pipeline.table.identifier} is gone")
+    return table
+
+
+def _rows(lake: Lake, pipeline: Pipeline, branch: str) -> Any:
+    return lake.spark.table(f"{_name(pipeline)}.{identifier(f'branch_{branch}')}")
+
+
+def _name(pipeline: Pipeline) -> str:
+    return identifier(pipeline.table.catalog.name, *pipeline.table.identifier.split("."))

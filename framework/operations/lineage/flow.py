@@ -1,0 +1,104 @@
+"""The topics, tables and exports of a plan, and which column is computed from which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, replace
+
+from framework.plan import Column, Pipeline, Plan, SelectSource, Topic
+from framework.plan.export import Export
+from framework.plan.lineage import by_source
+
+Place = tuple[str, str]  # the key of a part, and a column there
+
+
+@dataclass(frozen=True)
+class Part:
+    """A topic, a table, or what shows the rows of a table elsewhere. `key` is its kind and its name."""
+
+    key: str
+    title: str
+    _: KW_ONLY
+    doc: str = ""
+    where: str = ""
+    pipeline: str = ""  # which writes it
+    steps: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+
+
+@dataclass(frozen=True)
+class Flow:
+    """`columns` say which column is computed from which; `parts_of` which part is made of which, also where no column is known."""
+
+    parts: tuple[Part, ...]
+    columns: tuple[tuple[Place, Place], ...]
+    parts_of: tuple[tuple[str, str], ...]
+
+    def origins(self, place: Place) -> list[Place]:
+        return [origin for origin, to in self.columns if to == place]
+
+
+def of(plan: Plan) -> Flow:
+    parts: dict[str, Part] = {}
+    for topic in plan.topics:
+        parts[_topic(topic.name)] = Part(
+            _topic(topic.name), topic.name, doc=topic.doc, where=str(topic.where), columns=topic.columns
+        )
+    for pipeline in plan.pipelines:
+        table = pipeline.table
+        steps = tuple(f"{step.name}: {'; '.join(step.says)}" for step in pipeline.steps)
+        if isinstance(pipeline.source, SelectSource):
+            steps = ("\n".join(pipeline.source.says), *steps)
+        parts[_table(table.identifier)] = Part(
+            _table(table.identifier), table.identifier, doc=pipeline.doc, where=str(pipeline.where), pipeline=pipeline.name,
+            steps=steps, columns=table.readable,
+        )  # fmt: skip
+    columns, between = [], dict[tuple[str, str], None]()
+    for pipeline in plan.pipelines:
+        for origin, to in _columns(pipeline):
+            columns.append((origin, to))
+            between[origin[0], to[0]] = None
+            parts[origin[0]] = _with(parts[origin[0]], origin[1], pipeline)
+        between |= dict.fromkeys((source, _table(pipeline.table.identifier)) for source in _sources(pipeline))
+        for follower in pipeline.also:
+            key, sent = f"{follower.type} {follower.name}", parts[_table(pipeline.table.identifier)]
+            parts.setdefault(key, Part(key, follower.name, where=str(follower.where), columns=sent.columns))
+            between[sent.key, key] = None
+            sent_names = {column.name for column in parts[key].columns}
+            columns += [((sent.key, each.name), (key, each.name)) for each in sent.columns if each.name in sent_names]
+    for document in plan.documents_of("export"):
+        export: Export = document.value
+        key = f"export {export.name}"
+        parts[key] = Part(key, export.name, doc=export.doc, where=str(export.where), steps=(export.query,))
+        between[_table(export.pipeline.table.identifier), key] = None
+    return Flow(tuple(parts.values()), tuple(columns), tuple(between))
+
+
+def _topic(name: str) -> str:
+    return f"topic {name}"
+
+
+def _table(identifier: str) -> str:
+    return f"table {identifier}"
+
+
+def _sources(pipeline: Pipeline) -> list[str]:
+    if pipeline.source:
+        return [_table(table.identifier) for table in (*pipeline.source.tables, *pipeline.looked_up)]
+    return [*(_topic(topic.name) for topic in pipeline.topics), *(_table(table.identifier) for table in pipeline.looked_up)]
+
+
+def _columns(pipeline: Pipeline) -> Iterator[tuple[Place, Place]]:
+    """Each column of the pipeline's table with each that it is computed from."""
+    for name, places in by_source(pipeline).items():
+        for source, origin in places:
+            key = _topic(source.name) if isinstance(source, Topic) else _table(source.identifier)
+            yield (key, origin), (_table(pipeline.table.identifier), name)
+
+
+def _with(part: Part, name: str, pipeline: Pipeline) -> Part:
+    """The part with a column, such as one of Kafka's, that its own list does not have."""
+    if any(column.name == name for column in part.columns):
+        return part
+    column = next((each for each in pipeline.kafka_columns if each.name == name), None)
+    return replace(part, columns=(*part.columns, column)) if column else part

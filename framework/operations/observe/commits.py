@@ -1,0 +1,192 @@
+"""The commits of a table, from its metadata and that of its bad rows. Read-only.
+
+Limit: expired snapshots are missing. Where the position was moved without a batch, by `sluice accept` or for a new topic, the start of the
+next batch is unknown; so is that of a rebuild.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from framework.core.iceberg import metadata
+from framework.core.iceberg.metadata import Metadata
+from framework.core.rules import forgotten, protocol
+from framework.core.rules.protocol import Partition, Position
+from framework.operations.observe.main_moves import MainMove, main_moves
+from framework.plan import Pipeline
+
+_OPERATIONS = {
+    protocol.COMPACTED: "compaction", protocol.REBUILT: "rebuild", forgotten.FORGETS: "forget", protocol.PINNED: "marker",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit:
+    """One snapshot of the table's main branch, or a move of main or of the position. `offsets` has each partition, its first offset
+    if known, and the offset after its last; `bad` is None where it is unknown."""
+
+    snapshot: int | None  # None of a move of main or of the position
+    at: datetime
+    ours: bool
+    by: str
+    operation: str  # Sluice's name, or Iceberg's
+    added: int | None
+    deleted: int | None
+    batch: int | None = None  # none of a commit that is not Sluice's; 0 is the table's birth
+    bad: int | None = None
+    offsets: tuple[tuple[Partition, int | None, int], ...] = ()
+    spec: str = ""  # a digest; none of commits that do not say it
+    spec_changed: bool = False  # since the batch before
+    moved: bool = False  # the position, since the batch before
+    by_rebuild: bool = False  # by a rebuild
+    move: MainMove | None = None
+
+
+@dataclass(frozen=True)
+class History:
+    """Commits, the newest first. `expired`: there were older ones; `rolled_back` counts snapshots that main no longer contains."""
+
+    commits: tuple[Commit, ...]
+    expired: bool
+    rolled_back: int
+    spec: str  # of the last batch
+
+
+def history(pipeline: Pipeline) -> History | None:
+    """The table's commits; None where there is no table."""
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    if table is None:
+        return None
+    text = table.properties.get(protocol.POSITION)
+    position = Position.read(text) if text else None
+    bad = _bad_rows_by_attempt(pipeline, metadata.read(pipeline.table.catalog, pipeline.table.bad_rows), position)
+    snapshots = list(table.ancestors())
+    moves = main_moves(table)
+    listed_snapshots = [snapshot for snapshot in snapshots if not _is_part_of(snapshot, moves)]
+    commits = _with_changes([_commit(table, snapshot, position, bad) for snapshot in listed_snapshots], moves)
+    lines = tuple(_with_moves([commit for commit, _ in commits], moves))
+    main_ids = {each["snapshot-id"] for each in snapshots}
+    former_ids = {each["snapshot-id"] for each in table.document.get("snapshot-log") or ()} - main_ids
+    expired = bool(snapshots) and snapshots[-1].get("parent-snapshot-id") is not None
+    rolled_back = len(former_ids & table.snapshots.keys())
+    return History(lines, expired, rolled_back, position.spec if position else "")
+
+
+def _is_part_of(snapshot: Mapping[str, Any], moves: Sequence[MainMove]) -> bool:
+    """Whether a snapshot without rows only marks one of these moves."""
+    parent = snapshot.get("parent-snapshot-id")
+    return protocol.PINNED in metadata.summary(snapshot) and any(move.record and move.main_after == parent for move in moves)
+
+
+def _with_moves(commits: Sequence[Commit], moves: Sequence[MainMove]) -> Iterator[Commit]:
+    """The commits, and each move before the newest commit that is older. Both have the newest first."""
+    waiting = list(moves)
+    for commit in commits:
+        while waiting and _is_newer(waiting[0], commit):
+            yield _moved(waiting.pop(0))
+        yield commit
+
+
+def _is_newer(move: MainMove, commit: Commit) -> bool:
+    """By their numbers, since two machines' clocks may differ."""
+    if move.record is not None and commit.batch is not None:
+        return move.record.batch > commit.batch
+    return move.time >= commit.at
+
+
+def _moved(move: MainMove) -> Commit:
+    record = move.record
+    ends = sorted(record.ends.items(), key=_ordered) if record else ()
+    return Commit(
+        snapshot=None, at=move.time, ours=record is not None, by="Sluice" if record else "", operation=move.operation,
+        added=None if move.rows is None else max(0, move.rows), deleted=None if move.rows is None else max(0, -move.rows),
+        batch=record.batch if record else None, offsets=tuple((partition, None, end) for partition, end in ends), move=move,
+    )  # fmt: skip
+
+
+def _commit(
+    table: Metadata, snapshot: Mapping[str, Any], position: Position | None, bad: Mapping[str, int | None] | None
+) -> tuple[Commit, Position | None]:
+    """A commit from a snapshot's summary, and its position. The last batch's spec comes from the table's position."""
+    summary = metadata.summary(snapshot)
+    ours = any(key.startswith("sluice.") for key in summary)
+    engine = " ".join(summary[key] for key in ("engine-name", "engine-version") if key in summary)
+    commit = Commit(
+        snapshot=snapshot["snapshot-id"],
+        at=table.published(snapshot),
+        ours=ours,
+        by="Sluice" if ours else engine,
+        operation=_operation(summary),
+        added=int(summary.get("added-records", 0)),
+        deleted=_deleted(summary),
+    )
+    if protocol.POSITION not in summary:
+        return commit, None
+    to = Position.read(summary[protocol.POSITION])
+    if forgotten.FORGETS in summary:  # it says the position of the batch before
+        return commit, to
+    if to.replay or (to.is_rebuild and to.attempt != protocol.BORN):
+        commit = replace(commit, operation="replay" if to.replay else "rebuild")
+    if position and position.attempt == to.attempt:
+        to = replace(to, spec=position.spec)
+    bad_count = None if bad is None or to.attempt == protocol.BORN else bad.get(to.attempt, bad.get("", 0))
+    return replace(commit, batch=to.batch, bad=bad_count, spec=to.spec), to
+
+
+def _operation(summary: Mapping[str, str]) -> str:
+    """Sluice's name of what it did, where that was no batch; else Iceberg's operation."""
+    return next((name for key, name in _OPERATIONS.items() if key in summary), summary.get("operation", ""))
+
+
+def _deleted(summary: Mapping[str, str]) -> int:
+    """Rows of removed files, and rows newly marked as deleted; marks of removed files were counted before."""
+    files, marked, unmarked = (
+        int(summary.get(name, 0)) for name in ("deleted-records", "added-position-deletes", "removed-position-deletes")
+    )
+    return files + marked - unmarked
+
+
+def _with_changes(
+    commits: list[tuple[Commit, Position | None]], moves: Sequence[MainMove]
+) -> Iterator[tuple[Commit, Position | None]]:
+    """Each commit with its changes since the batch before it, which follows it in this order, or since the move that came between."""
+    moved_ends = {move.record.batch: move.record.ends for move in moves if move.record}
+    for index, (commit, to) in enumerate(commits):
+        if to is None or to.attempt == protocol.BORN or commit.batch is None:
+            yield commit, to
+            continue
+        before = next((position for _, position in commits[index + 1 :] if position is not None), None)
+        is_known = to.batch - 1 in moved_ends or (before is not None and to.batch == before.batch + 1)
+        moved = before is not None and not is_known and not to.is_rebuild
+        starts = moved_ends.get(to.batch - 1, before.ends if before else {}) if is_known and not to.is_rebuild else {}
+        offsets = tuple((each, starts.get(each), end) for each, end in sorted(to.ends.items(), key=_ordered))
+        changed = before is not None and bool(before.spec and to.spec) and before.spec != to.spec
+        yield replace(commit, offsets=offsets, spec_changed=changed, moved=moved, by_rebuild=to.is_rebuild), to
+
+
+def _ordered(pair: tuple[Partition, int]) -> tuple[str, int]:
+    return protocol.parted(pair[0])
+
+
+def _bad_rows_by_attempt(
+    pipeline: Pipeline, table: Metadata | None, position: Position | None
+) -> Mapping[str, int | None] | None:
+    """Bad rows by attempt, with the default under ""; None where bad rows are not kept."""
+    if pipeline.bad_rows == "drop":
+        return None
+    counts: dict[str, int | None] = {"": 0}
+    last: Mapping[str, Any] = {}
+    for last in table.ancestors() if table else ():
+        summary = metadata.summary(last)
+        source = table.snapshots.get(int(summary["source-snapshot-id"])) if table and "source-snapshot-id" in summary else None
+        attempt = summary.get(protocol.ATTEMPT) or metadata.summary(source).get(protocol.ATTEMPT)
+        if attempt:
+            counts[attempt] = int(summary.get("added-records", 0))
+    if last.get("parent-snapshot-id") is not None:
+        counts[""] = None  # it may have expired
+    if position:
+        counts[position.attempt] = position.bad
+    return counts

@@ -1,0 +1,95 @@
+"""What moved a table's main or its position without a batch: the moves that the table records, and rollbacks by other programs, from
+the log of what main was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import pairwise
+
+from framework.core.iceberg import metadata
+from framework.core.iceberg.metadata import Metadata
+from framework.core.rules import protocol, recorded_moves
+from framework.core.rules.protocol import Position
+from framework.core.rules.recorded_moves import ROLLBACK, PositionMove
+
+
+@dataclass(frozen=True, kw_only=True)
+class MainMove:
+    """One move. `record` is None of a rollback by another program. `rows` is how many more rows main has since; None if unknown."""
+
+    time: datetime
+    operation: str
+    record: PositionMove | None
+    main_before: int
+    main_after: int
+    commits: int
+    batches: tuple[int, int] | None
+    rows: int | None
+
+    @property
+    def is_rollback(self) -> bool:
+        return self.main_before != self.main_after
+
+
+def main_moves(table: Metadata) -> tuple[MainMove, ...]:
+    """The moves of a table, the newest first."""
+    records = recorded_moves.recorded(table.properties)
+    ours = [(record.main_before, record.main_after) for record in records if record.main_before != record.main_after]
+    moves = [_of_record(table, record) for record in records]
+    for move in _rollbacks(table):
+        if (move.main_before, move.main_after) in ours:
+            ours.remove((move.main_before, move.main_after))
+        else:
+            moves.append(move)
+    return tuple(sorted(moves, key=lambda move: move.time, reverse=True))
+
+
+def _of_record(table: Metadata, record: PositionMove) -> MainMove:
+    return MainMove(
+        time=record.time, operation=record.operation, record=record, main_before=record.main_before,
+        main_after=record.main_after, commits=record.commits, batches=record.batches,
+        rows=_rows(table, record.main_before, record.main_after),
+    )  # fmt: skip
+
+
+def _rollbacks(table: Metadata) -> Iterator[MainMove]:
+    """The rollbacks in the log of what main was."""
+    for before, after in pairwise(table.document.get("snapshot-log") or ()):
+        undone, main = _undone(table, before["snapshot-id"], after["snapshot-id"])
+        if not undone or main is None:
+            continue
+        batches = [number for number in (batch_of(table, snapshot) for snapshot in undone) if number is not None]
+        yield MainMove(
+            time=datetime.fromtimestamp(after["timestamp-ms"] / 1000, timezone.utc), operation=ROLLBACK, record=None,
+            main_before=before["snapshot-id"], main_after=main, commits=len(undone),
+            batches=(min(batches), max(batches)) if batches else None, rows=_rows(table, before["snapshot-id"], main),
+        )  # fmt: skip
+
+
+def _undone(table: Metadata, before: int, after: int) -> tuple[Sequence[int], int | None]:
+    """The snapshots that main lost when it went from one snapshot to another, and the snapshot to which it went back."""
+    if before == after or table.snapshots.get(after, {}).get("parent-snapshot-id") == before:
+        return (), None  # as nearly always
+    line = [snapshot["snapshot-id"] for snapshot in table.ancestors(before)]
+    common = next((snapshot["snapshot-id"] for snapshot in table.ancestors(after) if snapshot["snapshot-id"] in line), None)
+    return ((), None) if common is None else (line[: line.index(common)], common)
+
+
+def batch_of(table: Metadata, snapshot: int) -> int | None:
+    """The batch of a snapshot, or the last one before it of those that say none; None if unknown."""
+    for ancestor in table.ancestors(snapshot):
+        if text := metadata.summary(ancestor).get(protocol.POSITION):
+            return Position.read(text).batch
+    return None
+
+
+def _rows(table: Metadata, before: int, after: int) -> int | None:
+    if before == after:
+        return 0
+    if before not in table.snapshots or after not in table.snapshots:
+        return None
+    old, new = (metadata.rows(metadata.summary(table.snapshots[snapshot])) for snapshot in (before, after))
+    return new - old

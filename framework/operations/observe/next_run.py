@@ -1,0 +1,201 @@
+"""The next run of a pipeline: how its table and its spec differ, and what waits in its source.
+
+Without Spark, and read-only. A system that does not answer soon is named and left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from datetime import datetime, timezone
+
+from framework.base.errors import KafkaAway, NotOwned, SluiceError, SourceMissing, TableRecreated, UnreachableError
+from framework.base.patience import KAFKA_WATCHED
+from framework.core.iceberg import metadata, table_state
+from framework.core.kafka.backlog import SPEED, Waiting, waiting
+from framework.core.kafka.cluster import Kafka, listens, silent
+from framework.core.maintain.due import Due, behind_a_run
+from framework.core.rules import protocol, refusals, run_record
+from framework.core.rules.protocol import Position, TableState, TopicState
+from framework.core.sources import table as table_source
+from framework.core.sources.source import FromTopics, Source
+from framework.operations.rebuild.estimate import Estimate, estimate_rebuild
+from framework.plan import Cluster, Pipeline, Plan, SecretStore, in_order
+from framework.plan.change import Change, Existing, changes
+
+
+@dataclass(frozen=True)
+class Recompute:
+    """Why a run would read another table; without a reason it would not. `rows` counts what it reads now, None where a run creates
+    that table first. With `groups`, only those are computed again in which so many rows have changed."""
+
+    because: str
+    rows: int | None
+    groups: bool = False
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.rows is None else self.rows / SPEED
+
+
+@dataclass(frozen=True)
+class NextRun:
+    """The next run. `changes`, `waiting` and `recompute` are None where they are unknown; `waiting` is for topics, `recompute` for a
+    table. `refused` says why a run would stop; `unreachable` says which system did not answer, or which topic is missing.
+    `rebuild` estimates a rebuild, where the spec asks for changes that only a rebuild makes; `rows_differ`: also for other rows."""
+
+    pipeline: Pipeline
+    changes: tuple[Change, ...] | None
+    waiting: tuple[Waiting, ...] | None = None
+    _: KW_ONLY
+    recompute: Recompute | None = None
+    refused: tuple[SluiceError, ...] = ()
+    unreachable: tuple[SluiceError, ...] = ()
+    rebuild: Estimate | None = None
+    rows_differ: bool = False
+    maintenance: tuple[Due, ...] = ()  # that follows its batches
+
+    @property
+    def would_run(self) -> bool:
+        return not self.refused and all(change.allowed for change in self.changes or ())
+
+    @property
+    def idle(self) -> bool:
+        """Whether a run would find nothing to do, as far as is known."""
+        if self.recompute:
+            return not self.recompute.because
+        return self.waiting is not None and not any(each.messages for each in self.waiting)
+
+
+def next_runs(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_WATCHED) -> Iterator[NextRun]:
+    """The next run of each pipeline, in the order of the runs. A cluster that does not answer is not asked again."""
+    clusters: dict[str, Kafka | SluiceError] = {}
+    earlier_runs: dict[str, NextRun] = {}
+    for pipeline in in_order(pipelines):
+        if pipeline.source:
+            run = _next_run(pipeline, earlier_runs)
+        else:
+            cluster = pipeline.topic.cluster
+            if cluster.name not in clusters:
+                clusters[cluster.name] = connect(cluster, plan.secrets, patience)
+            run = _next_run(pipeline, clusters[cluster.name])
+            kafka_errors = [error for error in run.unreachable if isinstance(error, KafkaAway)]
+            if kafka_errors:
+                clusters[cluster.name] = kafka_errors[0]
+        earlier_runs[pipeline.name] = run
+        yield run
+
+
+def next_position(pipeline: Pipeline, state: TableState | None, source: Source) -> tuple[Position, TopicState]:
+    """The position from which a run would continue, and the source's state now; raises what a run would refuse. A table that is
+    missing, or has no rows of a topic yet, begins there as `start_from` says."""
+    topic = source.topic_state()
+    is_ours = state is not None and not refusals.may_adopt(pipeline, state)
+    position = (
+        refusals.check(pipeline, state, topic)
+        if state and is_ours
+        else Position(attempt="", batch=0, cluster=topic.cluster, topics={}, ends={})
+    )
+    ends = {**position.ends, **source.starts(topic, position.topics)}
+    return replace(position, ends=ends), topic
+
+
+def connect(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka | SluiceError:
+    try:
+        if not listens(cluster, patience):
+            return silent(cluster)
+        return Kafka(cluster, secrets, patience)
+    except SluiceError as error:
+        return error
+
+
+def _next_run(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, NextRun]) -> NextRun:
+    """The next run, from Kafka or the error it answers with; or from the next runs of the pipelines before this one."""
+    table = pipeline.table
+    try:
+        state, existing = table_state.state(table), table_state.existing(table)
+        bad_rows = metadata.read(table.catalog, table.bad_rows)
+    except SluiceError as error:
+        return NextRun(pipeline, None, unreachable=(error,))
+    if existing is not None and state is None:  # nothing was ever written to it, so Sluice did not make it
+        state = TableState(uuid="", main=-1, snapshots={}, position=None, owner=existing.owner)
+    run = NextRun(pipeline, ())
+    try:
+        if bad_rows is not None and bad_rows.properties.get(protocol.OF) != (state.uuid if state else ""):
+            raise refusals.leftover_bad_rows(pipeline)
+        if isinstance(from_, SluiceError):
+            run = replace(run, unreachable=(from_,))
+            if state is not None:
+                refusals.check(pipeline, state, _remembered_topics(state))
+        elif isinstance(from_, Kafka):
+            waiting_by_topic = waiting(
+                from_, *next_position(pipeline, state, FromTopics(pipeline, from_)), table_state.speed(table)
+            )
+            run = replace(run, waiting=tuple(waiting_by_topic))
+        else:
+            run = replace(run, recompute=_recompute(pipeline, state, from_))
+        run_record.refuse_paused(pipeline)
+    except SluiceError as error:
+        is_unreachable = isinstance(error, UnreachableError)
+        run = replace(run, unreachable=(error,)) if is_unreachable else replace(run, refused=(error,))
+    run = replace(run, changes=_changes(pipeline, existing, run.refused))
+    if run.would_run and not run.unreachable and existing is not None:
+        now = datetime.now(timezone.utc)
+        run = replace(run, maintenance=behind_a_run(pipeline, now))
+    return _with_rebuild(run, state.position if state else None, from_ if isinstance(from_, Kafka) else None)
+
+
+def _with_rebuild(run: NextRun, position: Position | None, kafka: Kafka | None) -> NextRun:
+    """The run with an estimate of a rebuild, where the spec asks for rows or files that a run does not change."""
+    pipeline = run.pipeline
+    if position is None or position.attempt == protocol.BORN or (kafka is None) != bool(pipeline.source):
+        return run  # or Kafka does not answer
+    rows_differ = bool(position.spec and position.spec != pipeline.spec and kafka)
+    needs_rebuild = any(change.rebuild for change in run.changes or ())
+    if run.changes is None or not (rows_differ or needs_rebuild):
+        return run
+    try:
+        return replace(run, rebuild=estimate_rebuild(pipeline, kafka), rows_differ=rows_differ)
+    except SluiceError as error:
+        return replace(run, unreachable=(*run.unreachable, error))
+
+
+def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[SluiceError, ...]) -> tuple[Change, ...] | None:
+    """The changes of the table; None for a table that is not this pipeline's, or that cannot be created."""
+    not_comparable = (NotOwned, TableRecreated, SourceMissing)
+    return None if any(isinstance(error, not_comparable) for error in refused) else changes(pipeline, existing)
+
+
+def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mapping[str, NextRun]) -> Recompute:
+    source = table_source.of(pipeline)
+    whole = source.source.reads == "all"
+    tables = (*source.source.tables, *(join.source for join in pipeline.joins if whole))
+    runs_before = [earlier_runs[each.pipeline] for each in tables if each.pipeline in earlier_runs]
+    new = [each.pipeline.name for each in runs_before if each.would_run and _creates(each)]
+    if new:
+        return Recompute(f"once `{', '.join(new)}` has created it", None)
+    position, topic = next_position(pipeline, state, source)
+    next_ = source.next(position, topic)
+    rows = next_.size if next_ else source.rows() if whole else 0
+    if state is None or position.attempt == protocol.BORN:
+        return Recompute("for the first time", rows)
+    if position.ends == {}:
+        return Recompute("since the table was rolled back", rows)
+    if position.topics != topic.topics:
+        return Recompute("which was created again", rows)
+    if whole and position.spec != pipeline.spec:
+        return Recompute("since the spec has changed", rows)
+    if next_:
+        return Recompute("which has changed", rows, groups=whole and bool(next_.starts))
+    waited = [each.pipeline.name for each in runs_before if each.would_run and not each.idle]
+    return Recompute(f"once `{', '.join(waited)}` has run" if waited else "", rows)
+
+
+def _creates(run: NextRun) -> bool:
+    return any(change.kind == "create" for change in run.changes or ())
+
+
+def _remembered_topics(state: TableState) -> TopicState:
+    """The topics as the table's position has them, for checks without Kafka."""
+    position = state.position
+    return TopicState(position.cluster, position.topics, position.ends, position.ends) if position else TopicState("", {}, {}, {})

@@ -1,0 +1,198 @@
+"""The progress of each pipeline: rows that landed and messages that wait. Reads Kafka and the catalog; changes nothing; starts no JVM."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import Generic, TypeVar
+
+from framework.base.errors import CatalogAway, SluiceError
+from framework.base.patience import KAFKA
+from framework.core.iceberg import metadata, table_state
+from framework.core.iceberg.metadata import Metadata
+from framework.core.kafka.cluster import Kafka, silent
+from framework.core.rules import protocol, refusals
+from framework.core.rules.protocol import Partition, Position, TableState, TopicState
+from framework.core.sources import table as table_source
+from framework.core.sources.select import Select
+from framework.core.sources.source import FromTopics
+from framework.operations.observe.next_run import connect, next_position
+from framework.plan import Pipeline, Plan
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """A partition: the next offset that a run reads, and the last stable one, which is behind the last message."""
+
+    partition: Partition
+    next: int
+    end: int
+
+    @property
+    def waiting(self) -> int:
+        return max(0, self.end - self.next)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """A pipeline now. `bad_rows` are those that are open, with `bad_waiting`, the bad rows that the next batch publishes. Where the lag is
+    unknown, `trouble` says why: Kafka or the catalog does not answer, or a run would be refused."""
+
+    pipeline: str
+    table: str
+    rows: int = 0
+    bad_rows: int = 0
+    lag: int | None = (
+        None  # messages up to the last stable offsets; rows of another table, if it has changed since they were read
+    )
+    position: Position | None = None
+    committed: datetime | None = None
+    files: int = 0
+    bytes: int = 0
+    location: str = ""
+    trouble: SluiceError | None = None
+    bad_waiting: int = 0
+    metadata: str = ""  # the current metadata file; none where there is no table, or the catalog does not answer
+    snapshot: int | None = None
+    offsets: tuple[Offsets, ...] = ()
+    now: Metadata | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def catalog_away(self) -> bool:
+        """Whether the catalog does not answer, so that all numbers are unknown."""
+        return isinstance(self.trouble, CatalogAway)
+
+
+def read_progress(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = KAFKA) -> tuple[Progress, ...]:
+    """The progress of these pipelines, or of all. Asks Kafka about all of them at the same time."""
+    chosen = tuple(plan.pipelines if pipelines is None else pipelines)
+    cluster_names = {each.topic.cluster.name for each in chosen if not each.source}
+    clusters = {each.name: each for each in plan.clusters if each.name in cluster_names}
+    connections = {name: _Question(partial(connect, each, plan.secrets, patience)) for name, each in clusters.items()}
+    # Tables before topics: a batch that is committed in between is still counted as lag, never missing from both.
+    tables = [_table_progress(pipeline) for pipeline in chosen]
+    kafkas = {name: request.answer(patience) or silent(clusters[name]) for name, request in connections.items()}
+    requests = [_Question(partial(_with_lag, pipeline, table, kafkas)) for pipeline, table in zip(chosen, tables, strict=True)]
+    progress = []
+    for pipeline, table, request in zip(chosen, tables, requests, strict=True):
+        # Each request has its own end; this one is for whatever else may hang.
+        with_lag = request.answer(5 * patience)
+        progress.append(with_lag or replace(table.progress, trouble=silent(clusters[pipeline.topic.cluster.name])))
+    return tuple(progress)
+
+
+def progress_of(plan: Plan, pipeline: Pipeline) -> Progress:
+    (progress,) = read_progress(plan, [pipeline])
+    if progress.catalog_away and progress.trouble:
+        raise progress.trouble
+    return progress
+
+
+def newest_event(pipeline: Pipeline) -> datetime | None:
+    """The newest event time in the table, by the bounds of its files."""
+    column = pipeline.event_time
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if column else None
+    with suppress(OSError, ValueError):  # its files are away: status says so of the batches
+        return metadata.newest_time(table, column) if table and column else None
+    return None
+
+
+@dataclass(frozen=True)
+class _TableProgress:
+    """A table's progress by the catalog alone. `of_another`: bad rows of a former table are still there."""
+
+    progress: Progress
+    state: TableState | None
+    of_another: bool
+
+
+def _table_progress(pipeline: Pipeline) -> _TableProgress:
+    progress = Progress(pipeline=pipeline.name, table=pipeline.table.identifier)
+    try:
+        table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+        bad = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
+        state = table_state.state_of(table) if table else None
+        if table and not state:  # nothing was ever written to it, so Sluice did not make it
+            state = TableState(uuid=table.uuid, main=-1, snapshots={}, position=None, owner=table.properties.get(protocol.OWNER))
+        position = state.position if state else None
+        waiting = table_state.bad_waiting(pipeline, position)
+    except SluiceError as error:
+        return _TableProgress(replace(progress, trouble=error), None, False)
+    of_another = bad is not None and bad.properties.get(protocol.OF) != (state.uuid if state else "")
+    settled = int(bad.properties.get(protocol.SETTLED, 0)) if bad else 0
+    progress = replace(progress, bad_rows=_rows(bad) - settled + waiting, bad_waiting=waiting, position=position)
+    if table is None:
+        return _TableProgress(progress, state, of_another)
+    total = metadata.summary(table.main)
+    progress = replace(
+        progress, rows=_rows(table), files=int(total.get("total-data-files", 0)), bytes=int(total.get("total-files-size", 0)),
+        committed=table.became_main(table.main) if table.main else None, location=table.document["location"], metadata=table.file,
+        snapshot=table.main["snapshot-id"] if table.main else None, now=table,
+    )  # fmt: skip
+    return _TableProgress(progress, state, of_another)
+
+
+def _rows(table: Metadata | None) -> int:
+    return metadata.rows(metadata.summary(table.main if table else None))
+
+
+def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Kafka | SluiceError]) -> Progress:
+    """The table's progress with its lag, by Kafka or by the table that is read."""
+    progress = table.progress
+    if progress.trouble:
+        return progress
+    try:
+        if table.of_another:
+            raise refusals.leftover_bad_rows(pipeline)
+        source = _source(pipeline, kafkas)
+        position, topic = next_position(pipeline, table.state, source)
+        range_ = source.next(position, topic)
+        offsets = _offsets(position, topic) if isinstance(source, FromTopics) else ()
+        return replace(progress, lag=source.lag(range_), offsets=offsets)
+    except SluiceError as error:
+        return replace(progress, trouble=error)
+
+
+def _source(pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]) -> FromTopics | table_source.WholeTable | Select:
+    if pipeline.source:
+        return table_source.of(pipeline)
+    kafka = kafkas[pipeline.topic.cluster.name]
+    if isinstance(kafka, SluiceError):
+        raise kafka
+    return FromTopics(pipeline, kafka)
+
+
+def _offsets(position: Position, now: TopicState) -> tuple[Offsets, ...]:
+    ordered = sorted(now.ends, key=protocol.parted)
+    return tuple(Offsets(each, position.ends.get(each, now.starts.get(each, 0)), now.ends[each]) for each in ordered)
+
+
+_Answer = TypeVar("_Answer")
+
+
+class _Question(Generic[_Answer]):
+    """A question asked in a thread of its own. A question without an answer does not keep the process alive."""
+
+    def __init__(self, question: Callable[[], _Answer]) -> None:
+        self._question = question
+        self._answer: _Answer | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def answer(self, seconds: float) -> _Answer | None:
+        """The answer, or None if it does not come in time."""
+        self._thread.join(seconds)
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+    def _run(self) -> None:
+        try:
+            self._answer = self._question()
+        except BaseException as error:  # raised again by `answer`
+            self._error = error

@@ -1,0 +1,192 @@
+"""Rebuilds a table as its spec says: ordinary batches build it next to the current one, and one commit swaps it in.
+
+Guarantee: readers see the old table or the new one, each message exactly once, whatever dies when (DECISIONS.md, "Rebuild"). Runs of the
+pipeline continue meanwhile.
+Cost: the second table's files, and until snapshots expire those of the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from framework.base.errors import BadRowsStop, BatchError, RefusedError
+from framework.core import openlineage
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.iceberg.jvm_state import state
+from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.second_identity import refuse_changes, second_pipeline, second_uuid
+from framework.core.publish import side_tables
+from framework.core.publish.batch import Batch, next_batch
+from framework.core.publish.sweep import sweep
+from framework.core.rules import attempts, protocol
+from framework.core.rules.protocol import Partition
+from framework.core.spark.causes import commit_failed
+from framework.operations.rebuild import second_table
+from framework.operations.rebuild.estimate import Estimate, current_table, estimate_rebuild, lost_rows, start_offsets
+from framework.operations.rebuild.publish import Published, Publishing, check_rolled_back, is_behind, load_table, position_of
+from framework.plan import Pipeline
+from framework.plan.change import Change, changes
+
+POINTS = (
+    "rebuild_born",  # the second table is there and empty
+    "rebuild_built",  # it has come as far as the pipeline's own
+    "rebuild_staged",  # its bad rows are on a branch of the own table's
+    "rebuild_checked",  # all checks are done; the commit is next
+    "rebuild_published",  # the own table is the new one
+    "rebuild_bad_rows",  # and so are its bad rows
+    "rebuild_ended",  # the second table is gone
+)
+_TRIES = 10  # how often it is built and published again because the table came further, or was changed
+
+
+def check_rebuild(context: Context, pipeline: Pipeline, without_lost: bool) -> tuple[Estimate, tuple[Change, ...]]:
+    """The estimate of a rebuild and the changes it makes. Raises what a rebuild refuses. Without Spark."""
+    table = current_table(pipeline)
+    state, existing = table_state.state(pipeline.table), table_state.existing(pipeline.table)
+    assert state is not None
+    rolled_back = check_rolled_back(context, pipeline, state)
+    spec_changes = changes(pipeline, existing)
+    refuse_changes(pipeline, spec_changes)
+    swapped_in = table.properties.get(protocol.REBUILT)
+    if swapped_in and swapped_in == second_uuid(pipeline) and position_of(state).spec == pipeline.spec:
+        return Estimate(ended=True), spec_changes
+    estimate = replace(estimate_rebuild(pipeline, None if pipeline.source else context.kafka(pipeline)), rolled_back=rolled_back)
+    if not without_lost:
+        refuse_lost(pipeline, estimate)
+    return estimate, spec_changes
+
+
+def refuse_lost(pipeline: Pipeline, estimate: Estimate) -> None:
+    hint = f"`sluice rebuild {pipeline.name} --without-lost` rebuilds it anyway"
+    if estimate.lost:
+        words = "; ".join(each.words for each in estimate.lost)
+        message = f"a rebuild of {pipeline.table.identifier} would be without {words}"
+        raise RefusedError("rows-not-in-kafka", message, hint)
+    if estimate.foreign:
+        words = "; ".join(each.words for each in estimate.foreign)
+        message = f"a rebuild of {pipeline.table.identifier} would undo commits of other programs: {words}"
+        raise RefusedError("commits-of-others", message, hint)
+
+
+def rebuild(
+    context: Context, pipeline: Pipeline, estimate: Estimate, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
+) -> Published | None:
+    """Builds and publishes the rebuild that the estimate has shown; None where it was stopped, and can be resumed."""
+    context.expect(estimate.reads)
+    lake = context.lake(pipeline)
+    finished = _finish(context, lake, pipeline)
+    if finished and estimate.ended:
+        return finished
+    with openlineage.told(pipeline) as told:
+        told.rows = None
+        published = _publish(context, lake, pipeline, estimate, on_batch, stopped)
+        told.is_stopped = published is None
+        told.whole = published.snapshot if published else None
+    return published
+
+
+def _publish(
+    context: Context,
+    lake: Lake,
+    pipeline: Pipeline,
+    estimate: Estimate,
+    on_batch: Callable[[Batch], None],
+    stopped: Callable[[], bool],
+) -> Published | None:
+    """Builds and publishes; again if the table came further meanwhile."""
+    before, cause = _rebuilt(lake, pipeline), ""
+    for _ in range(_TRIES):
+        if _rebuilt(lake, pipeline) != before:  # another rebuild was published meanwhile
+            return _finish(context, lake, pipeline) or _result(lake, pipeline)
+        pipeline = context.schemas.current(pipeline)  # a schema may be registered while it is built
+        _open(context, lake, pipeline, estimate)
+        for batch in _build(context, lake, pipeline):
+            on_batch(batch)
+            if stopped():
+                return None
+        context.at("rebuild_built")
+        with attempts.attempt() as attempt, attempts.attempt() as using:
+            publishing = Publishing(context, lake, pipeline, estimate, attempt, using)
+            published = publishing.run()
+            cause = publishing.cause or cause
+            if published is not None:
+                _finish_swap(context, lake, pipeline)
+                attempts.forget(attempt)
+                attempts.forget(using)
+                sweep(lake, pipeline)
+                return published
+    message = f"{_TRIES} times {pipeline.table.identifier} got another batch before the rebuild was published"
+    hint = f"`sluice pause {pipeline.name}`, then `sluice rebuild {pipeline.name}` again: what is built stays"
+    raise commit_failed("table-busy", message, cause, hint)
+
+
+def _finish(context: Context, lake: Lake, pipeline: Pipeline) -> Published | None:
+    """Finishes a rebuild that died after it was published."""
+    own, second = lake.load(pipeline.table.identifier), lake.load(second_pipeline(pipeline).table.identifier)
+    if own is None or second is None or not second_table.was_swapped_in(own, second):
+        return None
+    _finish_swap(context, lake, pipeline)
+    sweep(lake, pipeline)
+    return _result(lake, pipeline)
+
+
+def _result(lake: Lake, pipeline: Pipeline) -> Published:
+    position = position_of(state(load_table(lake, pipeline)))
+    return Published(position.rebuilt, position.snapshot, only_ended=True)
+
+
+def _rebuilt(lake: Lake, pipeline: Pipeline) -> str | None:
+    rebuilt: str | None = load_table(lake, pipeline).properties().get(protocol.REBUILT)
+    return rebuilt
+
+
+def _finish_swap(context: Context, lake: Lake, pipeline: Pipeline) -> None:
+    """Publishes the bad rows and deletes the second table; its files belong to the pipeline's own table now."""
+    current = state(load_table(lake, pipeline))
+    side_tables.roll_forward(lake, pipeline, current.uuid, position_of(current))
+    context.at("rebuild_bad_rows")
+    second_table.delete_second(lake, pipeline, data=False)
+    context.at("rebuild_ended")
+
+
+def _open(context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate) -> None:
+    """Finds the second table to resume, or creates it."""
+    own = load_table(lake, pipeline)
+    side_tables.refuse_leftovers(lake, pipeline, own)
+    source = context.source(pipeline)
+    topic = source.topic_state()
+    if second_table.find_resumable(lake, pipeline, own, topic) is not None:
+        return
+    starts: dict[Partition, int] = {}
+    if not pipeline.source:
+        table = current_table(pipeline)
+        starts = start_offsets(pipeline, source, topic, table)
+        # Kafka may have fewer messages than the estimate had.
+        if tuple(lost_rows(pipeline, table, topic, starts)) and not estimate.lost:
+            refuse_lost(pipeline, estimate_rebuild(pipeline, context.kafka(pipeline)))
+    second_table.create_second(context, lake, pipeline, own, starts, position_of(state(own)).accepted)
+    context.at("rebuild_born")
+
+
+def _build(context: Context, lake: Lake, pipeline: Pipeline) -> Iterator[Batch]:
+    """The batches of the second table until it is caught up and has all messages of the pipeline's own table."""
+    second = second_pipeline(pipeline)
+    while True:
+        try:
+            batch = next_batch(context, second)
+        except BadRowsStop as stop:
+            hint = "correct the spec, or set `bad_rows: quarantine`; then rebuild again"
+            raise BatchError(stop.code, f"the rebuild stops: {stop.message}", hint) from None
+        except RefusedError as refused:
+            if refused.accepts is None:
+                raise
+            message = f"the rebuild cannot continue: {refused.message}"
+            raise BatchError(refused.code, message, f"`sluice rebuild {pipeline.name}` starts it again") from None
+        if batch:
+            yield batch
+        if (batch is None or not batch.waiting) and not is_behind(
+            position_of(state(load_table(lake, second))), position_of(state(load_table(lake, pipeline)))
+        ):
+            return

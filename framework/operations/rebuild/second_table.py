@@ -1,0 +1,153 @@
+"""The second table of a rebuild, next to the pipeline's own: created, resumed after a death, and deleted.
+
+Guarantee: files that the pipeline's own table took over are never deleted with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from framework.base.errors import BatchError, RefusedError, SluiceError, Transient
+from framework.core.context.context import Context
+from framework.core.iceberg import replaced_table, table_state
+from framework.core.iceberg.jvm_state import attempting, state
+from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.second_identity import GOING, refuse_changes, second_pipeline
+from framework.core.publish.tables import LAYOUT, write_properties
+from framework.core.rules import attempts, forgotten, protocol, refusals
+from framework.core.rules.protocol import Partition, TopicState
+from framework.core.spark.java_errors import CommitRefused, CommitUnknown
+from framework.operations.drop import drop
+from framework.plan import Pipeline
+from framework.plan.change import Change, changes, renamed_columns
+
+
+def find_resumable(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) -> Any | None:
+    """The second table of an interrupted rebuild that can be resumed. Any other leftover is deleted."""
+    second = second_pipeline(pipeline)
+    table = lake.find(second.table.identifier)
+    if table is None:
+        return None
+    owner = table.properties().get(protocol.OWNER)
+    if not refusals.is_ours(pipeline, owner):
+        message = (
+            f"the table {second.table.identifier} exists and no rebuild of this pipeline created it; a rebuild needs that name"
+        )
+        raise RefusedError("table-not-ours", message, "rename or drop that table")
+    if _is_resumable(lake, pipeline, own, table, topic):
+        return table
+    _throw_away(lake, pipeline, table)
+    return None
+
+
+def create_second(
+    context: Context, lake: Lake, pipeline: Pipeline, own: Any, starts: Mapping[Partition, int], accepted: Mapping[Partition, int]
+) -> None:
+    """Creates the second table, with the position from which it is filled."""
+    topic = context.source(pipeline).topic_state()
+    position = replace(protocol.born(topic, starts, pipeline.spec), accepted=accepted)
+    properties = {
+        **LAYOUT,
+        **write_properties(pipeline),
+        protocol.OWNER: refusals.owner(pipeline),
+        protocol.OF: str(own.uuid()),
+    }
+    accepted_changes = own.properties().get(protocol.ACCEPTED)
+    if accepted_changes is not None:
+        properties[protocol.ACCEPTED] = accepted_changes
+    wanted = wanted_changes(lake, pipeline, own)
+    properties |= forgotten_keys(own, wanted)
+    identifier = second_pipeline(pipeline).table.identifier
+    try:
+        replaced_table.create_second_table(lake, own, identifier, wanted, pipeline.table, properties, position)
+    except (CommitRefused, CommitUnknown) as error:
+        raise BatchError("table-not-created", f"the table {identifier} could not be created: {error}", "run again") from None
+
+
+def wanted_changes(lake: Lake, pipeline: Pipeline, own: Any) -> tuple[Change, ...]:
+    """The changes that the rebuild makes in the table. Raises those that are not allowed or not possible."""
+    spec_changes = changes(pipeline, lake.existing(own))
+    refuse_changes(pipeline, spec_changes)
+    return spec_changes
+
+
+def forgotten_keys(own: Any, changes: Sequence[Change]) -> dict[str, str]:
+    """The property with the keys that were forgotten in the pipeline's own table, after these changes."""
+    return forgotten.after_renaming(own.properties(), renamed_columns(changes))
+
+
+def knows_forgotten(own: Any, changes: Sequence[Change], second: Any) -> bool:
+    """Whether nothing was forgotten in the pipeline's own table since the second one began."""
+    return bool(second.properties().get(forgotten.PROPERTY) == forgotten_keys(own, changes).get(forgotten.PROPERTY))
+
+
+def was_swapped_in(own: Any, table: Any) -> bool:
+    """Whether the pipeline's own table has taken this one's files."""
+    return bool(own.properties().get(protocol.REBUILT) == str(table.uuid()))
+
+
+def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
+    """Deletes the table and its rows' files, unless these may belong to another table. A publishing run first creates a branch in it
+    and then checks for the mark: so either that run sees the mark, or this one sees the branch."""
+    second = second_pipeline(pipeline).table
+    try:
+        transaction = lake.begin(table)
+        if not all(map(attempts.is_dead, attempting(transaction.table()))):
+            hint = "another rebuild is running: wait for it, or stop it"
+            raise SluiceError("run-under-way", f"a batch is being written to {second.identifier}", hint)
+        lake.mark_as_seen(transaction, {GOING: "true"})
+    except (CommitRefused, CommitUnknown) as error:
+        raise _not_dropped(pipeline, error) from None
+    own = lake.load(pipeline.table.identifier)  # after the mark: from now on no rebuild takes over the files
+    of = table.properties().get(protocol.OF)
+    delete_second(
+        lake, pipeline, data=own is not None and (of is None or (of == str(own.uuid()) and not was_swapped_in(own, table)))
+    )
+
+
+def delete_second(lake: Lake, pipeline: Pipeline, data: bool) -> None:
+    """Deletes the second table. Its side tables are deleted first, so that the mark identifies what is left."""
+    second = second_pipeline(pipeline).table
+    table = lake.load(second.identifier)
+    if table is None:
+        return
+    try:
+        lake.mark(table, {GOING: "true"})
+        own = lake.load(pipeline.table.identifier)
+        with_rows = (str(own.location()),) if data and own is not None else ()
+        sides = [side.identifier for side in second.side_tables]
+        for identifier in (*sides, second.identifier):
+            current = table_state.table(second.catalog, identifier)
+            if current is not None:
+                is_side = identifier in sides
+                files, _ = drop.files_of(second.catalog, current, () if is_side else with_rows, rows=data or is_side)
+                its_files = lake.of.files_of(identifier)
+                lake.drop(identifier)
+                its_files.delete(files, current.metadata.location)
+    except (CommitRefused, CommitUnknown) as error:
+        raise _not_dropped(pipeline, error) from None
+
+
+def _not_dropped(pipeline: Pipeline, error: Exception) -> BatchError:
+    message = f"the catalog did not drop {second_pipeline(pipeline).table.identifier}: {error}"
+    return Transient("table-busy", message, f"`sluice rebuild {pipeline.name}` tries again")
+
+
+def _is_resumable(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: TopicState) -> bool:
+    if table.properties().get(protocol.OF) != str(own.uuid()) or was_swapped_in(own, table) or table.currentSnapshot() is None:
+        return False
+    if table.properties().containsKey(GOING):
+        return False
+    second_state, second = state(table), second_pipeline(pipeline)
+    if second_state.position is None or second_state.position.spec != pipeline.spec:
+        return False
+    if any(change.kind != "narrow" or not change.allowed for change in changes(second, lake.existing(table))):
+        return False
+    try:
+        refusals.check(second, second_state, topic)
+        wanted = wanted_changes(lake, pipeline, own)
+        return knows_forgotten(own, wanted, table) and replaced_table.can_swap(lake, own, wanted, pipeline.table, table)
+    except (RefusedError, CommitRefused, CommitUnknown):
+        return False

@@ -1,0 +1,104 @@
+"""A page of the docs for each target of `sluice access`: what it prints for a table of the shipped specs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from types import ModuleType
+
+from framework.base import hints
+from framework.base.errors import SluiceError
+from framework.operations.access import script
+from framework.operations.access.about import About, AboutTopic, typed
+from framework.operations.access.steps import PARTS, Step
+from framework.plan import Plan
+
+TABLE, TOPIC = "flagged_stock_trades", "sensor_data"
+
+
+def page(target: str, file: ModuleType, plans: Mapping[str, Plan]) -> str:
+    """For the first of these environments in which the target finds the table."""
+    name = TOPIC if file.OF == "topic" else TABLE
+    refused: list[str] = []
+    for environment, plan in plans.items():
+        try:
+            warned, steps = script.script(file, _about(file, plan, name))
+        except SluiceError as error:
+            refused.append(f"- `--env {environment}`: {error.message}; {error.hint}")
+            continue
+        warnings = [f"- {each.says}" for each in warned]
+        command = typed(target, name, hints.options(environment))
+        return "\n".join(_lines(target, script.says(file), command, warnings, refused, steps)) + "\n"
+    raise ValueError(f"{target} finds {name} nowhere")
+
+
+def _about(file: ModuleType, plan: Plan, name: str) -> About | AboutTopic:
+    if file.OF == "topic":
+        return AboutTopic(plan, next(topic for topic in plan.topics if topic.name == name))
+    pipeline = plan.pipeline(name)
+    assert pipeline is not None
+    return About(plan, pipeline, flags=hints.options(plan.environment))
+
+
+def _lines(
+    target: str, says: str, command: str, warnings: Sequence[str], refused: Sequence[str], steps: Sequence[Step]
+) -> Iterator[str]:
+    yield from (f"# {target}", "", says, "", "```console", f"$ {command}", "```")
+    yield "prints what follows, for the shipped specs. Text in `<…>` is yours to fill in; Sluice runs none of it."
+    if warnings:
+        yield from ("", "## First", *warnings)
+    for part in PARTS:
+        chosen = [each for each in steps if each.part == part]
+        if not chosen:
+            continue
+        yield from ("", f"## {part.capitalize()}")
+        if part == "cleanup":
+            yield f"`{command} --part cleanup` prints it."
+        for system, each_of in groupby(chosen, lambda step: step.in_):
+            yield from ("", f"{system.name}:", f"```{system.language}")
+            for number, step in enumerate(each_of):
+                yield from ([""] if number else [])
+                yield from (f"{system.comment} {step.why}", step.run)
+            yield "```"
+    if refused:
+        yield from ("", "## Where it is refused", *refused)
+
+
+def index(files: Mapping[str, ModuleType]) -> str:
+    rows = [f"| [{target}]({target}.md) | {script.says(file).rstrip('.')} |" for target, file in files.items()]
+    head = (
+        "# Use a table elsewhere",
+        "",
+        "`sluice access TARGET NAME` prints what to run in another system: complete, in order, with a reason for each step, and with",
+        "`--part cleanup` what takes it back: what other tables may use, too, stands there as a comment.",
+        "Nothing is run, and nothing is asked of the other system.",
+        "",
+        "What is granted is for one table, without its bad rows, which hold whole messages: `aws-policy NAME --bad-rows` prints a policy",
+        "for these, and `aws-policy --catalog CATALOG` policies for all tables of a catalog.",
+        "",
+        "Files that a script writes, such as a private key for Snowflake, are below `.sluice/access`, and their user alone can read them.",
+        "",
+        "DuckDB, PyIceberg, Spark, Trino 476, the policies of AWS and the rights in Kafka are run by Sluice's tests. Snowflake, Athena,",
+        "Databricks and a registry with rights could not be tried: what is printed for them follows their documentation, and the syntax of",
+        "their SQL is checked.",
+        "",
+        "| target | what for |",
+        "| --- | --- |",
+    )
+    return "\n".join([*head, *rows, "", *_ORDER]) + "\n"
+
+
+_ORDER = (
+    "## In which order",
+    "A script that needs another one says so where it needs it. From the beginning:",
+    "",
+    "1. Rights for Sluice itself: `kafka-acls`, `registry`, of `aws-policy --catalog CATALOG` the parts for ingest and maintain, or",
+    "   `open-catalog`.",
+    "   `sluice doctor --env ENV` then says whether any is missing.",
+    "2. `sluice run`: a table has to be there before others can find it.",
+    "3. The reader. `snowflake` calls `aws-policy` and `aws-trust` in its middle, as Snowflake tells only then whom AWS has to trust;",
+    "   `snowflake-interactive` comes behind it. `athena` needs two policies of `aws-policy`. `databricks` makes its own role.",
+    "   `duckdb`, `spark`, `pyiceberg` and `trino` need no other script: with `type: rest` the login of a reader, which `open-catalog`",
+    "   makes, and with `type: sql` a `sluice serve` that runs.",
+    "4. To take it back, `--part cleanup` of the same scripts, the last first.",
+)

@@ -1,0 +1,293 @@
+"""Some messages of a pipeline, shown after each step, computed by the same frames as a run. Nothing is written: no table, no branch,
+no attempt, no position.
+
+Cost: one Spark job over some offsets of each partition, and more jobs where these offsets have no message. The messages of bad rows are
+computed by another job.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from framework.base import iso_times
+from framework.base.errors import RefusedError
+from framework.base.types import TIMESTAMP, TIMESTAMP_NTZ, Decimal
+from framework.core.context.context import Context
+from framework.core.iceberg import table_state
+from framework.core.publish.pinning import measured
+from framework.core.rows import bad_rows, own_columns, reading, stepping
+from framework.core.rules.protocol import Position, Range, TopicState, next_range
+from framework.core.sources.source import Source
+from framework.core.spark import scratch_session
+from framework.core.spark.reading_errors import named_errors
+from framework.operations.observe.next_run import next_position
+from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, Column, Pipeline, Plan
+from framework.sql.quote import identifier, literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Which = Literal["next", "earliest", "latest"]
+
+_BEGINNING = Position(attempt="", batch=0, cluster="", topics={}, ends={})
+_LEAST = 20  # offsets that are read: not each of them has a message
+_BYTES = 16 << 20
+HIDDEN = "(hidden)"  # in place of values before the last step that masks, and of messages
+_FURTHER = 50  # times as many come next where no message was behind any of them
+_CONF = {"spark.sql.codegen.wholeStage": "false"}  # a handful of rows is never worth compiling for
+_AS_TEXT = (
+    "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\","
+    " 'timestampNTZFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A message's row, after reading and then after each step, as long as it was there: its columns as JSON has them."""
+
+    item: str | None  # which of the message's rows, where a list was taken apart
+    after: tuple[Mapping[str, Any], ...]
+    fate: Literal["lands", "deletes", "filtered", "bad"]
+    code: str = ""  # of a bad row, as the bad rows' table would have it
+    stage: str = ""
+    message: str = ""
+    unexpected: tuple[str, ...] = ()  # expectations that warn or stop, and that it is not as
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewedMessage:
+    """A message or a table's row with its outcome. The place in Kafka of a table's row may be unknown."""
+
+    topic: str
+    partition: int | None
+    offset: int | None
+    timestamp: str | None
+    key: bytes | None
+    value: bytes | None
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Previewed messages. `which` says which ones: not the next where nothing waits, or where `refused` says why a run would stop."""
+
+    messages: tuple[PreviewedMessage, ...]
+    which: Which
+    waiting: int | None
+    refused: RefusedError | None = None
+
+
+def once(plan: Plan, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
+    """A preview with a Spark session of its own, which starts fast and ends with it."""
+    with _quick(plan, pipeline) as quick_plan:
+        context = Context(quick_plan, warm=plan)
+        if not pipeline.source:  # which may be a select over large tables
+            context.expect(count)
+        try:
+            return preview(context, pipeline, count, which)
+        finally:
+            context.stop()
+
+
+@contextmanager
+def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
+    """The plan with an engine that starts fast and leaves nothing behind."""
+    with scratch_session.folder("preview"):
+        # Spark would create the folder of a catalog that has no tables yet.
+        catalogs = plan.catalogs if pipeline.source or pipeline.joins or pipeline.bounds else ()
+        yield replace(plan, engine=scratch_session.engine(plan.engine, _CONF, catalogs=True), catalogs=catalogs)
+
+
+def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
+    """The next messages of a pipeline, or the first or last ones of its topics; of a table's rows any."""
+    pipeline = measured(context.schemas.current(pipeline))
+    context.provide_keys(pipeline)
+    source = context.source(pipeline)
+    if pipeline.source:
+        range_ = Range({}, source.topic_state().ends, 0)
+        return Preview(_previewed(context, pipeline, source.read(context.spark, range_, 0).limit(count)), "next", None)
+    refused, position, now = _asked(pipeline, source, which)
+    most = max(_LEAST, 4 * count)
+    next_ = next_range(position, now, most) if position else None
+    waiting = None if refused or which != "next" else next_.waiting if next_ else 0
+    if position is None or next_ is None:
+        return Preview(_any_of(context, pipeline, _back(now, most), count, "desc"), "latest", waiting, refused)
+    return Preview(_any_of(context, pipeline, _on(position, now, most), count, "asc"), which, waiting)
+
+
+def _asked(pipeline: Pipeline, source: Source, which: Which) -> tuple[RefusedError | None, Position | None, TopicState]:
+    """Why a run would be refused, where to begin, and the topics' state."""
+    try:
+        if which == "next":
+            return None, *next_position(pipeline, table_state.state(pipeline.table), source)
+    except RefusedError as error:
+        return error, None, source.topic_state()
+    now = source.topic_state()
+    return None, replace(_BEGINNING, ends=now.starts) if which == "earliest" else None, now
+
+
+def _on(position: Position, now: TopicState, most: int) -> Iterator[Range]:
+    """Offsets from a position on, each time more of them."""
+    while (range_ := next_range(position, now, most)) is not None:
+        yield range_
+        position, most = replace(position, ends=range_.ends), most * _FURTHER
+
+
+def _back(now: TopicState, most: int) -> Iterator[Range]:
+    """The last `most` offsets of each partition, since each can have the newest message; then ever larger ranges before them."""
+    ends = now.ends
+    while True:
+        starts = {each: max(now.starts[each], end - most) for each, end in ends.items()}
+        if starts == ends:
+            return
+        yield Range(starts, ends, 0, topics=now.topics)
+        ends, most = starts, most * _FURTHER
+
+
+def _any_of(
+    context: Context, pipeline: Pipeline, ranges: Iterator[Range], count: int, order: Literal["asc", "desc"]
+) -> tuple[PreviewedMessage, ...]:
+    """The oldest or newest messages of the first range that has any."""
+    for range_ in ranges:
+        if messages := _previewed(context, pipeline, _few(context.source(pipeline).read(context.spark, range_, 0), count, order)):
+            return messages
+    return ()
+
+
+def _few(messages: DataFrame, count: int, order: Literal["asc", "desc"]) -> DataFrame:
+    """At most `count` messages, and at most so many bytes that their copies for each step fit into memory; at least one."""
+    from pyspark.sql import Window, functions
+
+    places = [getattr(functions.col(name), order)() for name in ("timestamp", "topic", "partition", "offset")]
+    size = " + ".join(f"coalesce(octet_length({sql}), 0)" for sql in ("value", "key", "CAST(headers AS STRING)"))
+    total = functions.sum(functions.expr(size)).over(Window.orderBy(*places))
+    few = messages.orderBy(*places).limit(count).withColumn("_sluice_before", total - functions.expr(size))
+    return few.where(f"_sluice_before < {_BYTES}").drop("_sluice_before")
+
+
+def _previewed(context: Context, pipeline: Pipeline, messages: DataFrame) -> tuple[PreviewedMessage, ...]:
+    """The messages by their time, each with what becomes of it."""
+    with named_errors(pipeline):
+        rows = [row.asDict() for row in _frame(messages, pipeline).collect()]
+    unknown = {row["_sluice_unknown"] for row in rows if row.get("_sluice_unknown") is not None}
+    if unknown:  # schemas that the registry is asked for, once
+        return _previewed(context, context.schemas.learn(pipeline, unknown), messages)
+    with named_errors(pipeline):
+        faults = _faults(context.spark, pipeline, rows)
+    by_message: dict[tuple[Any, ...], list[int]] = {}
+    for at, row in enumerate(rows):
+        place = tuple(row.get(column.name) for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
+        # Rows of a table are not grouped by the messages that they once came from.
+        by_message.setdefault((at,) if pipeline.source else place, []).append(at)
+    previewed = [_message(pipeline, {at: rows[at] for at in each}, faults) for each in by_message.values()]
+    return tuple(sorted(previewed, key=_place))
+
+
+def _place(message: PreviewedMessage) -> tuple[datetime, str, int, int]:
+    """By the time, whose text does not sort; a producer may say a time that is none."""
+    time = datetime.min.replace(tzinfo=timezone.utc)
+    with suppress(ValueError):
+        time = iso_times.read(message.timestamp) if message.timestamp else time
+    return time, message.topic, message.partition or 0, message.offset or 0
+
+
+def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """The frame with each row's text after each step, in columns of their own."""
+    bad, messages = bad_rows.travelling(pipeline, 1, carry=False), own_columns.with_open_since(messages, pipeline, 0)
+    rows = reading.of_table(messages, pipeline) if pipeline.source else reading.decode(messages, pipeline, bad, carry_raw=True)
+    rows = _with_snapshot(rows, 0, _columns_after(pipeline, 0))
+    for at, step in enumerate(pipeline.steps, 1):
+        rows = _with_snapshot(stepping.apply(rows, step, pipeline, bad), at, _columns_after(pipeline, at))
+    fails = (f"coalesce({own_columns.is_checked(rows.columns)} AND NOT {each.holds}, false)" for each in pipeline.expectations)
+    columns = {name: name for name in rows.columns if name.startswith(("_kafka_", "_sluice_"))}
+    if "_kafka_timestamp" in columns:
+        columns["_kafka_timestamp"] = "date_format(_kafka_timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")"
+    if pipeline.table.keyed:
+        columns[own_columns.DELETE] = pipeline.table.keyed.deletes or "false"
+    columns["_sluice_fails"] = f"array({', '.join(fails)})"
+    return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
+
+
+def _columns_after(pipeline: Pipeline, step: int) -> tuple[Column, ...]:
+    """The columns after reading, which is step 0, or after a step."""
+    if step:
+        return tuple(each for each in pipeline.steps[step - 1].columns if not each.name.startswith("_sluice_"))
+    return pipeline.source.columns if pipeline.source else pipeline.topic.columns
+
+
+def _with_snapshot(rows: DataFrame, at: int, columns: Sequence[Column]) -> DataFrame:
+    # A decimal as text keeps all its digits.
+    values = (
+        f"CAST({identifier(each.name)} AS STRING)" if isinstance(each.type, Decimal) else identifier(each.name)
+        for each in columns
+    )
+    parts = ", ".join(f"{literal(each.name)}, {value}" for each, value in zip(columns, values, strict=True))
+    keep = "_sluice_keep" if "_sluice_keep" in rows.columns else "true"
+    snapshot = f"named_struct('bad', _sluice_bad IS NOT NULL, 'keep', {keep}, 'columns', named_struct({parts}))"
+    return rows.selectExpr("*", f"to_json({snapshot}, {_AS_TEXT}) AS _sluice_seen{at}")
+
+
+def _faults(spark: SparkSession, pipeline: Pipeline, rows: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
+    """Stage, code and message of the bad rows among these rows, as a run writes them."""
+    import pyarrow
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    # A run's message depends on neither offset nor time; here the offset is the row's number.
+    bad = [
+        {**row["_sluice_bad"].asDict(recursive=True), "offset": at, "timestamp": None}
+        for at, row in enumerate(rows)
+        if row["_sluice_bad"] is not None
+    ]
+    if not bad:
+        return {}
+    # As Arrow: a list of Python's objects would pass through a Python process, which takes longer than all the rest.
+    table = pyarrow.Table.from_pylist(bad, to_arrow_schema(cast(StructType, StructType.fromDDL(bad_rows.TYPE))))
+    frame = spark.createDataFrame(table).coalesce(1)
+    return {row.offset: row for row in bad_rows.table_rows(pipeline, 0, frame).collect()}
+
+
+def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], faults: Mapping[int, Any]) -> PreviewedMessage:
+    first = next(iter(message_rows.values()))
+    key, value = (None if first.get(name) is None else bytes(first[name]) for name in ("_sluice_key", "_sluice_value"))
+    if pipeline.mask_keys:
+        key, value = (each and HIDDEN.encode() for each in (key, value))
+    partition, offset, timestamp = (first.get(column.name) for column in KAFKA_COLUMNS)
+    rows = [_row(pipeline, row, faults.get(at)) for at, row in message_rows.items()]
+    rows.sort(key=lambda row: [int(each) for each in (row.item or "0").split(".")])
+    topic = first.get(KAFKA_TOPIC.name, pipeline.sources[0])
+    return PreviewedMessage(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=iso_times.of_sql(timestamp) if timestamp else None,
+        key=key,
+        value=None if pipeline.source else value,
+        rows=tuple(rows),
+    )
+
+
+def _row(pipeline: Pipeline, row: Mapping[str, Any], fault: Any) -> Row:
+    after: list[Mapping[str, Any]] = []
+    hidden = max((at for at, step in enumerate(pipeline.steps, 1) if step.masks), default=0)
+    item = row.get("_sluice_item") or None
+    for at in range(len(pipeline.steps) + 1):
+        snapshot = json.loads(row[f"_sluice_seen{at}"])
+        if snapshot["bad"]:
+            return Row(item=item, after=tuple(after), fate="bad", code=fault.code, stage=fault.stage, message=fault.message)
+        if not snapshot["keep"]:
+            return Row(item=item, after=tuple(after), fate="filtered")
+        columns = _columns_after(pipeline, at)
+        after.append({each.name: HIDDEN if at < hidden else _value(each, snapshot["columns"][each.name]) for each in columns})
+    fails = zip(pipeline.expectations, row["_sluice_fails"], strict=True)
+    unexpected = tuple(each.name for each, failing in fails if failing)
+    return Row(item=item, after=tuple(after), fate="deletes" if row.get(own_columns.DELETE) else "lands", unexpected=unexpected)
+
+
+def _value(column: Column, value: Any) -> Any:
+    return iso_times.of_sql(value) if column.type in (TIMESTAMP, TIMESTAMP_NTZ) and value is not None else value

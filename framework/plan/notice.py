@@ -1,0 +1,63 @@
+"""Notices about written files, and the server that sends mails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from framework.base.errors import SluiceError
+from framework.plan.secret import SecretRef
+
+NOTICES = "framework.features.notices"  # one file each
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mail:
+    """A mail server."""
+
+    host: str
+    port: int
+    from_: str
+    tls: Literal["none", "starttls", "tls"]
+    username: str | SecretRef | None
+    password: str | SecretRef | None
+
+    @property
+    def server(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """One item of `notify`. `options` are as the file of `framework.features.notices` planned them."""
+
+    type: str  # a file of `framework.features.notices`
+    says: str
+    options: Any
+
+
+class NotSentYet(SluiceError):
+    """Sending the notice again may work."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """The content of a notice. `window` are the beginning and the end of the window, where there is one. `content` is where the file can
+    be read on this machine, and `link` gives an address of one in an object store, valid for so many seconds, and until when that is."""
+
+    title: str
+    lines: tuple[str, ...]
+    document: Mapping[str, Any]
+    file: str
+    content: Path | None
+    content_type: str
+    link: Callable[[int], tuple[str, datetime]] | None
+    bytes: int
+    window: Mapping[str, Any]
+
+    def filled(self, template: str) -> str:
+        """A template such as `Sales {window_start:%d %b}`."""
+        return template.format(**self.window)

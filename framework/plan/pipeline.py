@@ -1,0 +1,153 @@
+"""Pipelines as they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+from typing import Literal
+
+from framework.base.errors import Where
+from framework.plan.bounds import Bounds
+from framework.plan.column_sql import columns_read
+from framework.plan.expectation import Expectation, SetExpectation
+from framework.plan.follower import Follower
+from framework.plan.maintenance import Maintain, Reader
+from framework.plan.secret import MaskKey
+from framework.plan.source import Join, SelectSource, TableSource
+from framework.plan.step import Step
+from framework.plan.table import Table
+from framework.plan.tests import Example
+from framework.plan.topic import EVENT_TIME, Column, Fault, Topic
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """When Dagster runs the pipeline: one of the two, or neither if a person starts the runs."""
+
+    every: int | None = None  # seconds
+    cron: str | None = None
+    after: int | None = None  # bytes: a run begins earlier once so much waits
+    on_new_data: bool = False
+    timezone: str = "UTC"  # of `cron`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    name: str
+    environment: str
+    where: Where
+    doc: str
+    owner: str | None
+    tags: tuple[tuple[str, str], ...]
+    topics: tuple[Topic, ...]  # none where the rows come from a table
+    source: TableSource | SelectSource | None
+    kafka_columns: tuple[Column, ...]  # partition, offset and timestamp of each message
+    steps: tuple[Step, ...]
+    table: Table
+    event_time: str | None  # the table's column with the time of a row; None where the table does not keep it
+    batch_rows: int
+    run: Run
+    bad_rows: Literal["quarantine", "stop", "drop"]
+    fresh_within: int | None
+    warn_after: int | None
+    expected: tuple[Expectation, ...]
+    sets: tuple[SetExpectation, ...] = ()
+    maintain: Maintain
+    spec: str  # a digest of all fields above that decide which rows are written
+    examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)
+    readers: tuple[Reader, ...] = field(default=(), compare=False, repr=False)  # of its table
+    also: tuple[Follower, ...] = ()  # what shows the rows of its table elsewhere
+
+    @property
+    def recorded_as(self) -> str:
+        """Its name in the records of this machine, where a pipeline of each environment has its own."""
+        return recorded_as(self.environment, self.name)
+
+    @property
+    def published(self) -> tuple[Follower, ...]:
+        """Those that list the table in another catalog."""
+        return tuple(each for each in self.also if each.latest_only)
+
+    @property
+    def topic(self) -> Topic:
+        """The first topic. Several topics of one pipeline have the same columns."""
+        return self.topics[0]
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether messages always come in all topics that it reads."""
+        return bool(self.topics) and all(topic.steady for topic in self.topics)
+
+    @property
+    def joins(self) -> tuple[Join, ...]:
+        """The tables that its steps look rows up in."""
+        return tuple(step.join for step in self.steps if step.join)
+
+    @property
+    def bounds(self) -> tuple[Bounds, ...]:
+        """The bounds that its steps measure on its own table."""
+        return tuple(each for step in self.steps for each in step.bounds)
+
+    @property
+    def made_of(self) -> frozenset[str]:
+        """The pipelines whose tables it reads."""
+        return frozenset(each.pipeline for each in (*(self.source.tables if self.source else ()), *self.looked_up))
+
+    @property
+    def looked_up(self) -> tuple[TableSource, ...]:
+        """The tables in which steps and expectations look for rows."""
+        return (*(join.source for join in self.joins), *(each.of for each in self.sets if each.of))
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        decoding = () if self.source else self.topic.decoding.faults
+        return decoding + tuple(fault for step in self.steps for fault in step.faults)
+
+    @property
+    def mask_keys(self) -> tuple[MaskKey, ...]:
+        """The keys of the first step that masks, by which bad rows are encrypted. Without one, nothing is hidden."""
+        return next((step.masks.keys for step in self.steps if step.masks), ())
+
+    @property
+    def explodes(self) -> bool:
+        """Whether one message can become any number of rows."""
+        return any(step.each for step in self.steps)
+
+    @property
+    def reads_event_time(self) -> bool:
+        """Whether a step, an expectation or the write needs the column of the event time."""
+        texts: list[str | None] = [sql for step in self.steps for _, sql in step.assign]
+        texts += [each for step in self.steps for each in (step.keep, *(fault.when for fault in step.faults))]
+        texts += [each.holds for each in self.expectations]
+        of = self.table.keyed or self.table.accumulated
+        named = of.order if of else ()
+        return EVENT_TIME in named or any(columns_read(sql, (EVENT_TIME,)) for sql in texts if sql)
+
+    @property
+    def expectations(self) -> tuple[Expectation, ...]:
+        """The expectations that a whole batch is checked against. The last step checks single rows."""
+        return tuple(each for each in self.expected if each.otherwise != "quarantine")
+
+    @property
+    def of_batches(self) -> tuple[Expectation | SetExpectation, ...]:
+        """The expectations for which no row becomes a bad row."""
+        return (*self.expectations, *self.sets)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names in Kafka or in the catalog of the topics or the table that the rows come from."""
+        if self.source:
+            return tuple(table.identifier for table in self.source.tables)
+        return tuple(topic.kafka_name for topic in self.topics)
+
+
+def recorded_as(environment: str, name: str) -> str:
+    return name if environment == "local" else f"{environment}/{name}"
+
+
+def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:
+    """The pipelines in the order of their runs: a pipeline that reads a table follows the pipeline that writes it."""
+    named = {pipeline.name: pipeline for pipeline in pipelines}
+    before = {name: pipeline.made_of for name, pipeline in named.items()}
+    return [named[name] for name in TopologicalSorter(before).static_order() if name in named]

@@ -1,0 +1,24 @@
+"""Object stores that speak the protocol of S3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from framework.plan.secret import SecretRef
+
+SCHEME = "s3://"  # what the names of its files begin with
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """A store and the login to it. Without keys it is the machine's own login, or that of a profile."""
+
+    endpoint: str | None  # None: that of AWS
+    region: str | None
+    access_key: str | SecretRef | None
+    secret_key: SecretRef | None
+    profile: str | None
+    role: str | None = None  # assumed by the login
+    external_id: str | None = None
+    kms_key: str | None = None  # that encrypts what is written
+    path_style: bool = False  # whether the bucket is in the path of an address, not in its host

@@ -1,0 +1,191 @@
+"""Clusters and topics, and how a message becomes columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from framework.base.errors import SluiceError, Where
+from framework.base.types import BIGINT, INT, STRING, TIMESTAMP, Type
+from framework.plan.schema import Version
+from framework.plan.secret import SecretRef
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: Type
+    doc: str = ""
+    _: KW_ONLY
+    where: Where | None = field(default=None, compare=False, repr=False)  # the line of the specs that defines it
+    # Renames since an older schema, of the column or of fields inside it: the path with the old name, and the new name.
+    renamed: tuple[tuple[tuple[str, ...], str], ...] = field(default=(), compare=False, repr=False)
+
+
+KAFKA_COLUMNS = (
+    Column("_kafka_partition", INT, "Kafka partition of the message"),
+    Column("_kafka_offset", BIGINT, "Kafka offset of the message"),
+    Column("_kafka_timestamp", TIMESTAMP, "Kafka timestamp of the message"),
+)
+KAFKA_TOPIC = Column("_kafka_topic", STRING, "Kafka topic of the message")  # where a pipeline has several
+EVENT_TIME = "_event_time"
+
+
+Of = Literal["key", "value"]
+
+
+def raw(of: Of) -> str:
+    """SQL of the message's key or value, whole."""
+    return f"_sluice_{of}"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of one message: `when` is SQL that is true for a message with the fault. Where one text does not fit all messages, `why` is
+    SQL over `_sluice_key` and `_sluice_value` of the text of one, or `cause` is SQL over the row of what completes the text."""
+
+    stage: str
+    code: str
+    message: str
+    _: KW_ONLY
+    when: str
+    why: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """The conversion of a message to columns: SQL over `_sluice_value`, `_sluice_text`, `_sluice_key`, `_sluice_headers` and the names in
+    `structs`, each of which stands for the struct that a decoder makes of the message."""
+
+    columns: tuple[tuple[str, str], ...]
+    faults: tuple[Fault, ...]
+    _: KW_ONLY
+    structs: tuple[tuple[str, str], ...] = ()
+    keep: str | None = None  # SQL that is true for messages that become rows; others are skipped and counted
+    schema_id: str = "NULL"  # SQL of the schema id of a bad row
+    unknown: str | None = None  # SQL of a schema id that the plan lacks and the registry is asked for, else null
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """Of messages that are not rows of a table but changes of them. `op` and `at` are columns behind the row's own: what was done, as
+    one of the texts in `writes`, `deletes` and `truncates`, and when."""
+
+    op: Column
+    at: Column
+    writes: tuple[str, ...]  # the message has the row as it is then
+    deletes: tuple[str, ...]  # of one row, by its key
+    truncates: tuple[str, ...]  # of all rows
+    unsent: Callable[[Type], str]  # SQL over `?`, a column of the type: whether its value was not sent; empty where it always is
+    created: Callable[[Mapping[str, Any], datetime], Mapping[str, Any]]  # the message that a row was made
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.op, self.at
+
+
+@dataclass(frozen=True)
+class Security:
+    protocol: str = "PLAINTEXT"
+    mechanism: str | None = None
+    username: str | SecretRef | None = None
+    password: SecretRef | None = None
+
+
+@dataclass(frozen=True)
+class Login:
+    username: str | SecretRef
+    password: SecretRef
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    name: str
+    bootstrap: str
+    security: Security
+    registry: str | None = None
+    registry_auth: Login | None = None
+
+
+@dataclass(frozen=True)
+class SecretStore:
+    store: Literal["env", "file"] = "env"
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The rule for the values of one field of generated messages: the attribute that is set. Without one it is the time of now."""
+
+    one_of: tuple[str, ...] | None
+    between: tuple[float, float] | None
+    pattern: str | None
+    last: int | None = None  # seconds
+
+
+GeneratedFields = tuple[tuple[str, Type, Generated], ...]
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """The share of messages in which these fields have other values."""
+
+    share: float
+    fields: GeneratedFields
+
+
+@dataclass(frozen=True)
+class Generator:
+    rate: float
+    fields: GeneratedFields
+    repeats: float = 0.0  # the share of messages that were sent before
+    outliers: tuple[Outliers, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registered:
+    """The registry's answer for a topic's keys or values at planning time. `refused` are versions that not every table accepts: the
+    schema's id, the kind of its change, and the change in words. `trouble`: the registry did not answer, or lacks the subject."""
+
+    of: Of
+    subject: str
+    numbers: tuple[int, ...]
+    refused: tuple[tuple[int, str, str], ...]
+    columns_known: bool
+    trouble: SluiceError | None = field(default=None, compare=False, repr=False)
+    # The schema that new messages are written with: the latest or, while the subject has none, a schema derived from the spec's
+    # columns, with the id 0. `names` maps the paths of its fields to column names, where the two differ.
+    write_version: Version | None = field(default=None, compare=False, repr=False)
+    names: tuple[tuple[tuple[str, ...], str], ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    name: str
+    where: Where
+    doc: str
+    cluster: Cluster
+    kafka_name: str
+    partitions: int  # 0: as many as the cluster's default
+    value: str
+    columns: tuple[Column, ...]
+    key_columns: tuple[str, ...]
+    key_format: str
+    headers: tuple[str, ...]
+    decoding: Decoding
+    event_time: str | None
+    start_from: Literal["earliest", "latest"] | datetime
+    generator: Generator | None
+    steady: bool = False  # messages always come, so that silence is a fault
+    registered: tuple[Registered, ...] = ()
+    changes: Changes | None = None
+
+    def columns_of(self, of: Of) -> tuple[Column, ...]:
+        """Those that a message's key, or its value, becomes."""
+        elsewhere = (*self.key_columns, *self.headers)
+        return tuple(
+            each for each in self.columns if (each.name in self.key_columns if of == "key" else each.name not in elsewhere)
+        )

@@ -1,0 +1,23 @@
+"""Topics whose messages are changes of rows: which change one says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from framework.plan import Changes, Topic
+from framework.sql.quote import literal
+
+
+def changes_of(read: tuple[Topic, ...]) -> Changes | None:
+    """Topics of one pipeline have one format."""
+    return read[0].changes if read else None
+
+
+def is_one_of(topic: Topic, ops: Iterable[str]) -> str:
+    """SQL of whether a change says one of these; where it is none, null is no op."""
+    op = dict(topic.decoding.columns).get(topic.changes.op.name, "NULL") if topic.changes else "NULL"
+    return f"coalesce({op} IN ({', '.join(map(literal, ops))}), false)"
+
+
+def is_end(topic: Topic, changes: Changes) -> str:
+    return is_one_of(topic, (*changes.deletes, *changes.truncates))
