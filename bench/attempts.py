@@ -43,7 +43,7 @@ def main() -> None:
     from bench import load
     from bench.quick import place
     from framework.core.context.context import Context
-    from framework.documents.make import make
+    from framework.host.plans import make
 
     with place():
         context = Context(make(load.specs("127.0.0.1:1", {"nothing": "nothing"})))

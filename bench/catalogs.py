@@ -19,7 +19,7 @@ from bench.quick import place, report, whole
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata
 from framework.core.run.run import catch_up
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.machine.services import catalog, kafka, s3
 from framework.plan import ListedTable
 

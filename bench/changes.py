@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench import handwritten, load
 from bench.quick import TURNS, place, report, whole
 from framework.core.context.context import Context
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.messages.registry.client import Registry
 from framework.plan import Cluster, SecretStore, Security
 

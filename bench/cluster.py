@@ -17,7 +17,7 @@ from bench import load
 from bench.catalogs import REST
 from bench.quick import MESSAGES, place, report, whole
 from framework.core.context.context import Context
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.machine.services import catalog, kafka, s3
 from tests.cluster import cluster
 from tests.rest import environment

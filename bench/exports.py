@@ -18,7 +18,7 @@ from framework.core.iceberg import metadata
 from framework.core.iceberg.lake import Lake
 from framework.core.publish.tables import open_table
 from framework.core.query import database
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.plan import Pipeline
 
 ROWS = 10_000_000

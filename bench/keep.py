@@ -20,7 +20,7 @@ from framework.core.iceberg.lake import Lake
 from framework.core.maintain.maintain import maintain
 from framework.core.run.run import catch_up
 from framework.core.sources import changes
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.plan import Column, Pipeline
 
 COMMITS = 2000

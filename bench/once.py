@@ -11,7 +11,7 @@ from pathlib import Path
 from bench import handwritten, load
 from framework.core.context.context import Context
 from framework.core.run.run import batches
-from framework.documents.make import make
+from framework.host.plans import make
 
 
 def main(who: str, specs: str, bootstrap: str, topic: str) -> None:

@@ -21,8 +21,8 @@ from bench import attempts, handwritten, install, load, warm
 from framework.core.context.context import Context
 from framework.core.publish.batch import next_batch
 from framework.core.run.run import batches
-from framework.documents.make import make
-from framework.operations.prepare import class_archive
+from framework.host import class_archive
+from framework.host.plans import make
 from framework.plan import Pipeline
 
 MESSAGES = 1_000_000

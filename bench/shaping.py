@@ -20,7 +20,7 @@ from framework.core.iceberg.lake import Lake
 from framework.core.publish.batch import next_batch
 from framework.core.publish.tables import open_table
 from framework.core.rules import protocol
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.plan import Pipeline
 
 MESSAGES = 1_000_000

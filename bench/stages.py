@@ -15,7 +15,7 @@ from framework.core.context.context import Context
 from framework.core.kafka.spark_reader import read
 from framework.core.rows.frame import frame_of
 from framework.core.rules.protocol import Partition, Range, partition
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.plan import Pipeline
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from bench import handwritten, load
 from framework.core.spark import session
-from framework.documents.make import make
+from framework.host.plans import make
 
 
 def main(bootstrap: str, topic: str, turn: str) -> None:

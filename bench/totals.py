@@ -12,7 +12,7 @@ from bench import load
 from framework.core.context.context import Context
 from framework.core.publish.batch import next_batch
 from framework.core.publish.tables import open_table
-from framework.documents.make import make
+from framework.host.plans import make
 
 GROUPS, ROWS = 1_000_000, 100_000
 FILE = 250_000  # rows of a file

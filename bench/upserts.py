@@ -20,7 +20,7 @@ from bench import load
 from bench.quick import place, report
 from framework.core.context.context import Context
 from framework.core.run.run import batches
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.plan import Pipeline
 from tests.attached import used
 

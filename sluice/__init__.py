@@ -57,8 +57,8 @@ class Run:
 
 def check(specs: str | Path = "specs", env: str | None = None) -> tuple[Problem, ...]:
     """All problems of the specs, as `sluice check` finds them."""
-    from framework.documents.make import draft
-    from framework.features.exports import queries
+    from framework.features.export import queries
+    from framework.host.plans import draft
     from framework.language import extensions
 
     folder = Path(specs)
@@ -69,7 +69,7 @@ def check(specs: str | Path = "specs", env: str | None = None) -> tuple[Problem,
 
 def plan(specs: str | Path = "specs", env: str | None = None, look: bool = True) -> tuple[Planned, ...]:
     """The plan of the specs. With `look`, Kafka and the catalog are asked about the next run. Raises `SpecError` with all problems."""
-    from framework.documents.make import make
+    from framework.host.plans import make
     from framework.operations.observe.next_run import next_runs
 
     plan_ = make(Path(specs), _environment_of(env))
@@ -81,9 +81,10 @@ def run(name: str, specs: str | Path = "specs", env: str | None = None) -> Run:
     """Loads all waiting messages of a pipeline, or of the table of this name. What stops it is raised; the batches before stay. Threads
     take turns: a process has one Spark."""
     from framework.core.run import run as loop
-    from framework.host.cli import _specs
+    from framework.host.plans import make
+    from framework.host.session import opened
 
-    with _turn, _specs.opened(Path(specs), _environment_of(env), name) as (context, pipeline):
+    with _turn, opened(make(Path(specs), _environment_of(env)), name) as (context, pipeline):
         batches: list[Batch] = []
         failures = loop.catch_up(context, [pipeline], batches.append, lambda: False)
         for failure in failures:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from framework.core.spark import warm
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.operations.trials import trial
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from framework.host.components import known
 from tests.halves import Halves
 from tests.project import Project, plan_for
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from tests.registered import Registered
 
 ROOT = Path(__file__).resolve().parent.parent
+PLANNING = known()
+PLANNING.__enter__()  # to the end of the process, for tests of parts of planning
 settings.register_profile("without a bar of seconds", deadline=None)
 settings.load_profile("without a bar of seconds")
 os.environ["SLUICE_COLD"] = "1"  # no process is left behind but in test_warm.py

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from framework.core.context.context import Context
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.plan import MaskKey, SecretRef
 from framework.sql import masks
 

@@ -22,7 +22,7 @@ from framework.core.publish.batch import Batch
 from framework.core.rules import protocol, run_record
 from framework.core.rules.protocol import parted
 from framework.core.run.run import batches
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.plan import Pipeline, Plan
 from tests.waiting import until
 

@@ -13,7 +13,7 @@ import fastavro
 import requests
 from confluent_kafka import Producer
 
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.plan import Plan
 from tests.project import BASE, Project
 

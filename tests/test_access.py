@@ -21,13 +21,12 @@ import sqlglot
 from botocore.exceptions import ClientError
 from sqlglot.expressions import Command
 
-from framework.base import components
 from framework.base.errors import SluiceError
 from framework.core.query import database as database_module
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.host.serve import server
 from framework.machine.services import aws as service
-from framework.operations.access import aws, connect, described, script
+from framework.operations.access import aws, connect, described, script, targets
 from framework.operations.access.about import About, AboutTopic
 from framework.operations.access.steps import PARTS, Step
 from framework.operations.reference import access
@@ -44,7 +43,7 @@ HERE = Path(__file__).parent / "access"
 CANARY = "canary-of-a-secret"
 PIPELINES, TOPICS = ("flagged", "totals", "sensors", "here", "listed"), ("stock_trades", "sensor_data")
 with toys.installed():
-    TARGETS = {name: file.OF for name, file in script.targets().items()}
+    TARGETS = {name: file.OF for name, file in targets.targets().items()}
 CASES = [(target, name) for target, of in TARGETS.items() for name in (TOPICS if of == "topic" else PIPELINES)]
 # What creates something that stays there.
 MAKES = re.compile(r"^(CREATE (?!ICEBERG TABLE IF|OR REPLACE SECRET)|aws iam create-|ATTACH )", re.MULTILINE)
@@ -73,7 +72,7 @@ def about(plan: Plan, target: str, name: str) -> About | AboutTopic:
 
 
 def steps_of(plan: Plan, target: str, name: str) -> tuple[list[Any], list[Step]]:
-    return script.script(script.targets()[target], about(plan, target, name))
+    return script.script(targets.targets()[target], about(plan, target, name))
 
 
 def refusal_or_steps(plan: Plan, target: str, name: str) -> tuple[SluiceError | None, list[Step]]:
@@ -147,7 +146,7 @@ def test_a_toy_is_a_target_with_one_file(plan: Plan) -> None:
 
 
 def test_every_target_says_what_it_does() -> None:
-    for file in components.load_all(script.PACKAGE).values():
+    for file in targets.TARGETS.load_all().values():
         assert script.says(file).endswith(".")
         assert file.OF in ("table", "topic")
 
@@ -207,7 +206,7 @@ def test_what_the_other_system_printed_is_filled_in(plan: Plan, form: str, tmp_p
     assert {name: told.get(name) for name in TOLD} == TOLD
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
-    warned, steps = script.script(script.targets()["aws-trust"], About(plan, pipeline, described=told))
+    warned, steps = script.script(targets.targets()["aws-trust"], About(plan, pipeline, described=told))
     assert not any("once it is set up" in each.says for each in warned)
     (command,) = [shlex.split(step.run) for step in steps if step.run.startswith("aws iam create-role")]
     trusted = json.loads(command[command.index("--assume-role-policy-document") + 1])["Statement"]
@@ -222,7 +221,7 @@ def test_a_name_that_was_not_described_is_asked_for(plan: Plan, tmp_path: Path) 
     file.write_text(f'"{LOCATION}"')
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
-    warned, _ = script.script(script.targets()["aws-trust"], About(plan, pipeline, described=described.read(file)))
+    warned, _ = script.script(targets.targets()["aws-trust"], About(plan, pipeline, described=described.read(file)))
     assert "the other side tells GLUE_AWS_IAM_USER_ARN, GLUE_AWS_EXTERNAL_ID once it is set up" in warned[0].says
     file.write_text("nothing of this kind")
     with pytest.raises(SluiceError, match="nothing-described"):
@@ -501,7 +500,7 @@ def test_readers_get_bad_rows_only_where_asked(plan: Plan) -> None:
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
     asked = About(plan, pipeline, bad_rows=True)
-    documents = documents_in(script.script(script.targets()["aws-policy"], asked)[1])
+    documents = documents_in(script.script(targets.targets()["aws-policy"], asked)[1])
     assert resources(documents["sluice-aws-markets-totals-bad-rows"]) == READ_BAD_ROWS
     assert resources(documents["sluice-aws-markets-totals-read"]) == READ
     for target, name in CASES:
@@ -554,7 +553,7 @@ def test_all_tables_of_a_catalog_are_granted_only_where_asked_and_the_heading_sa
 def test_each_target_has_its_page() -> None:
     """Made from its file. With REWRITE=1 they are written anew."""
     folder = Path(__file__).parent.parent / "docs" / "access"
-    own = {name: file for name, file in script.targets().items() if name != "smoke-signals"}
+    own = {name: file for name, file in targets.targets().items() if name != "smoke-signals"}
     plans = {environment: make(folder.parent.parent / "specs", environment) for environment in ("local", "rest", "glue")}
     pages = {"index.md": access.index(own), **{f"{name}.md": access.page(name, file, plans) for name, file in own.items()}}
     if os.environ.get("REWRITE") == "1":

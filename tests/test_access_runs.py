@@ -10,7 +10,7 @@ import pytest
 
 from framework.core.context.context import Context
 from framework.core.publish.batch import next_batch
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.machine.services import catalog, s3
 from framework.operations.access.steps import Step
 from framework.operations.trials.given_messages import GivenMessages

@@ -94,7 +94,7 @@ def test_a_spark_of_ones_own_with_sluices_jars_is_used(project: Project) -> None
     specs = three_messages(project)
     text = (
         "import sys, sluice\nfrom pathlib import Path\nfrom pyspark.sql import SparkSession\n"
-        "from framework.core.spark import session\nfrom framework.documents.make import make\n"
+        "from framework.core.spark import session\nfrom framework.host.plans import make\n"
         "settings = session.settings(make(Path(sys.argv[1])))\n"
         "settings |= {'spark.sql.extensions': sys.argv[2], 'spark.sql.ui.retainedExecutions': '7', 'spark.app.name': 'mine'}\n"
         "builder = SparkSession.builder\n"

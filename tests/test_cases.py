@@ -18,8 +18,7 @@ from pathlib import Path
 import pytest
 
 from framework.base.errors import Problem
-from framework.documents.make import draft
-from framework.language import load
+from framework.host.plans import draft, load
 from tests import toys
 from tests.spec_parts import LAKE
 

@@ -24,7 +24,7 @@ from framework.core.rules import protocol
 from framework.core.rules.protocol import Position
 from framework.core.spark import session
 from framework.core.spark.java_errors import CommitRefused
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.machine.services import catalog as service
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Pipeline, Plan

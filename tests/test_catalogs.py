@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from framework.base import components
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state
 from framework.core.iceberg.lake import Lake
@@ -18,7 +17,7 @@ from framework.core.query.one_select import ask
 from framework.core.rules import protocol
 from framework.core.spark import session
 from framework.core.spark.java_errors import CommitRefused
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.language.editor import as_data, document_schema
 from framework.language.reader import read_text
 from framework.operations.drop import drop
@@ -77,7 +76,7 @@ def with_toys() -> Iterator[None]:
 
 def names() -> list[str]:
     with toys.installed():
-        return list(components.names(catalogs.PACKAGE))
+        return list(catalogs.CATALOGS.names())
 
 
 def every_catalog() -> list[Any]:
@@ -100,7 +99,7 @@ def example(name: str) -> str:
     if name == BUCKET:
         return IN_BUCKET
     with toys.installed():
-        return str(components.load(catalogs.PACKAGE, name).EXAMPLE)
+        return str(catalogs.CATALOGS.load(name).EXAMPLE)
 
 
 @pytest.fixture
@@ -175,7 +174,7 @@ def test_one_catalog_needs_only_a_folder(tmp_path: Path) -> None:
         digest.text(local) == f"Catalog(name='lake', type='sql', uri='sqlite:///{tmp_path}/lake.db', warehouse='{tmp_path}/lake')"
     )
     assert all(tmp_path in place.parents for place in catalogs.of(local).places())
-    files = [name for name, file in components.load_all(catalogs.PACKAGE).items() if hasattr(file, "in_folder")]
+    files = [name for name, file in catalogs.CATALOGS.load_all().items() if hasattr(file, "in_folder")]
     assert files == [local.type]
 
 

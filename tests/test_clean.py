@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from framework.base.home import dagster_home
 from framework.core.iceberg.jvm_state import attempts_of
 from framework.core.rules import attempts, protocol, refusals, run_record
-from framework.features.exports import records as export_records
+from framework.features.export import records as export_records
 from framework.host.cli import main
 from framework.plan import Pipeline
 from tests.shop import NOWHERE, catalog, made_by_hand, planned, sluice

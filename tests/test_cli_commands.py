@@ -16,8 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from framework.base import components
-from framework.host.cli import SECTIONS, help_lines, main
+from framework.host.cli import COMMANDS, SECTIONS, help_lines, main
 from tests import toys
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,7 +52,7 @@ def commands(group: click.Group = main, above: tuple[str, ...] = ()) -> Iterator
 
 with toys.installed():
     ALL = [pytest.param(words, command, id=" ".join(words)) for words, command in commands()]
-    FILES = components.load_all("framework.host.cli")
+    FILES = COMMANDS.load_all()
 
 
 @pytest.fixture(autouse=True, scope="module")

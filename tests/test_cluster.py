@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.core.iceberg import table_state
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.machine.services import catalog, s3
 from framework.plan import Plan
 from tests.cluster import Cluster, cluster

@@ -510,7 +510,7 @@ def test_two_folders_in_one_run_write_into_their_own_catalogs(
     """Both are called `lake`, and both runs have the Spark of this process."""
     from dagster import DagsterInstance, Definitions
 
-    from framework.documents.make import make
+    from framework.host.plans import make
     from framework.systems.catalogs import of
     from sluice.dagster import build_sluice_definitions
 

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from framework.host.cli import _complete, main
-from framework.language import load
+from framework.host.plans import load
 from tests.spec_parts import LAKE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -122,7 +122,7 @@ def test_an_unexpected_error_is_one_line_and_a_log_file(tmp_path: Path, monkeypa
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("framework.documents.make.make", broken)
+    monkeypatch.setattr("framework.host.plans.make", broken)
     done = CliRunner().invoke(main, ["plan"])
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("unexpected-error: RuntimeError: boom\n  hint: run again; if it comes back, report it with ")

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.base import components
 from framework.core.rules import protocol
 from framework.documents.pipeline.written_into import WRITES
-from framework.language import extensions
+from framework.documents.write_mode import WriteMode, write_mode
+from framework.host.components import COMPONENTS
 from framework.operations.reference import examples
 from framework.operations.trials.trial import Trials
 from framework.plan import compare
-from framework.plan.write import MODES, Mode, mode
 from tests import toys
 from tests.project import Project, plan_for
 from tests.test_keyed_model import Died
@@ -45,12 +44,12 @@ def with_toys() -> Iterator[None]:
 
 def every_mode() -> list[str]:
     with toys.installed():
-        return list(components.names(MODES))
+        return list(COMPONENTS.writes.names())
 
 
 def of_topics() -> list[str]:
     with toys.installed():
-        return [name for name in every_mode() if not mode(name).whole]
+        return [name for name in every_mode() if not write_mode(name).whole]
 
 
 def project_of(project: Project, steps: str = "", into: str = "write: append") -> Project:
@@ -65,12 +64,12 @@ def ids(project: Project) -> list[int]:
 
 @pytest.mark.parametrize("name", every_mode())
 def test_each_mode_is_declared(name: str) -> None:
-    write = mode(name)
-    assert isinstance(write, Mode)
+    write = write_mode(name)
+    assert isinstance(write, WriteMode)
     assert write.does[0].islower()
     assert not write.does.endswith(".")
     assert f"`{name}` {write.does}" in WRITES.help("How rows are written to the table.")
-    assert components.load(MODES, name).__doc__
+    assert COMPONENTS.writes.load(name).__doc__
 
 
 def test_a_toy_needs_no_second_file() -> None:
@@ -91,8 +90,10 @@ def test_a_toy_needs_no_second_file() -> None:
 @pytest.mark.parametrize("name", of_topics())
 def test_a_mode_lands_each_message_once(name: str, project: Project) -> None:
     """A batch that dies behind its staging, and one behind its commit, leave nothing lost and nothing doubled."""
-    keys = ", keys: [id]" if mode(name).by_key else ""
-    adds_up = "steps:\n  - aggregate:\n      by: [id]\n      measures:\n        price: sum(price)" if mode(name).groups else ""
+    keys = ", keys: [id]" if write_mode(name).by_key else ""
+    adds_up = (
+        "steps:\n  - aggregate:\n      by: [id]\n      measures:\n        price: sum(price)" if write_mode(name).groups else ""
+    )
     project_of(project, adds_up, f"write: {name}{keys}")
     project.send_good(3)
     project.run()
@@ -117,13 +118,13 @@ def dies_at(point: str) -> Any:
 
 def every_step() -> list[str]:
     with toys.installed():
-        return list(components.names(extensions.STEPS))
+        return list(COMPONENTS.steps.names())
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", every_step())
 def test_the_example_of_a_step_holds(name: str, lake: Path, spark: SparkSession) -> None:
-    plan = plan_for(lake, "127.0.0.1:1", examples.spec(components.load(extensions.STEPS, name).EXAMPLE, f"the_{name}"))
+    plan = plan_for(lake, "127.0.0.1:1", examples.spec(COMPONENTS.steps.load(name).EXAMPLE, f"the_{name}"))
     pipeline = plan.pipeline(f"the_{name}")
     assert pipeline is not None
     (example,) = pipeline.examples

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from framework.core.context.context import Context
-from framework.documents.make import make
+from framework.host.plans import make
 from tests.spec_parts import LAKE, ORDERS
 
 LOGIN = 'security: {protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: ann, password: "${secret:kafka}"}'

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from framework.core.rules import refusals
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.machine.services import s3
 from tests.conftest import ROOT
 from tests.project import BASE

@@ -30,7 +30,7 @@ from framework.core.maintain import due
 from framework.core.rules import protocol, refusals, run_record
 from framework.core.run import run as loop
 from framework.core.run import same_failure
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.operations.observe.status import statuses
 from framework.plan import Pipeline, Plan
 from tests.project import BASE

@@ -22,7 +22,7 @@ from framework.base.errors import SetupError
 from framework.base.patience import CONNECTING
 from framework.core.rules import attempts, run_record
 from framework.core.spark import warm_jvm
-from framework.features.exports import records
+from framework.features.export import records
 from framework.host import clean, ui
 from framework.host.cli import main
 from framework.machine import processes

@@ -15,11 +15,10 @@ from typing import Any, ClassVar, get_args, get_type_hints
 
 import pytest
 
-from framework.base import components
 from framework.core.context.context import Context
 from framework.core.run import same_failure
-from framework.documents.make import draft
-from framework.language import extensions
+from framework.host.components import COMPONENTS
+from framework.host.plans import draft
 from framework.operations.reference import examples
 from framework.plan import (
     Cluster,
@@ -94,11 +93,11 @@ def sources() -> Iterator[tuple[str, dict[str, str]]]:
         for case in test_cases.read(path):
             if case.expected.strip() == "ok":
                 yield f"{path.stem} | {case.title}", test_cases.planned_files(case)
-    for name in components.names(extensions.STEPS):
-        text = examples.spec(components.load(extensions.STEPS, name).EXAMPLE, f"the_{name}")
+    for name in COMPONENTS.steps.names():
+        text = examples.spec(COMPONENTS.steps.load(name).EXAMPLE, f"the_{name}")
         yield f"step {name}", {"a.yaml": f"{test_cases.MAIN}---\n{text}"}
-    for name in components.names(catalogs.PACKAGE):
-        yield f"catalog {name}", {"a.yaml": ORDERS.format(catalog=components.load(catalogs.PACKAGE, name).EXAMPLE)}
+    for name in COMPONENTS.catalogs.names():
+        yield f"catalog {name}", {"a.yaml": ORDERS.format(catalog=COMPONENTS.catalogs.load(name).EXAMPLE)}
 
 
 def identities(plan: Plan) -> Iterator[str]:
@@ -166,7 +165,7 @@ def test_every_word_is_in_a_digest_of_the_golden_file(plans: list[tuple[str, Pla
 
 
 def test_every_class_and_field_that_a_digest_can_reach_has_words() -> None:
-    options = [components.load(catalogs.PACKAGE, name).Options for name in components.names(catalogs.PACKAGE)]
+    options = [COMPONENTS.catalogs.load(name).Options for name in COMPONENTS.catalogs.names()]
     groups = [part for cls in options for part in inner(cls)]
     assert sorted(missing_words([*ROOTS, *groups])) == []
 

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from framework.base.errors import SetupError
-from framework.documents.make import make
 from framework.host.cli import main
+from framework.host.plans import make
 from framework.machine.java import java
 from framework.machine.services.ports import free_port
 from framework.operations.prepare import doctor

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from framework.core.iceberg import table_state
-from framework.documents.make import make
+from framework.host.plans import make
 from tests.rest import LOGINS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]

@@ -11,7 +11,7 @@ import pytest
 
 from framework.base.errors import Where
 from framework.base.type_text import parse
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.plan import Column, Example, Message
 from framework.plan.compare import Beyond, alike, differences, lines, show
 from tests.test_cases import MAIN

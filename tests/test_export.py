@@ -18,9 +18,9 @@ import pytest
 from click.testing import CliRunner
 from pyiceberg.catalog.sql import SqlCatalog
 
-from framework.documents.make import make
-from framework.features.exports import write as writing
+from framework.features.export import write as writing
 from framework.host.cli import main
+from framework.host.plans import make
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ import requests
 from botocore.config import Config
 from botocore.credentials import RefreshableCredentials
 
-from framework.features.exports import bucket as buckets
+from framework.features.export import bucket as buckets
 from framework.machine.services import s3
 from tests.mail_server import Mailbox, mail_server
 from tests.rest import login

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from framework.base.errors import SluiceError
-from framework.features.exports import window as windows
+from framework.features.export import window as windows
 from framework.plan.export import Window
 
 

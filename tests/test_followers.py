@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from framework.base import components
 from framework.base.errors import SluiceError
 from framework.core.follow import follow
 from framework.core.maintain import maintain
 from framework.core.run.run import catch_up
-from framework.documents.pipeline.followers import PACKAGE
+from framework.host.components import COMPONENTS
 from framework.language.shapes import record_shape
 from framework.language.words import example
 from framework.operations.observe.status import status_of
@@ -49,11 +48,11 @@ def with_toys() -> Iterator[None]:
 
 def every() -> list[str]:
     with toys.installed():
-        return list(components.names(PACKAGE))
+        return list(COMPONENTS.followers.names())
 
 
 def project_of(project: Project, name: str) -> Project:
-    written = example(record_shape(components.load(PACKAGE, name).Options)).replace("{", "{{").replace("}", "}}")
+    written = example(record_shape(COMPONENTS.followers.load(name).Options)).replace("{", "{{").replace("}", "}}")
     written = written.replace("markets.", "seen_{namespace}.")
     project.template = SPEC.format(option=BESIDES.get(name, "also"), also=written)
     project.make_topic(1)
@@ -62,7 +61,7 @@ def project_of(project: Project, name: str) -> Project:
 
 @pytest.mark.parametrize("name", every())
 def test_each_is_declared(name: str) -> None:
-    file = components.load(PACKAGE, name)
+    file = COMPONENTS.followers.load(name)
     assert file.__doc__
     assert file.Options.known_by == (None if name in BESIDES else name)
     assert record_shape(file.Options).slots[name].required
@@ -96,7 +95,7 @@ def test_each_fails_alone(name: str, project: Project, monkeypatch: pytest.Monke
         raise SluiceError("away", "nobody is there")
 
     with monkeypatch.context() as patched:
-        patched.setattr(components.load(PACKAGE, name), "follow", fails)
+        patched.setattr(COMPONENTS.followers.load(name), "follow", fails)
         (error,) = run(project)
     assert "has all rows" in str(error)
     assert len(project.rows()) == 3

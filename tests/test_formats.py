@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.base import components
 from framework.base.errors import SluiceError, Where
 from framework.base.types import BIGINT, STRING, Field, Struct
 from framework.documents.draft import Draft
-from framework.documents.make import resolve
 from framework.documents.topic.registered import Schemas
 from framework.documents.topic.written import KEYS, VALUES
 from framework.host.cli import send
-from framework.language import load
+from framework.host.plans import load, resolve
 from framework.messages.encoding.confluent_frame import prefix_bytes
 from framework.messages.encoding.schema_writer import Writer
 from framework.messages.formats import FORMATS, BySchema, Format, Given, Single, every, find, schema_of, writer
@@ -157,7 +155,7 @@ def encoded(of: Of, topic: Topic, format_: Format) -> bytes:
 @pytest.mark.parametrize(("of", "name"), USES)
 def test_a_format_says_what_it_is(of: Of, name: str) -> None:
     format_ = of_name(of, name)
-    assert components.load(FORMATS, name).__doc__
+    assert FORMATS.load(name).__doc__
     assert {field.name for field in format_.sample.columns} == set(format_.sample.values)
     assert name in (VALUES if of == "value" else KEYS).values()
     assert find(of, f"{name}_") is None

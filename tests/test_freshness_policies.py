@@ -113,9 +113,9 @@ def test_an_old_newest_event_is_a_warning_however_old(folder: Path, age: timedel
 
     from dagster import AssetCheckSeverity
 
-    from framework.documents.make import make
     from framework.host.assets import checks as asset_checks
     from framework.host.assets.keys import Keys
+    from framework.host.plans import make
     from framework.operations.observe.status import status_of
 
     definitions(STEADY + "fresh_within: 15m\nwarn_after: 10m\n")
@@ -220,7 +220,7 @@ def test_the_daemon_judges_a_real_run_of_an_export(folder: Path) -> None:
     from dagster._daemon.freshness import FreshnessDaemon
 
     from framework.core.rules import refusals
-    from framework.documents.make import make
+    from framework.host.plans import make
 
     Path("mine.py").write_text(
         'from sluice.dagster import build_sluice_definitions\n\ndefs = build_sluice_definitions("specs")\n'

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 from framework.base.errors import Problem
 from framework.base.type_text import TypeTextError, parse
-from framework.documents.make import draft
-from framework.language import load
+from framework.host.plans import draft, load
 from framework.language.kind import document_types
 from framework.language.shapes import (
     BoundClass,

@@ -23,9 +23,9 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from framework.base.errors import SluiceError, SpecError, UnreachableError
 from framework.base.types import DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, Type
-from framework.documents.make import make
 from framework.documents.topic.generated import Unsuited, constant, parts
 from framework.host.cli import main
+from framework.host.plans import make
 from framework.operations.send import generate
 from framework.plan import Cluster, SecretStore, Security, Topic
 from tests.pace import bar

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from framework.base import hints
 from framework.core.rules import run_record
-from framework.features.exports import records
+from framework.features.export import records
 from framework.host.cli import main
 
 SPECS = """\

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from framework.core.spark import warm_jvm
-from framework.documents.make import draft
+from framework.host.plans import draft
 from framework.operations.init import project
 from framework.operations.reference.options import anchor
 from tests.followed import Follower, console, first_difference, kind, parse, pattern, put

@@ -28,8 +28,8 @@ from framework.core.iceberg import table_state
 from framework.core.kafka import newest_messages
 from framework.core.kafka.newest_messages import KafkaMessage, Sample
 from framework.core.run.run import batches
-from framework.documents.make import make
 from framework.host.cli import main
+from framework.host.plans import make
 from framework.operations.init import files, infer, spec
 from framework.operations.init import project as projects
 from framework.plan import Cluster, Plan, SecretStore, Security
@@ -328,14 +328,14 @@ def test_envelopes_of_debezium_are_changes_by_the_keys_of_the_messages(beside_sc
     assert "value: debezium_json  # 1 of 4 messages are tombstones, which are left out\n" in said.text
     assert "\n  id: bigint\n  note: string" in said.text and "\n  amount: bigint" in said.text
     assert "into: {table: raw.shop_public_orders, write: upsert, keys: [id]}\n" in said.text
-    assert [each.table.write for each in planned(said.text).pipelines] == ["upsert"]
+    assert [each.table.write.name for each in planned(said.text).pipelines] == ["upsert"]
 
 
 def test_envelopes_whose_keys_name_no_column_are_rows_of_changes() -> None:
     values = [envelope("c", after={"id": 1}), envelope("c", after={"id": 2})]
     said = written(values)
     assert "\n# A row for each change." in said and "upsert" not in said.splitlines()[-1]
-    assert planned(said).pipelines[0].table.write == "append"
+    assert planned(said).pipelines[0].table.write.name == "append"
     assert "value: json" in written([envelope("c", after="text, as of MongoDB")])
     assert "value: json" in written([{"op": "c", "amount": 1}, {"op": "u", "amount": 2}])
 

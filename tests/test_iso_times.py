@@ -21,7 +21,7 @@ PRINTING = (
     "operations/undo",
     "core/iceberg",
     "operations/observe",
-    "features/exports/notify.py",
+    "features/export/notify.py",
     "operations/trials/preview_text.py",
 )
 

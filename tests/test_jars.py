@@ -309,12 +309,12 @@ def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatc
 def test_classes_are_cached_where_that_was_never_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where somebody interrupted it; `sluice setup` tries again where it failed."""
     assert setup.is_done()
-    monkeypatch.setattr("framework.operations.prepare.class_archive.PATTERNS", ())
-    monkeypatch.setattr("framework.operations.prepare.class_archive.was_tried", lambda: False)
+    monkeypatch.setattr("framework.host.class_archive.PATTERNS", ())
+    monkeypatch.setattr("framework.host.class_archive.was_tried", lambda: False)
     assert not setup.is_done()
     tried = []
-    monkeypatch.setattr("framework.operations.prepare.class_archive.create", lambda: tried.append("here"))
-    monkeypatch.setattr("framework.operations.prepare.class_archive.is_kept", lambda: False)
+    monkeypatch.setattr("framework.host.class_archive.create", lambda: tried.append("here"))
+    monkeypatch.setattr("framework.host.class_archive.is_kept", lambda: False)
     setup.get(())
     assert tried == []
     setup.get((), again=True)
@@ -324,7 +324,7 @@ def test_classes_are_cached_where_that_was_never_tried(monkeypatch: pytest.Monke
 def test_a_session_has_the_classes_that_setup_keeps(spark: SparkSession) -> None:
     from pyspark import SparkContext
 
-    from framework.operations.prepare import class_archive
+    from framework.host import class_archive
 
     assert class_archive.is_kept(), "make setup"
     java: Any = SparkContext._gateway

@@ -268,14 +268,14 @@ def as_modelled(plan: Plan, given_: Sequence[tuple[list[Sent], Trouble | None]],
         so_far = [each for each in messages if each.batch <= number]
         read = rows if number == len(given_) else read_once
         expected = happened(so_far, deletes, pipeline.topic.event_time is not None)
-        assert read(pipeline, spark) == Counter(MODELS[pipeline.table.write](expected))
+        assert read(pipeline, spark) == Counter(MODELS[pipeline.table.write.name](expected))
         assert next_batch(context, pipeline) is None
     return happened_
 
 
 def read_once(pipeline: Pipeline, spark: Any) -> Counter[Row]:
     """As PyIceberg reads them."""
-    names = COLUMNS[pipeline.table.write]
+    names = COLUMNS[pipeline.table.write.name]
     table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
     arrow = table.scan(selected_fields=names).to_arrow()
@@ -284,7 +284,7 @@ def read_once(pipeline: Pipeline, spark: Any) -> Counter[Row]:
 
 def rows(pipeline: Pipeline, spark: Any) -> Counter[Row]:
     """As three engines read them."""
-    names, found = COLUMNS[pipeline.table.write], read_once(pipeline, spark)
+    names, found = COLUMNS[pipeline.table.write.name], read_once(pipeline, spark)
     by_spark = spark.table(f"lake.{pipeline.table.identifier}").select(*names).toArrow()
     assert found == Counter(zip(*(by_spark[name].to_pylist() for name in names), strict=True))
     texts = [f"CAST({name} AS VARCHAR)" for name in names]

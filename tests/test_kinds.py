@@ -11,9 +11,8 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from framework.documents.make import draft
 from framework.host.cli import main
-from framework.language import load
+from framework.host.plans import draft, load
 from framework.language.editor import as_data, document_schema
 from framework.language.kind import DocumentKind, document_kinds, later_kinds
 from framework.language.reader import read_text

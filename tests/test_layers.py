@@ -1,4 +1,4 @@
-"""Imports go one way, judged by the source of every file; and a plan is made without Spark, Dagster and Kafka."""
+"""Imports go down one list of layers; only `host` knows where components are; and a plan is made without Spark, Dagster and Kafka."""
 
 from __future__ import annotations
 
@@ -14,184 +14,56 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+FRAMEWORK = ROOT / "framework"
 
-# What each part of framework/ may import besides itself: a part, or a module of it. Those above stand on those below.
-ENGINE = (
-    *("errors", "catalogs", "amounts", "home", "iso_times", "patience", "spelling", "type_text", "types", "model", "sql"),
+# The folders of framework/, each of which imports only those that stand before it.
+LAYERS = (
+    "base",
+    "machine",
     "plan",
+    "sql",
+    "language",
+    "systems",
+    "messages",
+    "core",
+    "documents",
+    "features",
+    "operations",
+    "host",
 )
-_BY_SCHEMA = ("formats", "schemas", "registry")
-MAY: dict[str, tuple[str, ...]] = {
-    "sluice": (
-        *("assets", "cli", "errors", "home", "types", "model", "sql.expressions", "sql.quote", "engine", "plan", "spec", "init"),
-        "__version__",
-    ),
-    # `sluice.steps` for own steps, `cli` for what spark-submit runs
-    "pipelines": ("sluice.dagster", "sluice.steps", "cli", "assets.loading"),
-    "cli": (
-        "iso_times",
-        *("patience", "processes", "errors", "amounts", "home", "types", "spelling", "java", "jars", "model", "sql", "spec", "plan"),
-        *("engine", "generate", "hints", "services", "init", "formats", "encoding", "reference", "doctor", "serve", "ui", "clean", "jvm"),
-        *("preview_text", "components", "secrets", "preflight", "access", "targets", "lineage", "__version__", "hosts"),
-    ),
-    "assets": (
-        *("errors", "amounts", "iso_times"),
-        *("hints", "home", "processes", "model", "plan", "engine", "spec", "spelling", "preview_text"),
-    ),
-    "clean": ("errors", "catalogs", "home", "jars", "jvm", "model", "plan", "engine", "services", "ui"),
-    "lineage": ("model", "plan.lineage"),
-    "preview_text": ("amounts", "hints", "model", "engine.trials"),
-    "init": (
-        *("errors", "catalogs", "patience", "types", "model", "registry", "formats", "encoding", "spec", "plan", "engine.kafka"),
-        "services",
-    ),
-    "generate": ("errors", "patience", "types", "model", "registry", "formats", "encoding", "plan", "engine.kafka"),
-    "engine.class_archive": ("ivy", "java", "patience", "catalogs", "jars", "jvm", "plan", "engine.spark", "engine.trials"),
-    "engine.trials": (
-        *(*ENGINE, "engine.observe", "engine.publish", "engine.context", "engine.source", "engine.iceberg", "engine.rows"),
-        *("engine.spark", "engine.rules"),
-    ),
-    "engine.observe": (
-        *(*ENGINE, "engine.follow", "engine.maintain", "engine.rebuild", "engine.context", "engine.feed", "engine.source", "engine.kafka"),
-        *("engine.iceberg", "engine.rules", "secret_digest"),
-    ),
-    "engine.rebuild": (
-        *(*ENGINE, "engine.publish", "engine.drop", "engine.openlineage", "engine.context", "engine.feed", "engine.source", "engine.kafka"),
-        *("engine.iceberg", "engine.spark", "engine.rules"),
-    ),
-    "engine.loop": (
-        *(*ENGINE, "engine.follow", "engine.maintain", "engine.observe", "engine.publish", "engine.openlineage", "engine.context"),
-        *("engine.outage", "engine.kafka", "engine.spark", "engine.rules"),
-    ),
-    "engine.undo": (
-        *(*ENGINE, "engine.publish", "engine.staging", "engine.openlineage", "engine.context", "engine.messages", "engine.kafka"),
-        "engine.iceberg",
-        *("engine.rows", "engine.spark", "engine.rules"),
-    ),
-    "engine.forget": (
-        *(*ENGINE, "engine.export", "engine.follow", "engine.maintain", "engine.publish", "engine.context", "engine.iceberg"),
-        *("engine.rows", "engine.spark", "engine.rules"),
-    ),
-    "engine.maintain": (*ENGINE, "engine.publish", "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
-    "engine.publish": (
-        *(*ENGINE, "engine.staging", "engine.context", "engine.feed", "engine.source", "engine.messages", "engine.iceberg"),
-        *("engine.rows", "engine.spark", "engine.rules"),
-    ),
-    "kinds": ("errors", "components", "hosts", "notices", "spelling", "types", "catalogs", "model", "sql.settings", "spec", "plan"),
-    "notices": ("errors", "amounts", "iso_times", "patience", "secrets", "model", "plan.draft", "spec.options", "spec.scalars"),
-    "followers": (*ENGINE, "spec.options", "spec.scalars", "spec.kinds", "engine.follow", "engine.feed", "engine.iceberg", *_BY_SCHEMA),
-    "writes": (*ENGINE, "spec.kinds", "engine.feed", "engine.staging", "engine.rows", "engine.spark"),
-    "catalogs": (
-        *("aws_policy", "components", "errors", "buckets", "channel", "hosts", "patience", "secrets", "model"),
-        *("spec.options", "spec.scalars"),
-        "spec.storage",
-    ),
-    "engine.staging": (*ENGINE, "engine.context", "engine.source", "engine.iceberg", "engine.rows", "engine.spark", "engine.rules"),
-    "engine.context": (
-        *(*ENGINE, "secrets", "engine.feed", "engine.source", "engine.messages", "engine.kafka", "engine.iceberg", "engine.spark"),
-        "engine.rules",
-    ),
-    "engine.follow": (
-        *(*ENGINE, "components", "engine.context", "engine.feed", "engine.outage", "engine.kafka", "engine.iceberg", "engine.spark"),
-        "engine.rules",
-    ),
-    "engine.openlineage": ("errors", "model", "plan", "engine.iceberg"),
-    "engine.outage": ("errors", "patience", "model", "engine.kafka", "engine.spark"),
-    "engine.unpublish": (*ENGINE, "engine.context", "engine.iceberg", "engine.spark", "engine.rules"),
-    "engine.feed": (*ENGINE, "engine.source", "engine.iceberg", "engine.spark", "engine.rules"),
-    "engine.source": (*ENGINE, "engine.rules"),
-    "engine.drop": (*ENGINE, "engine.kafka", "engine.iceberg", "engine.spark", "engine.rules"),
-    "engine.export": (*ENGINE, "aws_policy", "components", "buckets", "engine.query", "engine.iceberg"),
-    "engine.query": (*ENGINE, "engine.iceberg", "engine.spark", "java", "jvm", "secrets"),
-    "engine.messages": (*ENGINE, "engine.kafka", "formats", "encoding", "schemas", "registry"),
-    "engine.iceberg": (*ENGINE, "engine.spark", "engine.rules"),
-    "engine.kafka": (*ENGINE, "engine.rules", "secrets", "services.process", "hosts"),
-    "engine.spark": (*ENGINE, "ivy", "java", "jars", "jvm", "processes", "encoding", "engine.rules", "secrets"),
-    "engine.rows": ("model", "sql.masks", "sql.quote", "sql.standard"),
-    "engine.rules": ("errors", "home", "iso_times", "model", "sql.quote"),
-    "reference": ("access", "errors", "hints", "type_text", "types", "model", "sql", "spec", "plan.rows"),
-    "steps": (
-        *("errors", "spelling", "type_text", "types", "model", "sql", "plan.rows", "plan.landing", "plan.text"),
-        *("spec.options", "spec.scalars"),
-    ),
-    "plan": (
-        *("components", "errors", "amounts", "spelling", "type_text", "types", "model", "sql", "spec", "formats", "encoding"),
-        *("schemas", "registry", "iso_times"),
-    ),
-    "formats": ("components", "iso_times", "types", "model", "sql.quote", "encoding", "schemas"),
-    "encoding": ("iso_times", "types", "model", "sql.quote", "sql.settings", "schemas"),
-    "schemas": ("types", "model"),
-    "registry": ("formats", "errors", "channel", "home", "patience", "model", "secrets"),
-    "channel": ("hosts", "patience"),
-    "aws_policy": ("model",),
-    "access": ("aws_policy", "catalogs", "components", "errors", "model", "secrets", "spec.storage", "sql", "engine.kafka.acls"),
-    "targets": (
-        *("access", "aws_policy", "catalogs", "components", "errors", "formats", "hosts", "jars", "model", "types"),
-        *("secrets", "engine.kafka.acls", "sql.quote", "sql.standard"),
-    ),
-    "buckets": ("aws_policy", "patience", "model", "secrets"),
-    "secrets": ("errors", "home", "model"),
-    "secret_digest": ("errors", "jar_cache", "model", "secrets"),
-    "spec": ("components", "iso_times", "errors", "hosts", "spelling", "model.secret", "model.storage"),
-    "preflight": (
-        *("errors", "amounts", "patience", "catalogs", "doctor", "ivy", "jars", "notices", "model", "engine.export", "engine.iceberg"),
-        "engine.kafka",
-    ),
-    "doctor": ("processes", "errors", "home", "ivy", "java", "jars", "jvm", "services"),
-    "serve": ("errors", "patience", "spelling", "buckets", "catalogs", "model", "engine.iceberg", "engine.rules"),
-    "ui": ("patience", "processes", "errors", "home", "services"),
-    "services": ("patience", "processes", "errors", "hints", "home", "ivy", "java", "jars", "jvm"),
-    "sql": ("model", "errors", "type_text", "types", "spelling"),
-    "jars": ("errors", "home", "ivy", "jar_cache"),
-    "ivy": ("errors", "java", "patience"),
-    "jvm": ("errors", "home", "ivy", "java", "jars", "patience"),
-    "java": ("errors", "hints", "patience"),
-    "model": ("errors", "types"),
-    "type_text": ("spelling", "types"),
-    "types": (),
-    "processes": ("patience",),
-    "iso_times": (),
-    "patience": (), "components": (), "jar_cache": (), "spelling": (), "hosts": (), "hints": (), "amounts": (), "errors": (),
-    "home": ("errors",),
-}  # fmt: skip
-# Which parts may import each third party.
+APART = {("documents", "core")}  # neighbours in the list that do not know each other
+
+# Which folders or files may import each third party.
 ONLY: dict[str, tuple[str, ...]] = {
-    "dagster": ("assets", "pipelines", "sluice"),
-    "dagster_pyspark": ("assets",),
-    "pyspark": ("engine", "writes", "assets", "steps", "formats", "followers"),
-    "py4j": ("engine", "assets"),
-    "pyiceberg": ("engine", "catalogs", "assets", "followers"),
-    "deltalake": ("followers",),
-    "confluent_kafka": ("engine", "generate", "services"),
-    "requests": ("channel", "notices"),
-    "google": ("formats",),
-    "grpc_tools": ("formats",),
-    "duckdb": ("engine",),
-    "boto3": ("buckets",),
-    "botocore": ("buckets",),
-    "yaml": ("spec",),
-    "jsonschema": ("formats",),
-    "starlette": ("serve",),
-    "uvicorn": ("serve",),
-    "click": ("cli",),
-    "rich": ("cli", "preview_text"),
-}
-# Where a third party is imported inside functions only, so that importing the part does not load it.
-LAZILY = {
-    *(
-        ("pyspark", "steps"),
-        ("pyspark", "followers"),
-        ("pyspark", "writes"),
-        ("pyspark", "formats"),
-        ("pyiceberg", "engine.observe"),
-        ("pyiceberg", "catalogs"),
-        ("pyiceberg", "followers"),
-        ("deltalake", "followers"),
-        ("requests", "channel"),
-        ("requests", "notices"),
-        ("jsonschema", "formats"),
+    "dagster": ("host/assets", "pipelines", "sluice"),
+    "dagster_pyspark": ("host/assets",),
+    "pyspark": (
+        *("core", "documents/steps", "documents/rows.py", "features/followers", "features/writes", "operations/access/targets"),
+        *("operations/forget", "operations/reference", "operations/trials", "host/assets"),
     ),
-    *(("google", "formats"), ("grpc_tools", "formats")),
+    "py4j": ("core", "features/followers", "operations/forget"),
+    "pyiceberg": ("core/iceberg", "systems/catalogs", "features/followers", "operations/drop", "operations/observe"),
+    "deltalake": ("features/followers",),
+    "confluent_kafka": ("core/kafka", "operations/drop", "operations/send", "machine/services"),
+    "requests": ("systems/http.py", "features/notices"),
+    "google": ("messages/formats",),
+    "grpc_tools": ("messages/formats",),
+    "duckdb": ("core/query", "core/rows", "features/export"),
+    "boto3": ("systems/buckets.py", "machine/services"),
+    "botocore": ("systems/buckets.py",),
+    "yaml": ("language",),
+    "jsonschema": ("messages/formats",),
+    "starlette": ("host/serve",),
+    "uvicorn": ("host/serve",),
+    "click": ("host/cli",),
+    "rich": ("host/cli", "operations/trials/preview_text.py"),
+}
+# Where a third party is imported inside functions only, so that importing the folder does not load it.
+LAZILY = {
+    *(("pyspark", folder) for folder in ("documents", "features")),
+    *(("pyiceberg", folder) for folder in ("systems", "features", "operations/observe")),
+    *(("deltalake", "features"), ("requests", "systems"), ("requests", "features"), ("jsonschema", "messages")),
+    *(("google", "messages"), ("grpc_tools", "messages")),
 }
 HEAVY = (
     *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb", "deltalake", "boto3", "botocore"),
@@ -226,32 +98,51 @@ def _is_later(node: ast.AST) -> bool:
     return typing_only or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
 
 
-def judged(part: str, source: str) -> Iterator[str]:
-    """What is wrong with the imports of a file of this part, with line numbers."""
+def judged(place: str, source: str) -> Iterator[str]:
+    """What is wrong with the imports of a file at this place, such as `core/run/run.py` or `sluice/steps.py`, with line numbers."""
     for found in imports(source):
-        first = found.name.split(".")[0]
+        first, _, inside = found.name.partition(".")
         if first == "":
             yield f"{found.line}: write the whole name of {found.name}"
         elif first in ("framework", "pipelines", "sluice"):
-            inside = found.name.removeprefix("framework.")
-            if not any(f"{inside}.".startswith(f"{allowed}.") for allowed in (part, *MAY[part])):
-                yield f"{found.line}: {part} imports {found.name}"
+            if not may_import(place.partition("/")[0], first, inside):
+                yield f"{found.line}: {place} imports {found.name}"
         elif first in ONLY:
-            if not any(f"{part}.".startswith(f"{allowed}.") for allowed in ONLY[first]):
-                yield f"{found.line}: {part} imports {first}"
-            elif found.runs and (first, part) in LAZILY:
-                yield f"{found.line}: {part} imports {first} outside of a function"
+            if not any(is_in(place, allowed) for allowed in ONLY[first]):
+                yield f"{found.line}: {place} imports {first}"
+            elif found.runs and any(third == first and is_in(place, folder) for third, folder in LAZILY):
+                yield f"{found.line}: {place} imports {first} outside of a function"
+
+
+def may_import(importer: str, package: str, inside: str) -> bool:
+    """Whether a layer, `pipelines` or `sluice` may import a module. The public API does not stand on the command line."""
+    if importer == "pipelines":
+        return package in ("pipelines", "sluice") or is_in(inside.replace(".", "/"), "host")
+    if importer == "sluice":
+        return package in ("sluice", "framework") and not is_in(inside.replace(".", "/"), "host/cli")
+    layer = inside.partition(".")[0]
+    if layer not in LAYERS:
+        return inside == "__version__"
+    return LAYERS.index(layer) <= LAYERS.index(importer) and (importer, layer) not in APART
+
+
+def is_in(place: str, folder: str) -> bool:
+    return f"{place}/".startswith(f"{folder}/")
+
+
+def folders_elsewhere(source: str) -> list[int]:
+    """Lines that name a folder of components which is not the file's own."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    folders = (call for call in calls if ast.unparse(call.func) in ("components_in", "components.components_in", "Folder"))
+    return [call.lineno for call in folders if ast.unparse(call.args[0]) not in ("__name__", "packages")]
 
 
 def files() -> Iterator[tuple[str, Path]]:
-    """Every file with the part that it belongs to."""
-    for path in sorted((ROOT / "framework").rglob("*.py")):
-        first, *inside = path.relative_to(ROOT / "framework").parts
-        rooms = [first, inside[0]] if first == "engine" else [first]
-        if rooms[-1] != "__init__.py":
-            yield ".".join(rooms).removesuffix(".py"), path
+    """Every file with its place: from framework/, or from the project's root."""
+    for path in sorted(FRAMEWORK.glob("*/**/*.py")):
+        yield path.relative_to(FRAMEWORK).as_posix(), path
     for above in ("pipelines", "sluice"):
-        yield from ((above, path) for path in sorted((ROOT / above).rglob("*.py")))
+        yield from ((path.relative_to(ROOT).as_posix(), path) for path in sorted((ROOT / above).rglob("*.py")))
 
 
 def by_position(node: ast.ClassDef) -> bool:
@@ -288,16 +179,23 @@ def test_dataclasses_of_many_fields_are_by_name_and_frozen_ones_do_not_change() 
     assert {name: fields for name, node in classes.items() if (fields := changeable(node))} == {}
 
 
-def test_every_part_has_its_rule_and_every_rule_its_part() -> None:
-    assert {part for part, _ in files()} == set(MAY)
+def test_framework_has_its_layers_and_nothing_else() -> None:
+    assert {path.name for path in FRAMEWORK.iterdir() if path.is_dir() and path.name != "__pycache__"} == set(LAYERS)
+    assert [path.name for path in FRAMEWORK.glob("*.py")] == ["__init__.py"]
 
 
 @pytest.mark.slow  # and `make check` has it
-def test_imports_go_one_way() -> None:
+def test_imports_go_down_the_list() -> None:
     wrong = [
-        f"{path.relative_to(ROOT)}:{said}" for part, path in files() for said in judged(part, path.read_text(encoding="utf-8"))
+        f"{path.relative_to(ROOT)}:{said}" for place, path in files() for said in judged(place, path.read_text(encoding="utf-8"))
     ]
     assert wrong == []
+
+
+@pytest.mark.slow
+def test_only_the_host_knows_where_components_are() -> None:
+    elsewhere = [place for place, path in files() if folders_elsewhere(path.read_text(encoding="utf-8"))]
+    assert elsewhere == ["host/components.py"]
 
 
 @pytest.mark.slow
@@ -311,35 +209,43 @@ def test_no_module_needs_itself_to_be_imported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "source", "says"),
+    ("place", "source", "says"),
     [
-        ("spec", "from framework.plan import Plan", "1: spec imports framework.plan.Plan"),
-        ("spec", "def f():\n    from framework import engine", "2: spec imports framework.core"),
-        ("steps", "from framework.core.rows import frame", "1: steps imports framework.core.rows.frame"),
-        ("formats", "import framework.documents.make", "1: formats imports framework.documents.make"),
-        ("sql", "from framework import jars", "1: sql imports framework.machine.java.jars"),
-        ("engine.publish", "from framework.host.cli import main", "1: engine.publish imports framework.host.cli.main"),
-        ("engine.publish", "from framework.host.assets import keys", "1: engine.publish imports framework.host.assets.keys"),
-        ("generate", "from framework.core.kafka_other import x", "1: generate imports framework.core.kafka_other.x"),
-        ("engine.rules", "from framework.core.iceberg import lake", "1: engine.rules imports framework.core.iceberg.lake"),
-        ("engine.publish", "from dagster import asset", "1: engine.publish imports dagster"),
-        ("plan", "if TYPE_CHECKING:\n    from pyspark.sql import DataFrame", "2: plan imports pyspark"),
-        ("steps", "from pyspark.sql import functions", "1: steps imports pyspark outside of a function"),
-        ("plan", "from . import model", "1: write the whole name of ..model"),
-        ("pipelines", "from framework.core import loop", "1: pipelines imports framework.core.run.run"),
-        ("pipelines", "from framework.documents.rows import Rows", "1: pipelines imports framework.documents.rows.Rows"),
-        ("steps", "def f():\n    from pyspark.sql import functions", None),
-        ("engine.publish", "from framework.plan import Pipeline", None),
+        ("language/bind.py", "from framework.plan import Plan", None),
+        ("plan/plan.py", "from framework.language import load", "1: plan/plan.py imports framework.language.load"),
+        ("language/bind.py", "def f():\n    from framework import core", "2: language/bind.py imports framework.core"),
+        ("documents/make.py", "from framework.core.rows import frame", "1: documents/make.py imports framework.core.rows.frame"),
+        ("core/run/run.py", "import framework.documents.make", "1: core/run/run.py imports framework.documents.make"),
+        ("base/errors.py", "from framework import machine", "1: base/errors.py imports framework.machine"),
+        ("core/run/run.py", "from framework.host.cli import main", "1: core/run/run.py imports framework.host.cli.main"),
+        ("core/run/run.py", "from framework.core_other import x", "1: core/run/run.py imports framework.core_other.x"),
+        ("host/ui.py", "from framework import __version__", None),
+        ("core/run/run.py", "from dagster import asset", "1: core/run/run.py imports dagster"),
+        ("plan/plan.py", "if TYPE_CHECKING:\n    from pyspark.sql import DataFrame", "2: plan/plan.py imports pyspark"),
+        (
+            "documents/steps/unique.py", "from pyspark.sql import functions",
+            "1: documents/steps/unique.py imports pyspark outside of a function",
+        ),
+        ("documents/steps/unique.py", "def f():\n    from pyspark.sql import functions", None),
+        ("plan/plan.py", "from . import topic", "1: write the whole name of ..topic"),
+        ("pipelines/definitions.py", "from sluice.dagster import x", None),
+        ("pipelines/steps/tidy.py", "from framework.base import types", "1: pipelines/steps/tidy.py imports framework.base.types"),
+        ("sluice/__init__.py", "from framework.host.session import opened", None),
+        ("sluice/__init__.py", "from framework.host.cli import _specs", "1: sluice/__init__.py imports framework.host.cli._specs"),
     ],
-)
-def test_an_import_upwards_is_named(part: str, source: str, says: str | None) -> None:
-    assert list(judged(part, source)) == ([says] if says else [])
+)  # fmt: skip
+def test_an_import_upwards_is_named(place: str, source: str, says: str | None) -> None:
+    assert list(judged(place, source)) == ([says] if says else [])
+
+
+def test_a_folder_of_another_file_is_named() -> None:
+    assert folders_elsewhere("A = components_in(__name__)\nB = components_in('framework.features.writes')\n") == [2]
 
 
 @pytest.mark.parametrize(
     "work",
     [
-        "from pathlib import Path; from framework.documents.make import make; assert make(Path('specs')).pipelines",
+        "from pathlib import Path; from framework.host.plans import make; assert make(Path('specs')).pipelines",
         "from framework.host.cli import main; main(['plan', '--no-look'], standalone_mode=False)",
     ],
 )

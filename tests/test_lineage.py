@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.operations.lineage import flow as flows
 from framework.operations.lineage.page import html
 from framework.operations.lineage.text import document, lines

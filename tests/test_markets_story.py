@@ -14,8 +14,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from rich.console import Console
 
-from framework.documents.make import make
 from framework.host.cli import _landed, _onward
+from framework.host.plans import make
 from framework.machine.services import State
 from tests.commands import Commands
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from framework.base.errors import Problem
-from framework.language import load
+from framework.host.plans import load
 
 HEAD = """cluster: main
 bootstrap: localhost:1

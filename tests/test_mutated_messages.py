@@ -25,7 +25,7 @@ import pytest
 from framework.base.errors import SluiceError
 from framework.core.context.context import Context
 from framework.core.run.run import batches
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Table
 from tests import mutated_avro, mutated_protobuf

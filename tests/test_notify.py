@@ -14,11 +14,10 @@ from typing import Any, cast
 
 import pytest
 
-from framework.base import components
-from framework.features.exports import notify as notifying
+from framework.features.export import notify as notifying
 from framework.features.notices import email as mailing
+from framework.host.components import COMPONENTS
 from framework.language.shapes import record_shape
-from framework.plan.notice import NOTICES
 from tests import toys
 from tests.certified import certified
 from tests.mail_server import authenticated, mail_server
@@ -29,13 +28,13 @@ pytestmark = pytest.mark.slow
 
 def every() -> list[str]:
     with toys.installed():
-        return list(components.names(NOTICES))
+        return list(COMPONENTS.notices.names())
 
 
 @pytest.mark.parametrize("name", every())
 def test_each_is_declared(name: str) -> None:
     with toys.installed():
-        file = components.load(NOTICES, name)
+        file = COMPONENTS.notices.load(name)
         assert file.__doc__
         assert file.Options.known_by == name
         assert record_shape(file.Options).slots[name].required

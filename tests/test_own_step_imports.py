@@ -76,8 +76,14 @@ def resolve(step: o.WrittenStep, rows: Rows):
 
 
 def test_a_name_that_did_not_move_is_not_refused(tmp_path: Path) -> None:
-    unmoved = "from framework.model import Each\nimport framework.types\nfrom framework.spec.scalars import Memory\n"
+    unmoved = "from framework.plan import Each\nimport framework.base.types\nfrom framework.sql.quote import substituted\n"
     assert planned(tmp_path, "shout: x", shout=f"{SHOUT}\n{unmoved}")[1] == []
+
+
+def test_a_module_that_is_gone_has_a_hint_of_where_public_names_are(tmp_path: Path) -> None:
+    (problem,) = planned(tmp_path, "shout: x", shout=f"{SHOUT}\nfrom framework.model import Each\n")[1]
+    assert "bad-step: this step failed: ModuleNotFoundError: No module named 'framework.model'" in problem
+    assert "| import what steps need from `sluice.steps`; `sluice docs` writes" in problem
 
 
 def test_every_public_name_has_its_old_place() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from framework.documents.make import draft
 from framework.host.cli import main
+from framework.host.plans import draft
 from framework.language import extensions
 from framework.plan import Plan
 from framework.plan.lineage import lineage

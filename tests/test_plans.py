@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from framework.documents.make import make
 from framework.host.cli import main
+from framework.host.plans import make
 from framework.plan.text import pipeline_lines
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,9 +21,9 @@ from framework.base.errors import RolledBack
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.run.run import batches
-from framework.documents.make import make
 from framework.host.cli import main
 from framework.host.cli._terminal import console
+from framework.host.plans import make
 from framework.operations.trials import preview_text
 from framework.operations.trials.preview import Preview, PreviewedMessage, Row, preview
 from framework.plan import Plan

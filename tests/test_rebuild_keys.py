@@ -46,7 +46,7 @@ def send(project: Project, *rows: tuple[int, str, int], gone: bool = False) -> N
 def found(project: Project) -> list[tuple[int, str]]:
     """As three engines read it."""
     table = project.pipeline.table
-    current = "where is_current" if table.write == "history" else ""
+    current = "where is_current" if table.write.name == "history" else ""
     rows = project.rows()
     assert len(project.sql("select * from {table}")) == len(rows)
     assert list(ask([table.catalog], f"select count(*) as n from {table.identifier}").rows()) == [[len(rows)]]

@@ -16,11 +16,11 @@ import pytest
 from click.testing import CliRunner
 
 from framework.base.types import BINARY
-from framework.documents.make import draft
 from framework.documents.pipeline.running import BATCH_ROWS
 from framework.documents.pipeline.written import Batch
 from framework.documents.pipeline.written_expectation import EXPECT_EXAMPLE
 from framework.host.cli import main
+from framework.host.plans import draft
 from framework.language import extensions
 from framework.language.kind import document_types
 from framework.operations.reference import examples, pages

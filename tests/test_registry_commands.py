@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.base.errors import BatchError
 from framework.core.schemas.schema_lookup import Schemas
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.machine.services.ports import free_port
 from framework.plan import Message
 from tests.commands import Commands

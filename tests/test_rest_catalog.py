@@ -20,7 +20,7 @@ from framework.core.iceberg import metadata, table_state
 from framework.core.iceberg.lake import Lake
 from framework.core.query.one_select import ask
 from framework.core.spark import session
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.machine.java.java import java
 from framework.machine.services import catalog as service
 from framework.machine.services import s3

@@ -18,7 +18,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.run.run import catch_up
 from framework.core.spark import session
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.machine.services import aws as service
 from framework.operations.prepare.doctor import Finding
 from framework.operations.prepare.preflight import preflight

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from framework.base.errors import Problem
-from framework.documents import make as passes
+from framework.host import plans as passes
 from framework.language import extensions
 from framework.plan import Pipeline
 from tests.spec_parts import LAKE

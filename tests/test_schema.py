@@ -17,7 +17,8 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from framework.host.cli import main
-from framework.language import extensions, load
+from framework.host.plans import load
+from framework.language import extensions
 from framework.language.bind import bind
 from framework.language.editor import as_data, document_schema
 from framework.language.kind import document_types

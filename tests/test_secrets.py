@@ -8,8 +8,8 @@ import pytest
 
 from framework.base.errors import SetupError
 from framework.core.run import secret_digest
-from framework.documents.make import make
 from framework.host.cli import query
+from framework.host.plans import make
 from framework.plan import SecretStore
 from framework.plan.secret import SecretRef
 from framework.systems.secrets import reveal

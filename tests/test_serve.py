@@ -23,7 +23,7 @@ from pyiceberg.exceptions import NoSuchTableError, OAuthError
 
 from framework.core.query import database as database_module
 from framework.core.rules import protocol
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.host.serve import server
 from framework.machine.services.ports import free_port
 from framework.plan import Plan

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,16 +17,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from framework.base.components import components_in
 from framework.base.errors import Problem, Where
 from framework.documents.kinds.catalog import Catalog
 from framework.documents.kinds.cluster import Cluster
 from framework.documents.kinds.engine import Engine
 from framework.documents.kinds.variables import Variables
-from framework.language import Written, load
+from framework.documents.pipeline.written import Pipeline, Run
+from framework.documents.topic.written import Topic
+from framework.host.components import COMPONENTS
+from framework.host.plans import load
+from framework.language import Written
 from framework.language.bind import FAILED, bind
+from framework.language.components import using
 from framework.language.editor import json_schema
 from framework.language.files import decode
-from framework.language.kind import Pipeline, Run, Topic, document_types
+from framework.language.kind import document_types
 from framework.language.node import Node
 from framework.language.options import Bound, Files, WrittenStep, option
 from framework.language.reader import read_text
@@ -472,7 +478,7 @@ def test_every_type_refuses_wrong_values(text: str, code: str) -> None:
 
 @dataclass(frozen=True)
 class Chain(Bound):
-    steps: tuple[Annotated[WrittenStep, Files("made_up_steps", "step", later=("join", "sort"))], ...] = option("Steps.")
+    steps: tuple[Annotated[WrittenStep, Files("steps", "step", later=("join", "sort"))], ...] = option("Steps.")
 
 
 def test_an_extension_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -484,6 +490,11 @@ def test_an_extension_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (package / "sort.py").write_text('"""Sorts."""\nWritten = list[str]\nresolve = None\n')
     monkeypatch.syspath_prepend(tmp_path)
 
+    with using(replace(COMPONENTS, steps=components_in("made_up_steps"))):
+        bind_made_up_steps(tmp_path)
+
+
+def bind_made_up_steps(tmp_path: Path) -> None:
     [node], problems = read("steps:\n  - limit: 5\n  - sort: [a]\n")
     value = bind(Chain, node, tmp_path, problems)
     assert problems == []

@@ -22,8 +22,8 @@ from framework.core.context.context import Context
 from framework.core.rules import attempts, run_record
 from framework.core.run.run import batches
 from framework.core.schemas.write_schemas import current_schemas, register_new
-from framework.documents.make import make
 from framework.host.cli import main
+from framework.host.plans import make
 from framework.operations.send import generate
 from framework.operations.undo import accept
 from framework.plan import in_order

@@ -12,8 +12,8 @@ from framework.base.errors import CatalogAway
 from framework.core.iceberg import metadata
 from framework.core.iceberg.metadata import Metadata
 from framework.core.maintain import others
-from framework.documents.make import make
 from framework.host import clean
+from framework.host.plans import make
 from framework.plan import SecretStore, Storage
 from framework.plan.secret import SecretRef
 from framework.systems import catalogs

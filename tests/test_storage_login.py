@@ -17,7 +17,7 @@ from framework.core.iceberg import metadata, table_state
 from framework.core.iceberg.lake import Lake
 from framework.core.publish.tables import open_table
 from framework.core.query.one_select import ask
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.operations.trials.given_messages import GivenMessages
 from tests.spark_catalogs import tell
 from tests.spec_parts import ORDERS

@@ -21,8 +21,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from framework.core.kafka.newest_messages import KafkaMessage
 from framework.core.schemas.decode import Reader
-from framework.documents.make import make
 from framework.host.cli import main
+from framework.host.plans import make
 from framework.machine.processes import began
 from framework.messages.encoding.json_text import Decoded, in_one_line, indented
 from framework.messages.formats import Given, Single, find

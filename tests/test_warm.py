@@ -205,7 +205,7 @@ def test_one_that_died_or_stopped_is_replaced(project: Project, warm_home: Path)
 
     stops = (
         "import sys; from pathlib import Path\n"
-        "from framework.core.context.context import Context; from framework.documents.make import make\n"
+        "from framework.core.context.context import Context; from framework.host.plans import make\n"
         "context = Context(make(Path(sys.argv[1]))); context.expect(3); context.spark.stop()"
     )
     subprocess.run([sys.executable, "-c", stops, str(folder)], check=True, capture_output=True, cwd=ROOT)
@@ -242,7 +242,7 @@ def test_one_that_was_started_for_few_rows_is_not_kept_for_many(
     main.write_text(main.read_text().replace(" -XX:TieredStopAtLevel=1", ""))
     starts = (
         "import sys; from pathlib import Path\n"
-        "from framework.core.context.context import Context; from framework.documents.make import make\n"
+        "from framework.core.context.context import Context; from framework.host.plans import make\n"
         "context = Context(make(Path(sys.argv[1])))\n"
         "for rows in sys.argv[2:]: context.expect(int(rows)); context.spark\n"
         "context.spark; context.stop()"
@@ -270,7 +270,7 @@ def test_it_ends_when_nobody_comes(project: Project, warm_home: Path, monkeypatc
     folder = specs(project)
     starts = (
         "import sys; from pathlib import Path\n"
-        "from framework.core.context.context import Context; from framework.documents.make import make\n"
+        "from framework.core.context.context import Context; from framework.host.plans import make\n"
         "from framework.core.spark import warm, warm_jvm; warm_jvm.IDLE = 2\n"
         "context = Context(make(Path(sys.argv[1]))); context.spark; print(warm.is_leased()); context.stop()"
     )

@@ -23,8 +23,8 @@ from framework.base.home import home
 from framework.core.context.context import Context
 from framework.core.maintain import maintain
 from framework.core.run import run as loop
-from framework.documents.make import make
 from framework.host.cli._interrupted import until_interrupted
+from framework.host.plans import make
 from framework.operations.forget import forget
 from framework.operations.rebuild import rebuild
 from framework.operations.undo import replay

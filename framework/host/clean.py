@@ -17,14 +17,13 @@ from framework.base.home import home, read
 from framework.core.iceberg import metadata, published, table_state
 from framework.core.rules import attempts, protocol, run_record
 from framework.core.spark import warm_jvm
-from framework.features.exports import records as export_records
-from framework.host import ui
+from framework.features.export import records as export_records
+from framework.host import class_archive, ui
 from framework.machine import services
 from framework.machine.java import jars as jars_
 from framework.machine.jvm import build
 from framework.operations.drop import drop, unpublish
 from framework.operations.drop.unpublish import Publication
-from framework.operations.prepare import class_archive
 from framework.plan import FOLLOWED, Catalog, Pipeline, Plan
 from framework.systems import catalogs
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from framework.base import components
+from framework.base.components import Folder
 from framework.base.errors import Problem, Where
-from framework.language import moved_names
+from framework.language import components, moved_names
 from framework.language.node import Node
 
 
@@ -38,7 +38,7 @@ class Project:
     cache: dict[str, Extensions] = field(default_factory=dict)  # filled once while one folder of specs is read
 
 
-STEPS = "framework.documents.steps"
+STEPS = "steps"
 _EXPLAINED = "`sluice docs` writes docs/language/own-steps.md, which explains it"
 _project: ContextVar[Project | None] = ContextVar("project", default=None)
 
@@ -60,7 +60,7 @@ class Extension:
 
 @dataclass(frozen=True, eq=False)
 class Extensions:
-    """All extensions of a package. The same object is returned while no file changes, so that callers can cache by it."""
+    """All extensions of a noun, such as `steps`. The same object is returned while no file changes, so that callers can cache by it."""
 
     extensions: Mapping[str, Extension]
     problems: tuple[Problem, ...]
@@ -79,40 +79,41 @@ def project(root: Path, loads: bool = True) -> Iterator[Project]:
         _project.reset(token)
 
 
-def need(package: str, names: Iterable[str]) -> None:
+def need(noun: str, names: Iterable[str]) -> None:
     """Search installed packages, too, if any of the names is still missing."""
     now, names = _project.get(), set(names)
-    if now and names - set(find(package)):
+    if now and names - set(find(noun)):
         now.installed = True
         now.cache.clear()
     if now:
-        now.left_out |= {name for name, each in find(package).items() if name in names and not each.loaded}
+        now.left_out |= {name for name, each in find(noun).items() if name in names and not each.loaded}
 
 
-def find(package: str) -> Mapping[str, Extension]:
-    return extensions_of(package).extensions
+def find(noun: str) -> Mapping[str, Extension]:
+    return extensions_of(noun).extensions
 
 
-def extensions_of(package: str) -> Extensions:
-    """The extensions of a package of Sluice, and those that the project or installed packages add. Files named `_…` do not count."""
+def extensions_of(noun: str) -> Extensions:
+    """The extensions of Sluice, and those that the project or installed packages add. Files named `_…` do not count."""
     now = _project.get() or Project(root=Path.cwd())
-    if package not in now.cache:
-        now.cache[package] = _load_package(package, now)
-    return now.cache[package]
+    if noun not in now.cache:
+        now.cache[noun] = _load_folder(noun, now)
+    return now.cache[noun]
 
 
-def _load_package(package: str, now: Project) -> Extensions:
-    folder = now.root / "pipelines" / package.rpartition(".")[2]
+def _load_folder(noun: str, now: Project) -> Extensions:
+    folder = now.root / "pipelines" / noun
     files = sorted(path for path in folder.glob("*.py") if path.name[0] != "_") if folder.is_dir() else []
-    return _load_files(package, tuple((path, path.stat().st_mtime_ns) for path in files), now.installed, now.loads)
+    own = components.current().named(noun)
+    return _load_files(noun, own, tuple((path, path.stat().st_mtime_ns) for path in files), now.installed, now.loads)
 
 
 @cache
-def _load_files(package: str, files: tuple[tuple[Path, int], ...], installed: bool, loads: bool) -> Extensions:
+def _load_files(noun: str, own: Folder, files: tuple[tuple[Path, int], ...], installed: bool, loads: bool) -> Extensions:
     """Load the extensions. The modification times in the cache key make a long-running server load changed files again."""
-    extensions = dict(_own(package))
+    extensions = dict(_own(own))
     problems: list[Problem] = []
-    points = entry_points(group=f"sluice.{package.rpartition('.')[2]}") if installed else ()
+    points = entry_points(group=f"sluice.{noun}") if installed else ()
     offered = {point.name: (point.load, partial(_installed_source, point.module)) for point in points}
     offered |= {path.stem: (_loader(path), partial(_source, path)) for path, _ in files}
     places = {path.stem: path for path, _ in files}
@@ -136,8 +137,8 @@ def _load_files(package: str, files: tuple[tuple[Path, int], ...], installed: bo
 
 
 @cache
-def _own(package: str) -> Mapping[str, Extension]:
-    return {name: _extension(module, True) for name, module in components.load_all(package).items()}
+def _own(own: Folder) -> Mapping[str, Extension]:
+    return {name: _extension(module, True) for name, module in own.load_all().items()}
 
 
 def _extension(module: ModuleType, built_in: bool) -> Extension:
@@ -209,12 +210,9 @@ def broken(error: BaseException, file: str) -> Problem:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         line = (lines or [1])[-1] or 1
     error_text = f"{type(error).__name__}: {error}".splitlines()[0]
-    return Problem(
-        Where(_path_text(file), line, 1),
-        "bad-step",
-        f"this step failed: {error_text}",
-        f"correct the file; {_EXPLAINED}",
-    )
+    is_internal = isinstance(error, ModuleNotFoundError) and f"{error.name}.".startswith("framework.")
+    hint = f"import what steps need from `{moved_names.PUBLIC}`" if is_internal else "correct the file"
+    return Problem(Where(_path_text(file), line, 1), "bad-step", f"this step failed: {error_text}", f"{hint}; {_EXPLAINED}")
 
 
 def _path_text(file: str) -> str:

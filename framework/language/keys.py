@@ -32,7 +32,7 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
         if name in later:
             yield not_in_this_version(key, f"`{name}`", _instead(failure.shape, name, slots))
         elif name not in slots and isinstance(failure.shape, FilesShape):
-            if name in extensions.extensions_of(failure.shape.files.package).broken:
+            if name in extensions.extensions_of(failure.shape.files.components).broken:
                 continue
             noun = failure.shape.files.noun
             hint = did_you_mean(name, [*slots, *later], f"{noun}s are: {in_quotes(slots)}")

@@ -1,5 +1,4 @@
-"""The declaration of a kind of document, as a file of `framework.documents.kinds` makes it. The documents that every part of a plan
-reads are here, too: topics, and pipelines with their tests."""
+"""The declaration of a kind of document, such as `topic`. Its file has one as `KIND`."""
 
 from __future__ import annotations
 
@@ -7,16 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from framework.base import components
-from framework.documents.pipeline.written import Batch, From, Pipeline, Run
-from framework.documents.pipeline.written_expectation import Expectation
-from framework.documents.pipeline.written_into import Deletes, Into
-from framework.documents.pipeline.written_maintain import Maintain
-from framework.documents.pipeline.written_tests import BadRow, GivenMessage, Message, Test
-from framework.documents.topic.written import Column, Generate, Generated, Key, Topic
+from framework.language import components
 from framework.language.options import Kind
 
-PACKAGE = "framework.documents.kinds"
 LATER = ("mirror",)
 
 
@@ -38,7 +30,7 @@ class DocumentKind:
 
 def document_kinds() -> Mapping[str, DocumentKind]:
     """The kinds by name. A kind follows the kinds that it needs."""
-    kinds: dict[str, DocumentKind] = {name: file.KIND for name, file in components.load_all(PACKAGE).items()}
+    kinds: dict[str, DocumentKind] = {name: file.KIND for name, file in components.current().kinds.load_all().items()}
 
     def depth(name: str) -> int:
         return 1 + max(map(depth, kinds[name].needs), default=0)
@@ -52,10 +44,4 @@ def document_types() -> Mapping[str, type[Kind]]:
 
 def later_kinds() -> tuple[str, ...]:
     """The kinds of the language that this version lacks."""
-    return tuple(name for name in LATER if name not in components.names(PACKAGE))
-
-
-__all__ = [
-    "BadRow", "Batch", "Column", "Deletes", "DocumentKind", "Expectation", "From", "Generate", "Generated", "GivenMessage", "Into",
-    "Key", "Kind", "Maintain", "Message", "Pipeline", "Run", "Test", "Topic", "document_kinds", "document_types", "later_kinds",
-]  # fmt: skip
+    return tuple(name for name in LATER if name not in components.current().kinds.names())

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from framework.base import components
 from framework.base.errors import Problem, Where
+from framework.language import components
 from framework.language.node import NOWHERE, Node
 from framework.language.scalars import Name
 
@@ -89,44 +89,45 @@ class WrittenStep:
 
 @dataclass(frozen=True)
 class Files:
-    """Marks a type whose values are the names of a package's files. `later` are names that have no file yet."""
+    """Marks a type whose values are the names of `components`, such as `steps`. `noun` is one of them; `later` are names that have no
+    file yet."""
 
-    package: str
+    components: str
     noun: str
     later: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """Marks a map with the options of one of a package's files, each of which declares them as `Options`, `known_by` the file's name;
-    but for some of the files."""
+    """Marks a map with the options of one of these components, such as `followers`. The file of each declares them as `Options`,
+    `known_by` the file's name. `but` are those that are not meant."""
 
-    package: str
+    components: str
     but: tuple[str, ...] = ()
 
     def declared(self) -> tuple[type[Bound], ...]:
-        names = (each for each in components.names(self.package) if each not in self.but)
-        return tuple(components.load(self.package, name).Options for name in names)
+        files = components.current().named(self.components)
+        return tuple(files.load(name).Options for name in files.names() if name not in self.but)
 
 
 @dataclass(frozen=True)
 class Named:
-    """Marks a text that is the name of a file in a package of components with this attribute, or one of `besides`. The `does` of
-    each attribute completes the option's help."""
+    """Marks a text that is the name of one of these components, such as `formats`, whose file has the attribute `having`; or one of
+    `besides`. The `does` of each attribute completes the option's help."""
 
-    package: str
+    components: str
     having: str
     besides: tuple[str, ...] = ()
 
-    def components(self) -> dict[str, Any]:
-        modules = components.load_all(self.package)
+    def declared(self) -> dict[str, Any]:
+        modules = components.current().named(self.components).load_all()
         return {name: getattr(module, self.having) for name, module in modules.items() if hasattr(module, self.having)}
 
     def values(self) -> tuple[str, ...]:
-        return (*self.components(), *self.besides)
+        return (*self.declared(), *self.besides)
 
     def help(self, doc: str) -> str:
-        does = {name: each.does for name, each in self.components().items() if hasattr(each, "does")}
+        does = {name: each.does for name, each in self.declared().items() if hasattr(each, "does")}
         return f"{doc.removesuffix('.')}: {'; '.join(f'`{name}` {each}' for name, each in does.items())}." if does else doc
 
 
@@ -139,7 +140,8 @@ class OptionsOf:
 
     def declared(self, named: Named) -> dict[str, type[Bound]]:
         files = named.values()
-        return {name: module.Options for name, module in components.load_all(named.package).items() if name in files}
+        modules = components.current().named(named.components).load_all()
+        return {name: module.Options for name, module in modules.items() if name in files}
 
 
 def option(

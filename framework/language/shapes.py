@@ -120,10 +120,10 @@ class FilesShape(Shape):
     files: Files
 
     def slots(self) -> Mapping[str, Slot]:
-        return _step_slots(extensions.extensions_of(self.files.package))
+        return _step_slots(extensions.extensions_of(self.files.components))
 
     def later(self) -> tuple[str, ...]:
-        there = extensions.find(self.files.package)
+        there = extensions.find(self.files.components)
         return tuple(name for name in self.files.later if name not in there)
 
 

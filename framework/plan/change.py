@@ -13,7 +13,6 @@ from typing import Literal
 from framework.base.errors import Where
 from framework.base.types import INT, SMALLINT, TINYINT, Array, Field, Map, Struct, Type, folded, widens  # fmt: skip
 from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, Pipeline
-from framework.plan.write import mode
 
 _KAFKA = tuple(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
 
@@ -240,11 +239,11 @@ def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str
 def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
     table = pipeline.table
     if existing.words != table.words:
-        was, now = existing.words or "a row per message", table.words or f"`write: {table.write}`"
+        was, now = existing.words or "a row per message", table.words or f"`write: {table.write.name}`"
         what = f"the table has {was}, the spec says {now}"
         yield Change("write", what, _option(pipeline, "write"), allowed=False, rebuild=pipeline.name)
     partitions = tuple(map(str, table.partition_by))
-    rewrites_all = mode(table.write).whole  # then a run writes all files
+    rewrites_all = table.write.whole  # then a run writes all files
     keep = "" if rewrites_all else f"; existing files keep their layout until `sluice rebuild {pipeline.name}`"
     if set(existing.partition_by) != set(partitions):  # the order of partitions does not matter
         what = f"new files are partitioned by {_listed(partitions)}{keep}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,11 +31,16 @@ class ListedTable:
     identifier: str
 
 
+def _shows_nothing(_input: Any) -> int:
+    """The `follow` of a listing that is only to be ended."""
+    raise AssertionError("this follower is only to be ended")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Follower:
-    """One item of `also` or `publish`. `options` are as the file of `framework.features.followers` planned them."""
+    """One item of `also` or `publish`. `options` are as the file of its type planned them."""
 
-    type: str  # a file of `framework.features.followers`
+    type: str  # the name of its file among the followers
     name: str  # of the place where rows are shown
     where: Where = field(compare=False, repr=False)
     says: tuple[str, ...]
@@ -43,6 +49,10 @@ class Follower:
     identity: str = ""  # what of the options decides which rows are shown, and where
     sends_to: tuple[Cluster, str] | None = None  # a topic, by its name in Kafka
     topic: Topic | None = field(default=None, compare=False, repr=False)  # the same, with what its messages are
+    # Shows one step of commits, and returns the number of rows.
+    follow: Callable[[Any], int] = field(default=_shows_nothing, compare=False, repr=False)
+    # Ends all earlier writers before the first step, where a process that wakes up late could still write.
+    take_turn: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
     by_files: bool = False  # whether it shows whole snapshots by their files, not rows that changed
     latest_only: bool = False  # whether it shows the newest snapshot as it is, whatever came before
 

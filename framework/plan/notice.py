@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from framework.base.errors import SluiceError
 from framework.plan.secret import SecretRef
-
-NOTICES = "framework.features.notices"  # one file each
+from framework.plan.topic import SecretStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +31,13 @@ class Mail:
 
 @dataclass(frozen=True, kw_only=True)
 class Notice:
-    """One item of `notify`. `options` are as the file of `framework.features.notices` planned them."""
+    """One item of `notify`. `options` are as the file of its type planned them."""
 
-    type: str  # a file of `framework.features.notices`
+    type: str  # the name of its file among the notices
     says: str
     options: Any
+    # Tells of a written file, and returns what was sent, in words. The arguments are the notice, an `About`, and where secrets are.
+    send: Callable[[Notice, About, SecretStore], str] = field(compare=False, repr=False)
 
 
 class NotSentYet(SluiceError):

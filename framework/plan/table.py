@@ -12,6 +12,7 @@ from framework.plan.column_sql import ColumnSql
 from framework.plan.side_table import BAD_ROW_COLUMNS, SideTable
 from framework.plan.topic import Column
 from framework.plan.totals import MEASURES, Accumulated
+from framework.plan.write import Write
 
 IS_CURRENT = "is_current"
 VERSION = {
@@ -95,7 +96,7 @@ class Table:
     namespace: str
     name: str
     columns: tuple[Column, ...]
-    write: str
+    write: Write
     partition_by: tuple[PartitionField, ...]
     sort_by: tuple[str, ...]
     format_version: int
@@ -107,6 +108,10 @@ class Table:
     adopt: bool = field(default=False, repr=False)  # whether a table that is there is taken over
     schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # does not decide which rows are written
     places: Mapping[str, Where] = field(default_factory=dict, compare=False, repr=False)  # of the options of `into`
+
+    @property
+    def write_name(self) -> str:
+        return self.write.name
 
     @property
     def identifier(self) -> str:

@@ -66,7 +66,7 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         columns = step.columns
     for expected in pipeline.of_batches:
         yield f"  expect  {_expected(expected)}"
-    yield f"  into  {table.catalog.name}.{table.identifier}, {table.write}, Iceberg v{table.format_version}"
+    yield f"  into  {table.catalog.name}.{table.identifier}, {table.write.name}, Iceberg v{table.format_version}"
     yield from (f"          {line}" for line in _columns(table.columns))
     if table.keyed:
         yield from (f"        {line}" for line in _by_key(table.keyed))

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from framework.base.types import Type
-from framework.documents.rows import Rows
 from framework.plan import Column, Fault, Step, Topic, columns_read
 from framework.sql.change_messages import is_one_of
 from framework.sql.quote import identifier
@@ -18,10 +17,10 @@ from framework.sql.quote import identifier
 _WHY = "the database did not send `{}`, which has not changed, and the spec needs it: give the table REPLICA IDENTITY FULL"
 
 
-def carried(topic: Topic, steps: Sequence[Step], rows: Rows, but: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def carried(topic: Topic, steps: Sequence[Step], rows: Sequence[Column], but: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Columns behind the steps whose value may not have been sent, and SQL over `?` of whether it was not."""
     columns, _ = _followed(topic, steps, ())
-    there = {column.name: column.type for column in rows.columns if column.name not in set(but)}
+    there = {column.name: column.type for column in rows if column.name not in set(but)}
     return tuple((name, _unsent(topic, column.type)) for name, column in columns.items() if there.get(name) == column.type)
 
 

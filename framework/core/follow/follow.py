@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
-from framework.base import amounts, components, iso_times
+from framework.base import amounts, iso_times
 from framework.base.errors import SluiceError, TurnTaken
 from framework.base.home import private
 from framework.core.context.context import Context
@@ -25,7 +24,6 @@ from framework.core.rules import attempts, run_record
 from framework.core.sources.changes import NOTHING
 from framework.core.spark import defects
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
-from framework.documents.pipeline.followers import PACKAGE
 from framework.plan import Follower, Pipeline
 
 KILL_POINTS = (
@@ -92,8 +90,6 @@ def _trouble(pipeline: Pipeline, follower: Follower, error: SluiceError) -> Slui
 
 def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped: Callable[[], bool]) -> Iterator[int]:
     """The number of rows of each step."""
-    component = components.load(PACKAGE, follower.type)
-    take_turn = getattr(component, "take_turn", None)
     with _turn(follower, pipeline) as is_ours:
         turn = None
         while not stopped():
@@ -107,20 +103,20 @@ def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped:
             committed = Committed(
                 pipeline, follower, table=table, step=step, lake=lambda: context.lake(pipeline), secrets=context.plan.secrets, turn=turn
             )  # fmt: skip
-            if take_turn is not None and turn is None:
-                turn = take_turn(committed)
+            if follower.take_turn is not None and turn is None:
+                turn = follower.take_turn(committed)
                 continue  # with what an earlier sender has shown until now
-            yield _show(context, pipeline, follower, component, committed)
+            yield _show(context, pipeline, follower, committed)
 
 
-def _show(context: Context, pipeline: Pipeline, follower: Follower, component: Any, committed: Committed) -> int:
+def _show(context: Context, pipeline: Pipeline, follower: Follower, committed: Committed) -> int:
     """Show one step. The tags say before it what is being shown, and then what is."""
     table, step = committed.table, committed.step
     earlier = None if step.since == NOTHING else step.since
     if follower.showing not in table.refs and not follower.latest_only:
         _tag(context, pipeline, follower, {follower.showing: step.until}, {follower.tag: earlier, follower.showing: None})
         context.at("begun")
-    rows: int = component.follow(committed)
+    rows = follower.follow(committed)
     context.at("shown")
     done = {follower.tag: step.until, **({follower.before: step.since} if earlier and not follower.by_rows else {})}
     showing = None if follower.latest_only else step.until

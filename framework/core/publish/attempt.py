@@ -32,7 +32,7 @@ from framework.core.spark.reading_errors import named_errors
 from framework.core.staging import Target, admission
 from framework.core.staging import state as states
 from framework.plan import Pipeline
-from framework.plan.write import Mode, mode
+from framework.plan.write import Write
 
 _TRIES = 5  # how often a batch that is staged is committed
 
@@ -170,10 +170,10 @@ class Attempt:
             attempt=self.attempt, batch=position.batch + 1, cluster=topic.cluster, topics=topic.topics, ends=range_.ends,
             snapshot=tip.id, sequence=tip.sequence,
             spec=self.pipeline.spec, bad=bad, accepted=position.accepted,
-            forget=(0, position.batch) if mode(self.pipeline.table.write).whole else None, rebuilt=position.rebuilt,
+            forget=(0, position.batch) if self.pipeline.table.write.whole else None, rebuilt=position.rebuilt,
             replay=self.replayed is not None, newest=max(position.newest, counted.newest_time),
         )  # fmt: skip
-        counted = replace(counted, changed=_changed(now, self.attempt, mode(self.pipeline.table.write)))
+        counted = replace(counted, changed=_changed(now, self.attempt, self.pipeline.table.write))
         forget = states.expired(table, self.pipeline.table.states)
         return Staged(range_=range_, snapshot=tip, position=to, counted=counted, forget=forget)
 
@@ -206,7 +206,7 @@ class Attempt:
         messages = self.source.read(self.context.spark, range_, number)
         frame = frame_of(messages, self.pipeline, range_.size, newest_time=before.newest)
         with named_errors(self.pipeline):
-            return admission.staged(to, frame, mode(self.pipeline.table.write).stage)
+            return admission.staged(to, frame, self.pipeline.table.write.stage)
 
     def _target(self, table: Any, range_: Range, reached: Position | None) -> Target:
         return Target(
@@ -255,7 +255,7 @@ class Attempt:
         return table
 
 
-def _changed(table: Any, attempt: str, write: Mode) -> Changed | None:
+def _changed(table: Any, attempt: str, write: Write) -> Changed | None:
     """The changes that a staged batch makes to rows by their keys, from its snapshot."""
     summary = table.snapshot(protocol.BRANCH + attempt).summary()
     counts = {name: summary.get(f"spark.merge-into.num-target-rows-{rows}") for name, rows in write.changes.items()}

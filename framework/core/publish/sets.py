@@ -14,7 +14,6 @@ from framework.core.rows.counts import Unmet, place
 from framework.core.sources import changes
 from framework.core.staging import Target
 from framework.plan import IS_CURRENT, Column, SetExpectation
-from framework.plan.write import mode
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def _columns(to: Target, expected: SetExpectation) -> list[Column]:
 def _new(to: Target, expected: SetExpectation, since: int, tip: int) -> DataFrame:
     """The rows that the batch added or changed."""
     table = to.pipeline.table
-    if mode(table.write).whole:
+    if table.write.whole:
         return _all(to, expected, tip)
     return changes.between(to.lake, table.identifier, tuple(_columns(to, expected)), since, tip, keeps_others=True).now()
 

@@ -9,7 +9,8 @@ from typing import Annotated
 from framework import plan as model
 from framework.base.errors import Problem
 from framework.documents.draft import Draft
-from framework.language.kind import DocumentKind, Pipeline
+from framework.documents.pipeline.written import Pipeline
+from framework.language.kind import DocumentKind
 from framework.language.options import Bound, Kind, Named, OptionsOf, option
 from framework.language.scalars import Name
 from framework.plan import Listing
@@ -31,7 +32,7 @@ class Catalog(Kind):
     """An Iceberg catalog."""
 
     options: Annotated[Bound, OptionsOf("type")]
-    type: Annotated[str, Named(catalogs.PACKAGE, "CATALOG")] = option("The type of catalog.")
+    type: Annotated[str, Named("catalogs", "CATALOG")] = option("The type of catalog.")
     publish: tuple[Publish, ...] = option(
         "Other catalogs that list all tables of this one, too; `publish` of a pipeline is instead of it.",
         default=(), example="[{catalog: open_catalog}]",

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from framework.base.errors import Problem
 from framework.base.hosts import is_loopback
 from framework.documents.draft import Draft
-from framework.features.notices.email import Address
 from framework.language.kind import DocumentKind
 from framework.language.options import Kind, option
+from framework.language.scalars import Scalar
 from framework.plan import PlannedDocument
 from framework.plan.notice import Mail as Planned
 from framework.plan.secret import SecretRef
 
+Address = Annotated[
+    str,
+    Scalar(noun="a mail address", code="bad-mail-address", example="sales@example.com", pattern=r"^[^@\s,<>]+@[^@\s,<>]+$(?!\n)",
+           rule="name@example.com, each address as an item of its own"),
+]  # fmt: skip
 EXAMPLE = """\
 mail: main
 host: 127.0.0.1

@@ -7,7 +7,8 @@ from framework.documents.draft import Draft
 from framework.documents.kinds import catalog
 from framework.documents.pipeline import followers
 from framework.documents.pipeline import plan as pipelines
-from framework.language.kind import DocumentKind, Pipeline
+from framework.documents.pipeline.written import Pipeline
+from framework.language.kind import DocumentKind
 from framework.plan import ListedTable
 from framework.plan import Pipeline as Planned
 

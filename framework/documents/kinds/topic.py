@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from framework.documents.draft import Draft, only
 from framework.documents.topic import plan as topics
-from framework.language.kind import DocumentKind, Topic
+from framework.documents.topic.written import Topic
+from framework.language.kind import DocumentKind
 from framework.plan import Cluster, Security
 
 

@@ -9,8 +9,8 @@ from framework.base.errors import Problem, Where
 from framework.base.types import BINARY, STRING, VOID, Array, Map, Type, folded
 from framework.documents import written_values
 from framework.documents.pipeline.written_expectation import TESTS
+from framework.documents.pipeline.written_expectation import Expectation as WrittenExpectation
 from framework.documents.rows import Rows
-from framework.language import kind as kinds
 from framework.plan import Column, ColumnSql, Expectation, Fault, Keyed, Step
 from framework.sql import unsent
 from framework.sql.expressions import Checked, ExpressionError, guarded
@@ -19,7 +19,7 @@ from framework.sql.quote import identifier, literal
 
 
 def resolve(
-    written: Iterable[kinds.Expectation], rows: Rows, keyed: Keyed | None = None, totals: Collection[str] = ()
+    written: Iterable[WrittenExpectation], rows: Rows, keyed: Keyed | None = None, totals: Collection[str] = ()
 ) -> tuple[tuple[Step, ...], tuple[Expectation, ...]]:
     """The step that checks single rows, and all expectations. Rows that only delete, and values that were not sent, are not checked.
     `totals` are columns that the table gets from many rows."""
@@ -64,7 +64,7 @@ def _of_new_rows(holds: ColumnSql, keyed: Keyed) -> ColumnSql:
     return ColumnSql(f"({' OR '.join((*deletes, *not_sent, holds))})", holds.reads.union(*(each.reads for each in deletes)))
 
 
-def _condition(spec: kinds.Expectation, rows: Rows) -> tuple[str, str, ColumnSql]:
+def _condition(spec: WrittenExpectation, rows: Rows) -> tuple[str, str, ColumnSql]:
     """An expectation's name, its text, and SQL that is true for a row that meets it and false for any other. A null fails."""
     if spec.when is not None:
         return spec.name or spec.when, spec.when, _never_null(rows.unguarded_condition(spec.when, spec.place("when")))
@@ -81,11 +81,11 @@ def _never_null(checked: Checked) -> ColumnSql:
     return ColumnSql(f"coalesce({guarded(checked, quiet=True).sql}, false)", checked.sql.reads)
 
 
-def _tests(spec: kinds.Expectation) -> list[str]:
+def _tests(spec: WrittenExpectation) -> list[str]:
     return [key for key in TESTS if getattr(spec, key) is not None]
 
 
-def _test(spec: kinds.Expectation, key: str, type_: Type, rows: Rows) -> tuple[str | None, str]:
+def _test(spec: WrittenExpectation, key: str, type_: Type, rows: Rows) -> tuple[str | None, str]:
     """The condition as an expression, and in words."""
     name = spec.column or ""
     column = identifier(name)

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 
-from framework.base import components
 from framework.base.errors import Problem
 from framework.documents.draft import Draft
-from framework.language import kind as kinds
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
+from framework.language import components
 from framework.plan import Follower, Pipeline
 
-PACKAGE = "framework.features.followers"
 
-
-def resolve(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> tuple[Follower, ...]:
+def resolve(draft: Draft, spec: WrittenPipeline, pipeline: Pipeline) -> tuple[Follower, ...]:
     return tuple(_resolved(draft, spec, pipeline))
 
 
@@ -33,7 +31,7 @@ def circles(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
         yield Problem(where, "topic-cycle", message, "one of them must send its rows to a topic that none of them reads")
 
 
-def _resolved(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Follower]:
+def _resolved(draft: Draft, spec: WrittenPipeline, pipeline: Pipeline) -> Iterator[Follower]:
     taken: set[tuple[str, tuple[str, ...]]] = set()
     for follower in _each(draft, spec, pipeline):
         if (follower.title, follower.asset) in taken:
@@ -43,11 +41,12 @@ def _resolved(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> Iterato
         yield follower
 
 
-def _each(draft: Draft, spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Follower]:
+def _each(draft: Draft, spec: WrittenPipeline, pipeline: Pipeline) -> Iterator[Follower]:
     listings = pipeline.table.catalog.publish if spec.publish is None else ()
-    of_catalogs = components.load(PACKAGE, "catalog")
+    files = components.current().followers
+    of_catalogs = files.load("catalog")
     resolved = chain(
-        (components.load(PACKAGE, each.known_by or "").resolve(each, pipeline, draft) for each in spec.also),
+        (files.load(each.known_by or "").resolve(each, pipeline, draft) for each in spec.also),
         (of_catalogs.resolve(each, pipeline, draft) for each in spec.publish or ()),
         (of_catalogs.resolve_for_all(each, pipeline, draft) for each in listings),
     )

@@ -8,8 +8,11 @@ from dataclasses import replace
 from framework.base.errors import Problem, Where
 from framework.base.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type
 from framework.documents.pipeline.row_time import holders
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
+from framework.documents.pipeline.written_into import Deletes as WrittenDeletes
+from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.rows import Rows
-from framework.language import kind as kinds
+from framework.documents.write_mode import WriteMode, write_mode
 from framework.plan import (
     EVENT_TIME,
     FROM_COLUMNS,
@@ -25,7 +28,6 @@ from framework.plan import (
     TableSource,
     Topic,
 )
-from framework.plan.write import Mode, mode
 from framework.sql import unsent
 from framework.sql.change_messages import changes_of, is_end, is_one_of
 from framework.sql.expressions import guarded
@@ -35,7 +37,7 @@ _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
 _OWN = Column(EVENT_TIME, TIMESTAMP, "The topic's event time, which says which row of a key is newer")
 
 
-def without_deletes(topic: Topic, into: kinds.Into) -> Topic:
+def without_deletes(topic: Topic, into: WrittenInto) -> Topic:
     """The topic, in which messages that delete are no bad rows where `deletes` handles them."""
     if into.deletes not in ("tombstones", "ignore"):
         return topic
@@ -53,7 +55,7 @@ def without_deletes(topic: Topic, into: kinds.Into) -> Topic:
 
 
 def resolve(
-    spec: kinds.Pipeline, source: TableSource | None, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
+    spec: WrittenPipeline, source: TableSource | None, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
 ) -> tuple[Keyed | None, tuple[Step, ...]]:
     """The rules for rows by their keys, and the step by which a row without a key is a bad row. `rows` are those behind the other steps.
     None after a problem was reported."""
@@ -66,7 +68,7 @@ def resolve(
     order, *tie = _order_of_table(spec, source, rows) if source else _order(spec, read, steps, rows)
     if tombstones and into.order_by and not _has_value(into.order_by, read, steps):
         rows.problems.extend(_without_order(into, rows))
-    write = mode(into.write)
+    write = write_mode(into.write)
     rows.problems.extend(write.problems(into, order, read, rows))
     changes = changes_of(read) if into.deletes != "ignore" else None
     ends = "_sluice_value IS NULL" if tombstones else is_end(read[0], changes) if changes else None
@@ -83,7 +85,7 @@ def resolve(
         truncates=is_one_of(read[0], changes.truncates) if changes and len(read) == 1 else None,
         remember=into.remember_deletes_for, says=_says(into, ends, changes, source if gone == OLD else None),
         stands_in=tombstones and not _has_value(order, read, steps),
-        unsent=unsent.carried(read[0], steps, rows, (*keys, order)) if changes_of(read) else (),
+        unsent=unsent.carried(read[0], steps, rows.columns, (*keys, order)) if changes_of(read) else (),
         partition=() if into.order_by else _partition((order, *tie)),
     )  # fmt: skip
     faults = (*_of_order(keyed, rows), *_of_keys(keyed), *faults)
@@ -112,16 +114,16 @@ def refused(topic: Topic, keyed: Keyed, steps: Sequence[Step]) -> Topic:
     return replace(topic, decoding=replace(topic.decoding, faults=(*topic.decoding.faults, truncated)))
 
 
-def columns(keyed: Keyed, write: Mode, rows: Rows) -> tuple[Column, ...]:
+def columns(keyed: Keyed, write: WriteMode, rows: Rows) -> tuple[Column, ...]:
     """Those of the table: what says which row is newer is among them."""
     own = (_OWN,) if EVENT_TIME in keyed.order else ()
     behind = (*own, *rows.kafka)
     return (*rows.columns, *write.columns(keyed, (*rows.columns, *behind)), *behind)
 
 
-def _says(into: kinds.Into, ends: str | None, changes: Changes | None, source: TableSource | None) -> str:
+def _says(into: WrittenInto, ends: str | None, changes: Changes | None, source: TableSource | None) -> str:
     causes = [f"a row that is deleted in {source.identifier}"] if source else []
-    causes += [f"a row with {into.deletes.when}"] if isinstance(into.deletes, kinds.Deletes) else []
+    causes += [f"a row with {into.deletes.when}"] if isinstance(into.deletes, WrittenDeletes) else []
     if ends:
         ops = f"a change with the op {' or '.join((*changes.deletes, *changes.truncates))}" if changes else ""
         causes.append("a message without a value" if into.deletes == "tombstones" else ops)
@@ -172,7 +174,7 @@ def _comparable(type_: Type) -> bool:
     return True
 
 
-def _tombstones(into: kinds.Into, keys: Iterable[str], read: tuple[Topic, ...], steps: tuple[Step, ...]) -> Iterable[Problem]:
+def _tombstones(into: WrittenInto, keys: Iterable[str], read: tuple[Topic, ...], steps: tuple[Step, ...]) -> Iterable[Problem]:
     where = into.place("deletes")
     if changes_of(read):
         hint = "its envelopes say what is deleted: remove `deletes`"
@@ -202,7 +204,7 @@ def _is_assigned(name: str, steps: Iterable[Step]) -> bool:
     return any(name not in holders((name,), step) and any(column.name == name for column in step.columns) for step in steps)
 
 
-def _without_order(into: kinds.Into, rows: Rows) -> Iterable[Problem]:
+def _without_order(into: WrittenInto, rows: Rows) -> Iterable[Problem]:
     """A problem if rows may lack the column of `order_by` and nothing stands in for it, as Kafka's time does for a time."""
     column = next((each for each in rows.columns if each.name == into.order_by), None)
     if column is not None and column.type not in (*_TIMES, VOID):
@@ -211,7 +213,7 @@ def _without_order(into: kinds.Into, rows: Rows) -> Iterable[Problem]:
         yield Problem(into.place("order_by"), "tombstones-need-order", message, hint)
 
 
-def _order_of_table(spec: kinds.Pipeline, source: TableSource, rows: Rows) -> list[str]:
+def _order_of_table(spec: WrittenPipeline, source: TableSource, rows: Rows) -> list[str]:
     """The columns that decide, the first one first. Commits of a table whose rows change say which of them is newer."""
     tie = [column.name for column in rows.kafka if column in FROM_COLUMNS]
     if source.rows_change:
@@ -219,7 +221,7 @@ def _order_of_table(spec: kinds.Pipeline, source: TableSource, rows: Rows) -> li
     if spec.into.order_by:
         return [_asked(spec.into, rows), *tie]
     moment = [column.name for column in source.kafka if column == KAFKA_COLUMNS[-1]]
-    if not moment and mode(spec.into.write).versions:
+    if not moment and write_mode(spec.into.write).versions:
         message = f"{source.identifier} has no `{KAFKA_COLUMNS[-1].name}`, which would say since when a row is valid"
         rows.problems.append(
             Problem(spec.into.place("write"), "missing-key", message, "add `order_by:` with a column that holds a time")
@@ -228,14 +230,14 @@ def _order_of_table(spec: kinds.Pipeline, source: TableSource, rows: Rows) -> li
     return [*moment, *place, *tie]
 
 
-def _order(spec: kinds.Pipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> list[str]:
+def _order(spec: WrittenPipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> list[str]:
     """The columns that decide, the first one first."""
     tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
     return [_first(spec, read, steps, rows), *tie]
 
 
-def _first(spec: kinds.Pipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> str:
+def _first(spec: WrittenPipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> str:
     into = spec.into
     if into.order_by:
         return _asked(into, rows)
@@ -247,7 +249,7 @@ def _first(spec: kinds.Pipeline, read: tuple[Topic, ...], steps: tuple[Step, ...
     return moment if is_its else EVENT_TIME
 
 
-def _asked(into: kinds.Into, rows: Rows) -> str:
+def _asked(into: WrittenInto, rows: Rows) -> str:
     """The column of `order_by`."""
     name = into.order_by or ""
     column = rows.column(name, into.place("order_by"), kafka=True)
@@ -257,9 +259,9 @@ def _asked(into: kinds.Into, rows: Rows) -> str:
     return name
 
 
-def _deletes(into: kinds.Into, gone: str, rows: Rows) -> tuple[ColumnSql | None, tuple[Fault, ...]]:
+def _deletes(into: WrittenInto, gone: str, rows: Rows) -> tuple[ColumnSql | None, tuple[Fault, ...]]:
     """SQL that is true of a row that deletes, and what can be wrong with it."""
-    if not isinstance(into.deletes, kinds.Deletes) or "when" in into.deletes.gaps:
+    if not isinstance(into.deletes, WrittenDeletes) or "when" in into.deletes.gaps:
         return ColumnSql(gone, ()) if gone else None, ()
     checked = guarded(
         rows.unguarded_condition(into.deletes.when, into.deletes.place("when")), rows.quiet

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from framework.base.errors import Problem, Where
 from framework.documents.pipeline.row_time import RowTime, holders, holders_after
-from framework.language import kind as kinds
+from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.plan import Column, Step
-from framework.plan.write import Mode
+from framework.plan.write import Write
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +17,8 @@ class Landing:
 
     earlier: tuple[Step, ...]
     later: tuple[Step, ...]
-    into: kinds.Into
-    mode: Mode
+    into: WrittenInto
+    mode: Write
     columns: tuple[Column, ...]  # of the table
     time: RowTime | None  # None of whole selects, whose rows have no time of their own
     orders_by_event_time: bool  # whether the table stores the topic's event time to put rows in order

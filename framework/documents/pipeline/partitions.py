@@ -8,8 +8,8 @@ from urllib.parse import quote_plus
 from framework.base import types
 from framework.base.errors import MOST_PROBLEMS, Problem
 from framework.base.spelling import did_you_mean
+from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.rows import Rows
-from framework.language import kind as kinds
 from framework.plan import Column, ColumnSql, Fault, PartitionField, Step
 from framework.sql.quote import identifier, literal
 
@@ -23,7 +23,7 @@ _SUFFIXES = {"truncate": "trunc"}
 _PLAIN = ("identity", "year", "month", "day", "hour")
 
 
-def partition_fields(into: kinds.Into, rows: Rows) -> tuple[PartitionField, ...]:
+def partition_fields(into: WrittenInto, rows: Rows) -> tuple[PartitionField, ...]:
     """The partition fields. `rows` has all columns of the table, including Kafka's."""
     fields: list[PartitionField] = []
     for index, text in enumerate(into.partition_by):
@@ -38,7 +38,7 @@ def partition_fields(into: kinds.Into, rows: Rows) -> tuple[PartitionField, ...]
     return tuple(fields)
 
 
-def short_names(into: kinds.Into, fields: tuple[PartitionField, ...], rows: Rows) -> tuple[Step, ...]:
+def short_names(into: WrittenInto, fields: tuple[PartitionField, ...], rows: Rows) -> tuple[Step, ...]:
     """A step that makes a bad row of a text that is too long for the name of a partition's folder."""
     types_ = {column.name: column.type for column in rows.columns if column.type in (types.STRING, types.BINARY)}
     named_so = [field for field in fields if field.transform in ("identity", "truncate") and field.column in types_]
@@ -117,7 +117,7 @@ def _fits(transform: str, type_: types.Type) -> bool:
     return True
 
 
-def sort_columns(into: kinds.Into, rows: Rows) -> tuple[str, ...]:
+def sort_columns(into: WrittenInto, rows: Rows) -> tuple[str, ...]:
     column_types = {column.name: column.type for column in rows.columns}
     for index, name in enumerate(into.sort_by):
         if len(rows.problems) > MOST_PROBLEMS:

@@ -36,10 +36,13 @@ from framework.documents.pipeline import (
 from framework.documents.pipeline.landing import Landing
 from framework.documents.pipeline.partitions import short_names
 from framework.documents.pipeline.row_time import RowTime, row_time
+from framework.documents.pipeline.written import From as WrittenFrom
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.rows import Rows
 from framework.documents.topic import plan as topics
+from framework.documents.topic.written import Topic as WrittenTopic
+from framework.documents.write_mode import write_mode
 from framework.language import extensions
-from framework.language import kind as kinds
 from framework.plan import (
     EVENT_TIME,
     KAFKA_COLUMNS,
@@ -56,10 +59,9 @@ from framework.plan import (
     digest,
 )
 from framework.plan.totals import WINDOW_END, WINDOW_START, Accumulated
-from framework.plan.write import mode
 
 
-def resolve(draft: Draft, documents: Iterable[kinds.Pipeline]) -> tuple[Pipeline, ...]:
+def resolve(draft: Draft, documents: Iterable[WrittenPipeline]) -> tuple[Pipeline, ...]:
     planned: dict[str, Pipeline | None] = {}
     for spec in documents:
         _resolved(draft, spec, planned, [])
@@ -67,7 +69,7 @@ def resolve(draft: Draft, documents: Iterable[kinds.Pipeline]) -> tuple[Pipeline
     return tuple(table_sources.with_readers(done))
 
 
-def _resolved(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
+def _resolved(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
     """A planned pipeline. A pipeline that reads a table is planned after the pipeline that writes it."""
     if spec.name not in planned:
         planned[spec.name] = _pipeline(draft, spec, planned, [*open_, spec.name])
@@ -96,7 +98,7 @@ class _Typed:
     expected: tuple[Expectation, ...]
 
 
-def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
+def _pipeline(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
     lookup = partial(_joined, draft, planned=planned, open_=open_)
     inputs = _inputs(draft, spec, planned, open_)
     inputs = replace(inputs, rows=replace(inputs.rows, tables=lookup))
@@ -120,10 +122,10 @@ def _pipeline(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | 
     draft.problems.extend(_landing_problems(spec, typed.judges, pipeline))
     pipeline = replace(pipeline, also=followers.resolve(draft, spec, pipeline))
     sure = len(draft.problems) == before and "expect" not in spec.gaps
-    return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(kinds.Topic), draft.problems, sure))
+    return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(WrittenTopic), draft.problems, sure))
 
 
-def _inputs(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> _Inputs:
+def _inputs(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> _Inputs:
     source = _source(draft, spec, planned, open_) if "from" not in spec.gaps else None
     read = _topics(draft, spec.from_) if "from" not in spec.gaps else ()
     read = tuple(keyed.without_deletes(topic, spec.into) for topic in read) if "into" not in spec.gaps else read
@@ -133,11 +135,11 @@ def _inputs(draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | No
     return _Inputs(source=source, topics=read, rows=rows)
 
 
-def _typed(spec: kinds.Pipeline, inputs: _Inputs) -> _Typed:
+def _typed(spec: WrittenPipeline, inputs: _Inputs) -> _Typed:
     source, read, rows = inputs.source, inputs.topics, inputs.rows
     is_select = "from" not in spec.gaps and bool(spec.from_.tables)  # its one step is its source
     steps, last, judges, groups = ((), rows, {}, None) if is_select else typed_steps.resolve(spec, rows)
-    write = mode(spec.into.write) if "into" not in spec.gaps and "write" not in spec.into.gaps else None
+    write = write_mode(spec.into.write) if "into" not in spec.gaps and "write" not in spec.into.gaps else None
     keys: Keyed | None = None
     with_keys: tuple[Step, ...] = ()
     totals: Accumulated | None = None
@@ -165,7 +167,7 @@ def _typed(spec: kinds.Pipeline, inputs: _Inputs) -> _Typed:
     )
 
 
-def _with_short_names(spec: kinds.Pipeline, typed: _Typed, table: Table) -> _Typed:
+def _with_short_names(spec: WrittenPipeline, typed: _Typed, table: Table) -> _Typed:
     """With what judges texts that become names of folders."""
     steps, source = (*typed.steps, *short_names(spec.into, table.partition_by, typed.last)), typed.inputs.source
     if isinstance(source, SelectSource) and not source.by_partition:  # else the table that is read has no such names either
@@ -174,7 +176,7 @@ def _with_short_names(spec: kinds.Pipeline, typed: _Typed, table: Table) -> _Typ
 
 
 def _put_together(
-    spec: kinds.Pipeline, typed: _Typed, table: Table, sets: tuple[SetExpectation, ...], environment: str
+    spec: WrittenPipeline, typed: _Typed, table: Table, sets: tuple[SetExpectation, ...], environment: str
 ) -> Pipeline:
     source, read = typed.inputs.source, typed.inputs.topics
     decides = (source or (read[0].columns, read[0].decoding), typed.steps, typed.expected, table)
@@ -218,7 +220,7 @@ def _row_time(
     return row_time(column, steps, table.columns) if column else None
 
 
-def _landing_problems(spec: kinds.Pipeline, judges: Mapping[int, Any], pipeline: Pipeline) -> Iterator[Problem]:
+def _landing_problems(spec: WrittenPipeline, judges: Mapping[int, Any], pipeline: Pipeline) -> Iterator[Problem]:
     table = pipeline.table
     in_order = table.keyed or table.accumulated
     time = _row_time(pipeline.source, pipeline.topics, pipeline.steps, table) if judges else None
@@ -227,7 +229,7 @@ def _landing_problems(spec: kinds.Pipeline, judges: Mapping[int, Any], pipeline:
             earlier=pipeline.steps[:at],
             later=pipeline.steps[at + 1 :],
             into=spec.into,
-            mode=mode(table.write),
+            mode=table.write,
             columns=table.columns,
             time=time,
             orders_by_event_time=in_order is not None and EVENT_TIME in in_order.order,
@@ -237,7 +239,7 @@ def _landing_problems(spec: kinds.Pipeline, judges: Mapping[int, Any], pipeline:
         yield from judge(landing)
 
 
-def _rows(draft: Draft, spec: kinds.Pipeline, source: TableSource | SelectSource | None, read: tuple[Topic, ...]) -> Rows:
+def _rows(draft: Draft, spec: WrittenPipeline, source: TableSource | SelectSource | None, read: tuple[Topic, ...]) -> Rows:
     """The rows before the first step. A source that is missing or has problems has unknown columns."""
     if isinstance(source, SelectSource):
         return Rows(source.columns, draft.problems, (), event_time=False, document=spec.node)
@@ -252,7 +254,7 @@ def _rows(draft: Draft, spec: kinds.Pipeline, source: TableSource | SelectSource
 
 
 def _source(
-    draft: Draft, spec: kinds.Pipeline, planned: dict[str, Pipeline | None], open_: list[str]
+    draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_: list[str]
 ) -> TableSource | SelectSource | None:
     """The table or the tables that a pipeline reads."""
     places: dict[str, Where] = {}
@@ -285,7 +287,7 @@ def _joined(draft: Draft, name: str, where: Where, planned: dict[str, Pipeline |
     return table_sources.looked_up(pipeline) if pipeline else None
 
 
-def _topics(draft: Draft, from_: kinds.From) -> tuple[Topic, ...]:
+def _topics(draft: Draft, from_: WrittenFrom) -> tuple[Topic, ...]:
     """The topics of a pipeline. If one is missing, there are none, and a problem is reported once."""
     names = {from_.topic: from_.place("topic")} if from_.topic else {}
     for at, name in enumerate(from_.topics or ()):

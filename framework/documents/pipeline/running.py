@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.base.errors import Problem
-from framework.language import kind as kinds
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
+from framework.documents.pipeline.written import Run as WrittenRun
 from framework.plan import Maintain, Run, SelectSource, TableSource, Thin
 
 BATCH_ROWS = 1_000_000
 CHECK_EVERY = 10  # seconds between two checks for new data
 
 
-def run(spec: kinds.Pipeline) -> Run:
-    if isinstance(spec.run, kinds.Run):
+def run(spec: WrittenPipeline) -> Run:
+    if isinstance(spec.run, WrittenRun):
         return Run(every=spec.run.every, cron=spec.run.cron, timezone=spec.run.timezone, after=spec.batch.after)
     return Run(every=CHECK_EVERY, on_new_data=True) if spec.run == "on_new_data" else Run()
 
 
-def problems(spec: kinds.Pipeline, source: TableSource | SelectSource | None) -> Iterator[Problem]:
+def problems(spec: WrittenPipeline, source: TableSource | SelectSource | None) -> Iterator[Problem]:
     if spec.batch.after is None:
         return
     why = "what waits in a table is not counted in bytes" if source else ""
@@ -28,7 +29,7 @@ def problems(spec: kinds.Pipeline, source: TableSource | SelectSource | None) ->
         yield Problem(spec.batch.key_place("after"), "unused-key", f"`after` has no effect: {why}", "remove it")
 
 
-def maintain(spec: kinds.Pipeline) -> Maintain:
+def maintain(spec: WrittenPipeline) -> Maintain:
     written, thin = spec.maintain, spec.maintain.thin
     return Maintain(
         compact_to=written.compact_to,

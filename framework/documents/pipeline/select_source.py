@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from framework.base.errors import Problem
 from framework.base.types import BOOLEAN, DATE, INTEGRALS, STRING, TIMES, Decimal, Type
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.rows import Rows, name_problems, selected_name_problems
-from framework.language import kind as kinds
 from framework.language.options import WrittenStep
 from framework.plan import Column, SelectSource, Step, TableSource
 from framework.sql.faults import ExpressionError
@@ -16,7 +16,7 @@ from framework.sql.query import whole
 from framework.sql.query.whole import Given, Whole
 
 
-def resolve(spec: kinds.Pipeline, tables: Sequence[TableSource], rows: Rows) -> SelectSource | None:
+def resolve(spec: WrittenPipeline, tables: Sequence[TableSource], rows: Rows) -> SelectSource | None:
     """The select of a pipeline that reads these tables; None and problems where there is none."""
     if "steps" in spec.gaps or len(tables) != len(set(spec.from_.tables or ())):
         return None

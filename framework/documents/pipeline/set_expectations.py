@@ -8,14 +8,15 @@ from typing import Literal
 from framework.base.errors import Problem, Where
 from framework.base.spelling import did_you_mean, the_names
 from framework.base.types import holds_map, is_integral
-from framework.language import kind as kinds
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
+from framework.documents.pipeline.written_expectation import Expectation as WrittenExpectation
 from framework.plan import Column, SetExpectation, Table, TableSource
 
 Tables = Callable[[str, Where], TableSource | None]
 
 
 def resolve(
-    spec: kinds.Pipeline, table: Table, names: Collection[str], tables: Tables, problems: list[Problem]
+    spec: WrittenPipeline, table: Table, names: Collection[str], tables: Tables, problems: list[Problem]
 ) -> tuple[SetExpectation, ...]:
     """Those without problems. `names` are those of other expectations; `tables` finds another table."""
     columns = {column.name: column for column in table.readable}
@@ -35,7 +36,7 @@ def resolve(
     return tuple(expected.values())
 
 
-def _unknown(each: kinds.Expectation, columns: Mapping[str, Column], table: Table) -> Iterator[Problem]:
+def _unknown(each: WrittenExpectation, columns: Mapping[str, Column], table: Table) -> Iterator[Problem]:
     places = {name: each.place("unique", at) for at, name in enumerate(each.unique or ())}
     if each.references is not None:
         places = {each.column or "": each.place("column")}
@@ -52,7 +53,7 @@ def _unknown(each: kinds.Expectation, columns: Mapping[str, Column], table: Tabl
 
 
 def _resolved(
-    each: kinds.Expectation, columns: Mapping[str, Column], tables: Tables, problems: list[Problem]
+    each: WrittenExpectation, columns: Mapping[str, Column], tables: Tables, problems: list[Problem]
 ) -> SetExpectation | None:
     otherwise: Literal["warn", "stop"] = "stop" if each.else_ == "stop" else "warn"
     if each.rows is not None:

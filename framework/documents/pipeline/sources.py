@@ -8,16 +8,17 @@ from typing import Literal
 
 from framework.base.errors import Problem, Where
 from framework.documents.draft import Draft, unknown
-from framework.language import kind as kinds
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
+from framework.documents.pipeline.written_into import Into as WrittenInto
+from framework.documents.write_mode import write_mode
 from framework.plan import FROM_COLUMNS, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Keyed, Pipeline, Reader, Step, TableSource
-from framework.plan.write import mode
 
 _OWN = {column.name for column in (*KAFKA_COLUMNS, KAFKA_TOPIC, *FROM_COLUMNS)}
 
 
-def writer(draft: Draft, name: str, where: Where, open_: Sequence[str]) -> kinds.Pipeline | None:
+def writer(draft: Draft, name: str, where: Where, open_: Sequence[str]) -> WrittenPipeline | None:
     """The pipeline that writes the table; None and a problem where there is none."""
-    written = draft.written.of(kinds.Pipeline)
+    written = draft.written.of(WrittenPipeline)
     writers = {each.into.table: each for each in written if "into" not in each.gaps and "table" not in each.into.gaps}
     spec = writers.get(name)
     if spec is None:
@@ -34,12 +35,12 @@ def writer(draft: Draft, name: str, where: Where, open_: Sequence[str]) -> kinds
     return spec
 
 
-def resolve(into: kinds.Into, pipeline: Pipeline) -> TableSource:
+def resolve(into: WrittenInto, pipeline: Pipeline) -> TableSource:
     """The table of this pipeline as another one reads it."""
     table = pipeline.table
     kafka = tuple(column for column in table.columns if column in pipeline.kafka_columns and column.name.startswith("_kafka_"))
     columns = tuple(column for column in table.readable if column not in kafka and column.name not in _OWN)
-    written = mode(table.write)
+    written = table.write
     return TableSource(
         pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=kafka,
         reads=_reads(into, rows_change(pipeline)), rows_change=rows_change(pipeline),
@@ -52,7 +53,7 @@ def resolve(into: kinds.Into, pipeline: Pipeline) -> TableSource:
 def looked_up(pipeline: Pipeline) -> TableSource:
     """The table of this pipeline as a step of another one looks rows up in it."""
     table = pipeline.table
-    current = VERSION if mode(table.write).versions else ()
+    current = VERSION if table.write.versions else ()
     columns = tuple(column for column in table.readable if column.name not in (*_OWN, *current))
     return TableSource(
         pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=(),
@@ -62,11 +63,11 @@ def looked_up(pipeline: Pipeline) -> TableSource:
 
 def rows_change(pipeline: Pipeline) -> bool:
     """Whether rows of its table are also changed and deleted."""
-    return mode(pipeline.table.write).rows_change
+    return pipeline.table.write.rows_change
 
 
-def _reads(into: kinds.Into, changes: bool) -> Literal["all", "added", "changes", "commits"]:
-    write = mode(into.write)
+def _reads(into: WrittenInto, changes: bool) -> Literal["all", "added", "changes", "commits"]:
+    write = write_mode(into.write)
     if write.whole:
         return "all"
     if not (write.by_key or write.groups) or not changes:
@@ -74,9 +75,9 @@ def _reads(into: kinds.Into, changes: bool) -> Literal["all", "added", "changes"
     return "commits" if write.versions else "changes"
 
 
-def problems(spec: kinds.Pipeline, pipeline: Pipeline) -> Iterator[Problem]:
+def problems(spec: WrittenPipeline, pipeline: Pipeline) -> Iterator[Problem]:
     """The problems of reading the rows of this pipeline's table."""
-    into, name, write = spec.into, pipeline.table.identifier, mode(spec.into.write)
+    into, name, write = spec.into, pipeline.table.identifier, write_mode(spec.into.write)
     if write.whole:
         return
     if into.deletes == "tombstones":
@@ -118,9 +119,9 @@ def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
         )
 
 
-def order_columns(into: kinds.Into, source: TableSource) -> tuple[Column, ...]:
+def order_columns(into: WrittenInto, source: TableSource) -> tuple[Column, ...]:
     """The columns by which rows of a table are put in order where they go by their keys."""
-    write = mode(into.write)
+    write = write_mode(into.write)
     if write.groups:
         return FROM_COLUMNS[2:]
     if not write.by_key:

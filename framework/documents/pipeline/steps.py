@@ -8,16 +8,16 @@ from typing import Any, cast
 
 from framework.base import types
 from framework.base.errors import Problem, Where
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.rows import Resolved, Rows
 from framework.language import extensions
-from framework.language import kind as kinds
 from framework.language.node import Node
 from framework.language.options import WrittenStep
 from framework.plan import Column, Step, digest
 from framework.plan.totals import Groups
 
 
-def resolve(spec: kinds.Pipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, dict[int, Any], Groups | None]:
+def resolve(spec: WrittenPipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, dict[int, Any], Groups | None]:
     """The steps, the rows after the last step, by their places the steps' judges of how rows land, and what a step adds up."""
     steps: list[Step] = []
     groups = None
@@ -79,7 +79,7 @@ def _added_columns(step: Node) -> list[tuple[str, Where]] | None:
     return [(named.text, named.where)] if named and named.kind == "scalar" else None
 
 
-def without_type(spec: kinds.Pipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:
+def without_type(spec: WrittenPipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:
     joined = [column for step in steps if step.join for column in step.join.source.columns]
     if any(column.type == types.VOID for column in (*rows.columns, *joined)):
         return  # why it is unknown was reported

@@ -10,15 +10,16 @@ from framework.documents.draft import Draft, only, unknown
 from framework.documents.pipeline import keyed, memory
 from framework.documents.pipeline import totals as accumulated
 from framework.documents.pipeline.partitions import partition_fields, sort_columns
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
+from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.rows import Rows, stored_name_problems
-from framework.language import kind as kinds
+from framework.documents.write_mode import write_mode
 from framework.plan import Catalog, Column, Keyed, SchemaChanges, Step, Table
 from framework.plan.totals import Accumulated
-from framework.plan.write import mode
 
 
 def resolve(
-    draft: Draft, spec: kinds.Pipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...], totals: Accumulated | None
+    draft: Draft, spec: WrittenPipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...], totals: Accumulated | None
 ) -> Table | None:
     into = spec.into
     catalog = (
@@ -39,14 +40,14 @@ def resolve(
         return None
     namespace, name = into.table.split(".")
     step = next((each for each in steps if each.memory), None)
-    if into.adopt and (step or mode(into.write).rows_change):
+    if into.adopt and (step or write_mode(into.write).rows_change):
         what = f"`{step.name}` remembers rows" if step else f"`write: {into.write}` decides by what Sluice knows of each row"
         message = f"`adopt` keeps the rows that are there, of which Sluice knows nothing, and {what}"
         hint = "use `write: append` without such a step, or load the older rows from a topic"
         draft.problems.append(Problem(into.place("adopt"), "cannot-adopt", message, hint))
     options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes", "write", "adopt")
     return Table(
-        catalog=catalog, namespace=namespace, name=name, columns=columns, write=into.write,
+        catalog=catalog, namespace=namespace, name=name, columns=columns, write=write_mode(into.write),
         partition_by=partitions, sort_by=order,
         format_version=into.format_version, doc=spec.doc or "", masked=_masked(steps, columns), keyed=keys, accumulated=totals,
         step_states=memory.states(steps, columns, draft.problems), adopt=into.adopt,
@@ -61,12 +62,12 @@ def resolve(
     )  # fmt: skip
 
 
-def _columns(into: kinds.Into, rows: Rows, keys: Keyed | None, totals: Accumulated | None) -> tuple[Column, ...]:
+def _columns(into: WrittenInto, rows: Rows, keys: Keyed | None, totals: Accumulated | None) -> tuple[Column, ...]:
     """Those of the table."""
     if totals:
         return accumulated.columns(totals)
     if keys:
-        return keyed.columns(keys, mode(into.write), rows)
+        return keyed.columns(keys, write_mode(into.write), rows)
     return (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
 
 

@@ -13,7 +13,11 @@ from framework.base.errors import Problem, Where
 from framework.base.spelling import did_you_mean, the_names
 from framework.base.types import VOID, Type
 from framework.documents.pipeline.test_values import BadValue, json_text, plain_json
-from framework.language import kind as kinds
+from framework.documents.pipeline.written_tests import BadRow as WrittenBadRow
+from framework.documents.pipeline.written_tests import GivenMessage as WrittenGivenMessage
+from framework.documents.pipeline.written_tests import Message as WrittenMessage
+from framework.documents.pipeline.written_tests import Test as WrittenTest
+from framework.documents.topic.written import Topic as WrittenTopic
 from framework.language.node import Node
 from framework.messages.encoding import json_values
 from framework.messages.encoding.schema_writer import Writer
@@ -41,15 +45,15 @@ class Messages:
     """The messages of one test of a pipeline, in order."""
 
     pipeline: Pipeline
-    topic: kinds.Topic
+    topic: WrittenTopic
     problems: list[Problem]
-    test: kinds.Test
+    test: WrittenTest
     offsets: Counter[tuple[str, int]] = field(default_factory=Counter)
 
-    def message(self, batch: int, at: int, given: kinds.GivenMessage | Mapping[str, Node]) -> Message:
+    def message(self, batch: int, at: int, given: WrittenGivenMessage | Mapping[str, Node]) -> Message:
         """The message at this place of what is given."""
         moment = START + timedelta(seconds=self.offsets.total())
-        if isinstance(given, kinds.GivenMessage):
+        if isinstance(given, WrittenGivenMessage):
             message = self.whole(given.message, moment)
         else:
             message = self.of_columns(given, at, moment)
@@ -71,7 +75,7 @@ class Messages:
             headers=value.headers,
         )
 
-    def whole(self, given: kinds.Message, moment: datetime) -> Message:
+    def whole(self, given: WrittenMessage, moment: datetime) -> Message:
         value = self.whole_value(given)
         key = value.key
         if given.key is not None:
@@ -95,7 +99,7 @@ class Messages:
             headers=(*headers, *value.headers),
         )
 
-    def whole_value(self, given: kinds.Message) -> _Value:
+    def whole_value(self, given: WrittenMessage) -> _Value:
         node = given.value
         if node is None:
             return _Value(None, (given.raw or "").encode(), ())
@@ -222,7 +226,7 @@ class Messages:
             self.refuse(wrong.where, wrong.code, f"`{column.name}`: {wrong.message}", wrong.hint or _RAW)
             return "null"
 
-    def key(self, given: kinds.Message, node: Node, taken: bool) -> bytes | None:
+    def key(self, given: WrittenMessage, node: Node, taken: bool) -> bytes | None:
         where = given.key_place("key")
         if self.topic.key.format == "none":
             hint = "remove it, or give the topic a `key`"
@@ -283,7 +287,7 @@ class Messages:
         self.problems.append(Problem(where, code, message, hint))
 
 
-def kafka_name(pipeline: Pipeline, given: kinds.Message | kinds.BadRow, problems: list[Problem]) -> str:
+def kafka_name(pipeline: Pipeline, given: WrittenMessage | WrittenBadRow, problems: list[Problem]) -> str:
     """The topic that is meant, as Kafka calls it."""
     topics = {topic.name: topic.kafka_name for topic in pipeline.topics}
     if given.topic is not None and given.topic not in topics:

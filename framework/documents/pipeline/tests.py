@@ -10,13 +10,17 @@ from framework.base.errors import MOST_PROBLEMS, Problem, Where
 from framework.base.spelling import did_you_mean, the_names
 from framework.documents.pipeline.test_messages import Messages, kafka_name
 from framework.documents.pipeline.test_values import BadValue, read
-from framework.language import kind as kinds
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
+from framework.documents.pipeline.written_tests import BadRow as WrittenBadRow
+from framework.documents.pipeline.written_tests import GivenMessage as WrittenGivenMessage
+from framework.documents.pipeline.written_tests import Test as WrittenTest
+from framework.documents.topic.written import Topic as WrittenTopic
 from framework.language.node import Node
 from framework.plan import Column, Example, GivenRow, Pipeline, SelectSource
 
 
 def resolve(
-    pipeline: Pipeline, spec: kinds.Pipeline, topics: Iterable[kinds.Topic], problems: list[Problem], sure: bool
+    pipeline: Pipeline, spec: WrittenPipeline, topics: Iterable[WrittenTopic], problems: list[Problem], sure: bool
 ) -> tuple[Example, ...]:
     """The tests without problems. If the pipeline's faults are not `sure`, the codes and stages of bad rows are not checked."""
     if not spec.tests:
@@ -26,7 +30,7 @@ def resolve(
     if topic and "value" in topic.gaps:
         return ()  # the format of messages is unknown
     reader = _Reader(pipeline, topic, problems, sure)
-    by_name: dict[str, kinds.Test] = {}
+    by_name: dict[str, WrittenTest] = {}
     examples = []
     for test in spec.tests:
         if len(problems) > MOST_PROBLEMS:
@@ -45,11 +49,11 @@ def resolve(
 @dataclass
 class _Reader:
     pipeline: Pipeline
-    topic: kinds.Topic | None  # None: the pipeline reads a table
+    topic: WrittenTopic | None  # None: the pipeline reads a table
     problems: list[Problem]
     sure: bool
 
-    def example(self, test: kinds.Test) -> Example:
+    def example(self, test: WrittenTest) -> Example:
         self.refuse_missing(test)
         message = (
             Messages(pipeline=self.pipeline, topic=self.topic, problems=self.problems, test=test).message if self.topic else None
@@ -67,7 +71,7 @@ class _Reader:
             name=test.name, where=test.place(), given=given, expect=expect, expect_bad=bad, tables=dict(self.tables(test))
         )
 
-    def refuse_missing(self, test: kinds.Test) -> None:
+    def refuse_missing(self, test: WrittenTest) -> None:
         """Refuses a test without what its pipeline reads."""
         selects = isinstance(self.pipeline.source, SelectSource)
         if selects and test.given:
@@ -85,7 +89,7 @@ class _Reader:
             hint = f"write `tables: {{{self.pipeline.sources[0]}: […]}}`"
             self.refuse(test.place(), "missing-key", "a test needs `tables`, the rows of the tables that are read", hint)
 
-    def tables(self, test: kinds.Test) -> Iterator[tuple[str, tuple[Mapping[str, Any], ...]]]:
+    def tables(self, test: WrittenTest) -> Iterator[tuple[str, tuple[Mapping[str, Any], ...]]]:
         tables = self.pipeline.source.tables if isinstance(self.pipeline.source, SelectSource) else ()
         sources = {each.identifier: each for each in (*tables, *self.pipeline.looked_up)}
         for name, rows in test.tables.items():
@@ -97,7 +101,7 @@ class _Reader:
             columns = (*sources[name].columns, *sources[name].kafka)
             yield name, tuple(self.row(row, test, ("tables", name, at), columns, name) for at, row in enumerate(rows))
 
-    def given(self, test: kinds.Test) -> Iterator[tuple[int, int, kinds.GivenMessage | Mapping[str, Node]]]:
+    def given(self, test: WrittenTest) -> Iterator[tuple[int, int, WrittenGivenMessage | Mapping[str, Node]]]:
         """The given messages or rows, each with its batch and its index in the list."""
         batch, last = 1, True
         for at, given in enumerate(test.given):
@@ -111,10 +115,10 @@ class _Reader:
                 self.refuse(test.place("given", at), "empty-batch", f"a batch without {what}", hint)
             batch, last = batch + 1, True
 
-    def given_row(self, test: kinds.Test, batch: int, at: int, given: kinds.GivenMessage | Mapping[str, Node]) -> GivenRow:
+    def given_row(self, test: WrittenTest, batch: int, at: int, given: WrittenGivenMessage | Mapping[str, Node]) -> GivenRow:
         source = self.pipeline.source
         assert source is not None
-        if isinstance(given, kinds.GivenMessage):
+        if isinstance(given, WrittenGivenMessage):
             hint = f"write a row of `{source.identifier}`, such as `{{{source.columns[0].name}: …}}`"
             message = f"`{self.pipeline.name}` reads a table, not messages"
             self.refuse(test.key_place("given", at, "message"), "not-a-row", message, hint)
@@ -125,7 +129,7 @@ class _Reader:
     def row(
         self,
         fields: Mapping[str, Node],
-        test: kinds.Test,
+        test: WrittenTest,
         path: tuple[str | int, ...],
         table_columns: tuple[Column, ...],
         table: str,
@@ -146,7 +150,7 @@ class _Reader:
                 self.refuse(bad_value.where, bad_value.code, f"`{name}`: {bad_value.message}", hint)
         return values
 
-    def bad_row(self, spec: kinds.BadRow) -> Mapping[str, Any]:
+    def bad_row(self, spec: WrittenBadRow) -> Mapping[str, Any]:
         faults = self.pipeline.faults
         possible = {"error": {fault.code for fault in faults}, "stage": {fault.stage for fault in faults}}
         for option, names in possible.items():

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from framework.base.errors import Problem
 from framework.base.types import BIGINT, INT, TIMESTAMP, Array, Field, Struct
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
+from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.rows import Rows
-from framework.language import kind as kinds
 from framework.plan import (
     EVENT_TIME,
     FROM_COLUMNS,
@@ -33,7 +34,7 @@ _HIDDEN = Column(MEASURES, Struct(()), "What averages, different values, first a
 
 
 def resolve(
-    spec: kinds.Pipeline,
+    spec: WrittenPipeline,
     groups: Groups | None,
     read: tuple[Topic, ...],
     source: TableSource | None,
@@ -87,7 +88,7 @@ def columns(accumulated: Accumulated) -> tuple[Column, ...]:
     return (*by, *window, *measures, *hidden)
 
 
-def moving(accumulated: Accumulated, fields: Iterable[PartitionField], into: kinds.Into) -> Iterator[Problem]:
+def moving(accumulated: Accumulated, fields: Iterable[PartitionField], into: WrittenInto) -> Iterator[Problem]:
     """The problems of partitions in which a row would not stay."""
     measures = {each.name for each in accumulated.measures}
     for field in fields:
@@ -97,7 +98,7 @@ def moving(accumulated: Accumulated, fields: Iterable[PartitionField], into: kin
             yield Problem(into.place("partition_by"), "bad-partition", message, hint)
 
 
-def _unused(into: kinds.Into, groups: Groups) -> Iterator[Problem]:
+def _unused(into: WrittenInto, groups: Groups) -> Iterator[Problem]:
     if into.node.get("kafka_columns") is not None:
         message = "`kafka_columns` has no effect: a total is of many messages"
         yield Problem(into.key_place("kafka_columns"), "unused-key", message, "remove it")
@@ -140,7 +141,7 @@ def _order_type(order: Iterable[str], nth: bool, rows: Rows) -> Struct:
     return Struct((*fields, Field(NTH_ITEM, Array(INT))) if nth else fields)
 
 
-def _before(spec: kinds.Pipeline) -> str:
+def _before(spec: WrittenPipeline) -> str:
     """A digest that is the same while rows come to the totals as they did: by other steps, or other expectations that make bad rows, the
     rows that are taken off are not those that were added."""
     quarantines = (each.node for each in spec.expect if not each.of_many and each.else_ in (None, "quarantine"))

@@ -50,8 +50,8 @@ tests:
 
 NOT_YET = ("debezium",)  # steps that are refused by name
 
-Also = Annotated[Bound, OneOf("framework.features.followers", but=("catalog",))]
-Step = Annotated[WrittenStep, Files("framework.documents.steps", "step", later=NOT_YET)]
+Also = Annotated[Bound, OneOf("followers", but=("catalog",))]
+Step = Annotated[WrittenStep, Files("steps", "step", later=NOT_YET)]
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class Pipeline(Kind):
     def _source_problems(self) -> Iterable[Problem]:
         if not {"from", "into"}.isdisjoint(self.gaps) or self.from_.gaps or "write" in self.into.gaps:
             return
-        whole = WRITES.components()[self.into.write].whole
+        whole = WRITES.declared()[self.into.write].whole
         if self.from_.tables is not None and not whole:
             yield Problem(
                 self.into.place("write"), "needs-replace",

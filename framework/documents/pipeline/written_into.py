@@ -10,7 +10,7 @@ from framework.base.errors import Problem
 from framework.language.options import Bound, Named, option
 from framework.language.scalars import ColumnName, Duration, Expression, Name, TableName
 
-WRITES = Named("framework.features.writes", "MODE")
+WRITES = Named("writes", "MODE")
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Into(Bound):
     def problems(self) -> Iterable[Problem]:
         if "write" in self.gaps:
             return
-        write = WRITES.components()[self.write]
+        write = WRITES.declared()[self.write]
         if self.late_after is not None and not write.groups:
             message = f"`late_after` has no effect with `write: {self.write}`"
             yield Problem(self.key_place("late_after"), "unused-key", message, "remove it: only totals have windows that close")

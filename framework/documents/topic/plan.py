@@ -13,7 +13,9 @@ from framework.documents.rows import name_problems
 from framework.documents.topic import generated
 from framework.documents.topic.registered import Asked, Schemas
 from framework.documents.topic.registered import resolve as resolve_registered
-from framework.language import kind as kinds
+from framework.documents.topic.written import Generated as WrittenGenerated
+from framework.documents.topic.written import Key as WrittenKey
+from framework.documents.topic.written import Topic as WrittenTopic
 from framework.messages.encoding import decoder
 from framework.messages.encoding.fields import Field, suits
 from framework.messages.formats import BySchema, Format, Given, Single, find
@@ -30,7 +32,7 @@ def without_values(topic: Topic) -> Topic:
     return replace(topic, decoding=replace(decoding, structs=structs))
 
 
-def resolve(spec: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> Topic:
+def resolve(spec: WrittenTopic, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> Topic:
     before = len(problems)
     value = find("value", spec.value or "")
     fields = _fields(spec, value, problems)
@@ -74,7 +76,7 @@ def resolve(spec: kinds.Topic, cluster: Cluster, schemas: Schemas, problems: lis
     )
 
 
-def unclear(spec: kinds.Topic) -> bool:
+def unclear(spec: WrittenTopic) -> bool:
     """Whether what could not be read of it makes columns of which not even the names are known."""
     unnamed = [option for option in ("columns", "headers") if option in spec.gaps and not any(_keys(spec, option))]
     value = find("value", spec.value or "")
@@ -104,7 +106,7 @@ def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Itera
             )  # fmt: skip
 
 
-def _fields(spec: kinds.Topic | kinds.Key, format_: Format | None, problems: list[Problem]) -> list[Field]:
+def _fields(spec: WrittenTopic | WrittenKey, format_: Format | None, problems: list[Problem]) -> list[Field]:
     fields = []
     given = format_ if isinstance(format_, Given) else None
     for name, column in spec.columns.items():
@@ -121,7 +123,7 @@ def _fields(spec: kinds.Topic | kinds.Key, format_: Format | None, problems: lis
         written_as = given.written_as if given else not by_schema
         fits = column.format is None or (written_as and suits(column.format, type_))
         if not written_as and not fits:
-            of = given.noun if given else f"{spec.value if isinstance(spec, kinds.Topic) else spec.format}, whose schemas say it"
+            of = given.noun if given else f"{spec.value if isinstance(spec, WrittenTopic) else spec.format}, whose schemas say it"
             message = f"`format` has no effect for {of}"
             problems.append(Problem(column.key_place("format"), "unused-key", message, "remove it"))
         elif not fits:
@@ -133,7 +135,7 @@ def _fields(spec: kinds.Topic | kinds.Key, format_: Format | None, problems: lis
 
 
 def _value(
-    spec: kinds.Topic,
+    spec: WrittenTopic,
     format_: Format | None,
     fields: list[Field],
     cluster: Cluster,
@@ -175,7 +177,7 @@ def _value(
 
 
 def _key(
-    spec: kinds.Topic, cluster: Cluster, schemas: Schemas, registered: list[Registered], problems: list[Problem]
+    spec: WrittenTopic, cluster: Cluster, schemas: Schemas, registered: list[Registered], problems: list[Problem]
 ) -> tuple[tuple[Column, ...], list[Field], Decoding]:
     """The columns that the key makes, its fields, and how it is decoded."""
     key = spec.key
@@ -208,7 +210,7 @@ def _key(
     return (), [], Decoding((), ())
 
 
-def _joined(spec: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
+def _joined(spec: WrittenTopic, decoding: Decoding, key: Decoding) -> Decoding:
     """The decoding with the key's and the headers' columns, where they are asked for."""
     columns = [*key.columns, *decoding.columns]
     faults = [*decoding.faults, *key.faults]
@@ -227,7 +229,7 @@ def _joined(spec: kinds.Topic, decoding: Decoding, key: Decoding) -> Decoding:
     )  # fmt: skip
 
 
-def _column_problems(spec: kinds.Topic, columns: tuple[Column, ...]) -> Iterator[Problem]:
+def _column_problems(spec: WrittenTopic, columns: tuple[Column, ...]) -> Iterator[Problem]:
     spelt: dict[str, str] = {}
     taken: set[str] = set()
     there = list(_places(spec))
@@ -240,7 +242,7 @@ def _column_problems(spec: kinds.Topic, columns: tuple[Column, ...]) -> Iterator
         taken.add(name)
 
 
-def _one_only(spec: kinds.Topic, name: str) -> str:
+def _one_only(spec: WrittenTopic, name: str) -> str:
     """The hint for a column that two parts of a message make. Only `as` is a name that a spec can choose."""
     if name == spec.key.as_:
         return f"write another name under `as`, such as `key_{name}`"
@@ -257,7 +259,7 @@ def _one_only(spec: kinds.Topic, name: str) -> str:
     )
 
 
-def _places(spec: kinds.Topic) -> Iterator[tuple[str, Where]]:
+def _places(spec: WrittenTopic) -> Iterator[tuple[str, Where]]:
     """Every column and where it is named, even if its type is wrong."""
     if isinstance(find("value", spec.value or ""), Single):
         yield _VALUE, spec.place("value")
@@ -268,12 +270,12 @@ def _places(spec: kinds.Topic) -> Iterator[tuple[str, Where]]:
     yield from _keys(spec, "headers")
 
 
-def _keys(spec: kinds.Topic | kinds.Key, option: str) -> Iterator[tuple[str, Where]]:
+def _keys(spec: WrittenTopic | WrittenKey, option: str) -> Iterator[tuple[str, Where]]:
     node = spec.node.get(option)
     return ((key.text, key.where) for key, _ in (node.entries if node else ()))
 
 
-def _event_time_problems(spec: kinds.Topic, columns: tuple[Column, ...]) -> Iterable[Problem]:
+def _event_time_problems(spec: WrittenTopic, columns: tuple[Column, ...]) -> Iterable[Problem]:
     where = spec.place("event_time")
     event_time = next((column for column in columns if column.name == spec.event_time), None)
     if event_time is None and spec.event_time in dict(_places(spec)):
@@ -287,7 +289,7 @@ def _event_time_problems(spec: kinds.Topic, columns: tuple[Column, ...]) -> Iter
         )
 
 
-def _generator(spec: kinds.Topic, fields: Iterable[Field], problems: list[Problem]) -> Generator | None:
+def _generator(spec: WrittenTopic, fields: Iterable[Field], problems: list[Problem]) -> Generator | None:
     generate = spec.generate
     assert generate is not None
     fields = tuple(fields)
@@ -304,8 +306,8 @@ def _generator(spec: kinds.Topic, fields: Iterable[Field], problems: list[Proble
 
 
 def _generated_fields(
-    spec: kinds.Topic,
-    columns: Mapping[str, kinds.Generated],
+    spec: WrittenTopic,
+    columns: Mapping[str, WrittenGenerated],
     path: tuple[str | int, ...],
     fields: tuple[Field, ...],
     problems: list[Problem],
@@ -335,7 +337,7 @@ def _generated_fields(
     return tuple(generators)
 
 
-def _column_types(spec: kinds.Topic, fields: Iterable[Field]) -> Iterator[tuple[str, Type]]:
+def _column_types(spec: WrittenTopic, fields: Iterable[Field]) -> Iterator[tuple[str, Type]]:
     """The fields that `generate` can name, with their types in the messages."""
     for field in fields:
         yield from _paths(field.name, types.BIGINT if (field.format or "").startswith("epoch_") else field.type)

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
-from framework.base import components
 from framework.base.errors import Problem
 from framework.language.options import Bound, Kind, Named, option
 from framework.language.scalars import ColumnName, ColumnType, Duration, FieldPath, KafkaName, Rate, Subject, Time
 
-FORMATS = "framework.messages.formats"
-VALUES = Named(FORMATS, "VALUE")
-KEYS = Named(FORMATS, "KEY", besides=("none",))
+VALUES = Named("formats", "VALUE")
+KEYS = Named("formats", "KEY", besides=("none",))
 _DEFAULT = "json"
 
 EXAMPLE = """\
@@ -98,7 +96,7 @@ class Key(Bound):
     def problems(self) -> Iterable[Problem]:
         if "format" in self.gaps:
             return
-        format_ = None if self.format == "none" else components.load(FORMATS, self.format).KEY
+        format_ = None if self.format == "none" else KEYS.declared()[self.format]
         columns_from = format_.columns_from if format_ else "format"
         needs, by_schema = columns_from == "spec", columns_from == "registry"
         if self.as_ is not None and (needs or not format_):
@@ -237,7 +235,7 @@ class Topic(Kind):
     def problems(self) -> Iterable[Problem]:
         if "value" in self.gaps:
             return
-        format_ = components.load(FORMATS, self.value).VALUE
+        format_ = VALUES.declared()[self.value]
         if format_.columns_from == "spec" and not self.columns and "columns" not in self.gaps:
             yield Problem(
                 self.key_place("columns") if self.node.get("columns") else self.place("value"),
@@ -246,7 +244,7 @@ class Topic(Kind):
             )  # fmt: skip
         for key in ("unknown_fields", "columns", "subject"):
             if self.node.get(key) and not _takes(format_, key):
-                formats = VALUES.components()
+                formats = VALUES.declared()
                 instead = next(name for name in (_DEFAULT, *formats) if _takes(formats[name], key))
                 yield Problem(
                     self.key_place(key), "unused-key", f"`{key}` has no effect with `value: {self.value}`",

@@ -48,7 +48,7 @@ def _follower(listing: Listing, identifier: str, pipeline: Pipeline, draft: Draf
         return None
     return Follower(
         type="catalog", name=f"{target.name}.{identifier}", where=listing.where, says=("the same table",),
-        options=ListedTable(target, identifier), latest_only=True,
+        options=ListedTable(target, identifier), follow=follow, latest_only=True,
     )  # fmt: skip
 
 

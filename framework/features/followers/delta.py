@@ -54,7 +54,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
     says = ["over the table's own files"]
     if pipeline.table.rows_change:
         says.append("as it was last compacted")
-    return Follower(type="delta", name="log", where=written.place(), says=tuple(says), options=None, by_files=True)
+    return Follower(type="delta", name="log", where=written.place(), says=tuple(says), options=None, follow=follow, by_files=True)
 
 
 def follow(to: Committed) -> int:

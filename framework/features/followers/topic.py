@@ -27,7 +27,6 @@ from framework.messages import formats
 from framework.messages.schemas.versions import Unsupported
 from framework.plan import Cluster, Column, Decoding, Follower, Pipeline, Registered, Topic, digest
 from framework.plan.schema import Schema
-from framework.plan.write import mode
 from framework.sql.quote import identifier, literal
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from framework.features.followers._kafka_sink import Turn
 
-ROWS = Named(formats.FORMATS, "ROW", besides=("json",))  # formats that write a row by a schema
+ROWS = Named("formats", "ROW", besides=("json",))  # formats that write a row by a schema
 _AS_TEXT = (STRING, INT, BIGINT, BOOLEAN, DATE)  # key columns that are their text
 _JSON = {
     "ignoreNullFields": "false",
@@ -98,7 +97,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
         hint = "compute it in a step, `derive: {wanted: …}`, and write `where: wanted`"
         draft.problems.append(Problem(written.place("where"), "can-fail", message, hint))
     keys = _keys(written, pipeline, rows)
-    schema = _schema(written, pipeline, name, cluster, draft) if written.value in ROWS.components() and cluster else None
+    schema = _schema(written, pipeline, name, cluster, draft) if written.value in ROWS.declared() and cluster else None
     if cluster is None or len(draft.problems) > before:
         return None
     table = pipeline.table
@@ -109,6 +108,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
     )  # fmt: skip
     return Follower(
         type="topic", name=name, where=written.place(), says=tuple(_says(written, onward)), options=onward,
+        follow=follow, take_turn=take_turn,
         asset=("kafka", cluster.name, name), sends_to=(cluster, name), topic=topic or _filled(written, pipeline, onward),
         identity=digest.text((cluster.name, onward.where, [column.name for column in keys], written.value)),
     )  # fmt: skip
@@ -150,8 +150,8 @@ def _problems(written: Options, pipeline: Pipeline, name: str, cluster: Cluster 
     if any((name, cluster) == (each.kafka_name, each.cluster) for each in pipeline.topics):
         hint = "send it to another topic"
         yield Problem(written.place("topic"), "feeds-itself", f"`{pipeline.name}` reads the topic `{name}`", hint)
-    if mode(table.write).whole:
-        message = f"each run of `write: {table.write}` writes all rows again, and each would be sent"
+    if table.write.whole:
+        message = f"each run of `write: {table.write.name}` writes all rows again, and each would be sent"
         yield Problem(written.place("topic"), "rows-replaced", message, "write `write: upsert` with `keys`")
     if table.format_version < 3:
         message = "rows of a table of format 2 have no ids by which a repeat is known"
@@ -232,7 +232,7 @@ def _whole_value(to: Committed, onward: Onward) -> str:
     registry = Registry(onward.cluster, to.secrets, REGISTRY_NEEDED)
     id_ = registry.register(f"{onward.kafka_name}-value", onward.schema.kind, onward.schema.text)
     columns = ", ".join(identifier(column.name) for column in to.columns)
-    row = ROWS.components()[onward.format](f"struct({columns})", literal(onward.schema.text))
+    row = formats.having("ROW")[onward.format](f"struct({columns})", literal(onward.schema.text))
     return f"concat(X'00{id_:08x}', {row})"
 
 

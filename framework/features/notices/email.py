@@ -15,6 +15,7 @@ from framework.base import amounts, iso_times
 from framework.base.errors import Problem, SluiceError, Where
 from framework.base.patience import MAIL
 from framework.documents.draft import Draft
+from framework.documents.kinds.mail import Address
 from framework.language.options import Bound, option
 from framework.language.scalars import Duration, Scalar
 from framework.plan import SecretStore
@@ -24,11 +25,6 @@ from framework.systems.secrets import reveal
 _ATTACHED = 10 << 20  # bytes; servers refuse much larger mails
 _WEEK = 7 * 24 * 3600  # longer links are not possible
 
-Address = Annotated[
-    str,
-    Scalar(noun="a mail address", code="bad-mail-address", example="sales@example.com", pattern=r"^[^@\s,<>]+@[^@\s,<>]+$(?!\n)",
-           rule="name@example.com, each address as an item of its own"),
-]  # fmt: skip
 Subject = Annotated[
     str,
     Scalar(noun="a subject", code="bad-subject", example="Weekly sales {window_start:%d %b}", pattern=r"^[^\r\n]+$(?!\n)",
@@ -72,7 +68,7 @@ def resolve(written: Options, where: Where, template: Callable[[str, Where], boo
             Problem(email.key_place("link_valid_for"), "unused-key", message, "remove it, or write `to: s3://…`")
         )
     options = (mails[0], email.to, email.subject or "", email.link_valid_for or _WEEK)
-    return Notice(type="email", says=f"a mail to {', '.join(email.to)}", options=options)
+    return Notice(type="email", says=f"a mail to {', '.join(email.to)}", options=options, send=send)
 
 
 def send(notice: Notice, about: About, secrets: SecretStore) -> str:

@@ -47,7 +47,7 @@ class Options(Bound):
 
 def resolve(written: Options, _where: Where, _template: Callable[[str, Where], bool], _linked: bool, _draft: Draft) -> Notice:
     webhook = written.webhook
-    return Notice(type="webhook", says="a POST to a webhook", options=(webhook.url, webhook.signed_by))
+    return Notice(type="webhook", says="a POST to a webhook", options=(webhook.url, webhook.signed_by), send=send)
 
 
 def send(notice: Notice, about: About, secrets: SecretStore) -> str:

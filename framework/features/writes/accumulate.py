@@ -22,9 +22,9 @@ from framework.core.spark.reading_errors import kept
 from framework.core.staging import Target, ranges
 from framework.core.staging.merge import merge
 from framework.core.staging.ranges import Near
+from framework.documents.write_mode import WriteMode
 from framework.plan import OLD
 from framework.plan.totals import MEASURES, ORDER, ROWS, TIME, WINDOW_END, WINDOW_START, Accumulated, Measure
-from framework.plan.write import Mode
 from framework.sql import aggregates
 from framework.sql.quote import identifier, literal
 
@@ -194,9 +194,9 @@ def _in_table(measure: Measure, part: str) -> str:
     return f"t.{identifier(measure.name)}" if part == "value" else f"t.{MEASURES}.{identifier(measure.name)}.{part}"
 
 
-MODE = Mode(
-    "keeps the totals of an `aggregate` step, to which each batch adds",
+MODE = WriteMode(
     stage,
+    does="keeps the totals of an `aggregate` step, to which each batch adds",
     groups=True,
     changes={"inserted": "inserted", "updated": "matched-updated", "deleted": "matched-deleted"},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from framework.core.rows.counts import Counted
 from framework.core.rows.frame import Frame
 from framework.core.staging import Target
-from framework.plan.write import Mode
+from framework.documents.write_mode import WriteMode
 
 
 def stage(to: Target, frame: Frame) -> Counted:
@@ -13,4 +13,4 @@ def stage(to: Target, frame: Frame) -> Counted:
     return to.counted(frame)
 
 
-MODE = Mode("adds a row per message", stage, keeps_rows=True)
+MODE = WriteMode(stage, does="adds a row per message", keeps_rows=True)

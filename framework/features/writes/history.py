@@ -23,10 +23,10 @@ from framework.core.spark.reading_errors import kept
 from framework.core.staging import Target, by_key, deletes, events, ranges, rising
 from framework.core.staging.merge import inserts, merge
 from framework.core.staging.ranges import Near
+from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.rows import Rows
-from framework.language import kind as kinds
+from framework.documents.write_mode import WriteMode
 from framework.plan import EVENT_TIME, IS_CURRENT, VERSION, Column, Keyed, Topic
-from framework.plan.write import Mode
 from framework.sql.change_messages import changes_of
 from framework.sql.quote import identifier
 
@@ -135,7 +135,7 @@ def _columns(keyed: Keyed, columns: Iterable[Column]) -> Iterator[Column]:
         yield Column(name, BOOLEAN if name == IS_CURRENT else time, doc)
 
 
-def _problems(into: kinds.Into, order: str, topics: tuple[Topic, ...], rows: Rows) -> Iterator[Problem]:
+def _problems(into: WrittenInto, order: str, topics: tuple[Topic, ...], rows: Rows) -> Iterator[Problem]:
     """The problems of a history: it needs a time as its order."""
     column = next((each for each in (*rows.columns, *rows.kafka) if each.name == order), None)
     changes = changes_of(topics)
@@ -157,9 +157,9 @@ def _problems(into: kinds.Into, order: str, topics: tuple[Topic, ...], rows: Row
             yield Problem(each.where or into.place("write"), "reserved-name", message, "rename it by a step: `rename: {…}`")
 
 
-MODE = Mode(
-    "keeps all versions of each key, with `valid_from`, `valid_to` and `is_current`",
+MODE = WriteMode(
     stage,
+    does="keeps all versions of each key, with `valid_from`, `valid_to` and `is_current`",
     by_key=True,
     versions=True,
     problems=_problems,

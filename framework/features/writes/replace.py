@@ -12,7 +12,7 @@ from framework.core.spark.reading_errors import kept
 from framework.core.staging import Target, ranges
 from framework.core.staging.merge import inserts, merge
 from framework.core.staging.ranges import Near
-from framework.plan.write import Mode
+from framework.documents.write_mode import WriteMode
 from framework.sql.quote import identifier, present_or_null
 
 if TYPE_CHECKING:
@@ -59,4 +59,4 @@ def _statement(to: Target, view: str, names: list[str], near: str) -> Iterator[s
     yield inserts(to, f"s.{_GROUP}")
 
 
-MODE = Mode("computes the whole table from other tables at each run", stage, whole=True)
+MODE = WriteMode(stage, does="computes the whole table from other tables at each run", whole=True)

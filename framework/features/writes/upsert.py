@@ -18,7 +18,7 @@ from framework.core.spark.reading_errors import kept
 from framework.core.staging import Target, by_key, deletes, events, ranges, rising
 from framework.core.staging.merge import inserts, merge, sources
 from framework.core.staging.ranges import Near
-from framework.plan.write import Mode
+from framework.documents.write_mode import WriteMode
 from framework.sql import unsent
 from framework.sql.quote import identifier
 
@@ -77,9 +77,9 @@ def _statement(to: Target, view: str, near: str) -> Iterator[str]:
     yield inserts(to, f"s.{DELETE}")
 
 
-MODE = Mode(
-    "keeps the newest row of each key",
+MODE = WriteMode(
     stage,
+    does="keeps the newest row of each key",
     by_key=True,
     changes={"inserted": "inserted", "updated": "matched-updated", "deleted": "matched-deleted"},
 )

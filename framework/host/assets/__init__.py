@@ -10,7 +10,7 @@ from dagster import AssetsDefinition, BetaWarning, Definitions, PreviewWarning, 
 
 from framework.base.errors import SpecError
 from framework.base.home import environment_of
-from framework.features.exports import queries
+from framework.features.export import queries
 from framework.host.assets import broken, exports, loading, maintenance, previews, states
 from framework.host.assets import default_status as statuses
 from framework.host.assets.broken import Kept
@@ -47,8 +47,8 @@ def build_sluice_definitions(
       other pipelines are as they were. `auto`: a server of Dagster's shows them, and everything else, such as a command, raises.
     - `name`: stands before the names of steps, jobs, sensors and the resource, so that a code location can have several folders.
     """
-    from framework.documents.make import parts
-    from framework.language import load, without_collection
+    from framework.host.plans import load, parts
+    from framework.language import without_collection
     from framework.plan.chosen import chosen
 
     with loading.naming_errors(), without_collection(), warnings.catch_warnings():

@@ -23,10 +23,10 @@ from dagster import (
 )
 
 from framework.base.errors import Problem, Where
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.host.assets import asset_specs, check_records, checks
 from framework.host.assets.translator import Assets, SluiceAsset
 from framework.language import Document, Written
-from framework.language import kind as kinds
 from framework.plan import Pipeline, Plan
 
 _GROUP = "broken"
@@ -110,14 +110,14 @@ def tables(
 def _names(document: Document) -> Iterator[str]:
     """By which it is selected."""
     yield document.name
-    if isinstance(document.value, kinds.Pipeline):
+    if isinstance(document.value, WrittenPipeline):
         yield document.value.into.table
 
 
 def _specs(document: Document, written: Written, assets: Assets) -> tuple[AssetSpec, ...]:
     declared = document.value
     catalogs = [name for kind, name in written.names if kind == "catalog"]
-    if not isinstance(declared, kinds.Pipeline) or "into" in declared.gaps or "table" in declared.into.gaps:
+    if not isinstance(declared, WrittenPipeline) or "into" in declared.gaps or "table" in declared.into.gaps:
         return ()
     catalog = declared.into.catalog if "catalog" not in declared.into.gaps else None
     if catalog is None and len(catalogs) == 1:

@@ -22,9 +22,9 @@ from dagster import (
 
 from framework.base import hints, iso_times
 from framework.base.errors import SluiceError
-from framework.features.exports import window as windows
-from framework.features.exports.notify import notify
-from framework.features.exports.write import Done, write
+from framework.features.export import window as windows
+from framework.features.export.notify import notify
+from framework.features.export.write import Done, write
 from framework.host.assets import dead_runs, default_status, run_outcomes
 from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.translator import Assets

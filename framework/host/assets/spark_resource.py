@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from framework.base.errors import SetupError
 from framework.base.home import environment_of
 from framework.core.spark import session, start, warm
-from framework.documents.make import make
+from framework.host.plans import make
 from framework.plan import Plan
 
 

@@ -17,11 +17,12 @@ from typing import Any
 import click
 
 from framework import __version__
-from framework.base import components
+from framework.base.components import components_in
 from framework.base.errors import SluiceError
 from framework.host.cli import _slim, _specs
 from framework.host.cli._interrupted import ends_on_ctrl_c
 
+COMMANDS = components_in(__name__)
 SECTIONS = ("write", "run", "see", "try and tidy")
 # Python would look through all that a command has loaded before it ends, which takes 0.3 s behind Spark.
 atexit.register(gc.freeze)
@@ -31,12 +32,12 @@ class Commands(click.Group):
     """A group that imports only the module of the invoked command, so that each starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [_typed(name) for name in components.names(__name__)]
+        return [_typed(name) for name in COMMANDS.names()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
-        command = components.load(__name__, name.replace("-", "_")).command
+        command = COMMANDS.load(name.replace("-", "_")).command
         assert isinstance(command, click.Command)
         return command
 
@@ -76,7 +77,7 @@ def _named(command: str, error: Exception) -> SluiceError:
 
 def help_lines() -> Mapping[str, Mapping[str, str]]:
     """Each command's help line by its name, in sections: for the help of `sluice` and the README's table."""
-    files = components.load_all(__name__)
+    files = COMMANDS.load_all()
     ordered = sorted(files, key=lambda name: files[name].ORDER)
     return {
         title: {_typed(name): _first_line(files[name].command) for name in ordered if title == files[name].SECTION}
@@ -90,7 +91,7 @@ def _first_line(command: click.Command) -> str:
 
 def _other_names() -> Mapping[str, str]:
     """Other tools' names for the commands; a command of a group is listed without the group's name."""
-    files = components.load_all(__name__)
+    files = COMMANDS.load_all()
     names = {other: _typed(name) for name, file in files.items() for other in getattr(file, "ALSO_CALLED", ())}
     return {**_inner_names(files), **names}
 

@@ -41,8 +41,7 @@ def named(specs: Path, environment: str) -> tuple[Named, ...]:
     """The addresses of the specs; none where there are no specs. Nothing is asked of a registry, which may not run yet."""
     from framework.base.errors import SpecError
     from framework.documents.draft import Draft
-    from framework.documents.make import resolve
-    from framework.language import load
+    from framework.host.plans import load, resolve
 
     if not specs.is_dir():
         return ()

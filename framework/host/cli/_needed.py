@@ -19,7 +19,7 @@ def name_ports() -> None:
 
 def services_of(specs: Path, environment: str) -> tuple[str, ...]:
     """Kafka, and each service at whose address the specs look for a server. Problems in the specs change nothing of the others."""
-    from framework.language import load
+    from framework.host.plans import load
 
     documents = load(specs, environment).documents if specs.is_dir() else ()
     values = (document.value for document in documents if document.value is not None)

@@ -131,7 +131,7 @@ def with_environment(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def plan(specs: Path, environment: str, tables: bool = True) -> Plan:
     """The plan; for a command that may need a Spark, it has its jars, and with `tables` also those of the catalogs."""
-    from framework.documents.make import make
+    from framework.host.plans import make
 
     planned = make(specs, environment)
     context = click.get_current_context(silent=True)
@@ -143,7 +143,7 @@ def plan(specs: Path, environment: str, tables: bool = True) -> Plan:
 def plan_without_registries(specs: Path, environment: str, *names: str) -> Plan:
     """The plan of a command that needs no schema. A pipeline of `names` that cannot be planned so, since it reads the table of another
     one, needs the registry all the same."""
-    from framework.documents.make import make_without_registries
+    from framework.host.plans import make_without_registries
 
     planned = make_without_registries(specs, environment)
     planned_names = {name for pipeline in planned.pipelines for name in (pipeline.name, pipeline.table.identifier)}
@@ -153,15 +153,10 @@ def plan_without_registries(specs: Path, environment: str, *names: str) -> Plan:
 @contextmanager
 def opened(specs: Path, environment: str, name: str) -> Iterator[tuple[Context, Pipeline]]:
     """The pipeline of this name, and what reads and writes its table until the command ends."""
-    from framework.core.context.context import Context
+    from framework.host import session
 
-    planned = plan(specs, environment)
-    (pipeline,) = chosen(planned, [name])
-    context = Context(planned)
-    try:
-        yield context, pipeline
-    finally:
-        context.stop()
+    with session.opened(plan(specs, environment), name) as opened_pipeline:
+        yield opened_pipeline
 
 
 def recorded(specs: Path, environment: str, names: Sequence[str]) -> list[tuple[str, str]]:
@@ -171,7 +166,7 @@ def recorded(specs: Path, environment: str, names: Sequence[str]) -> list[tuple[
     try:
         return [(each.name, each.recorded_as) for each in chosen(plan(specs, environment), names)]
     except SpecError as error:
-        from framework.language import load
+        from framework.host.plans import load
         from framework.plan.pipeline import recorded_as
 
         there = {name for kind, name in load(specs, environment).names if kind == "pipeline"}

@@ -60,11 +60,11 @@ def command(
 
     Example: sluice access duckdb flagged_stock_trades
     """
-    from framework.operations.access import described, script
+    from framework.operations.access import described, script, targets
     from framework.operations.access.about import About, AboutTopic, typed
 
     plan, flags = _specs.plan(specs, environment), hints.options(environment, specs)
-    file = script.targets()[target]
+    file = targets.targets()[target]
     _refuse_untaken(target, {"--describe": describe, "--catalog": catalog, "--bad-rows": bad_rows})
     if (name is None) == (catalog is None):
         raise click.UsageError("write the NAME of a pipeline, or --catalog with that of a catalog: one of them")
@@ -92,9 +92,9 @@ def command(
 
 def _refuse_untaken(target: str, options: Mapping[str, object]) -> None:
     """Raises where an option was given that the target does not take."""
-    from framework.operations.access import script
+    from framework.operations.access import targets
 
-    every = script.targets()
+    every = targets.targets()
     for option in (option for option, value in options.items() if value):
         takers = [name for name, file in every.items() if option in getattr(file, "TAKES", ())]
         if target not in takers:

@@ -36,8 +36,8 @@ def command(as_json: bool, online: bool, no_own_steps: bool, specs: Path, enviro
 
     Example: sluice check --specs specs
     """
-    from framework.documents.make import draft
-    from framework.features.exports import queries
+    from framework.features.export import queries
+    from framework.host.plans import draft
     from framework.language import extensions
 
     with extensions.project(specs.absolute().parent, loads=not no_own_steps) as project:

@@ -199,7 +199,7 @@ def _failed(what: str) -> SluiceError:
 
 
 def _print_end(console: Console, plan: Plan, sent: int, seconds: float, running: tuple[State, ...]) -> None:
-    from framework.features.exports import records
+    from framework.features.export import records
 
     exports = {document.name: records.of(document.value.recorded_as) for document in plan.documents_of("export")}
     sluice = ".venv/bin/sluice" if Path(".venv/bin/sluice").exists() else "sluice"

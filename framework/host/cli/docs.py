@@ -19,9 +19,11 @@ def command(folder: Path) -> None:
 
     Example: sluice docs
     """
+    from framework.host.components import known
     from framework.operations.reference import pages
 
-    texts = pages()
+    with known():
+        texts = pages()
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ from framework.base.errors import SluiceError
 from framework.host.cli import _complete, _specs
 
 if TYPE_CHECKING:
-    from framework.features.exports.write import Done
+    from framework.features.export.write import Done
     from framework.plan import Plan
     from framework.plan.export import Export
 
@@ -40,9 +40,9 @@ def command(names: tuple[str, ...], window: str | None, specs: Path, environment
         raise click.UsageError("--window needs the name of one export")
     from datetime import datetime, timezone
 
-    from framework.features.exports import window as windows
-    from framework.features.exports.notify import notify
-    from framework.features.exports.write import write
+    from framework.features.export import window as windows
+    from framework.features.export.notify import notify
+    from framework.features.export.write import write
 
     now, failed = datetime.now(timezone.utc), False
     for export in exports:

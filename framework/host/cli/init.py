@@ -54,9 +54,11 @@ def command(
                 raise click.UsageError(f"--{'env' if param == 'environment' else param} has no effect without --topic")
         _tell(folder, project.start(folder), project.commands())
         return
+    from framework.host.components import known
     from framework.operations.init import topic as topics
 
-    added = topics.add(folder, environment, topic, sample, bootstrap, registry)
+    with known():
+        added = topics.add(folder, environment, topic, sample, bootstrap, registry)
     columns = counted(added.spec.columns, "column")
     remarks = [
         f"{added.name}: {added.spec.value}, {columns}, from {counted(added.messages, 'message')}; into the table {added.table}"

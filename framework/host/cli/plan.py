@@ -211,7 +211,7 @@ def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
         "from_tables": [_read(table) for table in source.tables] if isinstance(source, SelectSource) else [],
         "steps": [{"step": step.name, "says": step.says, **_where(step.where)} for step in pipeline.steps],
         "table": {
-            "catalog": table.catalog.name, "name": table.identifier, "write": table.write, "format_version": table.format_version,
+            "catalog": table.catalog.name, "name": table.identifier, "write": table.write.name, "format_version": table.format_version,
             "partition_by": [str(field) for field in table.partition_by], "sort_by": table.sort_by,
         },
         "columns": [

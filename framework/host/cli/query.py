@@ -100,9 +100,9 @@ def _print(lines: Iterator[str]) -> None:
 def _catalogs(specs: Path, environment: str) -> tuple[Catalog, ...]:
     """The catalogs of the specs. Problems of pipelines do not matter for a query, but a file that cannot be read could name
     another catalog."""
-    from framework.documents import make as passes
     from framework.documents.draft import Draft
-    from framework.language import load
+    from framework.host import plans as passes
+    from framework.host.plans import load
 
     written = load(specs, environment)
     resolved = passes.resolve(Draft(written=written, problems=list(written.problems)), "catalog")

@@ -24,6 +24,9 @@ def command() -> None:
 
     Example: sluice schema > specs/schema.json
     """
+    from framework.host.components import known
     from framework.language.editor import document_schema
 
-    click.echo(json.dumps(document_schema(), indent=2, ensure_ascii=False).encode())
+    with known():
+        schema = document_schema()
+    click.echo(json.dumps(schema, indent=2, ensure_ascii=False).encode())

@@ -30,9 +30,9 @@ def command(more: tuple[str, ...]) -> None:
 
 def is_done(more: Iterable[str] = ()) -> bool:
     """Whether Spark can start with these jars, as fast as it does here."""
+    from framework.host import class_archive
     from framework.machine.java import jars
     from framework.machine.jvm import build
-    from framework.operations.prepare import class_archive
 
     if not all(jars.are_here(name) for name in ("spark", *more)) or not build.jar().exists():
         return False
@@ -96,7 +96,7 @@ _SLOW = "Spark takes twice as long to start"
 
 def _keep_classes(again: bool) -> None:
     """`again`: also where that failed before."""
-    from framework.operations.prepare import class_archive
+    from framework.host import class_archive
 
     kept = class_archive.is_kept()
     if kept is not None and not (again and kept is False):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
-from framework.base import components
+from framework.base.components import components_in
 from framework.base.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, Array, Decimal, Struct, Type
 from framework.base.types import Field as Typed
 from framework.messages.encoding.confluent_frame import Read
@@ -22,7 +22,7 @@ from framework.messages.schemas.versions import Merged, Path, Shape, Unsupported
 from framework.plan import Changes, Column, Decoding, Fault, Of, raw
 from framework.plan.schema import Schema
 
-FORMATS = "framework.messages.formats"
+FORMATS = components_in(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,15 +138,20 @@ Format: TypeAlias = Given | Single | BySchema
 def every(of: Of) -> Mapping[str, Format]:
     """The formats of keys or of values, by their names."""
     name = "VALUE" if of == "value" else "KEY"
-    return {each: getattr(file, name) for each, file in components.load_all(FORMATS).items() if hasattr(file, name)}
+    return having(name)
+
+
+def having(attribute: str) -> Mapping[str, Any]:
+    """The values of this attribute by the names of the formats whose files have it."""
+    return {name: getattr(file, attribute) for name, file in FORMATS.load_all().items() if hasattr(file, attribute)}
 
 
 def find(of: Of, name: str) -> Format | None:
     """None where messages have no such part, as of `key: none`."""
     try:
-        file = components.load(FORMATS, name)
+        file = FORMATS.load(name)
     except ModuleNotFoundError as error:
-        if error.name != f"{FORMATS}.{name}":
+        if error.name != f"{__name__}.{name}":
             raise
         return None
     format_: Format | None = getattr(file, "VALUE" if of == "value" else "KEY", None)

@@ -6,16 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 
-from framework.base import components
 from framework.operations.access.about import About, AboutTopic
 from framework.operations.access.steps import Part, Step, Warned, complete
-
-PACKAGE = "framework.operations.access.targets"
-
-
-def targets() -> dict[str, ModuleType]:
-    """By their names as users type them."""
-    return {file.replace("_", "-"): components.load(PACKAGE, file) for file in components.names(PACKAGE)}
 
 
 def says(target: ModuleType) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from framework.features.exports import place, records, window
-from framework.features.exports.records import Record
-from framework.features.exports.write import Done, write
+from framework.features.export import place, records, window
+from framework.features.export.records import Record
+from framework.features.export.write import Done, write
 from framework.plan import Pipeline, Plan
 from framework.plan.export import Export
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.core.kafka.newest_messages import Sample
-from framework.language.kind import Key
+from framework.documents.topic.written import Key
 from framework.messages.formats import Given, Guess, Single, every
 from framework.operations.init.infer import Column
 from framework.operations.init.lines import Line, comment_name, of_column, scalar

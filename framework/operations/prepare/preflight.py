@@ -16,7 +16,7 @@ from framework.base.patience import KAFKA_WATCHED
 from framework.core.iceberg import metadata
 from framework.core.kafka import acls
 from framework.core.kafka.cluster import Kafka
-from framework.features.exports import bucket
+from framework.features.export import bucket
 from framework.features.notices import email
 from framework.machine.java import ivy, jars
 from framework.operations.prepare.doctor import Finding

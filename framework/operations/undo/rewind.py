@@ -67,4 +67,4 @@ def _refused(plan: Plan, pipeline: Pipeline, to: datetime) -> RefusedError:
         f"`{into_another(plan, pipeline, to)}` reads them into a new table; "
         f"`sluice rollback {pipeline.name} --to {time}` takes the rows back, too, and the next run reads their messages again"
     )
-    return RefusedError("cannot-rewind", f"{table} is written by `write: {pipeline.table.write}`: {why}", hint)
+    return RefusedError("cannot-rewind", f"{table} is written by `write: {pipeline.table.write.name}`: {why}", hint)

@@ -19,12 +19,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from framework import plan as model
-from framework.base import components
+from framework.base.components import components_in
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
-PACKAGE = "framework.systems.catalogs"
+CATALOGS = components_in(__name__)
 ANY_TIME = datetime.max.replace(tzinfo=timezone.utc)  # of files, however young
 PROBE = ".sluice-doctor-"  # how the names of files begin that are written to try it
 
@@ -241,18 +241,18 @@ class Catalog(ABC):
 
 def of(catalog: model.Catalog) -> Catalog:
     """The component of a plan's catalog."""
-    component: type[Catalog] = components.load(PACKAGE, catalog.type).CATALOG
+    component: type[Catalog] = CATALOGS.load(catalog.type).CATALOG
     return component(catalog.name, catalog.options, catalog.secrets)
 
 
 def causes() -> dict[str, Cause]:
     """Of the errors of all catalogs."""
-    return {text: cause for file in components.load_all(PACKAGE).values() for text, cause in file.CATALOG.causes.items()}
+    return {text: cause for file in CATALOGS.load_all().values() for text, cause in file.CATALOG.causes.items()}
 
 
 def for_new_projects() -> ModuleType:
     """The file of the catalog that needs nothing but a folder."""
-    return next(file for file in components.load_all(PACKAGE).values() if hasattr(file, "in_folder"))
+    return next(file for file in CATALOGS.load_all().values() if hasattr(file, "in_folder"))
 
 
 def in_folder(name: str, folder: Path) -> model.Catalog:

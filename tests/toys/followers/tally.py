@@ -22,7 +22,14 @@ class Options(Bound):
 
 
 def resolve(written: Options, _pipeline: Pipeline, _draft: Draft) -> Follower:
-    return Follower(type="tally", name=written.tally, where=written.place(), says=("how many rows came",), options=written.tally)
+    return Follower(
+        type="tally",
+        name=written.tally,
+        where=written.place(),
+        says=("how many rows came",),
+        options=written.tally,
+        follow=follow,
+    )
 
 
 def follow(to: Committed) -> int:

@@ -24,7 +24,7 @@ class Options(Bound):
 
 
 def resolve(written: Options, _where: Where, _template: Callable[[str, Where], bool], _linked: bool, _draft: Draft) -> Notice:
-    return Notice(type="slip", says=f"a line in {written.slip}", options=written.slip)
+    return Notice(type="slip", says=f"a line in {written.slip}", options=written.slip, send=send)
 
 
 def send(notice: Notice, about: About, _secrets: SecretStore) -> str:

@@ -8,7 +8,7 @@ from framework.core.rows.own_columns import NTH
 from framework.core.spark.reading_errors import kept
 from framework.core.staging import Target, by_key, events, ranges
 from framework.core.staging.merge import inserts, merge
-from framework.plan.write import Mode
+from framework.documents.write_mode import WriteMode
 
 
 def stage(to: Target, frame: Frame) -> Counted:
@@ -20,4 +20,4 @@ def stage(to: Target, frame: Frame) -> Counted:
     return counted
 
 
-MODE = Mode("adds rows of keys that the table does not have", stage, by_key=True, changes={"inserted": "inserted"})
+MODE = WriteMode(stage, does="adds rows of keys that the table does not have", by_key=True, changes={"inserted": "inserted"})

@@ -5,9 +5,19 @@ the help. `TAKES` names the options of the command that not every target takes. 
 back; warnings are the first of it.
 """
 
-from framework.base import components
+from collections.abc import Mapping
+from types import ModuleType
+
+from framework.base.components import components_in
+
+TARGETS = components_in(__name__)
 
 
 def names() -> tuple[str, ...]:
-    """As users type them."""
-    return tuple(file.replace("_", "-") for file in components.names(__name__))
+    """The targets' names as users type them."""
+    return tuple(name.replace("_", "-") for name in TARGETS.names())
+
+
+def targets() -> Mapping[str, ModuleType]:
+    """The targets by their names as users type them."""
+    return {name.replace("_", "-"): file for name, file in TARGETS.load_all().items()}

@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Iterator
 
-from framework.base import components
 from framework.core.kafka import acls
 from framework.messages import formats
 from framework.operations.access import connect, private_files, snowflake
@@ -146,7 +145,7 @@ def _has_fields(topic: Topic) -> bool:
 
 def _converter(topic: Topic) -> dict[str, str]:
     """The converter by which Kafka Connect reads the values; nothing where it cannot."""
-    converter: dict[str, str] = getattr(components.load(formats.FORMATS, topic.value), "CONNECT", {})
+    converter: dict[str, str] = formats.having("CONNECT").get(topic.value, {})
     by_registry = topic.cluster.registry and any(each.of == "value" for each in topic.registered)
     return {**converter, **(connect.registry(topic.cluster, _THERE) if by_registry else {})}
 

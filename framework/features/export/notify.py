@@ -12,14 +12,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from framework.base import amounts, components, iso_times
+from framework.base import amounts, iso_times
 from framework.base.errors import SluiceError
 from framework.base.patience import NOTICE_AGAIN
-from framework.features.exports import records
-from framework.features.exports.write import Done
+from framework.features.export import records
+from framework.features.export.write import Done
 from framework.plan import SecretStore, digest
 from framework.plan.export import Export
-from framework.plan.notice import NOTICES, About, Notice, NotSentYet
+from framework.plan.notice import About, Notice, NotSentYet
 
 
 def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
@@ -45,13 +45,12 @@ def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
 
 
 def _sent(notice: Notice, tells: About, secrets: SecretStore) -> str:
-    send = components.load(NOTICES, notice.type).send
     for seconds in NOTICE_AGAIN:
         try:
-            return str(send(notice, tells, secrets))
+            return notice.send(notice, tells, secrets)
         except NotSentYet:
             time.sleep(seconds)
-    return str(send(notice, tells, secrets))
+    return notice.send(notice, tells, secrets)
 
 
 def about(export: Export, done: Done) -> About:

@@ -131,7 +131,7 @@ def _work_specs() -> str:
 
 
 def _work() -> None:
-    from framework.documents.make import make
+    from framework.host.plans import make
     from framework.operations.trials import trial
 
     with tempfile.TemporaryDirectory(prefix="sluice-classes-") as name:

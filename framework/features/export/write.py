@@ -22,12 +22,12 @@ from framework.base.types import DATE, TIMESTAMP
 from framework.core.iceberg import metadata
 from framework.core.iceberg.metadata import Metadata
 from framework.core.query.database import interruptible, opened, scratch
-from framework.features.exports import records
-from framework.features.exports.bucket import in_bucket
-from framework.features.exports.place import Link, Place, in_folder
-from framework.features.exports.records import Record
-from framework.features.exports.statement import checked
-from framework.features.exports.window import Span
+from framework.features.export import records
+from framework.features.export.bucket import in_bucket
+from framework.features.export.place import Link, Place, in_folder
+from framework.features.export.records import Record
+from framework.features.export.statement import checked
+from framework.features.export.window import Span
 from framework.plan import SecretStore
 from framework.plan.export import Export
 from framework.sql.standard import identifier, literal

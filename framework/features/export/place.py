@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from framework.base.errors import SluiceError
-from framework.features.exports.window import Span
+from framework.features.export.window import Span
 from framework.plan.export import Export
 
 Link = Callable[[int, datetime], str]

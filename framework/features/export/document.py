@@ -14,22 +14,21 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from framework.base import components
 from framework.base.errors import Problem, Where
 from framework.base.spelling import did_you_mean
 from framework.base.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID
 from framework.documents.draft import Draft, unknown
-from framework.documents.kinds import _file_names as file_names
-from framework.language import timezones
+from framework.documents.pipeline.written import Pipeline as Spec
+from framework.features.export import file_names
+from framework.language import components, timezones
 from framework.language.kind import DocumentKind
-from framework.language.kind import Pipeline as Spec
 from framework.language.options import Bound, Kind, OneOf, option
 from framework.language.scalars import ColumnName, Scalar, Schedule, TableName
 from framework.language.storage import Storage
 from framework.plan import Pipeline, PlannedDocument
 from framework.plan.export import Export as Planned
 from framework.plan.export import Window
-from framework.plan.notice import NOTICES, Notice
+from framework.plan.notice import Notice
 from framework.plan.storage import SCHEME
 
 EXAMPLE = """\
@@ -45,7 +44,7 @@ _INSIDE = "write a path inside the project, such as `exports/…`, or `s3://buck
 _LATER_PLACES = ("s3:", "s3a:", "gs:", "abfs:", "http:", "https:")
 _IN_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^/\s](.*\S)?")
 
-Notify = Annotated[Bound, OneOf(NOTICES)]
+Notify = Annotated[Bound, OneOf("notices")]
 Query = Annotated[
     str,
     Scalar(noun="a query", code="bad-query", example="select * from input", pattern=r"\S",
@@ -240,8 +239,10 @@ def _notices(draft: Draft, spec: Export) -> Iterator[Notice]:
         return not wrong
 
     for written in spec.notify:
-        notice = components.load(NOTICES, written.known_by or "").resolve(
-            written, written.place(), template, spec.storage is not None, draft
+        notice = (
+            components.current()
+            .notices.load(written.known_by or "")
+            .resolve(written, written.place(), template, spec.storage is not None, draft)
         )
         if notice is not None:
             yield notice

@@ -15,8 +15,8 @@ from typing import Any
 
 from framework.base import iso_times
 from framework.base.errors import SluiceError
-from framework.features.exports import place
-from framework.features.exports.window import Span
+from framework.features.export import place
+from framework.features.export.window import Span
 from framework.plan import SecretStore, Storage
 from framework.plan.export import Export
 from framework.plan.storage import SCHEME

@@ -10,6 +10,6 @@ from framework.plan import Plan
 
 def problems(plan: Plan) -> Iterator[Problem]:
     if any(plan.documents_of("export")):
-        from framework.features.exports import statement
+        from framework.features.export import statement
 
         yield from statement.problems(plan)
