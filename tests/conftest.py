@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from framework.host.components import known
+from framework.host.components import all_components
 from tests.halves import Halves
 from tests.project import Project, plan_for
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.registered import Registered
 
 ROOT = Path(__file__).resolve().parent.parent
-PLANNING = known()
+PLANNING = all_components()
 PLANNING.__enter__()  # to the end of the process, for tests of parts of planning
 settings.register_profile("without a bar of seconds", deadline=None)
 settings.load_profile("without a bar of seconds")

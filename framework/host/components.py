@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import _GeneratorContextManager
+from functools import partial
 
 from framework.base.components import components_in
 from framework.language.components import Components, using
@@ -16,8 +16,5 @@ COMPONENTS = Components(
     steps=components_in("framework.documents.steps"),
     writes=components_in("framework.features.writes"),
 )
-
-
-def known() -> _GeneratorContextManager[None]:
-    """Specs are read and planned with all components inside the `with` block, or inside the function that this decorates."""
-    return using(COMPONENTS)
+# `with all_components():` reads and plans specs with them, as does a function that `@all_components()` decorates.
+all_components = partial(using, COMPONENTS)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from framework import language
 from framework.documents import make as documents
-from framework.host.components import known
+from framework.host.components import all_components
 
-load = known()(language.load)
-make = known()(documents.make)
-make_without_registries = known()(documents.make_without_registries)
-draft = known()(documents.draft)
-parts = known()(documents.parts)
-resolve = known()(documents.resolve)
+load = all_components()(language.load)
+make = all_components()(documents.make)
+make_without_registries = all_components()(documents.make_without_registries)
+draft = all_components()(documents.draft)
+parts = all_components()(documents.parts)
+resolve = all_components()(documents.resolve)

@@ -19,10 +19,10 @@ def command(folder: Path) -> None:
 
     Example: sluice docs
     """
-    from framework.host.components import known
+    from framework.host.components import all_components
     from framework.operations.reference import pages
 
-    with known():
+    with all_components():
         texts = pages()
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():

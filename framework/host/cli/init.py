@@ -54,10 +54,10 @@ def command(
                 raise click.UsageError(f"--{'env' if param == 'environment' else param} has no effect without --topic")
         _tell(folder, project.start(folder), project.commands())
         return
-    from framework.host.components import known
+    from framework.host.components import all_components
     from framework.operations.init import topic as topics
 
-    with known():
+    with all_components():
         added = topics.add(folder, environment, topic, sample, bootstrap, registry)
     columns = counted(added.spec.columns, "column")
     remarks = [

@@ -24,9 +24,9 @@ def command() -> None:
 
     Example: sluice schema > specs/schema.json
     """
-    from framework.host.components import known
+    from framework.host.components import all_components
     from framework.language.editor import document_schema
 
-    with known():
+    with all_components():
         schema = document_schema()
     click.echo(json.dumps(schema, indent=2, ensure_ascii=False).encode())
