@@ -317,7 +317,7 @@ def test_classes_are_cached_where_that_was_never_tried(monkeypatch: pytest.Monke
     monkeypatch.setattr("framework.host.class_archive.is_kept", lambda: False)
     setup.get(())
     assert tried == []
-    setup.get((), again=True)
+    setup.get((), retry=True)
     assert tried == ["here"]
 
 

@@ -47,7 +47,7 @@ _PATTERNS = {
 class Going:
     """One item that is deleted or stopped."""
 
-    what: str
+    words: str
     bytes: int
     go: Callable[[], object]
 
@@ -90,14 +90,16 @@ def _publications(plan: Plan) -> Iterator[tuple[Pipeline, Publication]]:
     for pipeline in plan.pipelines:
         with suppress(RefusedError):
             drop.of_pipeline(pipeline)
-            yield from ((pipeline, each) for each in unpublish.of_pipeline(plan, pipeline) if each.there is not None)
+            yield from (
+                (pipeline, publication) for publication in unpublish.of_pipeline(plan, pipeline) if publication.there is not None
+            )
 
 
 def _listings(plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], whole: Sequence[Catalog]) -> Iterator[Going]:
-    """Those in catalogs that are not deleted as a whole."""
-    for pipeline, each in publications:
-        if each.catalog not in {catalog.name for catalog in whole}:
-            yield Going(f"the name {each.words}", 0, partial(unpublish.end, plan, pipeline, each))
+    """The listings in catalogs that are not deleted as a whole."""
+    for pipeline, publication in publications:
+        if publication.catalog not in {catalog.name for catalog in whole}:
+            yield Going(f"the name {publication.words}", 0, partial(unpublish.end, plan, pipeline, publication))
 
 
 def _tables(
@@ -117,25 +119,25 @@ def _tables(
                         yield Going(f"table {table.words}", table.bytes, partial(drop.drop, table, True))
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
-        asked = catalogs.of(catalog)
-        mine |= {each.identifier for _, each in publications if each.catalog == catalog.name}
-        others = sorted(set(metadata.names(catalog)) - mine)
-        if where := asked.where():
-            also = f", which still has {', '.join(others)}" if others else ", then without tables"
-            staying.append(f"catalog {catalog.name} in {where}{also}")
+        system = catalogs.of(catalog)
+        mine |= {publication.identifier for _, publication in publications if publication.catalog == catalog.name}
+        other_tables = sorted(set(metadata.names(catalog)) - mine)
+        if place := system.where():
+            also = f", which still has {', '.join(other_tables)}" if other_tables else ", then without tables"
+            staying.append(f"catalog {catalog.name} in {place}{also}")
 
 
 def _goes_whole(catalog: Catalog) -> bool:
-    """Whether it is in `.sluice`, with its warehouse, and has no table of others."""
-    asked = catalogs.of(catalog)
+    """Whether a catalog is in `.sluice`, with its warehouse, and has no table of others."""
+    system = catalogs.of(catalog)
     # Links and `..` followed: what is elsewhere is not Sluice's alone.
-    places = [place.resolve() for place in asked.places()]
-    inside = asked.on_this_machine and bool(places) and all(home().resolve() in place.parents for place in places)
+    places = [place.resolve() for place in system.places()]
+    inside = system.on_this_machine and bool(places) and all(home().resolve() in place.parents for place in places)
     return inside and all(map(partial(_is_ours, catalog), metadata.names(catalog))) and not _has_more(catalog)
 
 
 def _has_more(catalog: Catalog) -> bool:
-    """Whether its folders have files that are in no folder of its tables: of another catalog with the same warehouse, or of somebody."""
+    """Whether a catalog's folders have files outside its tables' folders, such as those of another catalog with the same warehouse."""
     folders = set()
     for name in metadata.names(catalog):
         if (table := metadata.read(catalog, name)) is not None:
@@ -146,7 +148,7 @@ def _has_more(catalog: Catalog) -> bool:
 
 
 def _is_ours(catalog: Catalog, identifier: str) -> bool:
-    """A table of a pipeline, or what lists one."""
+    """Whether a table is a pipeline's, or a listing of one."""
     table = table_state.table(catalog, identifier)
     if table is None:
         return True
@@ -164,9 +166,9 @@ def _files(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Going]:
 
 
 def _existing(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Path]:
-    staying = [place for each in plan.catalogs if each not in whole for place in catalogs.of(each).places()]
+    staying = [place for catalog in plan.catalogs if catalog not in whole for place in catalogs.of(catalog).places()]
     for place in (place for catalog in whole for place in catalogs.of(catalog).places()):
-        if not any(_overlap(place.resolve(), each.resolve()) for each in staying):  # a warehouse may be of two
+        if not any(_overlap(place.resolve(), staying_place.resolve()) for staying_place in staying):  # a warehouse may be of two
             yield place
     yield from (services.folder(name) for name in services.services() if (services.folder(name) / "lock").exists())
     settings = home() / "dagster" / "dagster.yaml"
@@ -180,16 +182,16 @@ def _existing(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Path
     for name, patterns in _PATTERNS.items():
         yield from _whole(home() / name, [path for pattern in patterns for path in sorted((home() / name).glob(pattern))])
     if jars:
-        there = home() / "jars"
-        sets = [there / name for name in (*jars_.sets(later=True), build.FOLDER, "lock")]
-        set_files = [each for each in sets if each.exists()] + [
-            each for pattern in class_archive.PATTERNS for each in there.glob(pattern)
+        jars_folder = home() / "jars"
+        sets = [jars_folder / name for name in (*jars_.sets(later=True), build.FOLDER, "lock")]
+        set_files = [path for path in sets if path.exists()] + [
+            path for pattern in class_archive.PATTERNS for path in jars_folder.glob(pattern)
         ]
-        yield from [there] if there.is_symlink() else _whole(there, set_files)
+        yield from [jars_folder] if jars_folder.is_symlink() else _whole(jars_folder, set_files)
 
 
-def _overlap(one: Path, other: Path) -> bool:
-    return one == other or one in other.parents or other in one.parents
+def _overlap(place: Path, other_place: Path) -> bool:
+    return place == other_place or place in other_place.parents or other_place in place.parents
 
 
 def _whole(folder: Path, files: list[Path]) -> list[Path]:
@@ -199,18 +201,18 @@ def _whole(folder: Path, files: list[Path]) -> list[Path]:
 
 
 def _of_environments(folder: Path, files: list[Path]) -> list[Path]:
-    """The same for a folder in which each environment may have one of its own."""
+    """Like `_whole()`, for a folder in which each environment may have a folder of its own."""
     inner = sorted({path.parent for path in files} - {folder})
-    going = [each for place in inner for each in _whole(place, [path for path in files if path.parent == place])]
+    going = [entry for place in inner for entry in _whole(place, [path for path in files if path.parent == place])]
     return _whole(folder, [*(path for path in files if path.parent == folder), *going])
 
 
 def _left(going: list[Going]) -> Iterator[str]:
     """The entries of `.sluice` that stay."""
-    gone = {going.what for going in going}
+    deleted_paths = {item.words for item in going}
     for path in sorted(home().iterdir()) if home().exists() else ():
         inside = sorted(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
-        if str(path) not in gone and not (inside and all(str(each) in gone for each in inside)):
+        if str(path) not in deleted_paths and not (inside and all(str(child) in deleted_paths for child in inside)):
             yield str(path)
 
 
@@ -231,4 +233,4 @@ def _size(path: Path) -> int:
     if path.is_symlink():
         return 0
     files = path.rglob("*") if path.is_dir() else (path,)
-    return sum(each.lstat().st_size for each in files if each.is_file() or each.is_symlink())
+    return sum(file.lstat().st_size for file in files if file.is_file() or file.is_symlink())

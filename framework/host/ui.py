@@ -46,11 +46,11 @@ def served(specs: Path, environment: str, port: int, read_only: bool, stopped: C
     module = ["dagster_webserver", "--read-only"] if read_only else ["dagster", "dev"]
     command = [sys.executable, "-m", *module, "-w", str(_workspace()), "-h", "127.0.0.1", "-p", str(port)]
     environ = {"DAGSTER_HOME": str(dagster_home()), "SLUICE_SPECS": str(specs), "SLUICE_ENV": environment}
-    with _alone(port, read_only) as held:
-        with open(log, "wb") as out:
+    with _alone(port, read_only) as lock_files:
+        with open(log, "wb") as log_file:
             child = subprocess.Popen(
-                process.launched(command, signal.SIGTERM), env={**os.environ, **environ}, stdin=subprocess.DEVNULL, stdout=out,
-                stderr=out, start_new_session=True, pass_fds=held,
+                process.launched(command, signal.SIGTERM), env={**os.environ, **environ}, stdin=subprocess.DEVNULL, stdout=log_file,
+                stderr=log_file, start_new_session=True, pass_fds=lock_files,
             )  # fmt: skip
         server = Server(f"http://127.0.0.1:{port}", log, child)
         try:

@@ -28,7 +28,7 @@ from framework.plan import BAD_ROW_COLUMNS, Column, Follower, Pipeline, SelectSo
 from framework.plan.export import Export
 from framework.plan.lineage import by_source, lineage
 
-OWN = Keys()
+OWN_KEYS = Keys()
 _NOT_IN_TAGS, _LONGEST_TAG = re.compile(r"[^A-Za-z0-9_.-]"), 63
 _KINDS = {"csv": "csv", "parquet": "parquet", "jsonl": "json"}
 
@@ -36,8 +36,8 @@ _KINDS = {"csv": "csv", "parquet": "parquet", "jsonl": "json"}
 def topic(topic: Topic, pipelines: Iterable[Pipeline], keys: Keys) -> AssetSpec:
     """A topic, also one to which some of these pipelines send their rows."""
     return AssetSpec(
-        OWN.topic(topic),
-        deps=_shown_in(OWN.topic(topic), pipelines, keys),
+        OWN_KEYS.topic(topic),
+        deps=_shown_in(OWN_KEYS.topic(topic), pipelines, keys),
         description=topic.doc or None,
         group_name="topics",
         kinds={"kafka", topic.value},
@@ -46,7 +46,7 @@ def topic(topic: Topic, pipelines: Iterable[Pipeline], keys: Keys) -> AssetSpec:
 
 
 def follower(follower: Follower, pipelines: Iterable[Pipeline], keys: Keys) -> AssetSpec:
-    """Where these pipelines show their tables."""
+    """A system in which these pipelines show their tables."""
     key = AssetKey(list(follower.asset))
     return AssetSpec(
         key,
@@ -59,20 +59,22 @@ def follower(follower: Follower, pipelines: Iterable[Pipeline], keys: Keys) -> A
 
 
 def around(pipeline: Pipeline) -> Iterator[AssetKey]:
-    """Sluice's own keys of the topics that it reads, and of what shows its table."""
-    yield from map(OWN.topic, pipeline.topics)
+    """Sluice's own keys of the topics that a pipeline reads, and of the systems that show its table."""
+    yield from map(OWN_KEYS.topic, pipeline.topics)
     yield from (AssetKey(list(follower.asset)) for follower in pipeline.also if follower.asset)
 
 
 def _shown_in(key: AssetKey, pipelines: Iterable[Pipeline], keys: Keys) -> list[AssetKey]:
     """The tables that are shown in this asset."""
-    return [keys.table(each) for each in pipelines if key in [AssetKey(list(follower.asset)) for follower in each.also]]
+    return [
+        keys.table(pipeline) for pipeline in pipelines if key in [AssetKey(list(follower.asset)) for follower in pipeline.also]
+    ]
 
 
 def table(pipeline: Pipeline, keys: Keys) -> AssetSpec:
     into = pipeline.table
     return AssetSpec(
-        OWN.table(pipeline),
+        OWN_KEYS.table(pipeline),
         deps=_inputs(pipeline, keys),
         description=_description(pipeline),
         group_name=into.namespace,
@@ -93,7 +95,7 @@ def table(pipeline: Pipeline, keys: Keys) -> AssetSpec:
 
 def bad_rows(pipeline: Pipeline, keys: Keys) -> AssetSpec:
     return AssetSpec(
-        OWN.bad_rows(pipeline),
+        OWN_KEYS.bad_rows(pipeline),
         deps=_inputs(pipeline, keys),
         description=f"What {pipeline.name} could not read of {', '.join(pipeline.sources)}, with its exact bytes.",
         group_name=pipeline.table.namespace,
@@ -110,7 +112,7 @@ def bad_rows(pipeline: Pipeline, keys: Keys) -> AssetSpec:
 
 def export(export: Export, keys: Keys) -> AssetSpec:
     return AssetSpec(
-        OWN.export(export),
+        OWN_KEYS.export(export),
         deps=[keys.table(export.pipeline)],
         description="\n\n".join(part for part in (export.doc, f"```sql\n{export.query}\n```") if part),
         group_name="exports",
@@ -121,12 +123,12 @@ def export(export: Export, keys: Keys) -> AssetSpec:
 
 
 def _owners(pipeline: Pipeline) -> list[str] | None:
-    """Dagster takes fewer mail addresses than there are."""
+    """The owner of the pipeline, if Dagster accepts the address."""
     return [pipeline.owner] if pipeline.owner and _is_accepted(owners=[pipeline.owner]) else None
 
 
 def _tags(pipeline: Pipeline) -> dict[str, str]:
-    """In Dagster's letters, with _ in place of others, and as short as there."""
+    """The pipeline's tags, cut to Dagster's length, with _ in place of characters that Dagster refuses."""
 
     def fitting(text: str) -> str:
         return _NOT_IN_TAGS.sub("_", text)[:_LONGEST_TAG]
@@ -148,7 +150,7 @@ def _automation(pipeline: Pipeline) -> AutomationCondition[Any] | None:
 
 
 def _inputs(pipeline: Pipeline, keys: Keys) -> list[AssetKey]:
-    """Its inputs: its sources, and the tables in which it looks rows up."""
+    """The pipeline's inputs: its sources, and the tables in which it looks rows up."""
     return list(dict.fromkeys((*_sources(pipeline, keys), *map(keys.source, pipeline.looked_up))))
 
 
@@ -162,7 +164,7 @@ def _description(pipeline: Pipeline) -> str | None:
     """The description from the spec, the select that is read, and the pipeline's steps."""
     lines = pipeline.source.says if isinstance(pipeline.source, SelectSource) else ()
     select = "\n".join(("```sql", *lines, "```")) if lines else ""
-    steps = "\n".join(f"{at}. **{step.name}** {'; '.join(step.says)}" for at, step in enumerate(pipeline.steps, 1))
+    steps = "\n".join(f"{number}. **{step.name}** {'; '.join(step.says)}" for number, step in enumerate(pipeline.steps, 1))
     return "\n\n".join(part for part in (pipeline.doc, select, steps) if part) or None
 
 
@@ -171,8 +173,8 @@ def _key(source: Topic | TableSource, keys: Keys) -> AssetKey:
 
 
 def lineage_of(pipeline: Pipeline, keys: Keys) -> TableColumnLineage:
-    """The lineage for tools that read it. Dagster's own pages do not show it, so each column's description has it too. Of a topic the asset
-    has the columns of its messages alone."""
+    """The lineage for tools that read it. Dagster's own pages do not show it, so each column's description has it too. Only columns of a
+    topic's messages count, since its asset has no others."""
     deps = {
         name: [
             (_key(source, keys), origin)
@@ -182,7 +184,7 @@ def lineage_of(pipeline: Pipeline, keys: Keys) -> TableColumnLineage:
         for name, places in by_source(pipeline).items()
     }
     return TableColumnLineage({
-        name: [TableColumnDep(asset_key=key, column_name=origin) for key, origin in each] for name, each in deps.items()
+        name: [TableColumnDep(asset_key=key, column_name=origin) for key, origin in origins] for name, origins in deps.items()
     })  # fmt: skip
 
 
@@ -190,8 +192,8 @@ def _schema(columns: Iterable[Column], origins: Mapping[str, Collection[str]] | 
     """The schema. A column's description names its source columns if they are known and differ from the column itself."""
     columns_of_table = []
     for column in columns:
-        of = set((origins or {}).get(column.name, ()))
-        names = ", ".join(f"`{name}`" for name in sorted(of)) if of != {column.name} else ""
+        sources = set((origins or {}).get(column.name, ()))
+        names = ", ".join(f"`{name}`" for name in sorted(sources)) if sources != {column.name} else ""
         says = "; ".join(part for part in (column.doc, f"from {names}" if names else "") if part)
         columns_of_table.append(TableColumn(column.name, str(column.type), says or None))
     return TableSchema(columns_of_table)

@@ -48,7 +48,7 @@ class Kept:
         return "\n".join(map(str, self.problems))
 
     def definition(self) -> AssetsDefinition:
-        return _failing(self.name, [_says(each, self.text) for each in self.specs], self.text, self.checks, self.check())
+        return _failing(self.name, [_says(spec, self.text) for spec in self.specs], self.text, self.checks, self.check())
 
     def check(self) -> AssetCheckResult:
         """The failed check `can_run`, with the problems."""
@@ -65,10 +65,10 @@ def files(assets: Assets, problems: Sequence[Problem]) -> list[AssetsDefinition]
         by_file[problem.where.file].append(problem)
     names: dict[str, int] = defaultdict(int)
     definitions = []
-    for file, its in by_file.items():
+    for file, file_problems in by_file.items():
         name = _NOT_IN_NAMES.sub("_", str(_from_here(Path(file)).with_suffix("")))
         names[name] += 1  # a-b.yaml and a_b.yaml
-        definitions.append(_file(assets, f"{name}_{names[name]}" if names[name] > 1 else name, file, its))
+        definitions.append(_file(assets, f"{name}_{names[name]}" if names[name] > 1 else name, file, file_problems))
     return definitions
 
 
@@ -91,16 +91,16 @@ def tables(
     written: Written, plan: Plan, assets: Assets, runnable: Sequence[Pipeline], problems: Sequence[Problem]
 ) -> Iterator[Kept]:
     """The tables of all pipelines that cannot run, if their names can be read."""
-    taken = {key for each in runnable for key in assets.keys.written(each)}
-    names = {each.name for each in runnable}
+    taken_keys = {key for pipeline in runnable for key in assets.keys.written(pipeline)}
+    names = {pipeline.name for pipeline in runnable}
     for document in written.documents:
         if document.kind != "pipeline" or document.name in names:
             continue
         pipeline = plan.pipeline(document.name)
         specs = tuple(assets.tables(pipeline)) if pipeline else _specs(document, written, assets)
-        if not specs or taken & {each.key for each in specs}:
+        if not specs or taken_keys & {spec.key for spec in specs}:
             continue
-        taken |= {each.key for each in specs}
+        taken_keys |= {spec.key for spec in specs}
         check_specs = checks.specs(specs[0].key, pipeline) if pipeline else [checks.can_run(specs[0].key)]
         step = assets.named(_NOT_IN_NAMES.sub("_", document.name))
         because = tuple(_of(document, written, problems)) or tuple(problems)
@@ -108,7 +108,7 @@ def tables(
 
 
 def _names(document: Document) -> Iterator[str]:
-    """By which it is selected."""
+    """The names by which a pipeline can be selected: its own and its table's."""
     yield document.name
     if isinstance(document.value, WrittenPipeline):
         yield document.value.into.table
@@ -138,7 +138,7 @@ def _of(document: Document, written: Written, problems: Sequence[Problem]) -> It
     """The problems inside the document; none if only a document that it uses is broken."""
     begin = document.node.where
     end = min(
-        (each for each in written.places if each.file == begin.file and each > begin), default=Where(begin.file, 1 << 40, 0)
+        (place for place in written.places if place.file == begin.file and place > begin), default=Where(begin.file, 1 << 40, 0)
     )
     return (problem for problem in problems if begin <= problem.where < end)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 _RUNLESS = ""  # the run of what a sensor reports
-_FEW = 10  # records to read back to a run's own
+_MAX_RECORDS = 10  # records to read back to a run's own
 Records: TypeAlias = "Mapping[AssetCheckKey, AssetCheckExecutionRecord]"
 
 
@@ -67,7 +67,7 @@ def _last(instance: DagsterInstance, key: AssetCheckKey) -> AssetCheckEvaluation
 def report_again(instance: DagsterInstance, evaluation: AssetCheckEvaluation, run_id: str) -> None:
     """Report a run's evaluation without the run, if the sensor reported the check after the run was planned. Dagster would go on showing
     the sensor's."""
-    for record in instance.event_log_storage.get_asset_check_execution_history(evaluation.asset_check_key, limit=_FEW):
+    for record in instance.event_log_storage.get_asset_check_execution_history(evaluation.asset_check_key, limit=_MAX_RECORDS):
         if record.run_id == run_id:
             return
         if record.run_id == _RUNLESS:
@@ -78,11 +78,11 @@ def report_again(instance: DagsterInstance, evaluation: AssetCheckEvaluation, ru
 def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:
     """The last evaluations again, so that a run that evaluates nothing changes nothing. They never block the run."""
     for key in keys:
-        if last := _last(instance, key):
+        if verdict := _last(instance, key):
             yield AssetCheckEvaluation(
-                asset_key=last.asset_key, check_name=last.check_name, passed=last.passed, metadata=last.metadata,
-                target_materialization_data=last.target_materialization_data, severity=last.severity,
-                description=last.description, blocking=False,
+                asset_key=verdict.asset_key, check_name=verdict.check_name, passed=verdict.passed, metadata=verdict.metadata,
+                target_materialization_data=verdict.target_materialization_data, severity=verdict.severity,
+                description=verdict.description, blocking=False,
             )  # fmt: skip
 
 

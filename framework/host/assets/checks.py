@@ -28,11 +28,11 @@ STATE = (CAN_RUN, FRESH, ALSO, NEWEST_EVENT)  # checks that need no rows; all ot
 
 def specs(key: AssetKey, pipeline: Pipeline) -> list[AssetCheckSpec]:
     check_specs = [can_run(key)]
-    for name, each in _named(pipeline):
-        says = f"{each.says}; else: {each.otherwise} ({each.where})"
-        check_specs.append(AssetCheckSpec(name, asset=key, description=says, blocking=each.otherwise == "stop"))
+    for name, expectation in _named(pipeline):
+        says = f"{expectation.says}; else: {expectation.otherwise} ({expectation.where})"
+        check_specs.append(AssetCheckSpec(name, asset=key, description=says, blocking=expectation.otherwise == "stop"))
     if pipeline.also:
-        says = f"All rows of the table are in the {' and the '.join(each.title for each in pipeline.also)}."
+        says = f"All rows of the table are in the {' and the '.join(follower.title for follower in pipeline.also)}."
         check_specs.append(AssetCheckSpec(ALSO, asset=key, description=says))
     if pipeline.fresh_within:
         within = duration(pipeline.fresh_within)
@@ -51,11 +51,11 @@ def can_run(key: AssetKey) -> AssetCheckSpec:
 
 def results(keys: Keys, pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]) -> Iterator[AssetCheckResult]:
     """The expectations, evaluated on the rows of a run; `bad` counts its bad rows by their message."""
-    for name, each in _named(pipeline):
-        unmet = [warning for batch in batches for warning in batch.warnings if warning.name == each.name]
+    for name, expectation in _named(pipeline):
+        unmet = [warning for batch in batches for warning in batch.warnings if warning.name == expectation.name]
         failing = sum(warning.rows for warning in unmet)
-        if isinstance(each, Expectation) and each.otherwise == "quarantine":
-            failing = bad.get(each.message, 0)
+        if isinstance(expectation, Expectation) and expectation.otherwise == "quarantine":
+            failing = bad.get(expectation.message, 0)
         samples = [warning.sample for warning in unmet if warning.sample]
         yield AssetCheckResult(
             passed=not failing and not unmet, asset_key=keys.table(pipeline), check_name=name, severity=AssetCheckSeverity.WARN,
@@ -68,15 +68,15 @@ def results(keys: Keys, pipeline: Pipeline, batches: Sequence[Batch], bad: Mappi
 
 def stopped(keys: Keys, pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult]:
     """The expectation that stopped a run."""
-    for name, each in _named(pipeline):
-        if isinstance(error, Unexpected) and each.name == error.expectation:
+    for name, expectation in _named(pipeline):
+        if isinstance(error, Unexpected) and expectation.name == error.expectation:
             yield AssetCheckResult(
                 passed=False, asset_key=keys.table(pipeline), check_name=name, severity=AssetCheckSeverity.ERROR,
                 description=hints.of_environment(str(error), pipeline.environment),
             )  # fmt: skip
 
 
-def now(keys: Keys, status: Status) -> Iterator[AssetCheckResult]:
+def state_results(keys: Keys, status: Status) -> Iterator[AssetCheckResult]:
     """The checks that need no rows, so that they can be evaluated at any time. Dagster shows descriptions as Markdown: an empty line
     separates sentences."""
     key = keys.table(status.pipeline)
@@ -91,25 +91,25 @@ def now(keys: Keys, status: Status) -> Iterator[AssetCheckResult]:
 
 
 def _can_run(key: AssetKey, status: Status) -> AssetCheckResult:
-    lines = [f"{each.code}: {each.message}\n\n{each.do}" for each in status.reasons]
+    lines = [f"{reason.code}: {reason.message}\n\n{reason.do}" for reason in status.reasons]
     if status.paused:
         lines.insert(0, f"paused since {iso_times.text(status.paused)}\n\n`sluice resume {status.pipeline.name}` resumes it")
-    mild = bool(status.paused) or all(each.unanswered for each in status.reasons)
+    mild = bool(status.paused) or all(reason.unanswered for reason in status.reasons)
     says = hints.of_environment("\n\n".join(lines), status.pipeline.environment)
     return AssetCheckResult(
         passed=not lines, asset_key=key, check_name=CAN_RUN, description=says or None,
         severity=AssetCheckSeverity.WARN if mild else AssetCheckSeverity.ERROR,
-        metadata={"state": status.state, "because": ", ".join(each.code for each in status.reasons) or "nothing"},
+        metadata={"state": status.state, "because": ", ".join(reason.code for reason in status.reasons) or "nothing"},
     )  # fmt: skip
 
 
 def _also(key: AssetKey, status: Status) -> AssetCheckResult:
     """A warning: the table itself is right."""
-    behind = [each for each in status.followers if each.rows or each.failed]
-    lines = [f"{each.follower.title}: {each.failed.message if each.failed else each.words}" for each in behind]
+    behind = [state for state in status.followers if state.rows or state.failed]
+    lines = [f"{state.follower.title}: {state.failed.message if state.failed else state.words}" for state in behind]
     return AssetCheckResult(
         passed=not behind, asset_key=key, check_name=ALSO, severity=AssetCheckSeverity.WARN,
-        description="\n\n".join(lines) or None, metadata={each.follower.title: each.rows for each in status.followers},
+        description="\n\n".join(lines) or None, metadata={state.follower.title: state.rows for state in status.followers},
     )  # fmt: skip
 
 
@@ -121,11 +121,11 @@ def _fresh(key: AssetKey, status: Status) -> AssetCheckResult:
     waiting = "the number of waiting messages is unknown" if lag is None else f"{lag:,} messages wait"
     if lag == 0 and pipeline.source:
         waiting = f"messages wait before the table {pipeline.source.identifier}"
-    last = iso_times.text(status.progress.committed) if status.progress.committed else "no time yet"
+    last_time = iso_times.text(status.progress.committed) if status.progress.committed else "no time yet"
     return AssetCheckResult(
         passed=bool(status.fresh) and not warn, asset_key=key, check_name=FRESH,
         severity=AssetCheckSeverity.WARN if status.fresh else AssetCheckSeverity.ERROR,
-        description=f"{waiting}; the last batch was at {last}" if waits else "all messages are in the table",
+        description=f"{waiting}; the last batch was at {last_time}" if waits else "all messages are in the table",
         metadata={} if lag is None else {"lag_messages": lag},
     )  # fmt: skip
 
@@ -149,13 +149,13 @@ def _newest_event(key: AssetKey, status: Status) -> AssetCheckResult:
 
 def _named(pipeline: Pipeline) -> Iterator[tuple[str, Expectation | SetExpectation]]:
     """The expectations with their names in Dagster: letters, digits and _."""
-    taken: set[str] = set(STATE)
+    used_names: set[str] = set(STATE)
     every: list[Expectation | SetExpectation] = [*pipeline.expected, *pipeline.sets]
-    for each in every:
-        plain = re.sub(r"[^A-Za-z0-9_]+", "_", each.name).strip("_").lower()[:80] or "expectation"
+    for expectation in every:
+        plain = re.sub(r"[^A-Za-z0-9_]+", "_", expectation.name).strip("_").lower()[:80] or "expectation"
         number = 2
         name = plain
-        while name in taken:
+        while name in used_names:
             name, number = f"{plain}_{number}", number + 1
-        taken.add(name)
-        yield name, each
+        used_names.add(name)
+        yield name, expectation

@@ -21,8 +21,8 @@ def mark(instance: DagsterInstance, run_id: str) -> None:
     parent = multiprocessing.parent_process()
     near = {os.getpid(), parent.pid if parent else None}
     process = next((pid for pid in _told(instance, run_id) if pid in near), None)
-    if process and (its := identity(process)):
-        instance.add_run_tags(run_id, {TAG: f"{run_id} {its}"})  # Dagster copies tags to a run that repeats this one
+    if process and (process_identity := identity(process)):
+        instance.add_run_tags(run_id, {TAG: f"{run_id} {process_identity}"})  # Dagster copies tags to a run that repeats this one
 
 
 def _told(instance: DagsterInstance, run_id: str) -> Iterator[int]:
@@ -37,10 +37,10 @@ def _told(instance: DagsterInstance, run_id: str) -> Iterator[int]:
 def end_dead(instance: DagsterInstance) -> Iterator[DagsterRun]:
     """End the runs of this machine whose processes have ended; Dagster then frees their pools."""
     for run in instance.get_runs(RunsFilter(statuses=_WORKING)):
-        its_run, _, process = run.tags.get(TAG, "").partition(" ")
-        dead = its_run == run.run_id and process.startswith(_here()) and identity(int(process.split()[2])) != process
+        tagged_run, _, process = run.tags.get(TAG, "").partition(" ")
+        dead = tagged_run == run.run_id and process.startswith(_here()) and identity(int(process.split()[2])) != process
         # Read again: a run that ended well meanwhile has no process either.
-        if dead and (now := instance.get_run_by_id(run.run_id)) and now.status in _WORKING:
+        if dead and (current_run := instance.get_run_by_id(run.run_id)) and current_run.status in _WORKING:
             instance.report_run_failed(run, "the process of this run died; its published batches stay")
             yield run
 

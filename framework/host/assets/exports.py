@@ -35,19 +35,19 @@ _WINDOW = "window"
 
 
 def asset(export: Export, assets: Assets, secrets: SecretStore) -> AssetsDefinition:
-    which = Field(str, default_value="", description="A window, such as 2026-W46; empty: the last complete one.")
+    window_field = Field(str, default_value="", description="A window, such as 2026-W46; empty: the last complete one.")
 
     @multi_asset(
         name=_name(export, assets),
         specs=[assets.export(export)],
-        config_schema={_WINDOW: which} if export.window else None,
+        config_schema={_WINDOW: window_field} if export.window else None,
     )
     def run(context: AssetExecutionContext) -> Iterator[MaterializeResult[None]]:
         dead_runs.mark(context.instance, context.run.run_id)
-        now = datetime.now(timezone.utc)
-        asked = context.op_execution_context.op_config[_WINDOW] if export.window else ""
+        moment = datetime.now(timezone.utc)
+        asked_window = context.op_execution_context.op_config[_WINDOW] if export.window else ""
         try:
-            done = write(export, windows.chosen(export, asked, now), now, secrets)
+            done = write(export, windows.chosen(export, asked_window, moment), moment, secrets)
             yield _result(assets.keys.export(export), done)
             for sent in notify(export, done, secrets):
                 context.log.info(f"{done.record.file}: {sent}")

@@ -40,8 +40,8 @@ def _scheduled(cron: str, timezone: str) -> FreshnessPolicy | None:
     No cron text is in general another one an hour later, across midnight and the ends of months. In UTC the same text in a time zone an
     hour behind is. Other time zones have no such zone: there, a schedule in the last hour of chosen days has no policy.
     """
-    first = earliest_in_each_hour(cron)
+    first_ticks = earliest_in_each_hour(cron)
     if timezone == "UTC":
-        return FreshnessPolicy.cron(deadline_cron=first, lower_bound_delta=_GRACE, timezone=_AN_HOUR_BEHIND_UTC)
-    deadline = an_hour_later(first)
+        return FreshnessPolicy.cron(deadline_cron=first_ticks, lower_bound_delta=_GRACE, timezone=_AN_HOUR_BEHIND_UTC)
+    deadline = an_hour_later(first_ticks)
     return FreshnessPolicy.cron(deadline_cron=deadline, lower_bound_delta=_GRACE, timezone=timezone) if deadline else None

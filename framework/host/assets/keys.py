@@ -37,5 +37,5 @@ class Keys:
         return self.of("exports", export.name)
 
     def of(self, *path: str) -> AssetKey:
-        own = AssetKey(list(path))
-        return self.chosen.get(own, own)
+        own_key = AssetKey(list(path))
+        return self.chosen.get(own_key, own_key)

@@ -25,12 +25,12 @@ def until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] | 
     topics = [topic.kafka_name for topic in pipeline.topics]
     if config.until and config.until_offsets:
         raise SluiceError("bad-limit", "there are both `until` and `until_offsets`", "leave one of them out")
-    unknown = [each for each in config.until_offsets if not _is_partition(each, topics)]
+    unknown = [partition for partition in config.until_offsets if not _is_partition(partition, topics)]
     if unknown or (config.until and not topics):
-        what = f"`{unknown[0]}` is no partition that {pipeline.name} reads" if unknown else f"{pipeline.name} reads no topic"
+        message = f"`{unknown[0]}` is no partition that {pipeline.name} reads" if unknown else f"{pipeline.name} reads no topic"
         hint = f"write a topic, / and a number, such as {topics[0]}/0" if topics else "leave `until` out"
-        raise SluiceError("bad-limit", what, hint)
-    negative = [f"{where}: {offset}" for where, offset in config.until_offsets.items() if offset < 0]
+        raise SluiceError("bad-limit", message, hint)
+    negative = [f"{partition}: {offset}" for partition, offset in config.until_offsets.items() if offset < 0]
     if negative:
         raise SluiceError("bad-limit", f"`{negative[0]}` is not an offset", "offsets begin at 0")
     if config.until is None:
@@ -43,6 +43,6 @@ def until(pipeline: Pipeline, config: Launch) -> datetime | Mapping[str, int] | 
         raise SluiceError("bad-time", f"`until: {config.until}` is not a time", "write it as 2026-01-05T10:00:00Z") from None
 
 
-def _is_partition(where: str, topics: Sequence[str]) -> bool:
-    topic, _, number = where.rpartition("/")
+def _is_partition(partition: str, topics: Sequence[str]) -> bool:
+    topic, _, number = partition.rpartition("/")
     return topic in topics and number.isdecimal() and number == str(int(number))

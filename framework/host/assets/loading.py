@@ -1,5 +1,5 @@
-"""Who loads definitions: a server of Dagster's, which shows specs with problems as assets, or a command, which prints the problems and
-ends."""
+"""How definitions are loaded: by a server of Dagster's, which shows specs with problems as assets, or by a command, which prints the
+problems and ends."""
 
 from __future__ import annotations
 

@@ -34,21 +34,21 @@ from framework.host.assets.keys import Keys
 from framework.host.assets.translator import Assets
 from framework.plan import Pipeline, Plan
 
-_WHEN = "17 * * * *"  # not at a full hour, when other schedules begin
+_CRON = "17 * * * *"  # not at a full hour, when other schedules begin
 
 
 def job_of(plan: Plan, assets: Assets, pipelines: Sequence[Pipeline]) -> JobDefinition:
-    named = {each.name: each for each in pipelines}
-    which = Field(Array(str), default_value=sorted(named), description="Whose tables; only what is due is done.")
+    by_name = {pipeline.name: pipeline for pipeline in pipelines}
+    names_field = Field(Array(str), default_value=sorted(by_name), description="Whose tables; only what is due is done.")
 
     # Capital letters: Dagster has one namespace for all names, and no pipeline's name has capitals.
-    @op(name=assets.named("Maintain"), config_schema={"pipelines": which}, required_resource_keys={assets.spark})
+    @op(name=assets.named("Maintain"), config_schema={"pipelines": names_field}, required_resource_keys={assets.spark})
     def maintain_op(context: OpExecutionContext) -> None:
-        asked = context.op_config["pipelines"]
-        if unknown := sorted(set(asked) - named.keys()):
+        names = context.op_config["pipelines"]
+        if unknown := sorted(set(names) - by_name.keys()):
             raise Failure(f"there is no pipeline {', '.join(unknown)}", allow_retries=False)
         dead_runs.mark(context.instance, context.run_id)
-        failures = list(_maintained(context, plan, assets, [named[each] for each in asked]))
+        failures = list(_maintained(context, plan, assets, [by_name[name] for name in names]))
         if failures:
             raise Failure(hints.of_environment("\n".join(failures), plan.environment), allow_retries=False)
 
@@ -64,11 +64,11 @@ def job_of(plan: Plan, assets: Assets, pipelines: Sequence[Pipeline]) -> JobDefi
 
 def schedule_of(assets: Assets, pipelines: Sequence[Pipeline], status: DefaultStatus) -> ScheduleDefinition:
     @schedule(
-        _WHEN, job_name=assets.named("Maintenance"), name=assets.named("Maintenance_schedule"), execution_timezone="UTC",
+        _CRON, job_name=assets.named("Maintenance"), name=assets.named("Maintenance_schedule"), execution_timezone="UTC",
         default_status=default_status.of_schedules(status), description="Maintains tables once an hour, if one is due.",
     )  # fmt: skip
     def ask(_context: ScheduleEvaluationContext) -> RunRequest | SkipReason:
-        names = [each.name for each in pipelines if _is_due(each)]
+        names = [pipeline.name for pipeline in pipelines if _is_due(pipeline)]
         if not names:
             return SkipReason("no table is due")
         return RunRequest(run_config={"ops": {assets.named("Maintain"): {"config": {"pipelines": names}}}})
@@ -91,15 +91,15 @@ def _maintained(context: OpExecutionContext, plan: Plan, assets: Assets, pipelin
         try:
             done = list(maintain(engine, pipeline))
         except Exception as error:
-            named = defects.as_sluice_error(pipeline.name, error)
-            yield f"{pipeline.name}: {named}"
-            if isinstance(named, SparkEnded):
+            sluice_error = defects.as_sluice_error(pipeline.name, error)
+            yield f"{pipeline.name}: {sluice_error}"
+            if isinstance(sluice_error, SparkEnded):
                 spark.forget()
                 engine.forget_spark_if_gone()
             continue
-        for each in done:
-            context.log.info(each.line)
-            context.log_event(_observation(assets.keys, pipeline, each))
+        for work in done:
+            context.log.info(work.line)
+            context.log_event(_observation(assets.keys, pipeline, work))
 
 
 def _observation(keys: Keys, pipeline: Pipeline, done: Done) -> AssetObservation:

@@ -29,24 +29,28 @@ from framework.operations.trials import preview_text
 from framework.operations.trials.preview import Preview, once
 from framework.plan import Pipeline, Plan
 
-_FEW = 5
-_MOST = 100
+_DEFAULT_COUNT = 5
+_MAX_COUNT = 100
 
 
 def job_of(plan: Plan, assets: Assets, runnable: Sequence[Pipeline]) -> JobDefinition:
-    pipelines = {each.name: each for each in runnable}
+    pipelines = {pipeline.name: pipeline for pipeline in runnable}
     # Dagster keeps types by their names for as long as the process lives, so other pipelines need another name.
     digest = hashlib.sha256(json.dumps(sorted(pipelines)).encode()).hexdigest()[:8]
-    names = Enum(f"pipeline_{digest}", [EnumValue(name, description=each.doc or None) for name, each in pipelines.items()])
-    which = Enum("which", [EnumValue(each) for each in ("next", "earliest", "latest")])
-    asked = {
+    names = Enum(
+        f"pipeline_{digest}", [EnumValue(name, description=pipeline.doc or None) for name, pipeline in pipelines.items()]
+    )
+    choices = Enum("which", [EnumValue(choice) for choice in ("next", "earliest", "latest")])
+    fields = {
         "pipeline": Field(names, description="Whose messages."),
-        "messages": Field(IntSource, default_value=_FEW, description=f"How many, from 1 to {_MOST}."),
-        "which": Field(which, default_value="next", description="Those that the next run would read, or the first or last ones."),
+        "messages": Field(IntSource, default_value=_DEFAULT_COUNT, description=f"How many, from 1 to {_MAX_COUNT}."),
+        "which": Field(
+            choices, default_value="next", description="Those that the next run would read, or the first or last ones."
+        ),
     }
 
     # Capital letters: Dagster has one namespace for all names, and no pipeline's name has capitals.
-    @op(name=assets.named("Show"), config_schema=asked)
+    @op(name=assets.named("Show"), config_schema=fields)
     def show(context: OpExecutionContext) -> None:
         dead_runs.mark(context.instance, context.run_id)
         pipeline = pipelines[context.op_config["pipeline"]]
@@ -62,11 +66,11 @@ def job_of(plan: Plan, assets: Assets, runnable: Sequence[Pipeline]) -> JobDefin
         )
 
     # The launchpad's first values. Without them Dagster would scaffold a value that the enum does not have.
-    first = {"pipeline": next(iter(pipelines)), "messages": _FEW, "which": "next"}
+    first_values = {"pipeline": next(iter(pipelines)), "messages": _DEFAULT_COUNT, "which": "next"}
 
     @job(
         name=assets.named("Preview"), description="Shows a pipeline's next messages after each step. Writes nothing.",
-        config={"ops": {assets.named("Show"): {"config": first}}},
+        config={"ops": {assets.named("Show"): {"config": first_values}}},
     )  # fmt: skip
     def preview_job() -> None:
         show()
@@ -74,9 +78,9 @@ def job_of(plan: Plan, assets: Assets, runnable: Sequence[Pipeline]) -> JobDefin
     return preview_job
 
 
-def _preview(plan: Plan, pipeline: Pipeline, asked: Mapping[str, Any]) -> Preview:
-    if not 1 <= asked["messages"] <= _MOST:
+def _preview(plan: Plan, pipeline: Pipeline, options: Mapping[str, Any]) -> Preview:
+    if not 1 <= options["messages"] <= _MAX_COUNT:
         raise SluiceError(
-            "bad-number", f"`messages: {asked['messages']}` is not between 1 and {_MOST}", "choose fewer, or one at least"
+            "bad-number", f"`messages: {options['messages']}` is not between 1 and {_MAX_COUNT}", "choose fewer, or one at least"
         )
-    return once(plan, pipeline, asked["messages"], asked["which"])
+    return once(plan, pipeline, options["messages"], options["which"])

@@ -14,7 +14,7 @@ from framework.core.spark import warm, warm_jvm
 from framework.operations.observe.progress import Progress
 from framework.plan import Pipeline, Plan
 
-_MOST = 10  # partitions that are named
+_MAX_PARTITIONS = 10  # partitions that are named
 _POINTS = {
     "branched": "reading the next messages and writing their rows to a staging branch",
     "staged": "the rows are written; checking them before they are published",
@@ -28,25 +28,25 @@ def waiting(context: AssetExecutionContext, pipeline: Pipeline, watched: Progres
     source = ", ".join(pipeline.sources)
     if watched.lag is None:
         return  # the run says why
-    what = "row" if pipeline.source else "message"
-    context.log.info(f"{counted(watched.lag, what)} waiting in {source}; {watched.table} has {counted(watched.rows, 'row')}")
-    behind = [each for each in watched.offsets if each.waiting]
-    for each in behind[:_MOST]:
-        context.log.info(f"{each.partition}: offsets {each.next:,} to {each.end - 1:,}")
-    if len(behind) > _MOST:
-        context.log.info(f"… and {counted(len(behind) - _MOST, 'more partition')}")
+    noun = "row" if pipeline.source else "message"
+    context.log.info(f"{counted(watched.lag, noun)} waiting in {source}; {watched.table} has {counted(watched.rows, 'row')}")
+    behind = [offsets for offsets in watched.offsets if offsets.waiting]
+    for offsets in behind[:_MAX_PARTITIONS]:
+        context.log.info(f"{offsets.partition}: offsets {offsets.next:,} to {offsets.end - 1:,}")
+    if len(behind) > _MAX_PARTITIONS:
+        context.log.info(f"… and {counted(len(behind) - _MAX_PARTITIONS, 'more partition')}")
 
 
 def points(context: AssetExecutionContext) -> Callable[[str], None]:
     """A function for the points of a batch. The first batch, which takes longest, is logged point by point; each other batch gets
     one line at its end."""
-    left = dict(_POINTS)
+    remaining_points = dict(_POINTS)
 
-    def at(name: str) -> None:
-        if name in left:
-            context.log.info(left.pop(name))
+    def log(name: str) -> None:
+        if name in remaining_points:
+            context.log.info(remaining_points.pop(name))
 
-    return at
+    return log
 
 
 def started(context: AssetExecutionContext | OpExecutionContext, resource: Any, plan: Plan, rows: int | None = None) -> Any:

@@ -36,7 +36,7 @@ def committed(
     if not bad:
         yield nothing_new(key)
         return
-    by_reason = "\n".join(f"- {count:,} {what}" for what, count in bad.most_common(20))
+    by_reason = "\n".join(f"- {count:,} {message}" for message, count in bad.most_common(20))
     reasons: dict[str, Any] = {
         "new": sum(bad.values()),
         "dagster/row_count": watched.bad_rows,
@@ -79,11 +79,11 @@ def numbers(watched: Progress, batches: Sequence[Batch], newest_event: datetime 
 
 def _of_batches(batches: Sequence[Batch]) -> dict[str, Any]:
     phases: dict[str, float] = {}
-    for phase, seconds in (each for batch in batches for each in batch.phases):
+    for phase, seconds in (timing for batch in batches for timing in batch.phases):
         phases[phase] = phases.get(phase, 0.0) + seconds
     changed: Counter[str] = Counter()
-    for each in batches:
-        changed.update(each.changed.words if each.changed else {})
+    for batch in batches:
+        changed.update(batch.changed.words if batch.changed else {})
     return {
         "batches": len(batches),
         "rows": sum(batch.rows for batch in batches),

@@ -48,9 +48,11 @@ def failed(
     says = hints.of_environment(str(error), pipeline.environment)
     retry(context, error, says, between)
     stopped = list(checks.stopped(keys, pipeline, error))
-    names = {each.check_name for each in stopped}
-    others = [each for each in checks.results(keys, pipeline, batches, bad) if each.check_name not in names] if batches else []
-    yield from step_results(context, [*stopped, *others, *checks.now(keys, status)])
+    names = {result.check_name for result in stopped}
+    other_results = (
+        [result for result in checks.results(keys, pipeline, batches, bad) if result.check_name not in names] if batches else []
+    )
+    yield from step_results(context, [*stopped, *other_results, *checks.state_results(keys, status)])
     # A person must do something first; a retry would fail in the same way.
     raise Failure(says, allow_retries=False) from None
 
@@ -87,7 +89,7 @@ def with_batches(keys: Keys, status: Status, batches: list[Batch]) -> Iterator[T
     bad = results.bad_rows(pipeline, batches)
     yield from results.committed(keys, pipeline, status.progress, batches, bad, status.newest_event)
     yield from checks.results(keys, pipeline, batches, bad)
-    yield from checks.now(keys, status)
+    yield from checks.state_results(keys, status)
 
 
 def without_batches(context: AssetExecutionContext, keys: Keys, status: Status, says: str) -> Iterator[TableResult]:
@@ -95,24 +97,24 @@ def without_batches(context: AssetExecutionContext, keys: Keys, status: Status, 
     context.log.info(f"{pipeline.table.identifier}: {says}")
     context.log_event(results.up_to_date(keys, pipeline, status.progress, status.newest_event, says))
     yield from map(results.nothing_new, keys.written(pipeline))
-    yield from checks.now(keys, status)
+    yield from checks.state_results(keys, status)
 
 
 def step_results(context: AssetExecutionContext, table_results: Iterable[TableResult]) -> Iterator[Result]:
     """The results of a step. A run always writes the table and its bad rows: the one that was not selected is recorded by an event.
     Checks that the run did not evaluate keep their last results."""
-    left = {(key.asset_key, key.name) for key in context.selected_asset_check_keys}
+    open_checks = {(key.asset_key, key.name) for key in context.selected_asset_check_keys}
     for result in table_results:
         if isinstance(result, AssetCheckResult):
-            if (result.asset_key, result.check_name) in left:
-                left.remove((result.asset_key, result.check_name))
+            if (result.asset_key, result.check_name) in open_checks:
+                open_checks.remove((result.asset_key, result.check_name))
                 check_records.report_again(context.instance, check_records.evaluation(result), context.run.run_id)
                 yield result
         elif result.asset_key in context.selected_asset_keys:
             yield result
         else:
             _event(context, result)
-    for key, name in sorted(left):
+    for key, name in sorted(open_checks):
         check = AssetCheckKey(key, name)
         # Without this output Dagster warns that a blocking check has no result.
         yield Output(None, output_name=context.job_def.asset_layer.get_op_output_name(check) or "")

@@ -40,7 +40,7 @@ def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = run_o
     )  # fmt: skip
     def run(context: AssetExecutionContext) -> Iterator[Result]:
         if not context.selected_asset_keys:  # only a check is executed
-            yield from run_outcomes.step_results(context, checks.now(keys, status_of(plan, pipeline)))
+            yield from run_outcomes.step_results(context, checks.state_results(keys, status_of(plan, pipeline)))
             return
         dead_runs.mark(context.instance, context.run.run_id)
         batches: list[Batch] = []

@@ -68,5 +68,5 @@ class SluiceSparkResource(SparkOfARun):
                 spark.conf.set(key, value)
             except PySparkException as error:
                 self.forget()
-                what = f"`spark_config` cannot set `{key}` in a session that runs: {error.getCondition() or error}"
-                raise SetupError("fixed-setting", what, "set it in `conf` of the specs' engine") from None
+                message = f"`spark_config` cannot set `{key}` in a session that runs: {error.getCondition() or error}"
+                raise SetupError("fixed-setting", message, "set it in `conf` of the specs' engine") from None

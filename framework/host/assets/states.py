@@ -33,7 +33,7 @@ _EVERY = 30  # seconds
 def sensor_of(
     plan: Plan, assets: Assets, pipelines: Sequence[Pipeline], broken: Iterable[AssetCheckResult], status: DefaultStatus
 ) -> SensorDefinition:
-    """The sensor. `broken` are the checks of tables whose specs have problems."""
+    """The sensor of all tables. `broken` are the checks of tables whose specs have problems."""
     broken_results = [check_records.evaluation(result) for result in broken]
     keys = [spec.key for pipeline in pipelines for spec in checks.specs(assets.keys.table(pipeline), pipeline)]
     expectations = [key for key in keys if key.name not in checks.STATE]
@@ -47,11 +47,13 @@ def sensor_of(
         instance = context.instance
         ended = list(dead_runs.end_dead(instance))
         before = check_records.latest(instance, keys)
-        read = [
-            check_records.evaluation(result) for status in statuses(plan, pipelines) for result in checks.now(assets.keys, status)
+        evaluations = [
+            check_records.evaluation(result)
+            for status in statuses(plan, pipelines)
+            for result in checks.state_results(assets.keys, status)
         ]
         judged = check_records.judged_since(instance, keys, before)  # by runs, from later states of their tables
-        current = [*broken_results, *(evaluation for evaluation in read if evaluation.asset_check_key not in judged)]
+        current = [*broken_results, *(evaluation for evaluation in evaluations if evaluation.asset_check_key not in judged)]
         changed = [*_changed(instance, current), *_unjudged(instance, expectations)]
         return SensorResult(asset_events=changed, skip_reason=SkipReason(_tick(len(changed), len(ended))))
 
@@ -68,8 +70,8 @@ def _changed(instance: DagsterInstance, evaluations: Sequence[AssetCheckEvaluati
     records = check_records.latest(instance, [evaluation.asset_check_key for evaluation in evaluations])
     for evaluation in evaluations:
         record = records.get(evaluation.asset_check_key)
-        last = check_records.shown_evaluation(instance, record) if record else None
-        if last is None or not check_records.says_the_same(last, evaluation):
+        last_evaluation = check_records.shown_evaluation(instance, record) if record else None
+        if last_evaluation is None or not check_records.says_the_same(last_evaluation, evaluation):
             yield evaluation
 
 

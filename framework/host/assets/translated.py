@@ -1,4 +1,4 @@
-"""What a translator may choose for an asset. Choices that Sluice could not do, or that would break a run, are refused by name."""
+"""Checks of a translator's choices for an asset. Choices that Sluice cannot follow, or that would break a run, are refused by name."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _LEAVE_OUT = "leave `{}` out of what the translator returns"
 
 def require_valid(asset: SluiceAsset, spec: object, key: AssetKey | None) -> AssetSpec:
     """The spec that a translator returned. `key` is the one that it chose for the asset before, if it was asked before."""
-    who = f"the {asset.type} `{asset.name}`"
+    subject = f"the {asset.type} `{asset.name}`"
     if not isinstance(spec, AssetSpec):
-        what = f"a translator returns {type(spec).__name__} for {who}"
-        raise SluiceError("bad-translation", what, "return `asset.spec`, or what its `replace_attributes` returns")
+        message = f"a translator returns {type(spec).__name__} for {subject}"
+        raise SluiceError("bad-translation", message, "return `asset.spec`, or what its `replace_attributes` returns")
     if key and spec.key != key:
-        what = f"a translator returns two keys for {who}, {key.to_user_string()} and {spec.key.to_user_string()}"
+        message = f"a translator returns two keys for {subject}, {key.to_user_string()} and {spec.key.to_user_string()}"
         raise SluiceError(
-            "bad-translation", what, "make the key of `asset.spec.key` and of what never changes, such as `asset.name`"
+            "bad-translation", message, "make the key of `asset.spec.key` and of what never changes, such as `asset.name`"
         )
     for says, hint in _problems(asset, spec):
-        raise SluiceError("bad-translation", f"a translator gives {who} {says}", hint)
+        raise SluiceError("bad-translation", f"a translator gives {subject} {says}", hint)
     return spec
 
 
 def _problems(asset: SluiceAsset, spec: AssetSpec) -> Iterator[tuple[str, str]]:
-    """What was given, and what to do instead."""
+    """Each refused choice, in words, with a hint what to do instead."""
     if spec.partitions_def is not None:
         says = f"partitions ({type(spec.partitions_def).__name__}), but a run {_run(asset)}, whatever its partition"
         yield says, f"{_LEAVE_OUT.format('partitions_def')}; {_range(asset)}"
@@ -63,6 +63,6 @@ def _range(asset: SluiceAsset) -> str:
     if asset.pipeline and not asset.pipeline.source:
         keyed = asset.pipeline.table.keyed
         into = "" if keyed and not keyed.versions else " --into TABLE"  # where each row would come a second time
-        again = f"`sluice rewind {asset.name} --to TIME{into}` reads from a time on again"
-        return f"{again}, and `until` in the launchpad ends a run at a time"
+        rewind_hint = f"`sluice rewind {asset.name} --to TIME{into}` reads from a time on again"
+        return f"{rewind_hint}, and `until` in the launchpad ends a run at a time"
     return "an asset of Sluice has no partitions"

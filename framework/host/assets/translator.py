@@ -52,37 +52,37 @@ class Assets:
             # Once with the keys of Sluice, which tells those that were chosen; from then on, others depend on these.
             self.keys = Keys(self._chosen())
 
-    def named(self, what: str) -> str:
+    def named(self, base: str) -> str:
         """The name of a step, a job, a sensor or a resource: one may not be twice in a code location."""
-        name = f"{self._name}_{what}" if self._name else what
+        name = f"{self._name}_{base}" if self._name else base
         return f"{name}_" if _is_reserved(name) else name
 
     def of(self, asset: SluiceAsset) -> AssetSpec:
         spec = self._translator.get_asset_spec(asset)
         return translated.require_valid(asset, spec, self.keys.chosen.get(asset.spec.key))
 
-    def topics(self, of: Collection[Pipeline] | None = None) -> list[AssetSpec]:
+    def topics(self, pipelines: Collection[Pipeline] | None = None) -> list[AssetSpec]:
         """The topics and what else shows tables: all, or those of these pipelines."""
-        selected_keys = None if of is None else {key for each in of for key in asset_specs.around(each)}
-        return [self.of(each) for each in self._topics() if selected_keys is None or each.spec.key in selected_keys]
+        selected_keys = None if pipelines is None else {key for pipeline in pipelines for key in asset_specs.around(pipeline)}
+        return [self.of(asset) for asset in self._topics() if selected_keys is None or asset.spec.key in selected_keys]
 
     def tables(self, pipeline: Pipeline) -> list[AssetSpec]:
         """The table, and its bad rows where they are kept."""
-        return [self.of(each) for each in self._tables(pipeline)]
+        return [self.of(asset) for asset in self._tables(pipeline)]
 
     def export(self, export: Export) -> AssetSpec:
         return self.of(self._export(export))
 
     def _chosen(self) -> dict[AssetKey, AssetKey]:
         chosen: dict[AssetKey, AssetKey] = {}
-        taken: dict[AssetKey, str] = {}
+        owners: dict[AssetKey, str] = {}
         for asset in self._all():
             key = chosen[asset.spec.key] = self.of(asset).key
-            what = f"the {asset.type} `{asset.name}`"
-            if key in taken:
+            owner = f"the {asset.type} `{asset.name}`"
+            if key in owners:
                 hint = "keys need parts by which assets differ, such as those of `asset.spec.key`"
-                raise SluiceError("bad-translation", f"{taken[key]} and {what} get one key, {key.to_user_string()}", hint)
-            taken[key] = what
+                raise SluiceError("bad-translation", f"{owners[key]} and {owner} get one key, {key.to_user_string()}", hint)
+            owners[key] = owner
         return chosen
 
     def _all(self) -> Iterator[SluiceAsset]:
@@ -98,7 +98,7 @@ class Assets:
         for topic in self._plan.topics:
             spec = asset_specs.topic(topic, self._plan.pipelines, self.keys)
             assets.setdefault(spec.key, SluiceAsset(type="topic", name=topic.name, spec=spec, topic=topic))
-        for follower in (each for pipeline in self._plan.pipelines for each in pipeline.also if each.asset):
+        for follower in (follower for pipeline in self._plan.pipelines for follower in pipeline.also if follower.asset):
             spec = asset_specs.follower(follower, self._plan.pipelines, self.keys)
             assets.setdefault(spec.key, SluiceAsset(type="also", name=follower.title, spec=spec))
         return assets.values()

@@ -141,5 +141,5 @@ def _planned(instance: DagsterInstance, run: DagsterRun) -> Set[AssetKey]:
     if run.asset_selection:
         return run.asset_selection
     records = instance.get_records_for_run(run.run_id, of_type=DagsterEventType.ASSET_MATERIALIZATION_PLANNED).records
-    events = (each.event_log_entry.dagster_event for each in records)
+    events = (record.event_log_entry.dagster_event for record in records)
     return {event.asset_key for event in events if event and event.asset_key}

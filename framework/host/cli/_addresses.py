@@ -70,11 +70,15 @@ def used(addresses: Sequence[Named]) -> Iterator[None]:
 
 
 def remarks(addresses: Sequence[Named], state: State) -> Iterator[str]:
-    """What to know of a started service that is not at the address of the specs."""
-    wanted = [address for address in addresses if address.service == state.name]
-    if state.address is None or not wanted or any(_port(state.address) == address.port for address in wanted if address.is_here):
+    """Remarks about a started service that is not at the address of the specs."""
+    named_addresses = [address for address in addresses if address.service == state.name]
+    if (
+        state.address is None
+        or not named_addresses
+        or any(_port(state.address) == address.port for address in named_addresses if address.is_here)
+    ):
         return
-    address = wanted[0]
+    address = named_addresses[0]
     yield f"{state.name}: {address.document} names {address.address}, {_why(address, state)}"
 
 
@@ -102,7 +106,7 @@ def _of_cluster(cluster: Any) -> Iterator[Named]:
 
 
 def _of_catalog(catalog: Any) -> Iterator[Named]:
-    """Glue and what is like it have an `endpoint`, a server that speaks Iceberg's protocol has a `uri`; `storage` is the object store."""
+    """The addresses of a catalog: `endpoint` of Glue, `uri` of a server with Iceberg's protocol, and its object store's in `storage`."""
     document, options = f"the catalog `{catalog.name}`", catalog.options
     glue = getattr(options, "endpoint", None)
     yield from _of_url("aws", document, glue)

@@ -29,14 +29,14 @@ def csv(names: Sequence[str], rows: Iterable[Sequence[Any]], harmless: bool = Fa
 
 def json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Rows as a JSON list, one object on each line."""
-    last = "["
+    line = "["
     for row in rows:
-        yield last if last == "[" else f"{last},"
-        last = _json(dict(zip(names, row, strict=True)))
-    if last == "[":
+        yield line if line == "[" else f"{line},"
+        line = _json(dict(zip(names, row, strict=True)))
+    if line == "[":
         yield "[]"
     else:
-        yield last
+        yield line
         yield "]"
 
 
@@ -45,7 +45,7 @@ def aligned(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterato
     from rich.cells import cell_len
 
     lines = [[column.name for column in columns], *_cells(rows)]
-    widths = [max(map(cell_len, each)) for each in zip(*lines, strict=True)]
+    widths = [max(map(cell_len, texts)) for texts in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
     for line in lines:
         padded = (
@@ -65,7 +65,7 @@ def show(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
 
     console = Console(highlight=False)
     cells = _cells(rows)
-    widths = (max(map(cell_len, each)) for each in zip([column.name for column in columns], *cells, strict=True))
+    widths = (max(map(cell_len, texts)) for texts in zip([column.name for column in columns], *cells, strict=True))
     if sum(widths) + 3 * len(columns) + 1 <= console.width:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for column in columns:
@@ -124,7 +124,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else _text(key): _plain(each) for key, each in value.items()}
+        return {key if isinstance(key, str) else _text(key): _plain(item) for key, item in value.items()}
     return value

@@ -12,11 +12,11 @@ from pathlib import Path
 import click
 
 _ENVIRONMENTS = "environments"
-_MOST = 1 << 20  # bytes of a file, the limit of specs
+_MAX_BYTES = 1 << 20  # bytes of a file, the limit of specs
 _FILLED = "also"
 _ALSO = re.compile(r"^also:(?:.*\n?)(?:(?:[ \t-].*|[ \t]*(?:\#.*)?)(?:\n|\Z))*", re.MULTILINE)
 _SENT = re.compile(r"""\btopic:[ \t]+["']?([\w.-]+)""")
-_FIRST = re.compile(r"""(?:\A|^---.*\n)(?:[ \t]*(?:\#.*)?\n)*(\w+):[ \t]+["']?([\w.-]+)["']?[ \t]*(?:\#.*)?$""", re.MULTILINE)
+_DOCUMENT = re.compile(r"""(?:\A|^---.*\n)(?:[ \t]*(?:\#.*)?\n)*(\w+):[ \t]+["']?([\w.-]+)["']?[ \t]*(?:\#.*)?$""", re.MULTILINE)
 
 
 def pipelines(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
@@ -41,12 +41,14 @@ def exports(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str
 
 
 def _names(ctx: click.Context, kind: str, typed: str) -> list[str]:
-    taken = ctx.params.get("names") or ()
+    given_names = ctx.params.get("names") or ()
     try:
         names = set(_documents(ctx.params.get("specs") or Path("specs"), ctx.params.get("environment") or "local"))
     except (OSError, ValueError):  # an error message in the middle of a command line would be worse than no names
         return []
-    return sorted(name for of, name in names if of == kind and name.startswith(typed) and name not in taken)
+    return sorted(
+        name for document_kind, name in names if document_kind == kind and name.startswith(typed) and name not in given_names
+    )
 
 
 def _documents(specs: Path, environment: str) -> Iterator[tuple[str, str]]:
@@ -55,6 +57,6 @@ def _documents(specs: Path, environment: str) -> Iterator[tuple[str, str]]:
         if (inside[0] == _ENVIRONMENTS and inside[1] != environment) or not path.is_file():
             continue
         with path.open(encoding="utf-8", errors="replace") as stream:
-            text = stream.read(_MOST)
-        yield from _FIRST.findall(text)
+            text = stream.read(_MAX_BYTES)
+        yield from _DOCUMENT.findall(text)
         yield from ((_FILLED, name) for part in _ALSO.findall(text) for name in _SENT.findall(part))

@@ -15,7 +15,7 @@ from rich.text import Text
 
 _WIDE = 200  # characters of a line without a terminal
 _BETWEEN = 2
-_LEAST = 12  # characters that a folded column keeps
+_NARROWEST = 12  # characters that a folded column keeps
 
 
 @dataclass(frozen=True)
@@ -34,27 +34,31 @@ def console() -> Console:
 
 
 def grid(columns: Sequence[Column], rows: Iterable[Sequence[Text | str]], width: int) -> Table:
-    cells = [[each if isinstance(each, Text) else Text(each) for each in row] for row in rows]
-    widths = [max([cell_len(column.name), *(_width(row[at]) for row in cells)]) for at, column in enumerate(columns)]
-    kept = list(range(len(columns)))
-    while _wide(widths, kept) > width and (left := max(kept, key=lambda at: (columns[at].rank, at))) and columns[left].rank:
-        kept.remove(left)
-    too_wide = max(0, _wide(widths, kept) - width)
-    for at in (at for at in kept if columns[at].folds):
-        narrower = max(min(widths[at], _LEAST), widths[at] - too_wide)
-        too_wide -= widths[at] - narrower
-        widths[at] = narrower
+    cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    widths = [max([cell_len(column.name), *(_width(row[index]) for row in cells)]) for index, column in enumerate(columns)]
+    indices = list(range(len(columns)))
+    while (
+        _wide(widths, indices) > width
+        and (candidate := max(indices, key=lambda index: (columns[index].rank, index)))
+        and columns[candidate].rank
+    ):
+        indices.remove(candidate)
+    too_wide = max(0, _wide(widths, indices) - width)
+    for index in (index for index in indices if columns[index].folds):
+        narrower = max(min(widths[index], _NARROWEST), widths[index] - too_wide)
+        too_wide -= widths[index] - narrower
+        widths[index] = narrower
     table = Table(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0), header_style="bold")
-    for at in kept:
-        justify: Literal["left", "right"] = "right" if columns[at].right else "left"
-        table.add_column(columns[at].name, justify=justify, overflow="fold", width=widths[at])
+    for index in indices:
+        justify: Literal["left", "right"] = "right" if columns[index].right else "left"
+        table.add_column(columns[index].name, justify=justify, overflow="fold", width=widths[index])
     for row in cells:
-        table.add_row(*(row[at] for at in kept))
+        table.add_row(*(row[index] for index in indices))
     return table
 
 
-def _wide(widths: Sequence[int], kept: Sequence[int]) -> int:
-    return sum(widths[at] + _BETWEEN for at in kept) - _BETWEEN
+def _wide(widths: Sequence[int], indices: Sequence[int]) -> int:
+    return sum(widths[index] + _BETWEEN for index in indices) - _BETWEEN
 
 
 def _width(cell: Text) -> int:
@@ -72,7 +76,7 @@ def span(seconds: float) -> str:
     return f"{seconds:,.0f} s"
 
 
-def one_line(text: str, most: int) -> str:
+def one_line(text: str, width: int) -> str:
     """The printable part of a text, on one line."""
-    printable = "".join(each if each.isprintable() else "�" for each in text[: most + 1])
-    return printable if len(text) <= most else f"{printable[: most - 1]}…"
+    printable = "".join(character if character.isprintable() else "�" for character in text[: width + 1])
+    return printable if len(text) <= width else f"{printable[: width - 1]}…"

@@ -18,28 +18,28 @@ STATUS = 130
 @contextmanager
 def ends_on_ctrl_c() -> Iterator[None]:
     """Let Ctrl-C end the command. Commands that end in another way, such as after a commit, install their own handler."""
-    asked = False
+    interrupted = False
 
     def ask(number: int, frame: object) -> None:
-        nonlocal asked
-        asked = True
+        nonlocal interrupted
+        interrupted = True
         logging.disable(logging.CRITICAL)  # py4j logs a traceback for each interrupted call
         raise KeyboardInterrupt
 
     in_front = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, ask) if in_front else None
+    former_handler = signal.signal(signal.SIGINT, ask) if in_front else None
     try:
         yield
     except (SystemExit, click.exceptions.Exit):
         raise
     except BaseException as error:
-        if not (asked or isinstance(error, KeyboardInterrupt)):  # click raises its Abort for a `no` and for Ctrl-C
+        if not (interrupted or isinstance(error, KeyboardInterrupt)):  # click raises its Abort for a `no` and for Ctrl-C
             raise
         click.echo("stopped by Ctrl-C", err=True)
         sys.exit(STATUS)
     finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
+        if former_handler is not None:
+            signal.signal(signal.SIGINT, former_handler)
 
 
 @contextmanager
@@ -53,9 +53,9 @@ def until_interrupted() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         stop.set()
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    former_handlers = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
-        for number, handler in before.items():
+        for number, handler in former_handlers.items():
             signal.signal(number, handler)

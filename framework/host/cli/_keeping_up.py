@@ -17,7 +17,7 @@ _NAMED = 3  # pipelines
 
 @dataclass
 class Loaded:
-    """What a run has committed."""
+    """The number of batches and rows that a run has committed."""
 
     batches: int = 0
     rows: int = 0
@@ -29,8 +29,8 @@ class Loaded:
 
 def begins(pipelines: Sequence[Pipeline], every: str) -> str:
     names = ", ".join(pipeline.name for pipeline in pipelines[:_NAMED]) or "nothing"
-    more = len(pipelines) - _NAMED
-    names = f"{names} and {counted(more, 'other')}" if more > 0 else names
+    other_count = len(pipelines) - _NAMED
+    names = f"{names} and {counted(other_count, 'other')}" if other_count > 0 else names
     return f"loading {names} every {every}; Ctrl-C stops after the batch that is under way"
 
 

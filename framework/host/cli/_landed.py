@@ -15,8 +15,8 @@ from framework.core.iceberg import table_state
 from framework.operations.observe.progress import Progress, newest_event
 from framework.plan import Pipeline, Plan
 
-_MOST = 12  # lines about bad rows
-_PLACE = ("topic", "partition", "offset", "item")  # by which a bad message is the same in several tables
+_MAX_LINES = 12  # lines about bad rows
+_PLACE = ("topic", "partition", "offset", "item")  # identifies a bad message in several tables
 _WIDEST = 60  # characters of a bad row's value
 
 
@@ -30,13 +30,13 @@ def show(console: Console, plan: Plan, before: Mapping[str, Progress], after: Se
 
 
 def _print_tables(console: Console, plan: Plan, before: Mapping[str, Progress], after: Sequence[Progress]) -> None:
-    now = datetime.now(timezone.utc)
+    current_time = datetime.now(timezone.utc)
     rows = []
     for pipeline, watched in zip(plan.pipelines, after, strict=True):
         old = before[pipeline.name]
         counts = (watched.rows, watched.rows - old.rows, watched.bad_rows, watched.bad_rows - old.bad_rows)
         lag = "unknown" if watched.lag is None else f"{watched.lag:,}"
-        times = (_ago(now, newest_event(pipeline)), _ago(now, watched.committed))
+        times = (_ago(current_time, newest_event(pipeline)), _ago(current_time, watched.committed))
         rows.append(
             (
                 watched.table,
@@ -54,8 +54,8 @@ def _print_tables(console: Console, plan: Plan, before: Mapping[str, Progress], 
 def _print_flags(console: Console, pipeline: Pipeline, column: str) -> None:
     arrow_table = _scan(pipeline, pipeline.table.identifier, column)
     counts = [] if arrow_table is None else arrow_table.column(column).value_counts().to_pylist()
-    counts.sort(key=lambda each: -each["counts"])
-    rows = [(str(each["values"]), f"{each['counts']:,}") for each in counts]
+    counts.sort(key=lambda count: -count["counts"])
+    rows = [(str(count["values"]), f"{count['counts']:,}") for count in counts]
     print_table(console, f"{pipeline.table.identifier} by {column}", (column, "rows"), rows, texts=1)
 
 
@@ -74,8 +74,8 @@ def print_bad_messages(console: Console, plan: Plan) -> None:
                 messages.setdefault(why, set()).add(tuple(row[name] for name in _PLACE))
                 tables.setdefault(why, set()).add(pipeline.table.bad_rows)
                 samples[why] = row["value"]
-        most = sorted(messages, key=lambda why: -len(messages[why]))[:_MOST]
-        rows = [(*why, _sample(samples[why]), f"{len(messages[why]):,}", f"{len(tables[why]):,}") for why in most]
+        reasons = sorted(messages, key=lambda why: -len(messages[why]))[:_MAX_LINES]
+        rows = [(*why, _sample(samples[why]), f"{len(messages[why]):,}", f"{len(tables[why]):,}") for why in reasons]
         if rows:
             title = f"Bad messages of {', '.join(source)}"
             print_table(console, title, ("code", "why", "one such message", "messages", "tables"), rows, texts=3)
@@ -115,5 +115,5 @@ def _sample(value: Any) -> str:
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
-def _ago(now: datetime, moment: datetime | None) -> str:
-    return "–" if moment is None else f"{max(0.0, (now - moment).total_seconds()):.0f} s ago"
+def _ago(current_time: datetime, moment: datetime | None) -> str:
+    return "–" if moment is None else f"{max(0.0, (current_time - moment).total_seconds()):.0f} s ago"

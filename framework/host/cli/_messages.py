@@ -19,21 +19,21 @@ _WIDEST = 4000  # characters of a value on a terminal
 
 
 def show(reader: Reader, message: KafkaMessage) -> None:
-    out = console(sys.stdout, soft_wrap=True)
+    terminal = console(sys.stdout, soft_wrap=True)
     decoded_message = reader.decode_message(message)
     key, value = decoded_message.key, decoded_message.value
     place = [f"partition {message.partition}, offset {message.offset}"]
     place += [moment] if (moment := _moment(message)) else []
     place += [f"key {_text(key)}{f' by {key.version}' if key.version else ''}"] if key else []
     place += [f"value by {value.version}"] if value and value.version else []
-    out.print(Text(", ".join(place), style="bold"))
+    terminal.print(Text(", ".join(place), style="bold"))
     if message.headers:
         headers = ", ".join(f"{visible(name)}={_header(data)}" for name, data in message.headers)
-        out.print(Text(f"  headers: {headers}", style="dim"))
-    for line in _lines(value, len(message.value or b"")) if out.is_terminal else [_text(value)]:
-        out.print(Text(f"  {line}"))
+        terminal.print(Text(f"  headers: {headers}", style="dim"))
+    for line in _lines(value, len(message.value or b"")) if terminal.is_terminal else [_text(value)]:
+        terminal.print(Text(f"  {line}"))
     if decoded_message.bad_reason:
-        out.print(Text(f"  bad row: {decoded_message.bad_reason[0]}: {decoded_message.bad_reason[1]}", style="red"))
+        terminal.print(Text(f"  bad row: {decoded_message.bad_reason[0]}: {decoded_message.bad_reason[1]}", style="red"))
 
 
 def document(reader: Reader, message: KafkaMessage) -> str:
@@ -47,10 +47,10 @@ def document(reader: Reader, message: KafkaMessage) -> str:
         "headers": f"[{', '.join(headers)}]", **_raw("value", message.value, value),
         "bad": json.dumps({"code": bad_reason[0], "message": bad_reason[1]} if bad_reason else None),
     }  # fmt: skip
-    for each in reader.topic.registered:
-        read = value if each.of == "value" else key
+    for schema in reader.topic.registered:
+        read = value if schema.of == "value" else key
         version = read.version if read else None
-        page[f"{each.of}_schema"] = json.dumps({"id": version.id, "version": version.number} if version else None)
+        page[f"{schema.of}_schema"] = json.dumps({"id": version.id, "version": version.number} if version else None)
     return _object(page)
 
 
@@ -93,7 +93,7 @@ def _lines(read: Read | None, size: int) -> list[str]:
 
 
 def _is_document(contents: Decoded) -> bool:
-    """Whether it came as JSON, or is shown as such, and is no single value."""
+    """Whether the contents are JSON, or are shown as such, and an object or a list."""
     return contents.json is not None and contents.json.lstrip()[:1] in ("{", "[")
 
 

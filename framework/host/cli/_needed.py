@@ -18,7 +18,7 @@ def name_ports() -> None:
 
 
 def services_of(specs: Path, environment: str) -> tuple[str, ...]:
-    """Kafka, and each service at whose address the specs look for a server. Problems in the specs change nothing of the others."""
+    """The names of Kafka and of each service at whose address the specs look for a server. Documents with problems are left out."""
     from framework.host.plans import load
 
     documents = load(specs, environment).documents if specs.is_dir() else ()

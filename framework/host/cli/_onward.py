@@ -1,4 +1,4 @@
-"""What left the tables, on the terminal: rows that followers sent to topics, and mails that the local mail server got."""
+"""Output about what left the tables: rows that followers sent to topics, and mails that the local mail server got."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from framework.machine import services
 from framework.machine.services import State, mail
 from framework.plan import Plan
 
-_MOST = 1_000_000  # messages of a topic that are counted one by one: its offsets count the ends of transactions, too
+_MAX_COUNTED = 1_000_000  # messages of a topic that are counted one by one: its offsets count the ends of transactions, too
 
 
 def messages_sent(plan: Plan, kafka: State) -> Counter[str]:
@@ -27,7 +27,7 @@ def messages_sent(plan: Plan, kafka: State) -> Counter[str]:
     for cluster, name in {follower.sends_to for pipeline in plan.pipelines for follower in pipeline.also if follower.sends_to}:
         if cluster.bootstrap == kafka.address:
             with suppress(NoTopic):  # before the first row is sent
-                sent[name] = len(read_newest(cluster, plan.secrets, name, _MOST).messages)
+                sent[name] = len(read_newest(cluster, plan.secrets, name, _MAX_COUNTED).messages)
     return sent
 
 

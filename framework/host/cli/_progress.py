@@ -15,18 +15,18 @@ from rich.text import Text
 from framework.host.cli._terminal import console
 
 _QUICK = 1.0  # seconds; shorter work shows no bar
-_AGAIN = 0.2
+_INTERVAL = 0.2
 
 
 class Bar:
     """A progress bar on standard error, so that a pipe gets only the output."""
 
     def __init__(self, name: str, noun: str, total: int | None, ready: Callable[[], bool]) -> None:
-        out = console(sys.stderr)
-        silent = out.is_dumb_terminal or not sys.stderr.isatty()
+        terminal = console(sys.stderr)
+        silent = terminal.is_dumb_terminal or not sys.stderr.isatty()
         columns = (TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)), BarColumn(20), _Count(noun))
         self._progress = Progress(
-            *columns, console=out, transient=True, disable=silent, redirect_stdout=False, redirect_stderr=False
+            *columns, console=terminal, transient=True, disable=silent, redirect_stdout=False, redirect_stderr=False
         )
         self._task = self._progress.add_task(name, total=total, rate=None, phase="")
         self._lock = threading.RLock()
@@ -40,7 +40,7 @@ class Bar:
         self._progress.update(self._task, completed=done, total=total, rate=rate)
 
     def phase(self, text: str) -> None:
-        """Say what is done now, where counts stand still until it is over."""
+        """Say what is done now, while counts stand still."""
         self._progress.update(self._task, phase=text)
 
     @contextmanager
@@ -56,7 +56,7 @@ class Bar:
     def _show(self, ready: Callable[[], bool]) -> None:
         wait = _QUICK
         while not self._over.wait(wait):
-            wait = _AGAIN
+            wait = _INTERVAL
             with self._lock:
                 if ready() and not self._over.is_set():
                     self._progress.start()
@@ -70,17 +70,17 @@ class Bar:
 
 @contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """A thread that begins inside gets no Ctrl-C, which is then for who waits for it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """A scope in which new threads get no Ctrl-C, so that the main thread gets it."""
+    former_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, former_mask)
 
 
 @contextmanager
 def bar(name: str, noun: str, total: int | None, ready: Callable[[], bool] = lambda: True) -> Iterator[Bar]:
-    """A bar that appears once it is `ready`: before that, others may write to the terminal."""
+    """A bar that appears once `ready()` is true: before that, others may write to the terminal."""
     progress_bar = Bar(name, noun, total, ready)
     try:
         yield progress_bar

@@ -21,7 +21,7 @@ def needs(module: str) -> None:
 
 
 def named(error: Exception) -> NotInstalled | None:
-    """The error of an import of such a package."""
+    """The error to show for a failed import of a package that is missing; None for any other error."""
     if not isinstance(error, ModuleNotFoundError):
         return None
     package = _MISSING.get((error.name or "").partition(".")[0])

@@ -41,7 +41,7 @@ def block(states: Sequence[Status], partitions: bool, width: int) -> Group:
         if lines:
             parts.append(Text("\n").join([Text(f"\n{status.pipeline.name}", style="bold"), *lines]))
     if partitions:
-        parts += [each for status in states for each in _partitions(status, width)]
+        parts += [part for status in states for part in _partitions(status, width)]
     return Group(*parts)
 
 
@@ -83,8 +83,8 @@ def _details(status: Status, shared: Container[Reason]) -> Iterator[Text]:
         if follower.failed:
             yield Text(f"    {follower.failed.code}: {follower.failed.message}", style="red")
             yield Text(hinted(f"    hint: {follower.failed.hint}"))
-    for each in status.maintenance:
-        yield Text(f"  the next run maintains {each.identifier}: {each.words}")
+    for table in status.maintenance:
+        yield Text(f"  the next run maintains {table.identifier}: {table.words}")
     if watched.bad_waiting:
         waits = "waits: the next run writes it" if watched.bad_waiting == 1 else "wait: the next run writes them"
         yield Text(f"  {counted(watched.bad_waiting, 'bad row')} of the last batch {waits} to the bad rows' table")
@@ -126,7 +126,7 @@ def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
             *(Column(name, right=True) for name in ("partition", "position", "end", "waiting")),
         )
         rows = [
-            (*map(str, parted(each.partition)), f"{each.next:,}", f"{each.end:,}", f"{each.waiting:,}")
-            for each in status.progress.offsets
+            (*map(str, parted(offsets.partition)), f"{offsets.next:,}", f"{offsets.end:,}", f"{offsets.waiting:,}")
+            for offsets in status.progress.offsets
         ]
         yield grid(columns, rows, width)

@@ -8,7 +8,7 @@ from typing import IO, Any
 from rich.console import Console
 
 
-def console(out: IO[str], **more: Any) -> Console:
+def console(stream: IO[str], **options: Any) -> Console:
     """A console without colour and bold if NO_COLOR is set; rich leaves them out itself if `out` is no terminal."""
     colours: Any = None if os.environ.get("NO_COLOR") else "auto"
-    return Console(file=out, color_system=colours, highlight=False, markup=False, **more)
+    return Console(file=stream, color_system=colours, highlight=False, markup=False, **options)

@@ -1,4 +1,4 @@
-"""What `sluice topics delete` deletes: the topics with their messages, and what each pipeline loses that reads or fills one."""
+"""The topics that `sluice topics delete` deletes, their messages, and what each pipeline that reads or fills one loses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Deletion:
         return self.listed.topic
 
     def lines(self) -> Iterator[str]:
-        """What is lost."""
+        """Lines about the messages that are lost."""
         topic = self.topic
         yield f"topic {topic.kafka_name} at {topic.cluster.bootstrap}: {self._messages()}"
         for name, progress in self.readers.items():
@@ -38,7 +38,7 @@ class Deletion:
             yield f"  {name} fills it: rows that were sent are not sent again to a topic that is created later"
 
     def refusal(self) -> SluiceError | None:
-        """The reason to delete it only by force."""
+        """The reason to delete the topic only by force; None if no pipeline needs it."""
         if not self.readers and not self.feeders:
             return None
         uses = [f"`{name}` reads it, {self._unread(progress)}" for name, progress in self.readers.items()]
@@ -53,9 +53,9 @@ class Deletion:
         return f"{number} in {counted(len(self.listed.partitions or ()), 'partition')}"
 
     def _unread(self, progress: Progress) -> str:
-        """How many of its messages the pipeline has not loaded."""
-        own = f"{self.topic.kafka_name}/"
-        waiting = [offsets.waiting for offsets in progress.offsets if offsets.partition.startswith(own)]
+        """The number of the topic's messages that the pipeline has not loaded, in words."""
+        prefix = f"{self.topic.kafka_name}/"
+        waiting = [offsets.waiting for offsets in progress.offsets if offsets.partition.startswith(prefix)]
         if waiting and progress.lag is not None:
             return f"{counted(sum(waiting), 'message')} not loaded yet"
         return "nobody can say how many messages are not loaded yet" + (f" ({progress.trouble.code})" if progress.trouble else "")

@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 def topic(plan: Plan, name: str, filled: bool = False) -> Topic:
     """The topic of this name in the specs, or else the one with this name in Kafka; with `filled`, also one that only `also` names."""
     topics = (*plan.topics, *filled_topics(plan)) if filled else plan.topics
-    called = [topic for topic in topics if topic.name == name] + [topic for topic in topics if topic.kafka_name == name]
-    if called:
-        return called[0]
+    matches = [topic for topic in topics if topic.name == name] + [topic for topic in topics if topic.kafka_name == name]
+    if matches:
+        return matches[0]
     from framework.base.spelling import did_you_mean, the_names
 
     for only_filled in filled_topics(plan):
         if only_filled.name == name:
-            by = ", ".join(f"`{feeder}`" for feeder in feeders(plan, only_filled))
-            message = f"the topic `{name}` is filled by `also` of {by}, and the specs have no document `topic: {name}`"
+            feeder_names = ", ".join(f"`{feeder}`" for feeder in feeders(plan, only_filled))
+            message = f"the topic `{name}` is filled by `also` of {feeder_names}, and the specs have no document `topic: {name}`"
             raise SluiceError("unknown-topic", message, f"`sluice peek {name}` shows its messages; add that document to do more")
     topic_names = [topic.name for topic in topics]
-    there = the_names("topic", topic_names) if topic_names else "write one, which begins with `topic: NAME`"
-    meant = did_you_mean(name, [*topic_names, *(topic.kafka_name for topic in topics)], there)
-    raise SluiceError("unknown-topic", f"there is no topic `{name}`", meant)
+    fallback = the_names("topic", topic_names) if topic_names else "write one, which begins with `topic: NAME`"
+    hint = did_you_mean(name, [*topic_names, *(topic.kafka_name for topic in topics)], fallback)
+    raise SluiceError("unknown-topic", f"there is no topic `{name}`", hint)
 
 
 def refuse_partition(topic: Topic, partition: int, partitions: Collection[int]) -> None:
     if partition not in partitions:
-        has = "one partition, 0" if len(partitions) == 1 else f"{len(partitions):,} partitions, 0 to {max(partitions)}"
-        raise SluiceError("no-partition", f"{topic.kafka_name} has no partition {partition}", f"it has {has}")
+        range_text = "one partition, 0" if len(partitions) == 1 else f"{len(partitions):,} partitions, 0 to {max(partitions)}"
+        raise SluiceError("no-partition", f"{topic.kafka_name} has no partition {partition}", f"it has {range_text}")
 
 
 def filled_topics(plan: Plan) -> tuple[Topic, ...]:

@@ -74,17 +74,17 @@ def command(
         about = About(plan, _keeper(plan, catalog), flags=flags, whole_catalog=True, bad_rows=bad_rows)
     else:
         (pipeline,) = _specs.chosen(plan, [str(name)])
-        told = described.read(describe) if describe else {}
-        about = About(plan, pipeline, described=told, flags=flags, bad_rows=bad_rows)
-    warned, steps = script.script(file, about)
-    parts = [each for each in PARTS if each == part or (not part and each != "cleanup")]
+        descriptions = described.read(describe) if describe else {}
+        about = About(plan, pipeline, described=descriptions, flags=flags, bad_rows=bad_rows)
+    warnings, steps = script.script(file, about)
+    parts = [choice for choice in PARTS if choice == part or (not part and choice != "cleanup")]
     if as_json:
-        click.echo(script.as_json(target, name or str(catalog), warned, steps, parts))
+        click.echo(script.as_json(target, name or str(catalog), warnings, steps, parts))
         return
     title = f"{about.title}: {script.says(file)}"
-    for line in script.as_text(title, warned, steps, parts):
+    for line in script.as_text(title, warnings, steps, parts):
         click.echo(line)
-    if part is None and any(each.part == "cleanup" for each in steps):
+    if part is None and any(step.part == "cleanup" for step in steps):
         command_line = about.command(target) if isinstance(about, About) else typed(target, str(name), flags)
         taking_back = f"{command_line} --part cleanup"
         click.echo(f"\n{steps[-1].in_.comment} To take all of this back: {taking_back}")
@@ -103,10 +103,10 @@ def _refuse_untaken(target: str, options: Mapping[str, object]) -> None:
 
 def _keeper(plan: Plan, catalog: str) -> Pipeline:
     """Return the first pipeline whose table is in the catalog."""
-    kept = {pipeline.table.catalog.name: pipeline for pipeline in reversed(plan.pipelines)}
-    if catalog not in kept:
-        there_is = f"tables are in {', '.join(map('`{}`'.format, kept)) or 'none'}"
+    keepers = {pipeline.table.catalog.name: pipeline for pipeline in reversed(plan.pipelines)}
+    if catalog not in keepers:
+        there_is = f"tables are in {', '.join(map('`{}`'.format, keepers)) or 'none'}"
         raise SluiceError(
-            "unknown-catalog", f"no pipeline writes to a catalog `{catalog}`", did_you_mean(catalog, kept, there_is)
+            "unknown-catalog", f"no pipeline writes to a catalog `{catalog}`", did_you_mean(catalog, keepers, there_is)
         )
-    return kept[catalog]
+    return keepers[catalog]

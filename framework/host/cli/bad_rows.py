@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SECTION, ORDER = "see", 3
 
-_MOST = 20  # kinds of bad rows that are listed
+_MAX_KINDS = 20  # kinds of bad rows that are listed
 _WIDEST = 200  # characters of a key or value
 
 
@@ -75,13 +75,15 @@ def lines(pipeline: Pipeline, report: Quarantine, code: str | None, width: int) 
     if not report.kinds:
         yield Text(_none(pipeline, code, bool(report.settled)))
         return
-    of = f" of the code {code}" if code else ""
-    yield Text(f"{pipeline.table.bad_rows}: {counted(report.rows, 'row')}{of}\n", style="bold")
+    suffix = f" of the code {code}" if code else ""
+    yield Text(f"{pipeline.table.bad_rows}: {counted(report.rows, 'row')}{suffix}\n", style="bold")
     columns = (Column("code"), Column("rows", right=True), Column("why", folds=True))
-    yield grid(columns, [(kind.code, f"{kind.rows:,}", one_line(kind.message, _WIDEST)) for kind in report.kinds[:_MOST]], width)
-    if len(report.kinds) > _MOST:
+    yield grid(
+        columns, [(kind.code, f"{kind.rows:,}", one_line(kind.message, _WIDEST)) for kind in report.kinds[:_MAX_KINDS]], width
+    )
+    if len(report.kinds) > _MAX_KINDS:
         yield Text(
-            f"and {counted(sum(kind.rows for kind in report.kinds[_MOST:]), 'row')} of {len(report.kinds) - _MOST:,} other kinds"
+            f"and {counted(sum(kind.rows for kind in report.kinds[_MAX_KINDS:]), 'row')} of {len(report.kinds) - _MAX_KINDS:,} other kinds"
         )
     for row in report.samples:
         yield from _sample(row)

@@ -59,9 +59,11 @@ def _unchecked(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
     """Lines about the parts that were not checked."""
     if left_out:
         yield f"not run, as --no-own-steps says: {', '.join(left_out)}; the steps after these were not checked"
-    by_message = {each.trouble.message: bool(each.numbers) for topic in plan.topics for each in topic.registered if each.trouble}
-    for message, before in sorted(by_message.items()):
-        yield f"{message}; {'its cached schemas count' if before else '`columns` were not compared with it'}"
+    by_message = {
+        schema.trouble.message: bool(schema.numbers) for topic in plan.topics for schema in topic.registered if schema.trouble
+    }
+    for message, is_cached in sorted(by_message.items()):
+        yield f"{message}; {'its cached schemas count' if is_cached else '`columns` were not compared with it'}"
 
 
 def _entry(problem: Problem) -> dict[str, str | int]:

@@ -35,7 +35,7 @@ def command(dry_run: bool, jars: bool, yes: bool, specs: Path, environment: str)
 
     cleanup = plan_cleanup(_specs.plan_without_registries(specs, environment), jars)
     for going in cleanup.going:
-        click.echo(f"  {going.what}{f', {size(going.bytes)}' if going.bytes else ''}")
+        click.echo(f"  {going.words}{f', {size(going.bytes)}' if going.bytes else ''}")
     for staying in cleanup.staying:
         click.echo(f"  stays: {staying}")
     if not cleanup.going:

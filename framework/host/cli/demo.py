@@ -84,7 +84,7 @@ def command() -> None:
             )
         secrets.make_up((key.secret.name for pipeline in plan.pipelines for key in pipeline.mask_keys), plan.secrets)
         sent = _send(console, plan, str(kafka.address))
-        before = {each.pipeline: each for each in read_progress(plan)}
+        before = {progress.pipeline: progress for progress in read_progress(plan)}
         onward, mails = _onward.messages_sent(plan, kafka), _onward.received()
         with _doing(console, "Dagster materializes every table"):
             _materialize()
@@ -112,9 +112,9 @@ def _services(console: Console) -> Iterator[tuple[State, ...]]:
         yield states
     finally:
         if started and not _keep():
-            asked = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would leave them running
+            former_handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would leave them running
             services.down(started)
-            signal.signal(signal.SIGINT, asked)
+            signal.signal(signal.SIGINT, former_handler)
 
 
 @contextmanager
@@ -124,21 +124,21 @@ def _interruptible() -> Iterator[None]:
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    former_handlers = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in former_handlers.items():
             signal.signal(number, handler)
 
 
 @contextmanager
-def _doing(console: Console, what: str) -> Iterator[None]:
+def _doing(console: Console, title: str) -> Iterator[None]:
     """Print the current part of the demo, and how long it took."""
     began = time.monotonic()
-    with console.status(f"{what} …"):
+    with console.status(f"{title} …"):
         yield
-    console.print(f"{what}: {time.monotonic() - began:.1f} s", markup=False, highlight=False)
+    console.print(f"{title}: {time.monotonic() - began:.1f} s", markup=False, highlight=False)
 
 
 def _send(console: Console, plan: Plan, address: str) -> int:
@@ -192,10 +192,10 @@ def _materialize() -> None:
         raise _failed(f"Dagster ended with exit status {status}")
 
 
-def _failed(what: str) -> SluiceError:
+def _failed(message: str) -> SluiceError:
     from framework.machine.services.process import failed
 
-    return failed(what, Path(_relative(_log())), "demo-failed", lines=25)
+    return failed(message, Path(_relative(_log())), "demo-failed", lines=25)
 
 
 def _print_end(console: Console, plan: Plan, sent: int, seconds: float, running: tuple[State, ...]) -> None:
@@ -203,11 +203,11 @@ def _print_end(console: Console, plan: Plan, sent: int, seconds: float, running:
 
     exports = {document.name: records.of(document.value.recorded_as) for document in plan.documents_of("export")}
     sluice = ".venv/bin/sluice" if Path(".venv/bin/sluice").exists() else "sluice"
-    first = plan.pipeline("flagged_stock_trades") or plan.pipelines[0]
+    pipeline = plan.pipeline("flagged_stock_trades") or plan.pipelines[0]
     commands = [
         (f"{sluice} plan", "what ran: columns, types, tables"),
-        (f"{sluice} bad-rows {first.name}", "the bad rows, and why"),
-        (f'{sluice} query "select * from {first.table.identifier} limit 10"', "a table, queried with SQL"),
+        (f"{sluice} bad-rows {pipeline.name}", "the bad rows, and why"),
+        (f'{sluice} query "select * from {pipeline.table.identifier} limit 10"', "a table, queried with SQL"),
         *(
             (f"cat {[*written.values()][-1].file}", f"the file of the export {name}")
             for name, written in exports.items()
@@ -220,18 +220,18 @@ def _print_end(console: Console, plan: Plan, sent: int, seconds: float, running:
         commands.append((f"{sluice} services up mail", f"the mails, at {page}"))
     stopped = ", ".join(state.name for state in running if state.changed)
     if stopped and not _keep():
-        again = "make demo" if Path("Makefile").exists() else f"{sluice} demo"
-        last = (
-            f"Stopped: {stopped}; their data stays. Another `{again}` continues from here, `KEEP=1 {again}` leaves them running."
+        demo = "make demo" if Path("Makefile").exists() else f"{sluice} demo"
+        last_line = (
+            f"Stopped: {stopped}; their data stays. Another `{demo}` continues from here, `KEEP=1 {demo}` leaves them running."
         )
     else:
-        topic = next(each.name for each in plan.topics if each.generator)
+        topic = next(topic.name for topic in plan.topics if topic.generator)
         commands.append((f"{sluice} generate {topic} --for 1m", f"more messages; `{sluice} run` loads them"))
-        last = f"Kafka still runs at {running[0].address}: `{sluice} services down` stops all services."
+        last_line = f"Kafka still runs at {running[0].address}: `{sluice} services down` stops all services."
     width = max(len(command) for command, _ in commands)
     lines = [f"{sent:,} messages sent and landed in {seconds:.0f} s. Next:"]
-    lines += [f"  {command:<{width}}  {what}" for command, what in commands]
-    console.print("\n".join([*lines, last]), markup=False, highlight=False, soft_wrap=True)
+    lines += [f"  {command:<{width}}  {purpose}" for command, purpose in commands]
+    console.print("\n".join([*lines, last_line]), markup=False, highlight=False, soft_wrap=True)
 
 
 def _page(running: Iterable[State]) -> str:
@@ -239,12 +239,12 @@ def _page(running: Iterable[State]) -> str:
     return next((state.page for state in running if state.page), "")
 
 
-def _require_all(after: Iterable[Progress]) -> None:
-    for each in after:
-        if each.trouble is not None:
-            raise each.trouble
-        if each.lag:
-            raise SluiceError("demo-failed", f"{each.lag:,} messages did not land in {each.table}", f"read {_relative(_log())}")
+def _require_all(states: Iterable[Progress]) -> None:
+    for state in states:
+        if state.trouble is not None:
+            raise state.trouble
+        if state.lag:
+            raise SluiceError("demo-failed", f"{state.lag:,} messages did not land in {state.table}", f"read {_relative(_log())}")
 
 
 def _log() -> Path:

@@ -61,11 +61,11 @@ def _show(table: str, answer: Diff) -> None:
     from framework.core.query.one_select import Column
     from framework.host.cli import _answers
 
-    counts = ", ".join(f"{count:,} {what}" for what, count in answer.counts.items())
+    counts = ", ".join(f"{count:,} {change}" for change, count in answer.counts.items())
     click.echo(f"{table}, from snapshot {answer.since} to {answer.until}: {counts}")
-    columns = [Column(each.name, str(each.type), each.type in (BIGINT, INT, DOUBLE, FLOAT)) for each in answer.columns]
+    columns = [Column(column.name, str(column.type), column.type in (BIGINT, INT, DOUBLE, FLOAT)) for column in answer.columns]
     for line in _answers.aligned(columns, answer.rows) if answer.rows else ():
         click.echo(line)
-    most = answer.counts["added"] + answer.counts["deleted"] + 2 * answer.counts["changed"]
-    if len(answer.rows) < most:
-        click.echo(f"{len(answer.rows):,} of {most:,} rows; --limit {most} shows all", err=True)
+    total = answer.counts["added"] + answer.counts["deleted"] + 2 * answer.counts["changed"]
+    if len(answer.rows) < total:
+        click.echo(f"{len(answer.rows):,} of {total:,} rows; --limit {total} shows all", err=True)

@@ -51,7 +51,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
         click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} does not exist")
         return
     for line in (
-        *(each.words for each in publications),
+        *(publication.words for publication in publications),
         *(f"table {table.words}, {amounts.size(table.bytes)}" for table in tables),
         *(line for _, line in topics),
         *(
@@ -64,14 +64,18 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
         click.echo(f"  {line}")
     if not yes:
         click.confirm("Drop this?" if data or not tables else "Drop this? The files stay.", abort=True)
-    for each in publications:  # while its files are there
-        unpublish.end(plan, pipeline, each)
-        click.echo(f"{each.catalog}.{each.identifier}: no longer listed")
+    for publication in publications:  # while its files are there
+        unpublish.end(plan, pipeline, publication)
+        click.echo(f"{publication.catalog}.{publication.identifier}: no longer listed")
     for table in tables:
-        left = drop.drop(table, data)
-        what = f"dropped; {amounts.counted(left, 'file')} in {table.folder}" if left else "dropped, and its files deleted"
-        unknown = f"{what} that the table did not list stay"
-        click.echo(f"{table.name}: {(unknown if data else f'{what} stay') if left else what}")
+        file_count = drop.drop(table, data)
+        message = (
+            f"dropped; {amounts.counted(file_count, 'file')} in {table.folder}"
+            if file_count
+            else "dropped, and its files deleted"
+        )
+        unknown = f"{message} that the table did not list stay"
+        click.echo(f"{table.name}: {(unknown if data else f'{message} stay') if file_count else message}")
     for topic, _ in topics:
         drop.delete_topic(topic, plan.secrets)
         click.echo(f"{topic.kafka_name}: deleted in Kafka")
@@ -87,18 +91,18 @@ def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
 
     if not pipeline.topics:
         raise SluiceError("no-topic", f"`{pipeline.name}` reads a table and no topic", "leave --topic out")
-    for topic, others in drop.readers(plan, pipeline).items():
-        if others:
-            message = f"the topic `{topic}` is also read by {', '.join(f'`{other}`' for other in others)}"
+    for name, readers in drop.readers(plan, pipeline).items():
+        if readers:
+            message = f"the topic `{name}` is also read by {', '.join(f'`{reader}`' for reader in readers)}"
             raise SluiceError("topic-is-read", message, "leave --topic out, or delete these pipelines from the specs first")
     topics = []
-    for each in pipeline.topics:
+    for topic in pipeline.topics:
         try:
-            kafka_topic = Kafka(each.cluster, plan.secrets).topic_state(each)
+            kafka_topic = Kafka(topic.cluster, plan.secrets).topic_state(topic)
         except NoTopic:
             continue
-        messages = sum(end - kafka_topic.starts[where] for where, end in kafka_topic.ends.items())
-        topics.append((each, f"topic {each.kafka_name} at {each.cluster.bootstrap}: {counted(messages, 'message')}"))
+        messages = sum(end - kafka_topic.starts[partition] for partition, end in kafka_topic.ends.items())
+        topics.append((topic, f"topic {topic.kafka_name} at {topic.cluster.bootstrap}: {counted(messages, 'message')}"))
     return topics
 
 
@@ -112,9 +116,9 @@ def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterato
             yield f"the tag or branch `{visible(name)}` of others in {table.name} goes, with {commits} that main does not have"
     if any(table.forgotten for table in tables):
         yield "it keeps a hash of what `sluice forget` deleted; without it, messages of these persons that Kafka still has land again"
-    for other in plan.pipelines:
-        if tables and pipeline.name in other.made_of:
-            yield f"`{other.name}` reads this table, and fails until it exists again"
+    for reader in plan.pipelines:
+        if tables and pipeline.name in reader.made_of:
+            yield f"`{reader.name}` reads this table, and fails until it exists again"
     if since := run_record.read(pipeline.recorded_as).paused:
         yield f"{pipeline.name} is paused since {since}; dropping it ends the pause"
 

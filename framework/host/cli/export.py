@@ -44,10 +44,10 @@ def command(names: tuple[str, ...], window: str | None, specs: Path, environment
     from framework.features.export.notify import notify
     from framework.features.export.write import write
 
-    now, failed = datetime.now(timezone.utc), False
+    moment, failed = datetime.now(timezone.utc), False
     for export in exports:
         try:
-            done = write(export, windows.chosen(export, window or "", now), now, plan.secrets)
+            done = write(export, windows.chosen(export, window or "", moment), moment, plan.secrets)
             for line in lines(done):
                 click.echo(line)
             for sent in notify(export, done, plan.secrets):
@@ -66,8 +66,8 @@ def _chosen(plan: Plan, names: tuple[str, ...]) -> list[Export]:
         if name not in exports:
             from framework.base.spelling import did_you_mean, the_names
 
-            there = the_names("export", exports) if exports else "the specs have no exports: write a document `export: …`"
-            raise SluiceError("unknown-export", f"there is no export `{name}`", did_you_mean(name, exports, there))
+            fallback = the_names("export", exports) if exports else "the specs have no exports: write a document `export: …`"
+            raise SluiceError("unknown-export", f"there is no export `{name}`", did_you_mean(name, exports, fallback))
     if not exports:
         raise SluiceError("unknown-export", "the specs have no exports", "write a document `export: …`")
     return [exports[name] for name in names or exports]
@@ -75,20 +75,20 @@ def _chosen(plan: Plan, names: tuple[str, ...]) -> list[Export]:
 
 def lines(done: Done) -> list[str]:
     """The files that were written, and the fate of the former ones."""
-    record, before, span = done.record, done.before, done.span
+    record, former_record, span = done.record, done.before, done.span
     window = f" {span.name} ({iso_times.text(span.start)} to {iso_times.text(span.end)}):" if span else ""
     says = [
         f"{done.export}:{window} {amounts.counted(record.rows, 'row')}, {amounts.size(record.bytes)}, {record.file},"
         f" from snapshot {record.snapshot} of {done.table}"
     ]
-    if before is not None and before.sha256 == record.sha256:
-        says.append(f"  the same content as on {iso_times.of_text(before.at)}")
-    elif before is not None:
-        change = record.rows - before.rows
-        more = (
+    if former_record is not None and former_record.sha256 == record.sha256:
+        says.append(f"  the same content as on {iso_times.of_text(former_record.at)}")
+    elif former_record is not None:
+        change = record.rows - former_record.rows
+        difference = (
             "the same number of rows"
             if not change
             else f"{amounts.counted(abs(change), 'row')} {'more' if change > 0 else 'fewer'}"
         )
-        says.append(f"  replaces the file of {iso_times.of_text(before.at)}: {more}")
+        says.append(f"  replaces the file of {iso_times.of_text(former_record.at)}: {difference}")
     return says

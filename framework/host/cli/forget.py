@@ -70,8 +70,8 @@ def _end_sparks() -> Iterator[str]:
 
 
 def _written(keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for each in keys:
-        column, equals, value = each.partition("=")
+    for key in keys:
+        column, equals, value = key.partition("=")
         if not equals or not column:
             raise click.UsageError(f"--key {column}: write COLUMN=VALUE")
         yield column.strip(), sys.stdin.readline().rstrip("\n") if value == "-" else value

@@ -56,14 +56,14 @@ def command(
         within = max(1, round(seconds * generator.rate))
         count = min(count or within, within)
     write_schemas = current_schemas(chosen, plan.secrets)
-    generate.refuse(chosen, {each.of: each.writer for each in write_schemas})
+    generate.refuse(chosen, {schema.of: schema.writer for schema in write_schemas})
     if generate.ensure_topic(chosen, plan.secrets):
         click.echo(f"{chosen.name}: created {chosen.kafka_name} in Kafka, {counted(chosen.partitions, 'partition')}")
-    there = tuple(register_new(chosen, plan.secrets, write_schemas))
-    for before, each in zip(write_schemas, there, strict=True):
-        if before.new:
-            click.echo(f"{chosen.name}: registered the schema of {each.subject}, id {each.version.id}")
-    writers = {each.of: each.writer for each in there}
+    schemas = tuple(register_new(chosen, plan.secrets, write_schemas))
+    for write_schema, schema in zip(write_schemas, schemas, strict=True):
+        if write_schema.new:
+            click.echo(f"{chosen.name}: registered the schema of {schema.subject}, id {schema.version.id}")
+    writers = {schema.of: schema.writer for schema in schemas}
     start = datetime.now(timezone.utc)
     if not paced and count:  # so that the topic's rate ends them now
         start -= timedelta(seconds=count / generator.rate)

@@ -78,9 +78,9 @@ def lines(pipeline: Pipeline, past: History | None, limit: int, partitions: bool
         Column("offsets", 1), Column("snapshot", 5, right=True), Column("", folds=True),
     )  # fmt: skip
     yield grid(columns, [_row(commit, partitions) for commit in past.commits[:limit]], width)
-    more = len(past.commits) - limit
-    if more > 0:
-        yield Text(f"{more:,} older commit{'s'[: more != 1]}: --limit {len(past.commits)} shows them")
+    older_count = len(past.commits) - limit
+    if older_count > 0:
+        yield Text(f"{older_count:,} older commit{'s'[: older_count != 1]}: --limit {len(past.commits)} shows them")
     if past.expired:
         yield Text("older commits have expired")
     if past.rolled_back:
@@ -113,13 +113,13 @@ def _rows(commit: Commit) -> str:
 
 
 def _undone(commit: Commit) -> Iterator[str]:
-    """What a rollback undid, in words."""
+    """Remarks about the batches that a rollback undid."""
     if commit.move is None or not commit.move.is_rollback:
         return
     yield f"back to snapshot {commit.move.main_after}"
     if commit.move.batches is not None:
-        first, last = commit.move.batches
-        yield f"batch {first:,} undone" if first == last else f"batches {first:,} – {last:,} undone"
+        first_batch, last_batch = commit.move.batches
+        yield f"batch {first_batch:,} undone" if first_batch == last_batch else f"batches {first_batch:,} – {last_batch:,} undone"
     else:
         yield f"{counted(commit.move.commits, 'commit')} undone"
 
@@ -132,14 +132,16 @@ def _offsets(commit: Commit, partitions: bool) -> Iterator[str]:
     if all(start == end for _, start, end in commit.offsets):
         return
     span = _position if commit.move else _span
-    topics = list(dict.fromkeys(parted(each)[0] for each, _, _ in commit.offsets))
+    topics = list(dict.fromkeys(parted(partition)[0] for partition, _, _ in commit.offsets))
     for topic in topics:
         named = f"{topic} " if len(topics) > 1 else ""
-        here = [(parted(each)[1], start, end) for each, start, end in commit.offsets if parted(each)[0] == topic]
+        offsets = [
+            (parted(partition)[1], start, end) for partition, start, end in commit.offsets if parted(partition)[0] == topic
+        ]
         if partitions:
-            yield from (f"{named}{number}: {span(start, end)}" for number, start, end in here)
+            yield from (f"{named}{number}: {span(start, end)}" for number, start, end in offsets)
         else:
-            yield f"{named}{span(_sum(start for _, start, _ in here), sum(end for _, _, end in here))}"
+            yield f"{named}{span(_sum(start for _, start, _ in offsets), sum(end for _, _, end in offsets))}"
 
 
 def _span(start: int | None, end: int) -> str:
@@ -171,7 +173,7 @@ def document(pipeline: Pipeline, past: History | None, limit: int) -> dict[str, 
 def _commit(commit: Commit) -> dict[str, Any]:
     from framework.core.rules.protocol import parted
 
-    offsets = [(*parted(each), start, end) for each, start, end in commit.offsets]
+    offsets = [(*parted(partition), start, end) for partition, start, end in commit.offsets]
     return {
         "snapshot_id": None if commit.snapshot is None else str(commit.snapshot),
         "at": iso_times.text(commit.at),
@@ -181,7 +183,7 @@ def _commit(commit: Commit) -> dict[str, Any]:
         "rows_added": commit.added,
         "rows_deleted": commit.deleted,
         "bad_rows": commit.bad,
-        "offsets": [dict(zip(("topic", "partition", "from", "to"), each, strict=True)) for each in offsets],
+        "offsets": [dict(zip(("topic", "partition", "from", "to"), row, strict=True)) for row in offsets],
         "spec": commit.spec or None,
         "spec_changed": commit.spec_changed,
         "position_moved": commit.moved,

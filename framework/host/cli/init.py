@@ -63,8 +63,12 @@ def command(
     remarks = [
         f"{added.name}: {added.spec.value}, {columns}, from {counted(added.messages, 'message')}; into the table {added.table}"
     ]
-    out = len(added.spec.left_out)
-    remarks += [f"{added.name}: {out:,} field{' is' if out == 1 else 's are'} left out, the spec says why"] if out else []
+    omissions = len(added.spec.left_out)
+    remarks += (
+        [f"{added.name}: {omissions:,} field{' is' if omissions == 1 else 's are'} left out, the spec says why"]
+        if omissions
+        else []
+    )
     _tell(folder, added.files, topics.commands(added.name), remarks)
 
 
@@ -75,5 +79,5 @@ def _tell(folder: Path, files: tuple[str, ...], commands: tuple[tuple[str, str],
     if folder.resolve() != Path.cwd():
         click.echo(f"  cd {shlex.quote(str(folder))}")
     width = max(len(line) for line, _ in commands)
-    for line, what in commands:
-        click.echo(f"  {line.ljust(width)}  # {what}")
+    for line, purpose in commands:
+        click.echo(f"  {line.ljust(width)}  # {purpose}")

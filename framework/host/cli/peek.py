@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 SECTION, ORDER = "see", 6
 ALSO_CALLED = ("consume", "tail", "cat")
 
-_FEW = 10
+_DEFAULT_COUNT = 10
 
 
 @click.command()
 @click.argument("topic", shell_complete=_complete.all_topics)
-@click.option("--count", type=click.IntRange(1, 10_000), help=f"How many, at most; {_FEW} if not said.")
+@click.option("--count", type=click.IntRange(1, 10_000), help=f"How many, at most; {_DEFAULT_COUNT} if not said.")
 @click.option("--from", "start", type=click.Choice(["earliest", "latest"]), default="latest", show_default=True,
               help="Show the topic's first or last messages.")  # fmt: skip
 @click.option("--partition", type=click.IntRange(min=0), help="Show only messages of this partition.")
@@ -57,7 +57,7 @@ def command(
 
     within = _within(chosen, read_messages.bounds(chosen, plan.secrets), partition)
     all_of_them = follow and start == "earliest"
-    sample = [] if all_of_them else read_messages.some(chosen, plan.secrets, within, count or _FEW, start)
+    sample = [] if all_of_them else read_messages.some(chosen, plan.secrets, within, count or _DEFAULT_COUNT, start)
     reader = Reader(topic=_as_read(plan, chosen), secrets=plan.secrets)
     if not as_json:
         _specs.echo(_head(plan, chosen, within, len(sample), start, partition, all_of_them))
@@ -67,7 +67,7 @@ def command(
     if follow:
         if not as_json:
             click.echo("waiting for more, Ctrl-C ends", err=True)
-        from_ = {number: first if all_of_them else end for number, (first, end) in within.items()}
+        from_ = {number: first_offset if all_of_them else end for number, (first_offset, end) in within.items()}
         with until_interrupted() as stop:
             for message in read_messages.follow(chosen, plan.secrets, from_, stop.is_set):
                 _print(reader, [message], as_json)
@@ -81,19 +81,19 @@ def _within(topic: Topic, bounds: Bounds, partition: int | None) -> Bounds:
 
 
 def _head(plan: Plan, topic: Topic, within: Bounds, sampled: int, start: str, partition: int | None, all_of_them: bool) -> str:
-    where = topic.kafka_name if partition is None else f"partition {partition} of {topic.kafka_name}"
-    there = sum(end - first for first, end in within.values())
+    place = topic.kafka_name if partition is None else f"partition {partition} of {topic.kafka_name}"
+    message_count = sum(end - first_offset for first_offset, end in within.values())
     is_filled = topic in _topics.filled_topics(plan)
     if all_of_them:
-        head = f"{topic.name}: all messages of {where}"
+        head = f"{topic.name}: all messages of {place}"
     elif not sampled:
         ever = any(end for _, end in within.values())
-        return f"{topic.name}: there are no messages in {where}{' any more' if ever else ' yet'}"
+        return f"{topic.name}: there are no messages in {place}{' any more' if ever else ' yet'}"
     else:
         which = "last" if start == "latest" else "first"
         some = f"the {which} message" if sampled == 1 else f"the {which} {sampled:,} messages"
-        is_counted = there > sampled and not is_filled  # ends of transactions have offsets, too
-        head = f"{topic.name}: {some} of {where}" + (f", which has {there:,}" if is_counted else "")
+        is_counted = message_count > sampled and not is_filled  # ends of transactions have offsets, too
+        head = f"{topic.name}: {some} of {place}" + (f", which has {message_count:,}" if is_counted else "")
     if is_filled:
         return f"{head}\nthey are the rows that `also` of {', '.join(_topics.feeders(plan, topic))} sends"
     readers = _topics.readers(plan, topic)
@@ -114,6 +114,8 @@ def _print(reader: Reader, messages: Sequence[KafkaMessage], as_json: bool) -> N
 
 def _as_read(plan: Plan, topic: Topic) -> Topic:
     """The topic as its pipelines read it, if none makes bad rows from messages without a value."""
-    read = [each for pipeline in plan.pipelines for each in pipeline.topics if each.name == topic.name]
-    handled = read and all(fault.code != "null_value" for each in read for fault in each.decoding.faults)
-    return read[0] if handled else topic
+    read_topics = [read_topic for pipeline in plan.pipelines for read_topic in pipeline.topics if read_topic.name == topic.name]
+    handled = read_topics and all(
+        fault.code != "null_value" for read_topic in read_topics for fault in read_topic.decoding.faults
+    )
+    return read_topics[0] if handled else topic

@@ -67,7 +67,7 @@ def command(
         raise click.UsageError("--spark-submit prints a command, which --json does not have")
     if submit:
         _slim.needs("pyspark")
-        click.echo(" \\\n".join(_submitted(plan, [each.name for each in pipelines], specs, environment)))
+        click.echo(" \\\n".join(_submitted(plan, [pipeline.name for pipeline in pipelines], specs, environment)))
         return
     lines = [line for pipeline in pipelines for line in (*pipeline_lines(pipeline), "")]
     lines += [] if names else document_lines(plan)
@@ -138,7 +138,7 @@ def next_run_lines(next_run: NextRun) -> Iterator[str]:
     if next_run.recompute and next_run.pipeline.source:
         yield _computes(next_run.recompute, next_run.pipeline.source)
     if not next_run.idle:
-        yield from (f"then maintains {each.identifier}: {each.words}" for each in next_run.maintenance)
+        yield from (f"then maintains {table.identifier}: {table.words}" for table in next_run.maintenance)
     if next_run.idle and any(change.kind != "drop" or not change.allowed for change in changes):
         comes = (
             f"when {next_run.pipeline.source.identifier} changes" if next_run.pipeline.source else "when the next message arrives"
@@ -166,8 +166,8 @@ def _computes(recompute: Recompute, source: TableSource | SelectSource) -> str:
             f"{name} has not changed since {'the table was computed' if source.reads == 'all' else 'it was read'}: nothing to do"
         )
     if recompute.groups and isinstance(source, SelectSource):
-        what, by = "partitions" if source.by_partition else "groups", ", ".join(column for column, _ in source.apart)
-        return f"computes again the {what} by {by} in which {name} has changed, by up to {counted(recompute.rows or 0, 'row')}"
+        noun, column_names = "partitions" if source.by_partition else "groups", ", ".join(column for column, _ in source.apart)
+        return f"computes again the {noun} by {column_names} in which {name} has changed, by up to {counted(recompute.rows or 0, 'row')}"
     line = (
         f"recomputes the table from {name}, {recompute.because}"
         if source.reads == "all"
@@ -242,10 +242,10 @@ def _next_run(next_run: NextRun | None) -> dict[str, Any]:
     return {
         "would_run": next_run.would_run,
         "changes": None if next_run.changes is None else [_change(change) for change in next_run.changes],
-        "waiting": None if next_run.waiting is None else [_waiting(each) for each in next_run.waiting],
+        "waiting": None if next_run.waiting is None else [_waiting(waiting) for waiting in next_run.waiting],
         "recompute": _recompute(next_run.recompute) if next_run.recompute else None,
         "rebuild": _rebuild(next_run.rebuild) if next_run.rebuild else None,
-        "maintenance": [{"table": each.identifier, "says": each.words} for each in next_run.maintenance],
+        "maintenance": [{"table": table.identifier, "says": table.words} for table in next_run.maintenance],
         "refused": [_error(error) for error in next_run.refused],
         "unseen": [_error(error) for error in next_run.unreachable],
     }
@@ -280,11 +280,11 @@ def _recompute(recompute: Recompute) -> dict[str, Any]:
 
 def _rebuild(estimate: Estimate) -> dict[str, Any]:
     return {
-        "topics": [{"topic": each.topic, "messages": each.messages} for each in estimate.waiting],
+        "topics": [{"topic": waiting.topic, "messages": waiting.messages} for waiting in estimate.waiting],
         "rows": estimate.rows,
         "about_seconds": round(estimate.seconds, 3),
-        "lost": [each.words for each in estimate.lost],
-        "undone": [each.words for each in estimate.foreign],
+        "lost": [loss.words for loss in estimate.lost],
+        "undone": [change.words for change in estimate.foreign],
     }
 
 

@@ -84,8 +84,8 @@ def _message(pipeline: Pipeline, message: PreviewedMessage) -> dict[str, Any]:
 
 def _row(pipeline: Pipeline, row: Row) -> dict[str, Any]:
     names = ("read", *(step.name for step in pipeline.steps))
-    after = [{"step": name, "columns": columns} for name, columns in zip(names, row.after, strict=False)]
-    entry: dict[str, Any] = {"item": row.item, "fate": row.fate, "after": after, "unexpected": row.unexpected}
+    states = [{"step": name, "columns": columns} for name, columns in zip(names, row.after, strict=False)]
+    entry: dict[str, Any] = {"item": row.item, "fate": row.fate, "after": states, "unexpected": row.unexpected}
     if row.fate == "filtered":
         entry["filtered_by"] = {"number": len(row.after), "step": names[len(row.after)]}
     if row.fate == "bad":

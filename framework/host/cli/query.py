@@ -84,8 +84,8 @@ def command(
     else:
         _print(_answers.aligned(answer.columns, first_rows))
     if len(first_rows) == (_FIRST_ROWS if limit is None else limit) and (count := answer.count()) > len(first_rows):
-        more = f"{count - len(first_rows):,} more rows: --limit {count} shows all, --csv and --json print all"
-        click.echo(f"{len(first_rows):,} of {count:,} rows. {more}" if first_rows else more, err=True)
+        remainder = f"{count - len(first_rows):,} more rows: --limit {count} shows all, --csv and --json print all"
+        click.echo(f"{len(first_rows):,} of {count:,} rows. {remainder}" if first_rows else remainder, err=True)
     elif sys.stdout.isatty():
         click.echo(counted(len(first_rows), "row"), err=True)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SECTION, ORDER = "run", 9
 ALSO_CALLED = ("retry", "reprocess")
 
-_MOST = 20  # reasons
+_MAX_REASONS = 20  # reasons
 
 
 @click.command()
@@ -47,17 +47,17 @@ def command(name: str, where: str, dry_run: bool, discard: bool, specs: Path, en
 
     with _specs.opened(specs, environment, name) as (context, pipeline):
         replay.refuse(pipeline)
-        meant = replay.condition(where)
+        condition = replay.condition(where)
         if dry_run:
-            click.echo("\n".join(_shows(pipeline, replay.tried(context, pipeline, meant))))
+            click.echo("\n".join(_shows(pipeline, replay.tried(context, pipeline, condition))))
         elif discard:
-            click.echo(f"{name}: {counted(replay.discard(context, pipeline, meant), 'bad row')} discarded")
+            click.echo(f"{name}: {counted(replay.discard(context, pipeline, condition), 'bad row')} discarded")
         else:
             from framework.host.cli.run import line
 
             batches = 0
             with until_interrupted() as stop:
-                for batch in replay.replay(context, pipeline, meant, stop.is_set):
+                for batch in replay.replay(context, pipeline, condition, stop.is_set):
                     click.echo(line(batch))
                     batches += 1
             if stop.is_set():
@@ -72,12 +72,12 @@ def _shows(pipeline: Pipeline, trial: Trial) -> Iterator[str]:
         yield f"{pipeline.name}: no bad row to replay"
         return
     stays = sum(count for _, _, count in trial.bad)
-    of = counted(trial.messages, "message")
+    messages = counted(trial.messages, "message")
     if trial.waiting > trial.messages:
-        of = f"the first {trial.messages:,} of {trial.waiting:,} messages"
+        messages = f"the first {trial.messages:,} of {trial.waiting:,} messages"
     filtered = f", {trial.filtered:,} filtered" if trial.filtered else ""
     lands = f"{counted(trial.rows, 'row')} would land{filtered}"
-    yield f"{pipeline.name}: {of} with bad rows: {lands}, {stays:,} {'stays' if stays == 1 else 'stay'} bad"
-    yield from (f"  {count:,} {code}: {message}" for code, message, count in trial.bad[:_MOST])
-    if len(trial.bad) > _MOST:
-        yield f"  and {len(trial.bad) - _MOST:,} other reasons"
+    yield f"{pipeline.name}: {messages} with bad rows: {lands}, {stays:,} {'stays' if stays == 1 else 'stay'} bad"
+    yield from (f"  {count:,} {code}: {message}" for code, message, count in trial.bad[:_MAX_REASONS])
+    if len(trial.bad) > _MAX_REASONS:
+        yield f"  and {len(trial.bad) - _MAX_REASONS:,} other reasons"

@@ -32,11 +32,11 @@ def command(name: str, column: str, values: tuple[str, ...], specs: Path, enviro
     from framework.base.errors import SluiceError
     from framework.core.query.reveal import reveal
 
-    asked = list(values) or [line.rstrip("\n") for line in sys.stdin]
+    inputs = list(values) or [line.rstrip("\n") for line in sys.stdin]
     failed = 0
-    for value, plain in zip(asked, reveal(plan, pipeline, column, asked), strict=True):
+    for value, plain in zip(inputs, reveal(plan, pipeline, column, inputs), strict=True):
         failed += plain is None
         click.echo(value if plain is None else plain)
     if failed:
-        message = f"{failed} of {len(asked)} values were not encrypted for `{column}` by a key of {pipeline.name}"
+        message = f"{failed} of {len(inputs)} values were not encrypted for `{column}` by a key of {pipeline.name}"
         raise SluiceError("not-revealed", message, "give the column that they are of; list older keys under `keys: {old: […]}`")

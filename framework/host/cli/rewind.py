@@ -53,13 +53,13 @@ def command(name: str, to: datetime, identifier: str | None, yes: bool, specs: P
             _again(context, pipeline, to, yes)
 
 
-def _again(context: Context, pipeline: Pipeline, to: datetime, yes: bool) -> None:
+def _again(context: Context, pipeline: Pipeline, since: datetime, yes: bool) -> None:
     from framework.operations.undo import accept, rewind
 
     name = pipeline.name
-    meaning = rewind.judged(context, pipeline, to)
+    meaning = rewind.judged(context, pipeline, since)
     if not meaning.messages:
-        click.echo(f"{name}: no message that was read is as new as {iso_times.text(to)}")
+        click.echo(f"{name}: no message that was read is as new as {iso_times.text(since)}")
         return
     click.echo(f"{name}: the next run reads {counted(meaning.messages, 'message')} again, from {meaning.offsets}")
     click.echo(f"  {pipeline.table.identifier} keeps its rows; bad rows of these messages are deleted before")
@@ -73,14 +73,14 @@ def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str
     from framework.host.cli.run import line
     from framework.operations.undo import read_again
 
-    name, own = pipeline.name, pipeline.table.identifier
+    name, table = pipeline.name, pipeline.table.identifier
     meaning = read_again.judged(context, pipeline, since, identifier)
     if not meaning.messages and meaning.starts is not None:
         click.echo(f"{name}: no message that was read is as new as {iso_times.text(since)}")
         return
     continues = "" if meaning.starts is not None else ", where it was cut off"
     click.echo(f"{name}: reads {counted(meaning.messages, 'message')} again into {identifier}{continues}")
-    click.echo(f"  {own} stays as it is; nobody maintains {identifier}, and `sluice forget` does not know it")
+    click.echo(f"  {table} stays as it is; nobody maintains {identifier}, and `sluice forget` does not know it")
     if meaning.cut:
         click.echo(f"  Kafka has deleted older messages of {counted(meaning.cut, 'partition')}, maybe also some of that time")
     if not yes:
@@ -90,4 +90,4 @@ def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str
     if not done:
         click.echo(f"{name}: stopped; the same command continues")
         raise SystemExit(STATUS)
-    click.echo(f"{name}: {identifier} has all that {own} has read since {iso_times.text(since)}")
+    click.echo(f"{name}: {identifier} has all that {table} has read since {iso_times.text(since)}")

@@ -167,13 +167,13 @@ class _Report:
         return False
 
     def ends(self, pipelines: Sequence[Pipeline]) -> None:
-        """Say which tables are caught up, and which followers; at last those that lag behind."""
+        """Say which tables and followers are caught up; the followers that lag behind come last."""
         for pipeline in pipelines:
             since = _since(pipeline.recorded_as)  # paused while its batches ran
             done = f"paused{since}, its earlier batches are published" if since else f"{pipeline.table.identifier} is caught up"
             click.echo(f"{pipeline.name}: {done}")
         states = [(pipeline, state) for pipeline in pipelines for state in _follower_states(pipeline)]
-        for pipeline, state in sorted(states, key=lambda one: bool(one[1].rows)):
+        for pipeline, state in sorted(states, key=lambda entry: bool(entry[1].rows)):
             click.echo(f"{pipeline.name}: {state.follower.title} {_of_follower(pipeline, state)}")
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SECTION, ORDER = "try and tidy", 2
 ALSO_CALLED = ("produce", "publish")
 
-_EACH = 10  # messages; more are summed up by partition
+_MAX_LISTED = 10  # messages; more are summed up by partition
 
 
 @click.command()
@@ -60,14 +60,14 @@ def command(
     chosen = _topics.topic(plan, topic)
     written = _Written(chosen, {} if raw else _schemas(chosen, plan.secrets, key is not None), raw)
     key_bytes = None if key is None else written.key(key)
-    given = None if value is None or value == "-" else written.value(value.encode("utf-8", "surrogateescape"))
+    value_bytes = None if value is None or value == "-" else written.value(value.encode("utf-8", "surrogateescape"))
     from framework.core.kafka import read_messages
     from framework.operations.send import generate
 
     bounds = read_messages.bounds(chosen, plan.secrets)
     if partition is not None:
         _topics.refuse_partition(chosen, partition, bounds)
-    lines = _Lines(written) if value == "-" else [given]
+    lines = _Lines(written) if value == "-" else [value_bytes]
     messages = (generate.GeneratedMessage(key_bytes, line, header_bytes, partition) for line in lines)
     arrived: list[tuple[int, int]] = []
     generate.send(chosen, plan.secrets, messages, arrived=lambda *place: arrived.append(place))
@@ -90,8 +90,8 @@ class _Lines:
                     value = self.written.value(line.removesuffix(b"\n"))
                 except SluiceError as error:
                     sent = "line before it was" if number == 2 else f"{number - 1:,} lines before it were"
-                    before = "nothing was sent" if number == 1 else f"the {sent} sent"
-                    self.refused = SluiceError(error.code, f"line {number:,}: {error.message}; {before}", error.hint)
+                    outcome = "nothing was sent" if number == 1 else f"the {sent} sent"
+                    self.refused = SluiceError(error.code, f"line {number:,}: {error.message}; {outcome}", error.hint)
                     return
                 yield value
 
@@ -137,14 +137,14 @@ class _Written:
             raise SluiceError("not-its-format", message, "--raw sends it anyway, as text")
         return encoded
 
-    def by_schema(self, of: str, json_text: bytes) -> bytes:
+    def by_schema(self, part: str, json_text: bytes) -> bytes:
         from framework.core.schemas.write_schemas import encoded
 
         try:
-            return encoded(self.schemas[of], json_text)
+            return encoded(self.schemas[part], json_text)
         except ValueError as error:
-            version, subject = self.schemas[of].version, self.schemas[of].subject
-            message = f"the {of} does not fit {version} of `{subject}`: {error}"
+            version, subject = self.schemas[part].version, self.schemas[part].subject
+            message = f"the {part} does not fit {version} of `{subject}`: {error}"
             raise SluiceError("not-its-format", message, "correct it; --raw sends the bytes as they are") from None
 
 
@@ -152,13 +152,13 @@ def _schemas(topic: Topic, secrets: SecretStore, keyed: bool) -> Mapping[str, Wr
     from framework.core.schemas.write_schemas import current_schemas
 
     schemas = current_schemas(topic, secrets)
-    for each in schemas:
-        if each.new and (keyed or each.of == "value"):
+    for schema in schemas:
+        if schema.new and (keyed or schema.of == "value"):
             hint = (
                 f"`sluice generate {topic.name}` registers one made from the topic's columns; --raw sends the bytes as they are"
             )
-            raise NoSubject("no-subject", f"the registry has no schema for the subject `{each.subject}`", hint)
-    return {each.of: each for each in schemas}
+            raise NoSubject("no-subject", f"the registry has no schema for the subject `{schema.subject}`", hint)
+    return {schema.of: schema for schema in schemas}
 
 
 def _header(header: str) -> tuple[str, bytes]:
@@ -172,11 +172,11 @@ def _tell(topic: Topic, arrived: list[tuple[int, int]]) -> None:
     """Print the place of each message, or for many the offsets in each partition."""
     if not arrived:
         click.echo(f"{topic.name}: nothing was sent")
-    elif len(arrived) <= _EACH:
+    elif len(arrived) <= _MAX_LISTED:
         for partition, offset in arrived:
             click.echo(f"{topic.name}: sent to {topic.kafka_name}, partition {partition}, offset {offset}")
     else:
         click.echo(f"{topic.name}: {len(arrived):,} messages sent to {topic.kafka_name}")
         for partition in sorted({partition for partition, _ in arrived}):
-            offsets = [offset for each, offset in arrived if each == partition]
+            offsets = [offset for number, offset in arrived if number == partition]
             click.echo(f"  partition {partition}: {len(offsets):,}, offsets {min(offsets)} to {max(offsets)}")

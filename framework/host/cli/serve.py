@@ -37,10 +37,10 @@ def command(catalog: str | None, port: int, client: str, specs: Path, environmen
 
     plan = _specs.plan_without_registries(specs, environment)
     chosen = server.chosen(plan, catalog)
-    given = os.environ.get(_SECRET)
-    secret = given or secrets.token_urlsafe(24)
+    environment_secret = os.environ.get(_SECRET)
+    secret = environment_secret or secrets.token_urlsafe(24)
     with until_interrupted() as stop, server.running(plan, chosen, port, client, secret) as address:
         click.echo(f"{address}: catalog {chosen.name}, read-only. Ctrl-C stops it")
-        click.echo(f"client id {client}, client secret {f'that of {_SECRET}' if given else secret}")
+        click.echo(f"client id {client}, client secret {f'that of {_SECRET}' if environment_secret else secret}")
         click.echo(f"tokens come from {address}/v1/oauth/tokens")
         stop.wait()

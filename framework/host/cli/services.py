@@ -63,8 +63,8 @@ def down(names: tuple[str, ...]) -> None:
     if not names:
         from framework.core.spark import scratch, warm_jvm
 
-        if there := warm_jvm.end(also_busy=False):
-            pid, ended = there
+        if warm_spark := warm_jvm.end(also_busy=False):
+            pid, ended = warm_spark
             click.echo(f"warm Spark: {'stopped' if ended else 'works for a command, and stays'}, process {pid}")
         scratch.sweep(also_young=True)
 

@@ -25,22 +25,22 @@ def command(more: tuple[str, ...]) -> None:
 
     Example: sluice setup
     """
-    get(more, again=True)
+    get(more, retry=True)
 
 
-def is_done(more: Iterable[str] = ()) -> bool:
+def is_done(names: Iterable[str] = ()) -> bool:
     """Whether Spark can start with these jars, as fast as it does here."""
     from framework.host import class_archive
     from framework.machine.java import jars
     from framework.machine.jvm import build
 
-    if not all(jars.are_here(name) for name in ("spark", *more)) or not build.jar().exists():
+    if not all(jars.are_here(name) for name in ("spark", *names)) or not build.jar().exists():
         return False
     return class_archive.was_tried()
 
 
 def folders() -> None:
-    """What pages of the docs name in a project's folder, which need nothing else where another folder of this user has the jars."""
+    """Creates the folders that the docs name in a project: Dagster's, and that of the jars, which may be a link to shared ones."""
     from framework.base.home import dagster_home
     from framework.machine.java import jars
 
@@ -49,7 +49,7 @@ def folders() -> None:
         jars.link()
 
 
-def get(more: tuple[str, ...], again: bool = False) -> None:
+def get(names: tuple[str, ...], retry: bool = False) -> None:
     from framework.machine.java import jars
     from framework.machine.java.java import started
 
@@ -57,10 +57,10 @@ def get(more: tuple[str, ...], again: bool = False) -> None:
     started()
     folders()
     every = jars.sets(later=True)
-    for name in more:
+    for name in names:
         if name not in jars.MORE:
             raise click.UsageError(f"there are no jars named `{name}` to set up: write {' or '.join(jars.MORE)}")
-    for name, locked in ((name, every[name]) for name in (*jars.sets(), *more)):
+    for name, locked in ((name, every[name]) for name in (*jars.sets(), *names)):
         if jars.are_here(name):
             click.echo(f"{name} jars: ready")
             continue
@@ -69,7 +69,7 @@ def get(more: tuple[str, ...], again: bool = False) -> None:
         _fetch(name)
         click.echo(f"{name} jars: {len(locked)} here and checked, {time.monotonic() - began:.0f} s")
     _build_decoders()
-    _keep_classes(again)
+    _keep_classes(retry)
 
 
 def _fetch(name: str) -> None:
@@ -77,7 +77,7 @@ def _fetch(name: str) -> None:
     from framework.machine.java import jars
 
     with bar(f"{name} jars", "MB", None) as progress:
-        jars.fetch(name, arrived=lambda *count: progress.update(*(each // 1_000_000 for each in count)))
+        jars.fetch(name, arrived=lambda *count: progress.update(*(byte_count // 1_000_000 for byte_count in count)))
 
 
 def _build_decoders() -> None:
@@ -94,13 +94,13 @@ def _build_decoders() -> None:
 _SLOW = "Spark takes twice as long to start"
 
 
-def _keep_classes(again: bool) -> None:
-    """`again`: also where that failed before."""
+def _keep_classes(retry: bool) -> None:
+    """Caches Spark's classes; with `retry`, also if that failed before."""
     from framework.host import class_archive
 
-    kept = class_archive.is_kept()
-    if kept is not None and not (again and kept is False):
-        click.echo(f"spark classes: {'ready' if kept else f'they could not be cached here; {_SLOW}'}")
+    cache_state = class_archive.is_kept()
+    if cache_state is not None and not (retry and cache_state is False):
+        click.echo(f"spark classes: {'ready' if cache_state else f'they could not be cached here; {_SLOW}'}")
         return
     click.echo("spark classes: caching them, so that Spark starts faster, about a minute ...")
     began = time.monotonic()

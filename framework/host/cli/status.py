@@ -121,8 +121,8 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
 
 def document(environment: str, states: Sequence[Status]) -> dict[str, Any]:
     """The JSON document of `--json`."""
-    at = states[0].at if states else datetime.now(timezone.utc)
-    return {"environment": environment, "at": iso_times.text(at), "tables": [_table(status) for status in states]}
+    moment = states[0].at if states else datetime.now(timezone.utc)
+    return {"environment": environment, "at": iso_times.text(moment), "tables": [_table(status) for status in states]}
 
 
 def _table(status: Status) -> dict[str, Any]:
@@ -152,15 +152,15 @@ def _table(status: Status) -> dict[str, Any]:
         "files": watched.files if readable else None,
         "bytes": watched.bytes if readable else None,
         "freshness": {"within_seconds": pipeline.fresh_within, "fresh": status.fresh},
-        "also": [_follower(each) for each in status.followers],
-        "maintenance": [{"table": each.identifier, "says": each.words} for each in status.maintenance],
+        "also": [_follower(follower) for follower in status.followers],
+        "maintenance": [{"table": table.identifier, "says": table.words} for table in status.maintenance],
         "location": watched.location or None,
         "metadata_file": watched.metadata or None,
         "snapshot_id": None if watched.snapshot is None else str(watched.snapshot),
         "offsets": [
-            {**dict(zip(("topic", "partition"), parted(each.partition), strict=True)),
-             "position": each.next, "end": each.end, "lag": each.waiting}
-            for each in watched.offsets
+            {**dict(zip(("topic", "partition"), parted(offsets.partition), strict=True)),
+             "position": offsets.next, "end": offsets.end, "lag": offsets.waiting}
+            for offsets in watched.offsets
         ],
     }  # fmt: skip
 

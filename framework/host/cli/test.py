@@ -57,7 +57,7 @@ def _run(plan: Plan, names: Sequence[str]) -> int:
         outcomes = trials.outcomes([(pipeline, example) for pipeline in pipelines for example in pipeline.examples])
         for pipeline in pipelines:
             results = [(example, list(_differences(pipeline, example, next(outcomes)))) for example in pipeline.examples]
-            failures = [each for each in results if each[1]]
+            failures = [result for result in results if result[1]]
             failed += len(failures)
             _tell(pipeline, failures)
     return failed

@@ -34,9 +34,9 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
     Example: sluice topics --json
     """
     if ctx.invoked_subcommand:
-        given = [name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-        if given:
-            option = {"as_json": "json", "environment": "env"}.get(given[0], given[0])
+        options = [name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+        if options:
+            option = {"as_json": "json", "environment": "env"}.get(options[0], options[0])
             raise click.UsageError(f"write --{option} after `{ctx.invoked_subcommand}`, if it takes it")
         return
     plan = _specs.plan_without_registries(specs, environment)
@@ -44,12 +44,12 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
 
     every = (*plan.topics, *_topics.filled_topics(plan))
     topics = [
-        each
+        listing
         for cluster in plan.clusters
-        for each in listed(cluster, plan.secrets, [topic for topic in every if topic.cluster == cluster])
+        for listing in listed(cluster, plan.secrets, [topic for topic in every if topic.cluster == cluster])
     ]
     if as_json:
-        documents = [_topic_table.document(plan, each) for each in topics]
+        documents = [_topic_table.document(plan, listing) for listing in topics]
         click.echo(json.dumps({"environment": environment, "topics": documents}, indent=2, ensure_ascii=False))
     elif topics:
         _topic_table.show(plan, topics)
@@ -128,17 +128,17 @@ def _create(plan: Plan, topic: Topic) -> None:
 
     created = ensure_topic(topic, plan.secrets)
     (kafka_topic,) = listed(topic.cluster, plan.secrets, [topic])
-    has = len(kafka_topic.partitions or ())
-    what = f"created {topic.kafka_name} in Kafka" if created else f"{topic.kafka_name} exists already"
-    click.echo(f"{topic.name}: {what}, {counted(has, 'partition')}")
-    if not created and topic.partitions and has != topic.partitions:
-        raise _differs(topic, has)
+    count = len(kafka_topic.partitions or ())
+    state = f"created {topic.kafka_name} in Kafka" if created else f"{topic.kafka_name} exists already"
+    click.echo(f"{topic.name}: {state}, {counted(count, 'partition')}")
+    if not created and topic.partitions and count != topic.partitions:
+        raise _differs(topic, count)
 
 
-def _differs(topic: Topic, has: int) -> SluiceError:
-    message = f"the spec says {counted(topic.partitions, 'partition')}, Kafka has {has:,}"
-    if has < topic.partitions:
+def _differs(topic: Topic, count: int) -> SluiceError:
+    message = f"the spec says {counted(topic.partitions, 'partition')}, Kafka has {count:,}"
+    if count < topic.partitions:
         hint = "keep it if you can: with more partitions, keys go to other partitions than before"
     else:
         hint = "Kafka cannot remove partitions"
-    return SluiceError("partitions-differ", message, f"{hint}; or write `partitions: {has}` at {topic.where}")
+    return SluiceError("partitions-differ", message, f"{hint}; or write `partitions: {count}` at {topic.where}")

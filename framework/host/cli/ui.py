@@ -44,9 +44,9 @@ def command(port: int, read_only: bool, specs: Path, environment: str) -> None:
         # Without this a closed terminal would leave Dagster running.
         signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
         with ui.served(specs, environment, port, read_only, stop.is_set) as server:
-            what = "read-only" if read_only else "pipelines run as their specs say"
+            mode = "read-only" if read_only else "pipelines run as their specs say"
             if not stop.is_set():
-                click.echo(f"{server.address}: {specs}, environment {environment}, {what}. Ctrl-C stops it; log in {server.log}")
+                click.echo(f"{server.address}: {specs}, environment {environment}, {mode}. Ctrl-C stops it; log in {server.log}")
             while not stop.wait(0.5):
                 if ended := server.ended():
                     raise ended

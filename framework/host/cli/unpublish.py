@@ -32,15 +32,15 @@ def command(name: str, catalog: str | None, forget: bool, yes: bool, specs: Path
     with _specs.opened(specs, environment, name) as (context, pipeline):
         chosen = list(unpublish.of_pipeline(context.plan, pipeline, catalog, ask=not forget))
         if not chosen:
-            where = f"not listed in the catalog `{catalog}`" if catalog else "listed in no other catalog"
-            raise SluiceError("not-listed", f"{pipeline.table.identifier} is {where}", "`sluice status` shows where it is listed")
-        for each in chosen:
-            click.echo(f"  {each.words}")
+            state = f"not listed in the catalog `{catalog}`" if catalog else "listed in no other catalog"
+            raise SluiceError("not-listed", f"{pipeline.table.identifier} is {state}", "`sluice status` shows where it is listed")
+        for publication in chosen:
+            click.echo(f"  {publication.words}")
         if not yes:
             click.confirm("End this? The table itself stays.", abort=True)
-        for each in chosen:
-            unpublish.end(context.plan, pipeline, each)
-            unpublish.forget_tags(context, pipeline, each)
-            click.echo(f"{name}: no longer listed in {each.catalog}")
-            if each.follower in pipeline.published:
-                click.echo(f"the next run lists it again, unless the spec no longer says `publish` of {each.catalog}")
+        for publication in chosen:
+            unpublish.end(context.plan, pipeline, publication)
+            unpublish.forget_tags(context, pipeline, publication)
+            click.echo(f"{name}: no longer listed in {publication.catalog}")
+            if publication.follower in pipeline.published:
+                click.echo(f"the next run lists it again, unless the spec no longer says `publish` of {publication.catalog}")

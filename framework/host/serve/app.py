@@ -19,7 +19,7 @@ from framework.host.serve.tables import Tables
 from framework.host.serve.tokens import LASTS, Tokens
 
 _LEVELS = "\x1f"  # between the levels of a namespace
-_MOST = 64 << 10  # bytes of a request
+_MAX_BODY = 64 << 10  # bytes of a request
 _ENDPOINTS = (
     "GET /v1/{prefix}/namespaces",
     "GET /v1/{prefix}/namespaces/{namespace}",
@@ -33,11 +33,13 @@ _log = logging.getLogger(__name__)
 
 def app(tables: Tables, tokens: Tokens) -> Starlette:
     space = "/v1/namespaces/{namespace}"
-    told: Mapping[str, Callable[[Tables, Request], Response]] = {
+    handlers: Mapping[str, Callable[[Tables, Request], Response]] = {
         "/v1/config": _config, "/v1/namespaces": _namespaces, space: _namespace, f"{space}/tables": _tables,
         f"{space}/tables/{{table}}": _table, f"{space}/views": _views,
     }  # fmt: skip
-    routes = [Route(path, _guarded(tokens, partial(answer, tables)), methods=["GET", "HEAD"]) for path, answer in told.items()]
+    routes = [
+        Route(path, _guarded(tokens, partial(answer, tables)), methods=["GET", "HEAD"]) for path, answer in handlers.items()
+    ]
     return Starlette(
         routes=[Route("/v1/oauth/tokens", partial(_token, tokens), methods=["POST"]), *routes],
         exception_handlers={HTTPException: _strange},
@@ -48,16 +50,16 @@ async def _token(tokens: Tokens, request: Request) -> Response:
     body = b""
     async for part in request.stream():
         body += part
-        if len(body) > _MOST:
+        if len(body) > _MAX_BODY:
             return JSONResponse({"error": "invalid_request", "error_description": "the request is too large"}, 413)
-    token = tokens.given(body, request.headers.get("authorization", ""))
+    token = tokens.issue(body, request.headers.get("authorization", ""))
     if token is None:
         return JSONResponse({"error": "invalid_client", "error_description": "the client or its secret is wrong"}, 401)
     return JSONResponse({"access_token": token, "token_type": "bearer", "expires_in": LASTS})
 
 
 def _guarded(tokens: Tokens, answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
-    """Answers who has a token. What fails is told without a word of how it failed: readers are others than who runs this."""
+    """Answers readers that have a token. An error says nothing about its cause: readers are not the people who run this server."""
 
     async def guarded(request: Request) -> Response:
         if not tokens.knows(request.headers):
@@ -90,7 +92,7 @@ def _namespace(tables: Tables, request: Request) -> Response:
 
 def _tables(tables: Tables, request: Request) -> Response:
     name = request.path_params["namespace"]
-    return JSONResponse({"identifiers": [{"namespace": [of], "name": table} for of, table in tables.names(name)]})
+    return JSONResponse({"identifiers": [{"namespace": [namespace], "name": table} for namespace, table in tables.names(name)]})
 
 
 def _table(tables: Tables, request: Request) -> Response:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def chosen(plan: Plan, name: str | None) -> Catalog:
-    """The catalog of this name, or the only one that tables of the specs are in."""
-    written = {each.table.catalog.name: each.table.catalog for each in plan.pipelines}
+    """The catalog of this name, or the only one that has tables of the specs."""
+    written = {pipeline.table.catalog.name: pipeline.table.catalog for pipeline in plan.pipelines}
     all_ = {each.name: each for each in plan.catalogs}
     if name is not None and name not in all_:
         raise SluiceError(
@@ -35,16 +35,16 @@ def chosen(plan: Plan, name: str | None) -> Catalog:
         raise SluiceError(
             "several-catalogs", f"the tables are in several catalogs, or in none: {names}", "name one: `sluice serve NAME`"
         )
-    of = all_[name] if name else next(iter(written.values()))
-    if catalogs.of(of).writes_metadata:
-        message = f"the catalog `{of.name}` is a server that readers can ask themselves"
-        raise SluiceError("serves-itself", message, f"give them its address and a login; {catalogs.of(of).where()}")
-    return of
+    catalog = all_[name] if name else next(iter(written.values()))
+    if catalogs.of(catalog).writes_metadata:
+        message = f"the catalog `{catalog.name}` is a server that readers can ask themselves"
+        raise SluiceError("serves-itself", message, f"give them its address and a login; {catalogs.of(catalog).where()}")
+    return catalog
 
 
 @contextmanager
 def running(plan: Plan, catalog: Catalog, port: int, client: str, secret: str) -> Iterator[str]:
-    """Serves it in a thread of its own; yields its address, and always stops it. Port 0 is any that is free."""
+    """Serves a catalog in a thread; yields the server's address, and always stops it. Port 0 means any free port."""
     import uvicorn
 
     listening = _listening(port)
@@ -74,10 +74,10 @@ def _listening(port: int) -> socket.socket:
 
 
 def _hidden(plan: Plan) -> frozenset[str]:
-    """Tables of bad rows, and those of a rebuild."""
-    both = (each for pipeline in plan.pipelines for each in (pipeline, second_identity.second_pipeline(pipeline)))
+    """The names of tables of bad rows, and of the second tables of rebuilds."""
+    pipelines = (writer for pipeline in plan.pipelines for writer in (pipeline, second_identity.second_pipeline(pipeline)))
     seconds = {second_identity.second_pipeline(pipeline).table.identifier for pipeline in plan.pipelines}
-    return frozenset(seconds | {side.identifier for each in both for side in each.table.side_tables})
+    return frozenset(seconds | {side.identifier for pipeline in pipelines for side in pipeline.table.side_tables})
 
 
 def _wait(server: uvicorn.Server, thread: threading.Thread) -> None:

@@ -1,4 +1,4 @@
-"""The tables that readers see, as they see them: main alone, and those that others own or that hold bad rows not at all."""
+"""The tables of a catalog as readers see them: only main, and no tables of bad rows or of other owners."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Tables:
     def names(self, namespace: str | None = None) -> Iterator[tuple[str, str]]:
         """The namespace and the name of each table."""
         for identifier in sorted(set(metadata.names(self.catalog)) - self.hidden):
-            of, _, name = identifier.rpartition(".")
-            if namespace in (None, of):
-                yield of, name
+            table_namespace, _, name = identifier.rpartition(".")
+            if namespace in (None, table_namespace):
+                yield table_namespace, name
 
     def loaded(self, namespace: str, name: str, vended: bool) -> Mapping[str, Any] | None:
-        """The answer to a reader about a table; None where there is none for it."""
+        """The answer to a reader about a table; None if readers see no such table."""
         identifier = f"{namespace}.{name}"
         table = None if identifier in self.hidden else metadata.read(self.catalog, identifier)
         if table is None or protocol.OF in table.properties:

@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
 LASTS = 3600  # seconds of a token
-_MOST = 10_000  # tokens at a time
+_MAX_TOKENS = 10_000  # tokens at a time
 
 
 @dataclass
 class Tokens:
-    """The one client, and the tokens that it was given."""
+    """The one client, and the tokens that it was issue."""
 
     client: str
     secret: str = field(repr=False)
     _ends: dict[str, float] = field(default_factory=dict, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def given(self, body: bytes, authorization: str) -> str | None:
+    def issue(self, body: bytes, authorization: str) -> str | None:
         """A new token for a request that has the login, in its form or its header."""
         form = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
         client, secret = _basic(authorization) or (form.get("client_id", ""), form.get("client_secret", ""))
@@ -33,12 +33,12 @@ class Tokens:
         right = (_same(client, self.client), _same(secret, self.secret), form.get("grant_type") == "client_credentials")
         if not all(right):
             return None
-        token, now = secrets.token_urlsafe(32), time.monotonic()
+        token, current_time = secrets.token_urlsafe(32), time.monotonic()
         with self._turn:
-            self._ends = {each: end for each, end in self._ends.items() if end > now}
-            while len(self._ends) >= _MOST:
+            self._ends = {old_token: end for old_token, end in self._ends.items() if end > current_time}
+            while len(self._ends) >= _MAX_TOKENS:
                 self._ends.pop(next(iter(self._ends)))
-            self._ends[token] = now + LASTS
+            self._ends[token] = current_time + LASTS
         return token
 
     def knows(self, headers: Mapping[str, str]) -> bool:
@@ -57,5 +57,5 @@ def _basic(header: str) -> tuple[str, str] | None:
     return client, secret
 
 
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode())
+def _same(text: str, expected_text: str) -> bool:
+    return hmac.compare_digest(text.encode(), expected_text.encode())
