@@ -104,9 +104,9 @@ class SluiceComponent(Component, Model, Resolvable):
     def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
         if self.translation is None:
             return asset.spec
-        spec, own = self.translation(asset.spec, asset), {dep.asset_key for dep in asset.spec.deps}
+        spec, spec_keys = self.translation(asset.spec, asset), {dep.asset_key for dep in asset.spec.deps}
         # `translation: {deps: […]}` replaces the dependencies, and no template can name those of the spec.
-        return spec.replace_attributes(deps=[*asset.spec.deps, *(dep for dep in spec.deps if dep.asset_key not in own)])
+        return spec.replace_attributes(deps=[*asset.spec.deps, *(dep for dep in spec.deps if dep.asset_key not in spec_keys)])
 
     def build_defs(self, context: ComponentLoadContext) -> Definitions:
         return build_sluice_definitions(

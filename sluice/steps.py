@@ -1,4 +1,4 @@
-"""What steps of your own are written with: docs/language/own-steps.md. All names without `_` are public; `framework` is not.
+"""The names with which steps of your own are written: docs/language/own-steps.md. All names without `_` are public; `framework` is not.
 
 >>> from sluice.steps import ColumnName, Resolved, Rows, StepDocument
 """

@@ -99,5 +99,5 @@ def locked_kafka(home: Path) -> Iterator[LockedKafka]:
             file.write(more)
         return command
 
-    with process.own(replace(kafka.SERVICE, prepare=prepare), home, None) as started:
+    with process.private_service(replace(kafka.SERVICE, prepare=prepare), home, None) as started:
         yield LockedKafka(started.address, f"127.0.0.1:{locked}")

@@ -39,7 +39,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 MOST_PROBLEMS = 500  # nobody reads more, and the spelling help for each takes time
-_MORE = "too-many-problems"
+_TOO_MANY = "too-many-problems"
 
 
 @dataclass(frozen=True, order=True)
@@ -72,7 +72,7 @@ def visible(text: str) -> str:
     """A text without control characters, so that any value of a spec prints on one line."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(character if character.isprintable() else character.encode("unicode_escape").decode() for character in text)
 
 
 def _harmless(text: str) -> str:
@@ -83,11 +83,11 @@ def _harmless(text: str) -> str:
 def _first(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """The first problems in the order of their places, and a note if there are more."""
     ordered = sorted(set(problems))
-    if len(ordered) <= MOST_PROBLEMS or any(problem.code == _MORE for problem in ordered):
+    if len(ordered) <= MOST_PROBLEMS or any(problem.code == _TOO_MANY for problem in ordered):
         return tuple(ordered)
-    last = ordered[MOST_PROBLEMS - 1]
-    more = f"there are more problems than these {MOST_PROBLEMS}"
-    return (*ordered[:MOST_PROBLEMS], Problem(last.where, _MORE, more, "fix these, then check again"))
+    last_problem = ordered[MOST_PROBLEMS - 1]
+    message = f"there are more problems than these {MOST_PROBLEMS}"
+    return (*ordered[:MOST_PROBLEMS], Problem(last_problem.where, _TOO_MANY, message, "fix these, then check again"))
 
 
 class SluiceError(Exception):
@@ -104,7 +104,7 @@ class SluiceError(Exception):
     @property
     def kind(self) -> str:
         """The name of its class, or of the nearest one in this module."""
-        return next(each.__name__ for each in type(self).__mro__ if each.__module__ == __name__)
+        return next(class_.__name__ for class_ in type(self).__mro__ if class_.__module__ == __name__)
 
     def __str__(self) -> str:
         text = f"{self.code}: {self.message}"

@@ -33,12 +33,15 @@ def of_environment(text: str, environment: str) -> str:
     return with_options(text, options(environment))
 
 
-def with_options(text: str, given: Sequence[str]) -> str:
+def with_options(text: str, added_options: Sequence[str]) -> str:
     """A text in which each command in backticks has the options that it would need."""
 
     def complete(command: re.Match[str]) -> str:
         whole = command.group(0)[:-1]
-        missing = not {each for each in given if each.startswith("--")} & set(whole.split()) and command.group(1) not in WITHOUT
-        return f"{whole} {shlex.join(given)}`" if missing else f"{whole}`"
+        missing = (
+            not {option for option in added_options if option.startswith("--")} & set(whole.split())
+            and command.group(1) not in WITHOUT
+        )
+        return f"{whole} {shlex.join(added_options)}`" if missing else f"{whole}`"
 
-    return _COMMAND.sub(complete, text) if given else text
+    return _COMMAND.sub(complete, text) if added_options else text

@@ -15,7 +15,7 @@ from typing import TextIO
 
 from framework.base.errors import SetupError
 
-_MOST = 64 << 20  # bytes of a file of the state
+_MAX_BYTES = 64 << 20  # bytes of a file of the state
 
 _DAGSTER = """\
 telemetry: {enabled: false}
@@ -43,9 +43,9 @@ concurrency: {runs: {max_concurrent_runs: 2}}
 )
 
 
-def environment_of(named: str | None) -> str:
-    """The environment of the specs: the named one, else that of SLUICE_ENV, else `local`."""
-    return named or os.environ.get("SLUICE_ENV") or "local"
+def environment_of(name: str | None) -> str:
+    """The environment of the specs: `name`, else that of SLUICE_ENV, else `local`."""
+    return name or os.environ.get("SLUICE_ENV") or "local"
 
 
 def home() -> Path:
@@ -66,12 +66,12 @@ def names(folder: Path) -> list[str]:
 
 
 def read(path: Path) -> str:
-    """The text of a file of the state. Raises an OSError or a ValueError for what is none, so that no command waits for a pipe or reads
+    """The text of a file of the state. Raises an OSError or a ValueError for anything else, so that no command waits for a pipe or reads
     something huge."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
             raise ValueError(f"{path} is not a file that Sluice wrote")
         with open(descriptor, encoding="utf-8", closefd=False) as file:
             return file.read()

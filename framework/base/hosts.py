@@ -33,7 +33,7 @@ def is_open(url: str | None) -> bool:
     return url is not None and url.startswith("http:") and not url_is_loopback(url)
 
 
-def others(addresses: str) -> tuple[str, ...]:
+def remote_addresses(addresses: str) -> tuple[str, ...]:
     """The Kafka addresses (`host:port` with commas between) of other machines."""
-    hosts = (each.strip() for each in addresses.split(","))
-    return tuple(each for each in hosts if not is_loopback(each.rpartition(":")[0]))
+    hosts = (address.strip() for address in addresses.split(","))
+    return tuple(address for address in hosts if not is_loopback(address.rpartition(":")[0]))

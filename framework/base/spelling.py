@@ -15,15 +15,15 @@ MOST_LISTED = 20
 
 def did_you_mean(name: str, names: Iterable[str], otherwise: str) -> str:
     """The hint for a name that does not exist."""
-    meant = closest(name, names)
-    return f"did you mean `{meant}`?" if meant else otherwise
+    closest_name = closest(name, names)
+    return f"did you mean `{closest_name}`?" if closest_name else otherwise
 
 
 def listed(names: Iterable[str]) -> str:
-    """The names for a hint; of very many only the first."""
+    """The names for a hint; if there are very many, only the first."""
     all_names = list(names)
-    more = f" and {len(all_names) - MOST_LISTED:,} more" if len(all_names) > MOST_LISTED else ""
-    return ", ".join(all_names[:MOST_LISTED]) + more
+    rest = f" and {len(all_names) - MOST_LISTED:,} more" if len(all_names) > MOST_LISTED else ""
+    return ", ".join(all_names[:MOST_LISTED]) + rest
 
 
 def joined(texts: Sequence[str]) -> str:
@@ -46,51 +46,55 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     if not name or len(name) > LONGEST:
         return None
     plain = _plain(name)
-    named = _likely(plain, {_plain(each): each for each in names if each})
-    near = [(steps, other) for other in named if (steps := distance(plain, other, most := _most(plain, other))) <= most]
+    named = _likely(plain, {_plain(candidate): candidate for candidate in names if candidate})
+    near = [
+        (steps, candidate)
+        for candidate in named
+        if (steps := distance(plain, candidate, limit := _limit(plain, candidate))) <= limit
+    ]
     if near:
         return named[min(near)[1]]
-    longer = [other for other in named if _begins(plain, other) or _begins(other, plain)]
+    longer = [candidate for candidate in named if _begins(plain, candidate) or _begins(candidate, plain)]
     return named[min(longer, key=len)] if longer else None
 
 
-def _most(one: str, other: str) -> int:
+def _limit(name: str, candidate: str) -> int:
     """The allowed distance: one for three to six letters, two for seven to ten, and so on."""
-    longer = max(len(one), len(other))
+    longer = max(len(name), len(candidate))
     return (longer + 1) // 4 if longer > 2 else 0
 
 
-def distance(one: str, other: str, most: int) -> int:
-    """The number of letters to add, delete, replace or swap with a neighbour; any number above `most` if it is more than that."""
-    if abs(len(one) - len(other)) > most:
-        return most + 1
+def distance(source: str, target: str, limit: int) -> int:
+    """The number of letters to add, delete, replace or swap with a neighbour; any number above `limit` if it is more than that."""
+    if abs(len(source) - len(target)) > limit:
+        return limit + 1
     above: list[int] = []
-    row = list(range(len(other) + 1))
-    for at, letter in enumerate(one, 1):
-        two_above, above, row = above, row, [at]
-        for place, second in enumerate(other, 1):
+    row = list(range(len(target) + 1))
+    for index, letter in enumerate(source, 1):
+        two_above, above, row = above, row, [index]
+        for place, second in enumerate(target, 1):
             cost = min(above[place] + 1, row[-1] + 1, above[place - 1] + (letter != second))
-            if at > 1 and place > 1 and letter == other[place - 2] and one[at - 2] == second:
+            if index > 1 and place > 1 and letter == target[place - 2] and source[index - 2] == second:
                 cost = min(cost, two_above[place - 2] + 1)
             row.append(cost)
-        if min(row) > most:
-            return most + 1
+        if min(row) > limit:
+            return limit + 1
     return row[-1]
 
 
 def _plain(name: str) -> str:
-    """`orderId` and `order-id` as `order_id`."""
+    """The name in one spelling: `orderId` and `order-id` become `order_id`."""
     return re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
 
 
 def _likely(name: str, named: Mapping[str, str]) -> Mapping[str, str]:
-    """The names to compare: of very many only those with the same first letter and about the same length."""
+    """The names to compare; if there are very many, only those with the same first letter and about the same length."""
     if len(named) <= MOST_COMPARED:
         return named
-    alike = [each for each in named if each[:1] == name[:1] and abs(len(each) - len(name)) < 3]
-    return {each: named[each] for each in alike[: MOST_COMPARED // 3]}
+    alike = [candidate for candidate in named if candidate[:1] == name[:1] and abs(len(candidate) - len(name)) < 3]
+    return {candidate: named[candidate] for candidate in alike[: MOST_COMPARED // 3]}
 
 
 def _begins(short: str, long: str) -> bool:
-    """`val` of `value`, `bootstrap` of `bootstrap_servers`"""
+    """Whether the long name begins with the short one, as `value` with `val`."""
     return len(short) > 2 and long.startswith(short)

@@ -71,16 +71,18 @@ class _Token:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    at = 0
+    offset = 0
     end = len(text.rstrip())
-    while at < end:
-        match = _TOKEN.match(text, at)
+    while offset < end:
+        match = _TOKEN.match(text, offset)
         if match is None:
-            at += len(text[at:]) - len(text[at:].lstrip())
-            raise TypeTextError(f"{text[at]!r} does not belong in a type", at, "put a name with other characters in backquotes")
+            offset += len(text[offset:]) - len(text[offset:].lstrip())
+            raise TypeTextError(
+                f"{text[offset]!r} does not belong in a type", offset, "put a name with other characters in backquotes"
+            )
         kind = match.lastgroup or ""
         yield _Token(kind, match.group(kind), match.start(kind))
-        at = match.end()
+        offset = match.end()
     yield _Token("end", "", end)
 
 
@@ -89,23 +91,23 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.tokens = list(_tokens(text))
-        self.at = 0
+        self.position = 0
 
     @property
     def next(self) -> _Token:
-        return self.tokens[self.at]
+        return self.tokens[self.position]
 
     def take(self) -> _Token:
         token = self.next
-        self.at += token.kind != "end"
+        self.position += token.kind != "end"
         return token
 
-    def mark(self, wanted: str) -> None:
+    def mark(self, text: str) -> None:
         token = self.take()
-        if token.text != wanted:
+        if token.text != text:
             ending = f"found {token.text!r}" if token.kind != "end" else "the text ends"
             raise TypeTextError(
-                f"expected {wanted!r}, {ending}", token.offset, "write for example `array<string>` or `struct<a int, b string>`"
+                f"expected {text!r}, {ending}", token.offset, "write for example `array<string>` or `struct<a int, b string>`"
             )
 
     def end(self) -> None:
@@ -139,10 +141,10 @@ class _Reader:
             return self.struct(depth)
         if name in REFUSED:
             raise TypeTextError(f"a column of a table cannot have the type {name}", token.offset, REFUSED[name])
-        meant = ELSEWHERE.get(name) or closest(name, [*NAMES, *DECIMALS, *NESTED])
+        suggestion = ELSEWHERE.get(name) or closest(name, [*NAMES, *DECIMALS, *NESTED])
         hint = (
-            f"did you mean {meant}?"
-            if meant
+            f"did you mean {suggestion}?"
+            if suggestion
             else f"types are {', '.join(map(str, dict.fromkeys(NAMES.values())))}, decimal, array, map, struct"
         )
         raise TypeTextError(f"there is no type {token.text}", token.offset, hint)
@@ -159,11 +161,11 @@ class _Reader:
         self.mark(")")
         return Decimal(precision, scale)
 
-    def number(self, low: int, high: int, what: str) -> int:
+    def number(self, low: int, high: int, noun: str) -> int:
         token = self.take()
         if token.kind != "number" or len(token.text) > 4 or not low <= int(token.text) <= high:
             raise TypeTextError(
-                f"a decimal's {what} is a number from {low} to {high} here", token.offset, "write for example `decimal(18,2)`"
+                f"a decimal's {noun} is a number from {low} to {high} here", token.offset, "write for example `decimal(18,2)`"
             )
         return int(token.text)
 

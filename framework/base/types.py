@@ -21,8 +21,8 @@ class Type:
     def sql(self) -> str:
         return self.text(identifier)
 
-    def text(self, named: Callable[[str], str]) -> str:
-        """The type in SQL, each field's name quoted by `identifier`."""
+    def text(self, quote: Callable[[str], str]) -> str:
+        """The type in SQL, each field's name quoted by `quote`."""
         raise NotImplementedError
 
 
@@ -30,7 +30,7 @@ class Type:
 class Atom(Type):
     name: str
 
-    def text(self, named: Callable[[str], str]) -> str:
+    def text(self, quote: Callable[[str], str]) -> str:
         return self.name
 
 
@@ -39,7 +39,7 @@ class Decimal(Type):
     precision: int
     scale: int
 
-    def text(self, named: Callable[[str], str]) -> str:
+    def text(self, quote: Callable[[str], str]) -> str:
         return f"decimal({self.precision},{self.scale})"
 
 
@@ -47,8 +47,8 @@ class Decimal(Type):
 class Array(Type):
     element: Type
 
-    def text(self, named: Callable[[str], str]) -> str:
-        return f"array<{self.element.text(named)}>"
+    def text(self, quote: Callable[[str], str]) -> str:
+        return f"array<{self.element.text(quote)}>"
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Map(Type):
     key: Type
     value: Type
 
-    def text(self, named: Callable[[str], str]) -> str:
-        return f"map<{self.key.text(named)},{self.value.text(named)}>"
+    def text(self, quote: Callable[[str], str]) -> str:
+        return f"map<{self.key.text(quote)},{self.value.text(quote)}>"
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Field:
 class Struct(Type):
     fields: tuple[Field, ...]
 
-    def text(self, named: Callable[[str], str]) -> str:
-        return f"struct<{','.join(f'{named(field.name)}:{field.type.text(named)}' for field in self.fields)}>"
+    def text(self, quote: Callable[[str], str]) -> str:
+        return f"struct<{','.join(f'{quote(field.name)}:{field.type.text(quote)}' for field in self.fields)}>"
 
     def field(self, name: str) -> Field | None:
         """The field of that name, ignoring case as Spark does."""
@@ -138,8 +138,8 @@ def folded(name: str) -> str:
     """A key that is equal for names that a table does not distinguish. Spark compares each letter's upper and lower case."""
     if name.isascii():
         return name.lower()
-    large = (each.upper() if len(each.upper()) == 1 else each for each in name)
-    return "".join(each.lower()[0] for each in large).replace("i\u0307", "i")
+    large = (letter.upper() if len(letter.upper()) == 1 else letter for letter in name)
+    return "".join(letter.lower()[0] for letter in large).replace("i\u0307", "i")
 
 
 def identifier(name: str) -> str:

@@ -119,20 +119,20 @@ def _tables(
                         yield Going(f"table {table.words}", table.bytes, partial(drop.drop, table, True))
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
-        system = catalogs.of(catalog)
+        component = catalogs.of(catalog)
         mine |= {publication.identifier for _, publication in publications if publication.catalog == catalog.name}
         other_tables = sorted(set(metadata.names(catalog)) - mine)
-        if place := system.where():
+        if place := component.where():
             also = f", which still has {', '.join(other_tables)}" if other_tables else ", then without tables"
             staying.append(f"catalog {catalog.name} in {place}{also}")
 
 
 def _goes_whole(catalog: Catalog) -> bool:
     """Whether a catalog is in `.sluice`, with its warehouse, and has no table of others."""
-    system = catalogs.of(catalog)
+    component = catalogs.of(catalog)
     # Links and `..` followed: what is elsewhere is not Sluice's alone.
-    places = [place.resolve() for place in system.places()]
-    inside = system.on_this_machine and bool(places) and all(home().resolve() in place.parents for place in places)
+    places = [place.resolve() for place in component.places()]
+    inside = component.on_this_machine and bool(places) and all(home().resolve() in place.parents for place in places)
     return inside and all(map(partial(_is_ours, catalog), metadata.names(catalog))) and not _has_more(catalog)
 
 

@@ -44,7 +44,7 @@ def memory(pid: int) -> int | None:
 
 
 def end(pid: int, since: str, patience: float = ENDING) -> bool:
-    """Ends a process that began then: SIGTERM, wait, SIGKILL; whether it ended."""
+    """Ends a process that began at `since`: SIGTERM, wait, SIGKILL. Returns whether it ended."""
     for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, KILLED)):
         with suppress(ProcessLookupError):
             try:
@@ -57,7 +57,7 @@ def end(pid: int, since: str, patience: float = ENDING) -> bool:
 
 
 def ends(pid: int, since: str, seconds: float) -> bool:
-    """Waits for the end of a process that began then; whether it came in time."""
+    """Waits for the end of a process that began at `since`. Returns whether it ended in time."""
     deadline = time.monotonic() + seconds
     while began(pid) == since:
         if time.monotonic() > deadline:
@@ -82,8 +82,8 @@ def children(variable: str) -> set[int]:
     lists = Path("/proc/self/task").glob("*/children")
     return {
         int(pid)
-        for each in lists
-        for pid in each.read_text(encoding="ascii").split()
+        for file in lists
+        for pid in file.read_text(encoding="ascii").split()
         if f"{variable}=".encode() in _environment(pid)
     }
 
@@ -124,9 +124,9 @@ def _group_lives(group: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     processes = list(Path("/proc").glob("[0-9]*"))
-    for each in processes:
+    for process in processes:
         with suppress(OSError):  # ended in the meantime
-            state, _, its_group = _stat(each)[:3]
+            state, _, its_group = _stat(process)[:3]
             if int(its_group) == group and state not in "ZX":
                 return True
     return not processes

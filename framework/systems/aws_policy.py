@@ -9,10 +9,10 @@ from typing import Any
 from framework.plan.storage import SCHEME
 
 
-def allow(actions: Iterable[str], *resources: str, where: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def allow(actions: Iterable[str], *resources: str, condition: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A statement that allows these actions on these resources."""
-    condition = {"Condition": where} if where else {}
-    return {"Effect": "Allow", "Action": list(actions), "Resource": list(resources), **condition}
+    entry = {"Condition": condition} if condition else {}
+    return {"Effect": "Allow", "Action": list(actions), "Resource": list(resources), **entry}
 
 
 def policy(*statements: Mapping[str, Any], indent: int | None = None) -> str:

@@ -35,7 +35,7 @@ class Login:
 
 @dataclass(frozen=True)
 class Trouble:
-    """Why a store did not do as it was asked."""
+    """The reason why a store did not do as it was asked."""
 
     kind: str  # absent | no-bucket | refused | wrong-login | no-login | no-profile | no-region | unreachable | failed
     says: str
@@ -49,12 +49,12 @@ def login(storage: Storage, secrets: SecretStore) -> Login | None:
 
 
 def session(storage: Storage, login: Login | None) -> Any:
-    """A session of boto3; without keys with the machine's own login, or that of the storage's profile. A role is assumed by it. The keys
-    that a catalog gives are of a role already."""
-    return _assumed(storage, login) if storage.role and not (login and login.token) else _own(storage, login)
+    """A session of boto3; without keys it has the machine's own login, or that of the storage's profile. It assumes the storage's role,
+    unless the keys are a catalog's, which are of a role already."""
+    return _assumed(storage, login) if storage.role and not (login and login.token) else _base_session(storage, login)
 
 
-def _own(storage: Storage, login: Login | None) -> Any:
+def _base_session(storage: Storage, login: Login | None) -> Any:
     import boto3
 
     if login is None:
@@ -72,11 +72,11 @@ def _assumed(storage: Storage, login: Login | None) -> Any:
     from botocore.exceptions import NoCredentialsError
     from botocore.session import get_session
 
-    own = _own(storage, login)
-    if own.get_credentials() is None:
+    base = _base_session(storage, login)
+    if base.get_credentials() is None:
         raise NoCredentialsError()
     fetcher = AssumeRoleCredentialFetcher(
-        client_creator=lambda service, **login: own.client(service, **login), source_credentials=own.get_credentials(),
+        client_creator=lambda service, **login: base.client(service, **login), source_credentials=base.get_credentials(),
         role_arn=storage.role, extra_args={"RoleSessionName": "sluice", **_external(storage)},
     )  # fmt: skip
     session = get_session()
@@ -89,9 +89,9 @@ def _external(storage: Storage) -> Mapping[str, str]:
     return {"ExternalId": storage.external_id} if storage.external_id else {}
 
 
-def keys(of: Any) -> Login | None:
+def keys(session: Any) -> Login | None:
     """The keys of a session as they are now, for who cannot renew them."""
-    login = of.get_credentials()
+    login = session.get_credentials()
     if login is None:
         return None
     frozen = login.get_frozen_credentials()
@@ -102,19 +102,19 @@ def reader(storage: Storage, login: Login | None, location: str) -> Login:
     """Keys of the storage's role, with which only what is below this location can be read, for an hour."""
     policy = aws_policy.policy(
         aws_policy.allow(["s3:GetObject"], aws_policy.of_objects(location)),
-        aws_policy.allow(["s3:ListBucket"], aws_policy.of_bucket(location), where=aws_policy.below(location)),
+        aws_policy.allow(["s3:ListBucket"], aws_policy.of_bucket(location), condition=aws_policy.below(location)),
         # With which keys is a matter of the role's own policy: both have to allow it.
         *([aws_policy.allow(["kms:Decrypt"], "*")] if storage.kms_key else []),
     )
-    answer = client(_own(storage, login), storage, "sts").assume_role(
+    answer = client(_base_session(storage, login), storage, "sts").assume_role(
         RoleArn=storage.role,
         RoleSessionName="sluice-reader",
         Policy=policy,
         DurationSeconds=3600,
         **_external(storage),
     )
-    given = answer["Credentials"]
-    return Login(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
+    credentials = answer["Credentials"]
+    return Login(credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"])
 
 
 def encryption(storage: Storage) -> Mapping[str, str]:
@@ -128,7 +128,7 @@ def kept_client(storage: Storage, login: Login | None, service: str = "s3", endp
     return client(session(storage, login), storage, service, endpoint)
 
 
-def client(from_: Any, storage: Storage, service: str = "s3", endpoint: str | None = None) -> Any:
+def client(session: Any, storage: Storage, service: str = "s3", endpoint: str | None = None) -> Any:
     """A client of a session's store, or of another service of AWS."""
     from botocore.config import Config
 
@@ -137,7 +137,7 @@ def client(from_: Any, storage: Storage, service: str = "s3", endpoint: str | No
         signature_version="s3v4" if service == "s3" else None, s3={"addressing_style": style}, connect_timeout=STORE, read_timeout=STORE,
         retries={"mode": "standard", "total_max_attempts": 3}, max_pool_connections=16,
     )  # fmt: skip
-    return from_.client(service, endpoint_url=storage.endpoint if service == "s3" else endpoint, config=config)
+    return session.client(service, endpoint_url=storage.endpoint if service == "s3" else endpoint, config=config)
 
 
 def errors() -> tuple[type[Exception], ...]:
@@ -149,7 +149,7 @@ def errors() -> tuple[type[Exception], ...]:
 
 
 def trouble(error: BaseException, storage: Storage) -> Trouble:
-    """In words of its own: what a store answers can have parts of a request."""
+    """The trouble behind an error, in our own words: a store's answer can have parts of a request."""
     from botocore.exceptions import ClientError, NoCredentialsError, NoRegionError, ProfileNotFound
 
     cause = error.__context__ if isinstance(error.__context__, ClientError) else error

@@ -55,7 +55,7 @@ class _Watch:
         self.over = False
 
     def note(self, new: socket.socket | None) -> None:
-        self.sockets = [each for each in self.sockets if each.fileno() >= 0]
+        self.sockets = [connection for connection in self.sockets if connection.fileno() >= 0]
         if new is not None:
             self.sockets.append(new)
         if self.over:  # it took too long to connect
@@ -63,9 +63,9 @@ class _Watch:
 
     def end(self) -> None:
         self.over = True
-        for each in self.sockets:
+        for connection in self.sockets:
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
@@ -82,15 +82,15 @@ class _Watch:
 class Channel:
     """A channel to one address. `login` is a name and a password; `accept` the form of answers."""
 
-    def __init__(self, url: str, login: tuple[str, str] | None, accept: str, most: int = MOST_BYTES) -> None:
+    def __init__(self, url: str, login: tuple[str, str] | None, accept: str, max_bytes: int = MOST_BYTES) -> None:
         self._url = url
         self._watch = _Watch()
-        self._most = most
+        self._max_bytes = max_bytes
         self._session = self._opened(login, accept)
         self._secrets = _sent_as(*login) if login else ()
 
     def without_login(self, text: str) -> str:
-        """Returns a text of the other side in which the password, if it quotes it, is replaced by `***`."""
+        """Returns the text of an answer with `***` in place of the password, if it quotes that."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
@@ -109,7 +109,7 @@ class Channel:
                     method, self._url + path, json=body, data=form, headers=headers, timeout=timeout, stream=True,
                     allow_redirects=False,
                 ) as response:  # fmt: skip
-                    reply = _reply(response, self._most)
+                    reply = _reply(response, self._max_bytes)
                     missing = response.raw.length_remaining  # a single read of a body does not say that it is cut off
         except (Timeout, ReadTimeoutError):  # the second one in the middle of a body
             raise Silent("does not answer in time") from None
@@ -143,8 +143,8 @@ class Channel:
 
 
 def _staying() -> Session:
-    """A session that does not read the address to which an answer sends on: `requests` reads it even if it does not go there, and raises a
-    ValueError if it is no address."""
+    """A session that ignores the address of a redirect: `requests` reads it even if it does not go there, and raises a ValueError if it is
+    no address."""
     import requests
 
     class Staying(requests.Session):
@@ -200,15 +200,15 @@ def _watched(watch: _Watch) -> Any:
     return Adapter()
 
 
-def _reply(response: Response, most: int) -> Reply:
+def _reply(response: Response, max_bytes: int) -> Reply:
     if response.is_redirect:
         raise Strange(f"sends on to {_host(response.headers['Location'])}, where nothing is asked")
     encoding = response.headers.get("Content-Encoding", "identity")
     if encoding != "identity":
         raise Strange(f"answers in the encoding {encoding[:40]!r}, which was not asked for")
-    body = response.raw.read(most + 1, decode_content=False)
-    if len(body) > most:
-        raise Strange(f"answers with more than {most >> 20} MB")
+    body = response.raw.read(max_bytes + 1, decode_content=False)
+    if len(body) > max_bytes:
+        raise Strange(f"answers with more than {max_bytes >> 20} MB")
     return Reply(response.status_code, body)
 
 
@@ -222,7 +222,7 @@ def _host(address: str) -> str:
 
 def _end(error: Exception) -> str:
     """The text of the innermost of nested errors: only that one says what happened."""
-    inner = [each for each in (*error.args, getattr(error, "reason", None)) if isinstance(each, Exception)]
+    inner = [cause for cause in (*error.args, getattr(error, "reason", None)) if isinstance(cause, Exception)]
     if inner:
         return _end(inner[-1])
     text = str(error).rpartition(": ")[2].strip(" '\")(>")

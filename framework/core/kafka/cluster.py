@@ -15,7 +15,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, Off
 
 from framework.base.errors import KafkaAway, KafkaForbids, NoTopic, UnreachableError
 from framework.base.home import home
-from framework.base.hosts import others
+from framework.base.hosts import remote_addresses
 from framework.base.patience import CONNECTING, KAFKA
 from framework.core.kafka import spark_reader
 from framework.core.kafka.acls import TRANSACTIONS
@@ -258,7 +258,7 @@ def silent(cluster: Cluster) -> UnreachableError:
 
 def _running(cluster: Cluster) -> str:
     """The hint where no server answers: this machine's own Kafka may run at another port."""
-    if others(cluster.bootstrap):
+    if remote_addresses(cluster.bootstrap):
         return f"{_ELSEWHERE} `{cluster.name}`"
     own_kafka = process.running(home() / "services" / "kafka")
     if own_kafka is None or own_kafka.address in cluster.bootstrap:

@@ -185,7 +185,7 @@ def _decides(name: str) -> bool:
 
 def _secrets() -> set[str]:
     """The variables that are each command's own, where the JVM stays; not the login of the machine."""
-    return secrets.given() - set(_LOGINS)
+    return secrets.secret_variables() - set(_LOGINS)
 
 
 def _attached(plan: Plan, lease: Lease) -> SparkSession:

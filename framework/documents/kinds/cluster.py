@@ -8,7 +8,7 @@ from typing import Literal
 
 from framework import plan as model
 from framework.base.errors import Problem
-from framework.base.hosts import is_open, others
+from framework.base.hosts import is_open, remote_addresses
 from framework.documents.draft import Draft
 from framework.language.kind import DocumentKind
 from framework.language.options import Bound, Kind, option
@@ -103,7 +103,7 @@ class Cluster(Kind):
     def _in_clear(self) -> Iterable[Problem]:
         """Problems with logins that others on the network could read."""
         allow = "if that network is safe, allow it with `unencrypted_login: true`"
-        if self.security and self.security.protocol == "SASL_PLAINTEXT" and (hosts := others(self.bootstrap)):
+        if self.security and self.security.protocol == "SASL_PLAINTEXT" and (hosts := remote_addresses(self.bootstrap)):
             message = f"the login would be sent to {', '.join(hosts)} without encryption"
             where = self.security.place("protocol")
             yield Problem(where, "unencrypted-login", message, f"write `protocol: SASL_SSL`; {allow}")

@@ -58,8 +58,8 @@ def get(names: tuple[str, ...], retry: bool = False) -> None:
     folders()
     every = jars.sets(later=True)
     for name in names:
-        if name not in jars.MORE:
-            raise click.UsageError(f"there are no jars named `{name}` to set up: write {' or '.join(jars.MORE)}")
+        if name not in jars.OPTIONAL_SETS:
+            raise click.UsageError(f"there are no jars named `{name}` to set up: write {' or '.join(jars.OPTIONAL_SETS)}")
     for name, locked in ((name, every[name]) for name in (*jars.sets(), *names)):
         if jars.are_here(name):
             click.echo(f"{name} jars: ready")

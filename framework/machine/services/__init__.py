@@ -53,9 +53,9 @@ def up(names: Iterable[str] = (), say: Callable[[str], object] = lambda _: None)
             if service.get is not None and process.running(place) is None:
                 service.get(say)
             with process.turn(private("services", service.name)):
-                there = process.running(place)
-                now = there or process.start(service, place, service.ports())
-            states.append(_state(service, now, changed=there is None))
+                running_server = process.running(place)
+                server = running_server or process.start(service, place, service.ports())
+            states.append(_state(service, server, changed=running_server is None))
     except BaseException:
         if started := [state.name for state in states if state.changed]:
             down(started)
@@ -72,8 +72,15 @@ def down(names: Iterable[str] = ()) -> tuple[State, ...]:
             states.append(State(name=service.name, state="stopped"))
             continue
         with process.turn(place):
-            there = process.stop(place)
-        states.append(State(name=service.name, state="stopped", pid=there.pid if there else None, changed=there is not None))
+            stopped_server = process.stop(place)
+        states.append(
+            State(
+                name=service.name,
+                state="stopped",
+                pid=stopped_server.pid if stopped_server else None,
+                changed=stopped_server is not None,
+            )
+        )
     return tuple(states)
 
 
@@ -84,18 +91,24 @@ def status(names: Iterable[str] = ()) -> tuple[State, ...]:
 
 def _named(names: Iterable[str]) -> tuple[Service, ...]:
     by_name = services()
-    asked = tuple(dict.fromkeys(names)) or tuple(by_name)
-    for name in asked:
+    service_names = tuple(dict.fromkeys(names)) or tuple(by_name)
+    for name in service_names:
         if name not in by_name:
             raise SetupError("unknown-service", f"there is no service named {name}", f"one of: {', '.join(by_name)}")
-    return tuple(by_name[name] for name in asked)
+    return tuple(by_name[name] for name in service_names)
 
 
-def _state(service: Service, there: Process | None, changed: bool = False) -> State:
-    if there is None:
+def _state(service: Service, server: Process | None, changed: bool = False) -> State:
+    if server is None:
         return State(name=service.name, state="stopped", changed=changed)
-    word = "running" if service.answers(there.ports[0]) else "not answering"
-    page = service.page(there.ports) if service.page else None
+    word = "running" if service.answers(server.ports[0]) else "not answering"
+    page = service.page(server.ports) if service.page else None
     return State(
-        name=service.name, state=word, pid=there.pid, address=there.address, memory=memory(there.pid), page=page, changed=changed
+        name=service.name,
+        state=word,
+        pid=server.pid,
+        address=server.address,
+        memory=memory(server.pid),
+        page=page,
+        changed=changed,
     )

@@ -27,8 +27,8 @@ def ports() -> tuple[int, int]:
 
 @contextmanager
 def running(home: Path) -> Iterator[str]:
-    """Private ones under `home`, on a free port. Yields their URL and always stops them."""
-    with process.own(SERVICE, home, None) as started:
+    """Private services under `home`, on a free port. Yields their URL and always stops them."""
+    with process.private_service(SERVICE, home, None) as started:
         yield f"http://{started.address}"
 
 

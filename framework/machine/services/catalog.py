@@ -35,12 +35,12 @@ def ports() -> tuple[int, int]:
 @contextmanager
 def running(home: Path, store: str, settings: Mapping[str, str] | None = None) -> Iterator[str]:
     """A private catalog under `home` on a free port, with its files in the object store at `store`. Yields its URL and always stops it."""
-    with process.own(_service(lambda: store, settings or {}), home, None) as started:
+    with process.private_service(_service(lambda: store, settings or {}), home, None) as started:
         yield f"http://{started.address}{PATH}"
 
 
 def get(say: Callable[[str], object]) -> None:
-    """Downloads and compiles what it runs with."""
+    """Downloads the catalog's jars and compiles its server."""
     from framework.machine.java import jars
 
     for name in _SETS:
@@ -50,7 +50,7 @@ def get(say: Callable[[str], object]) -> None:
     _classes()
 
 
-def _prepare(folder: Path, ports: tuple[int, ...], store: str, more: Mapping[str, str]) -> tuple[str, ...]:
+def _prepare(folder: Path, ports: tuple[int, ...], store: str, extra_settings: Mapping[str, str]) -> tuple[str, ...]:
     from framework.machine.java.java import java
 
     (folder / "tmp").mkdir(exist_ok=True)
@@ -65,7 +65,7 @@ def _prepare(folder: Path, ports: tuple[int, ...], store: str, more: Mapping[str
         "catalog.s3.endpoint": store, "catalog.s3.path-style-access": "true", "catalog.client.region": s3.REGION,
         "catalog.s3.access-key-id": s3.KEY, "catalog.s3.secret-access-key": s3.SECRET,
         "catalog.include-credentials": "true",
-        **more,
+        **extra_settings,
     }  # fmt: skip
     file = os.open(folder / "server.properties", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(file, "w", encoding="utf-8") as stream:
@@ -103,15 +103,15 @@ def _classes() -> Path:
 
 
 def _answers(port: int) -> bool:
-    """Whether it answers: without a token, that one is missing."""
+    """Whether the server answers: it refuses a request without a token."""
     return http.status(port, "GET", f"{PATH}/v1/config") == 401
 
 
-def _service(store: Callable[[], str], more: Mapping[str, str]) -> Service:
+def _service(store: Callable[[], str], extra_settings: Mapping[str, str]) -> Service:
     return Service(
         name="catalog",
         ports=ports,
-        prepare=lambda folder, ports: _prepare(folder, ports, store(), more),
+        prepare=lambda folder, ports: _prepare(folder, ports, store(), extra_settings),
         answers=_answers,
         variable=_PORT,
         move=f"stop it, or choose another port with {_PORT}, for instance {_PORT}=28182 (28183 is used too)",

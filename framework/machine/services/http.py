@@ -1,4 +1,4 @@
-"""Whether a server of this machine answers by HTTP. Not asked by urllib, which would ask a company's proxy for 127.0.0.1."""
+"""Whether a server of this machine answers by HTTP, without urllib, which would ask a company's proxy for 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from framework.base.patience import CONNECTING
 
 
 def status(port: int, method: str, path: str) -> int | None:
-    """The status of its answer; None if there is none."""
+    """The status of the server's answer; None if there is none."""
     connection = HTTPConnection("127.0.0.1", port, timeout=CONNECTING)
     try:
         connection.request(method, path)

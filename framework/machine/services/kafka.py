@@ -33,7 +33,7 @@ def ports() -> tuple[int, int]:
 @contextmanager
 def running(home: Path, port: int | None = None) -> Iterator[str]:
     """A private Kafka under `home`, on `port` or on free ports. Yields its address and always stops it."""
-    with process.own(SERVICE, home, port) as started:
+    with process.private_service(SERVICE, home, port) as started:
         yield started.address
 
 
@@ -80,8 +80,10 @@ def _format(folder: Path, run: tuple[str, ...], ports: tuple[int, ...]) -> None:
         errors="replace",
     )
     if done.returncode != 0:
-        last = last_lines(done.stdout)
-        raise SetupError("service-failed", f"kafka cannot format its data folder:{last}", f"see to {folder}: space, permissions")
+        output = last_lines(done.stdout)
+        raise SetupError(
+            "service-failed", f"kafka cannot format its data folder:{output}", f"see to {folder}: space, permissions"
+        )
     (folder / "data.new").rename(folder / "data")
 
 

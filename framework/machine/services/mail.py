@@ -35,7 +35,7 @@ def page(ports: tuple[int, ...]) -> str:
 @contextmanager
 def running(home: Path, port: int | None = None) -> Iterator[tuple[int, str]]:
     """A private mail server under `home`, on `port` or on free ports. Yields its port and its page and always stops it."""
-    with process.own(SERVICE, home, port) as started:
+    with process.private_service(SERVICE, home, port) as started:
         yield started.ports[0], page(started.ports)
 
 

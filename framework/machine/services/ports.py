@@ -23,9 +23,9 @@ def is_free(port: int) -> bool:
 
 def free_port(count: int = 1) -> int:
     """The first of `count` neighbouring free ports, below those that the system gives to outgoing connections."""
-    for first in random.sample(range(20000, 32000), 200):
-        if all(is_free(first + step) for step in range(count)):
-            return first
+    for port in random.sample(range(20000, 32000), 200):
+        if all(is_free(port + step) for step in range(count)):
+            return port
     raise SetupError("port-busy", "no free port found between 20000 and 32000", "see what listens there, and stop it")
 
 
@@ -39,7 +39,7 @@ def pair(variable: str, default: int) -> tuple[int, int]:
     return int(port_text), int(port_text) + 1
 
 
-def refuse_busy(port: int, what: str, hint: str) -> None:
+def refuse_busy(port: int, service: str, hint: str) -> None:
     """Raise if another process listens on this port."""
     if not is_free(port):
-        raise SetupError("port-busy", f"{what} needs port {port}, but {listener(port) or 'another process'} holds it", hint)
+        raise SetupError("port-busy", f"{service} needs port {port}, but {listener(port) or 'another process'} holds it", hint)

@@ -68,7 +68,7 @@ class Process:
 
 @contextmanager
 def turn(folder: Path) -> Iterator[None]:
-    """Starting and stopping the same service take turns."""
+    """A scope in which no other process starts or stops the service of this folder."""
     with usable():
         folder.mkdir(parents=True, exist_ok=True)
         file = lock_file(folder / "lock")
@@ -88,12 +88,12 @@ def running(folder: Path) -> Process | None:
 
 
 @contextmanager
-def own(service: Service, home: Path, port: int | None) -> Iterator[Process]:
+def private_service(service: Service, home: Path, port: int | None) -> Iterator[Process]:
     """A private service under `home`, on `port` and the next one, or on two free ports; always stopped."""
     place = home / "services" / service.name
-    first = free_port(2) if port is None else port
+    first_port = free_port(2) if port is None else port
     with turn(place):
-        started = start(service, place, (first, first + 1), tied=True)
+        started = start(service, place, (first_port, first_port + 1), tied=True)
     try:
         yield started
     finally:
@@ -106,7 +106,7 @@ def launched(command: Iterable[str], at_death: signal.Signals | None) -> list[st
 
 
 def start(service: Service, folder: Path, ports: tuple[int, ...], *, tied: bool = False) -> Process:
-    """Start the service and wait until it answers. Tied: on Linux it ends when the thread that started it does."""
+    """Start the service and wait until it answers. If `tied`, on Linux it ends when the thread that started it does."""
     for port in ports:
         refuse_busy(port, service.name, service.move)
     folder.mkdir(parents=True, exist_ok=True)
@@ -142,7 +142,7 @@ def stop(folder: Path, patience: float = ENDING) -> Process | None:
 
 
 def _wait(service: Service, child: subprocess.Popen[bytes], folder: Path, port: int) -> None:
-    """Wait until it answers. Raises with the end of its log if it ends or takes too long."""
+    """Wait until the service answers. Raises with the end of its log if it ends or takes too long."""
     deadline = time.monotonic() + service.patience
     while child.poll() is None:
         if service.answers(port):
@@ -154,10 +154,10 @@ def _wait(service: Service, child: subprocess.Popen[bytes], folder: Path, port: 
     raise failed(f"{service.name} ended while it started, with {how}", folder / "log")
 
 
-def failed(what: str, log: Path, code: str = "service-failed", lines: int = 12) -> SetupError:
+def failed(message: str, log: Path, code: str = "service-failed", lines: int = 12) -> SetupError:
     """An error with the last lines of a log."""
     text = log.read_text(encoding="utf-8", errors="replace")
-    return SetupError(code, f"{what}; the end of its log:{last_lines(text, lines)}", f"read {log}")
+    return SetupError(code, f"{message}; the end of its log:{last_lines(text, lines)}", f"read {log}")
 
 
 def last_lines(text: str, lines: int = 12) -> str:

@@ -46,7 +46,7 @@ def java() -> Path:
 @contextmanager
 def running(home: Path, port: int | None = None) -> Iterator[str]:
     """A private registry under `home`, on `port` or on free ports. Yields its URL and always stops it."""
-    with process.own(SERVICE, home, port) as started:
+    with process.private_service(SERVICE, home, port) as started:
         yield f"http://{started.address}{API}"
 
 

@@ -36,7 +36,7 @@ def ports() -> tuple[int, int]:
 @contextmanager
 def running(home: Path, port: int | None = None) -> Iterator[str]:
     """A private store under `home`, on `port` or on a free one. Yields its URL and always stops it."""
-    with process.own(SERVICE, home, port) as started:
+    with process.private_service(SERVICE, home, port) as started:
         yield f"http://{started.address}"
 
 
@@ -54,7 +54,7 @@ def _go() -> bool:
 
 
 def _gateway(say: Callable[[str], object] = lambda _: None) -> Path:
-    """The program. Go checks the hash of each module that it is built of."""
+    """The path of the gateway's program, built if it is missing. Go checks the hash of each module."""
     place = private("programs")
     module = (_MODULE / "s3_gateway.mod").read_bytes()
     program = place / "versitygw"
@@ -101,7 +101,7 @@ server._thread.join()
 
 
 def _answers(port: int) -> bool:
-    """Whether the bucket is there. Without a login the answer is that there is none, which is one, too."""
+    """Whether the bucket is there. A refusal counts, too, since this request has no login."""
     return http.status(port, "HEAD", f"/{BUCKET}") in (200, 403)
 
 

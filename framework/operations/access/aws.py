@@ -93,7 +93,7 @@ def statements(about: About, use: Use, every_database: bool = False) -> Iterator
         return
     reached = folders(about, use)
     yield {"Sid": "Files", **allow((*_READ_FILES, *(() if reads else _WRITE_FILES)), *map(of_objects, reached))}
-    yield {"Sid": "Names", **allow(("s3:ListBucket",), of_bucket(where.warehouse), where=below(*reached))}
+    yield {"Sid": "Names", **allow(("s3:ListBucket",), of_bucket(where.warehouse), condition=below(*reached))}
     yield {"Sid": "Bucket", **allow(("s3:GetBucketLocation",), of_bucket(where.warehouse))}
     if where.storage.kms_key:
         keys = ("kms:Decrypt",) if reads else ("kms:Decrypt", "kms:GenerateDataKey")

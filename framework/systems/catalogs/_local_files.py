@@ -33,23 +33,23 @@ class LocalFiles(Files):
 
     def folders(self, *locations: str) -> tuple[str, ...]:
         root = Path(self.path(self.root)).resolve()
-        folders = (Path(self.path(each)).resolve() for each in locations)
+        folders = (Path(self.path(location)).resolve() for location in locations)
         return tuple(str(folder) for folder in folders if root in folder.parents)
 
     def split_deletable(self, locations: Iterable[str], folders: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Those that may be deleted are called by their folder's own path."""
+        """Files that may be deleted are named by the resolved path of their folder."""
         roots = set(map(Path, folders))
         inside, outside = set(), set()
-        for file in {Path(self.path(each)) for each in locations}:
-            own = file.parent.resolve() / file.name
-            if roots.intersection(own.parents) and roots.intersection(own.resolve().parents):
-                inside.add(own)
+        for file in {Path(self.path(location)) for location in locations}:
+            resolved_path = file.parent.resolve() / file.name
+            if roots.intersection(resolved_path.parents) and roots.intersection(resolved_path.resolve().parents):
+                inside.add(resolved_path)
             else:
                 outside.add(file)
         return tuple(map(str, sorted(inside))), tuple(map(str, sorted(outside)))
 
     def existing(self, locations: Iterable[str]) -> set[str]:
-        return {each for each in locations if Path(self.path(each)).is_file()}
+        return {location for location in locations if Path(self.path(location)).is_file()}
 
     def size(self, files: Iterable[str]) -> int:
         return sum(Path(file).stat().st_size for file in files)
@@ -60,10 +60,10 @@ class LocalFiles(Files):
         for path in paths:
             path.unlink(missing_ok=True)
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of it
-        above = {each for path in paths for each in path.parents if whole in each.parents}
-        for each in sorted({whole, *above} if paths else (), key=lambda each: len(each.parts), reverse=True):
+        above = {parent for path in paths for parent in path.parents if whole in parent.parents}
+        for parent in sorted({whole, *above} if paths else (), key=lambda parent: len(parent.parts), reverse=True):
             with suppress(OSError):  # not empty, or not there
-                each.rmdir()
+                parent.rmdir()
 
     def older(self, location: str, than: datetime = ANY_TIME, start: str = "") -> Iterator[str]:
         for path in Path(self.path(location)).rglob(f"{start}*"):
@@ -78,7 +78,7 @@ class LocalFiles(Files):
 
     def probe(self, folder: str) -> None:
         place = Path(self.path(folder))
-        place = next(each for each in (place, *place.parents) if each.exists())  # a run creates the others
+        place = next(path for path in (place, *place.parents) if path.exists())  # a run creates the others
         with tempfile.NamedTemporaryFile(dir=place, prefix=PROBE) as file:
             file.write(b"sluice doctor")
             file.flush()
@@ -93,15 +93,15 @@ class LocalFiles(Files):
 
 
 def _is_checksum(path: Path) -> bool:
-    """Whether it is Hadoop's checksum of a file that is there, and goes with it."""
+    """Whether a file is Hadoop's checksum of an existing file, with which it is deleted."""
     return path.suffix == ".crc" and path.name.startswith(".") and path.with_name(path.name[1:-4]).exists()
 
 
 def local_files(folder: str) -> LocalFiles:
-    """Of a folder as a spec names it."""
+    """The files in a folder, which is named as in a spec."""
     return LocalFiles("file://" + str(Path(folder.removeprefix("file://")).absolute()))
 
 
 def is_elsewhere(location: str) -> bool:
-    """Whether what a spec names is not on this machine."""
+    """Whether the location in a spec is not on this machine."""
     return "://" in location and not location.startswith("file://")

@@ -16,13 +16,13 @@ FILE_IO = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}
 
 
 def planned(written: Written | None) -> Storage:
-    """A `storage`, or what holds without one."""
+    """The planned storage of a written one, or the default."""
     return (written or Written()).planned()
 
 
 def settings(storage: Storage) -> Mapping[str, str]:
-    """The settings of both, which everybody may see."""
-    told = {
+    """The settings for both libraries, which everybody may see."""
+    properties = {
         "s3.endpoint": storage.endpoint, "client.region": storage.region, "s3.region": storage.region,
         "s3.path-style-access": "true" if storage.path_style else None,
         **({"s3.sse.type": "kms", "s3.sse.key": storage.kms_key} if storage.kms_key else {}),
@@ -31,7 +31,7 @@ def settings(storage: Storage) -> Mapping[str, str]:
             "client.assume-role.external-id": storage.external_id,
         } if storage.role else {}),
     }  # fmt: skip
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in properties.items() if value}
 
 
 def of_java(storage: Storage, secrets: SecretStore) -> Mapping[str, str]:
@@ -69,7 +69,7 @@ def keys_for(storage: Storage, secrets: SecretStore, location: str) -> Mapping[s
 
 
 def shared_login(storage: Storage) -> object | None:
-    """The login of which Java has one, if this needs that: all but keys for S3 alone."""
+    """The login that Java keeps once for all catalogs; None for keys that are for S3 alone."""
     if storage.access_key and not storage.role:
         return None
     return storage.profile, storage.access_key, storage.secret_key
@@ -82,7 +82,7 @@ def _keys(login: Login | None) -> Mapping[str, str]:
     return {"s3.access-key-id": login.key, "s3.secret-access-key": login.secret, **token}
 
 
-def given(config: Mapping[str, str]) -> Login | None:
-    """The login in what a catalog says of a table."""
+def vended_login(config: Mapping[str, str]) -> Login | None:
+    """The login that a catalog gave with a table; None if it gave none."""
     key, secret = config.get("s3.access-key-id"), config.get("s3.secret-access-key")
     return Login(key, secret, config.get("s3.session-token")) if key and secret else None

@@ -31,7 +31,7 @@ _VENDED = {"X-Iceberg-Access-Delegation": "vended-credentials"}
 
 
 class Answered(RequestFailed):
-    """The catalog's answer is that it does not."""
+    """The catalog answered with a refusal."""
 
     def __init__(self, status: int, says: str) -> None:
         super().__init__(f"it answers {status}: {says}" if says else f"it answers {status}", _HINTS.get(status, ""))
@@ -42,7 +42,7 @@ class Absent(Answered):
 
 
 class Conflict(Answered, Moved):
-    """Something else is there by now."""
+    """The name has another table, or another state of it, by now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +77,14 @@ class RestClient:
         except Absent:
             return None
         of_files = {
-            key: value for each in answer.get("storage-credentials") or () for key, value in (each.get("config") or {}).items()
+            key: value
+            for credential in answer.get("storage-credentials") or ()
+            for key, value in (credential.get("config") or {}).items()
         }
         return {**answer, "config": {**self._settings, **(answer.get("config") or {}), **of_files}}
 
     def tables(self) -> Iterator[str]:
-        for (name,) in (each for each in self._listed("/namespaces", "namespaces") if len(each) == 1):
+        for (name,) in (namespace for namespace in self._listed("/namespaces", "namespaces") if len(namespace) == 1):
             try:
                 for table in self._listed(f"/namespaces/{_part(name)}/tables", "identifiers"):
                     yield f"{name}.{table['name']}"
@@ -94,7 +96,7 @@ class RestClient:
             self._asked("DELETE", f"{self._table(namespace, name)}?purgeRequested=false")
 
     def register(self, namespace: str, name: str, location: str) -> None:
-        """A table from its metadata file. Its namespace is created if it is missing."""
+        """Registers a table by its metadata file. Its namespace is created if it is missing."""
         try:
             self._asked("GET", f"/namespaces/{_part(namespace)}")
         except Absent:
@@ -138,7 +140,7 @@ class RestClient:
         return self._answer(method, f"/v1/{self._prefix}{path.removeprefix('/')}", headers or {}, body)
 
     def _configure(self) -> None:
-        """Asks once what the catalog says of itself: among it what its paths begin with."""
+        """Fetches the catalog's configuration once, including its path prefix."""
         if self._prefix is not None:
             return
         query = f"?{urlencode({'warehouse': self.address.warehouse})}" if self.address.warehouse else ""
@@ -176,7 +178,7 @@ class RestClient:
         self, method: str, path: str, headers: Mapping[str, str], body: Any = None, *, form: Any = None,
         channel: Channel | None = None,
     ) -> Reply:  # fmt: skip
-        """The answer. One that is busy is asked again, for some seconds."""
+        """The answer to a request. A busy server is asked again, for some seconds."""
         for pause in (*CATALOG_AGAIN, None):
             try:
                 reply = (channel or self._channel).ask(method, path, body, CATALOG, form=form, headers=headers)

@@ -26,7 +26,7 @@ _TABLE = re.compile(r"s3://[^/]+/.*[^/]")
 _AT_ONCE = 16  # requests
 _RIGHTS = ("s3:PutObject", "s3:GetObject", "s3:ListBucket", "s3:DeleteObject")
 _OF_KEYS = ("kms:GenerateDataKey", "kms:Decrypt")
-_MOST = 1000  # files that one request deletes
+_MAX_DELETED = 1000  # files that one request deletes
 
 
 @dataclass(frozen=True)
@@ -57,52 +57,52 @@ class S3Files(Files):
             raise self._error(error, location) from None
 
     def folders(self, *locations: str) -> tuple[str, ...]:
-        paths = (self.path(each).rstrip("/") for each in locations)
+        paths = (self.path(location).rstrip("/") for location in locations)
         root = self.path(self.root).rstrip("/")
-        return tuple(each for each in paths if (each.startswith(f"{root}/") if root else _TABLE.fullmatch(each)))
+        return tuple(path for path in paths if (path.startswith(f"{root}/") if root else _TABLE.fullmatch(path)))
 
     def split_deletable(self, locations: Iterable[str], folders: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         starts = tuple(f"{self.path(folder).rstrip('/')}/" for folder in folders)
-        files = sorted({self.path(each) for each in locations})
-        inside = tuple(each for each in files if starts and each.startswith(starts))
+        files = sorted({self.path(location) for location in locations})
+        inside = tuple(file for file in files if starts and file.startswith(starts))
         return inside, tuple(sorted(set(files).difference(inside)))
 
     def existing(self, locations: Iterable[str]) -> set[str]:
-        by_path = {self.path(each): each for each in locations}
+        by_path = {self.path(location): location for location in locations}
         return {by_path[path] for path in self._sizes(by_path) if path in by_path}
 
     def size(self, files: Iterable[str]) -> int:
-        wanted = set(files)
-        return sum(size for path, size in self._sizes(wanted).items() if path in wanted)
+        paths = set(files)
+        return sum(size for path, size in self._sizes(paths).items() if path in paths)
 
     def delete(self, files: Iterable[str], folder: str) -> None:
         by_bucket: dict[str, list[str]] = {}
         for bucket, key in map(self._parts, files):
             by_bucket.setdefault(bucket, []).append(key)
         for bucket, keys in by_bucket.items():
-            for start in range(0, len(keys), _MOST):
-                self._delete(bucket, keys[start : start + _MOST])
+            for start in range(0, len(keys), _MAX_DELETED):
+                self._delete(bucket, keys[start : start + _MAX_DELETED])
 
     def older(self, location: str, than: datetime = ANY_TIME, start: str = "") -> Iterator[str]:
-        for each, changed, _ in self._listed(f"{self.path(location).rstrip('/')}/{start}"):
+        for file, changed, _ in self._listed(f"{self.path(location).rstrip('/')}/{start}"):
             if changed < than:
-                yield each
+                yield file
 
     def left(self, folders: Iterable[str]) -> int:
         return sum(1 for folder in folders for _ in self._listed(f"{self.path(folder).rstrip('/')}/"))
 
     def probe(self, folder: str) -> None:
         bucket, key = self._parts(f"{folder.rstrip('/')}/{PROBE}{uuid.uuid4().hex[:8]}")
-        one = {"Bucket": bucket, "Key": key}
+        object_key = {"Bucket": bucket, "Key": key}
         try:
             store = self._client()
         except buckets.errors() as error:
             raise self._error(error, folder) from None
         actions: dict[str, Callable[[], object]] = {
-            "s3:PutObject": lambda: store.put_object(**one, Body=b"sluice doctor", **buckets.encryption(self.storage)),
-            "s3:GetObject": lambda: store.get_object(**one)["Body"].read(),
+            "s3:PutObject": lambda: store.put_object(**object_key, Body=b"sluice doctor", **buckets.encryption(self.storage)),
+            "s3:GetObject": lambda: store.get_object(**object_key)["Body"].read(),
             "s3:ListBucket": lambda: store.list_objects_v2(Bucket=bucket, Prefix=key),
-            "s3:DeleteObject": lambda: store.delete_object(**one),
+            "s3:DeleteObject": lambda: store.delete_object(**object_key),
         }
         failed = {}
         for action, tried in actions.items():
@@ -123,8 +123,8 @@ class S3Files(Files):
         """The rights that an administrator has to grant. Who may not write was refused before the others were tried."""
         below = self.path(self.root or folder)
         actions = list(_RIGHTS) if "s3:PutObject" in actions else actions
-        of_bucket = [each for each in actions if each == "s3:ListBucket"]
-        of_objects = [each for each in actions if each != "s3:ListBucket"]
+        of_bucket = [action for action in actions if action == "s3:ListBucket"]
+        of_objects = [action for action in actions if action != "s3:ListBucket"]
         grants = [
             *([aws_policy.allow(of_objects, aws_policy.of_objects(below))] if of_objects else []),
             *([aws_policy.allow(of_bucket, aws_policy.of_bucket(below))] if of_bucket else []),
@@ -148,7 +148,7 @@ class S3Files(Files):
         )  # fmt: skip
 
     def _scope(self, path: str) -> str:
-        """Keys that are given are of one table. Another catalog may have another login to the same bucket."""
+        """The prefix of the files that the login is for. Vended keys are for one table; two catalogs may have two logins to one bucket."""
         if self.login:
             return f"{path.rstrip('/')}/"
         root = self.path(self.root).rstrip("/")
@@ -157,7 +157,7 @@ class S3Files(Files):
         return f"{SCHEME}{self._parts(path)[0]}"
 
     def _sizes(self, paths: Iterable[str]) -> dict[str, int]:
-        """The sizes of the files in the folders of these."""
+        """The size of each file in the folders of `paths`."""
         folders = {path.rpartition("/")[0] + "/" for path in paths}
         with ThreadPoolExecutor(_AT_ONCE) as workers:
             lists = list(workers.map(lambda folder: list(self._listed(folder, "/")), folders))
@@ -168,9 +168,9 @@ class S3Files(Files):
         try:
             pages = self._client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix, Delimiter=delimiter)
             for page in pages:
-                for each in page.get("Contents", ()):
-                    if not each["Key"].endswith("/"):  # that of a folder
-                        yield f"{SCHEME}{bucket}/{each['Key']}", each["LastModified"], each["Size"]
+                for entry in page.get("Contents", ()):
+                    if not entry["Key"].endswith("/"):  # that of a folder
+                        yield f"{SCHEME}{bucket}/{entry['Key']}", entry["LastModified"], entry["Size"]
         except buckets.errors() as error:
             raise self._error(error, start) from None
 

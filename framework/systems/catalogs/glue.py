@@ -37,8 +37,8 @@ storage: {endpoint: "http://127.0.0.1:19200", region: us-east-1, access_key: "${
 _MOVED = ("AlreadyExistsException", "ConcurrentModificationException", "VersionMismatchException")
 _COMMENT = 255  # characters
 _RIGHTS = tuple(
-    f"glue:{each}"
-    for each in (
+    f"glue:{action}"
+    for action in (
         *("GetDatabase", "GetDatabases", "CreateDatabase"),
         *("GetTable", "GetTables", "CreateTable", "UpdateTable", "DeleteTable"),
     )
@@ -103,10 +103,10 @@ class Glue(Catalog):
         return f"{self._root}/{namespace}.db/{name}"
 
     def settings(self) -> Mapping[str, str]:
-        told = {"glue.endpoint": self.options.endpoint, "glue.id": self.options.account}
+        properties = {"glue.endpoint": self.options.endpoint, "glue.id": self.options.account}
         login = {"client.credentials-provider": _LOGIN} if self.storage.access_key and not self.storage.role else {}
         return {
-            "type": "glue", "warehouse": self._root, **{name: value for name, value in told.items() if value}, **login,
+            "type": "glue", "warehouse": self._root, **{name: value for name, value in properties.items() if value}, **login,
             **_object_store.FILE_IO, **_object_store.settings(self.storage),
         }  # fmt: skip
 
@@ -152,8 +152,8 @@ class Glue(Catalog):
         table = self._table(identifier)
         if table is None:
             return None
-        told = {**_object_store.settings(self.storage), **_object_store.of_python(self.storage, self.secrets)}
-        read = StaticTable.from_metadata(str(table["Parameters"]["metadata_location"]), told)
+        properties = {**_object_store.settings(self.storage), **_object_store.of_python(self.storage, self.secrets)}
+        read = StaticTable.from_metadata(str(table["Parameters"]["metadata_location"]), properties)
         return Table(tuple(identifier.split(".")), read.metadata, read.metadata_location, read.io, read.catalog)
 
     def drop(self, identifier: str) -> None:
@@ -171,20 +171,20 @@ class Glue(Catalog):
             table = glue._construct_table_input(name, listed.location, {}, metadata)
             self._asked("create_table", DatabaseName=namespace, TableInput=_short(table))
             return
-        there = self._table(identifier)
-        if there is None or there["Parameters"]["metadata_location"] != instead_of.location:
+        existing_table = self._table(identifier)
+        if existing_table is None or existing_table["Parameters"]["metadata_location"] != instead_of.location:
             raise Moved
-        table = glue._construct_table_input(name, listed.location, {}, metadata, there, instead_of.location)
-        kept = {key: there[key] for key in ("Description", "Owner", "Retention") if there.get(key)}
+        table = glue._construct_table_input(name, listed.location, {}, metadata, existing_table, instead_of.location)
+        fields = {key: existing_table[key] for key in ("Description", "Owner", "Retention") if existing_table.get(key)}
         # Glue compares the version, so that nobody's commit in between is lost.
-        whole, version = {**_short(table), **kept}, there.get("VersionId")
+        whole, version = {**_short(table), **fields}, existing_table.get("VersionId")
         self._asked("update_table", DatabaseName=namespace, TableInput=whole, SkipArchive=True, VersionId=version)
 
     def probe(self, identifier: str) -> None:
-        """Asks for changes of a table that does not exist. Whether a table may be created can only be tried by creating one."""
+        """Tries requests that change nothing, such as for a table that does not exist. Only creating a table cannot be tried."""
         namespace, _, name = identifier.rpartition(".")
         nobody = f"{PROBE}{uuid.uuid4().hex[:8]}"
-        asked: dict[str, Mapping[str, Any]] = {
+        requests: dict[str, Mapping[str, Any]] = {
             "get_database": {"Name": namespace},
             "get_databases": {},
             "get_table": {"DatabaseName": namespace, "Name": name},
@@ -194,21 +194,23 @@ class Glue(Catalog):
         }
         with suppress(Denied):  # which is asked below
             if self._asked("get_database", Name=namespace):
-                asked["create_database"] = {"DatabaseInput": {"Name": namespace}}  # which is there
-        answers = {_action(what): self._denied(what, of) for what, of in asked.items()}
+                requests["create_database"] = {"DatabaseInput": {"Name": namespace}}  # which is there
+        answers = {_action(request): self._denied(request, arguments) for request, arguments in requests.items()}
         denied = {action: says for action, says in answers.items() if says}
         if denied:
-            named = (f"{each} (not for `run`, but for `drop` and `rebuild`)" if "Delete" in each else each for each in denied)
-            on = aws_policy.of_namespace(self.storage.region, self.options.account, namespace)
+            named = (
+                f"{action} (not for `run`, but for `drop` and `rebuild`)" if "Delete" in action else action for action in denied
+            )
+            resources = aws_policy.of_namespace(self.storage.region, self.options.account, namespace)
             raise RequestFailed(
                 f"{', '.join(named)}: Glue refused it ({', '.join(set(denied.values()))})",
-                aws_policy.hint([aws_policy.allow(_RIGHTS, *on)]),
+                aws_policy.hint([aws_policy.allow(_RIGHTS, *resources)]),
             )
 
-    def _denied(self, what: str, asked: Mapping[str, Any]) -> str:
+    def _denied(self, request: str, arguments: Mapping[str, Any]) -> str:
         """The error where the login lacks a right in Glue."""
         try:
-            self._asked(what, **asked)
+            self._asked(request, **arguments)
         except Denied as denied:
             return str(denied)
         except Moved:  # it is there already
@@ -231,22 +233,22 @@ class Glue(Catalog):
         answer = self._asked("get_table", DatabaseName=namespace, Name=name)
         return answer["Table"] if answer and _is_iceberg(answer["Table"]) else None
 
-    def _pages(self, what: str, key: str, **asked: str) -> Iterator[Any]:
+    def _pages(self, request: str, key: str, **arguments: str) -> Iterator[Any]:
         token: dict[str, str] = {}
         while True:
-            answer = self._asked(what, **asked, **token) or {}
+            answer = self._asked(request, **arguments, **token) or {}
             yield from answer.get(key) or ()
             if not answer.get("NextToken"):
                 return
             token = {"NextToken": answer["NextToken"]}
 
-    def _asked(self, what: str, **asked: Any) -> Mapping[str, Any] | None:
+    def _asked(self, request: str, **arguments: Any) -> Mapping[str, Any] | None:
         """An answer of Glue; None where there is no such table or database."""
         account = {"CatalogId": self.options.account} if self.options.account else {}
         try:
             login = buckets.login(self.storage, self.secrets)
             client = buckets.kept_client(self.storage, login, "glue", self.options.endpoint)
-            answer: Mapping[str, Any] = getattr(client, what)(**asked, **account)
+            answer: Mapping[str, Any] = getattr(client, request)(**arguments, **account)
         except buckets.errors() as error:
             trouble = buckets.trouble(error, self.storage)
             if trouble.says == "EntityNotFoundException":
@@ -267,15 +269,15 @@ class Glue(Catalog):
         return self.options.warehouse.rstrip("/")
 
 
-def _action(what: str) -> str:
-    return "glue:" + "".join(map(str.capitalize, what.split("_")))
+def _action(request: str) -> str:
+    return "glue:" + "".join(map(str.capitalize, request.split("_")))
 
 
 def _short(table: Any) -> dict[str, Any]:
-    """With comments of columns as Glue takes them: one short line each."""
+    """The table with comments of columns as Glue takes them: one short line each."""
     columns = [
-        {**each, **({"Comment": " ".join(each["Comment"].split())[:_COMMENT]} if "Comment" in each else {})}
-        for each in table["StorageDescriptor"]["Columns"]
+        {**column, **({"Comment": " ".join(column["Comment"].split())[:_COMMENT]} if "Comment" in column else {})}
+        for column in table["StorageDescriptor"]["Columns"]
     ]
     return {**table, "StorageDescriptor": {**table["StorageDescriptor"], "Columns": columns}}
 

@@ -93,9 +93,9 @@ class Options(Bound):
         secret = self.oauth or self.token or any(isinstance(value, SecretRef) for value in self.headers.values())
         for key, uri in (("uri", self.uri), ("token_uri", self.oauth.token_uri if self.oauth else None)):
             if secret and is_open(uri):
-                of = self if key == "uri" or self.oauth is None else self.oauth
+                holder = self if key == "uri" or self.oauth is None else self.oauth
                 yield Problem(
-                    of.place(key),
+                    holder.place(key),
                     "unencrypted-login",
                     f"the login would be sent to {uri} without encryption",
                     "write `https://…`",
@@ -171,10 +171,10 @@ class Rest(Catalog):
         from pyiceberg.exceptions import NoSuchTableError
 
         keys = {} if self._vended else _object_store.of_python(self.storage, self.secrets)
-        told = {**self.settings(), **self.secret_settings(), **keys}
-        told = {_DELEGATION: "", **{name: value for name, value in told.items() if name not in _OF_JAVA}}
+        properties = {**self.settings(), **self.secret_settings(), **keys}
+        properties = {_DELEGATION: "", **{name: value for name, value in properties.items() if name not in _OF_JAVA}}
         try:
-            table: IcebergTable = RestCatalog(self.name, **told).load_table(identifier)
+            table: IcebergTable = RestCatalog(self.name, **properties).load_table(identifier)
         except NoSuchTableError:
             return None
         return table
@@ -192,9 +192,9 @@ class Rest(Catalog):
         if instead_of is None:
             self._client.register(namespace, name, listed.location)
             return
-        there = instead_of.document
-        changes = _rest_changes.between(there, listed.document)
-        self._client.commit(namespace, name, _rest_changes.requirements(there), changes)
+        document = instead_of.document
+        changes = _rest_changes.between(document, listed.document)
+        self._client.commit(namespace, name, _rest_changes.requirements(document), changes)
 
     @property
     def _uri(self) -> str:
@@ -213,7 +213,7 @@ class Rest(Catalog):
             region=self.storage.region or config.get("client.region") or config.get("s3.region"),
             path_style=self.storage.path_style or config.get("s3.path-style-access") == "true",
         )  # fmt: skip
-        return S3Files("", storage, self.secrets, _object_store.given(config))
+        return S3Files("", storage, self.secrets, _object_store.vended_login(config))
 
     def _revealed(self, value: str | SecretRef) -> str:
         return reveal(value, self.secrets)

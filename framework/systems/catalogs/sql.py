@@ -143,8 +143,8 @@ class Sql(Catalog):
     def tables(self) -> tuple[str, ...]:
         rows = self._rows(CATALOG_FILE)
         # A catalog of the older layout has no such column, and no views.
-        kept = [row for row in rows if "iceberg_type" not in row.keys() or row["iceberg_type"] in (None, "TABLE")]  # noqa: SIM118
-        return tuple(f"{row['table_namespace']}.{row['table_name']}" for row in kept)
+        table_rows = [row for row in rows if "iceberg_type" not in row.keys() or row["iceberg_type"] in (None, "TABLE")]  # noqa: SIM118
+        return tuple(f"{row['table_namespace']}.{row['table_name']}" for row in table_rows)
 
     def current(self, identifier: str) -> Current | None:
         rows = self._rows(_SHORT, _NAMED, *identifier.rsplit(".", 1))
@@ -221,8 +221,8 @@ class Sql(Catalog):
             return {}
         return {**_object_store.settings(self._storage), **_object_store.of_python(self._storage, self.secrets)}
 
-    def _rows(self, patience: float, more: str = "", *values: str, of_others: bool = False) -> list[sqlite3.Row]:
-        """The rows of this catalog's tables, or of those that other catalogs have in the file."""
+    def _rows(self, patience: float, condition: str = "", *values: str, of_others: bool = False) -> list[sqlite3.Row]:
+        """The file's rows about this catalog's tables, or about those of other catalogs."""
         if not self.database.exists():
             return []
         with self._opened(patience) as file:
@@ -231,7 +231,7 @@ class Sql(Catalog):
                 return []  # there is no table yet
             compares = "<>" if of_others else "="
             return file.execute(
-                f"SELECT * FROM iceberg_tables WHERE catalog_name {compares} ? {more}", (self.name, *values)
+                f"SELECT * FROM iceberg_tables WHERE catalog_name {compares} ? {condition}", (self.name, *values)
             ).fetchall()
 
     def _opened(self, patience: float) -> closing[sqlite3.Connection]:
@@ -240,12 +240,12 @@ class Sql(Catalog):
 
     def _by_pyiceberg(self) -> Any:
         # The name is part of a table's key in the database: another name would see no tables.
-        told = {"uri": f"{_SCHEME}{self.database}", "warehouse": self.files.root, **self._python_settings}
-        key = (self.name, *told.items())
+        properties = {"uri": f"{_SCHEME}{self.database}", "warehouse": self.files.root, **self._python_settings}
+        key = (self.name, *properties.items())
         if key not in _opened:
             from pyiceberg.catalog.sql import SqlCatalog
 
-            _opened[key] = SqlCatalog(self.name, **told)
+            _opened[key] = SqlCatalog(self.name, **properties)
         return _opened[key]
 
 

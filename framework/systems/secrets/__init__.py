@@ -32,13 +32,13 @@ def variable(name: str) -> str:
     return f"{_PREFIX}{_plain(name).upper()}"
 
 
-def given() -> set[str]:
+def secret_variables() -> set[str]:
     """The environment variables that are secrets of specs."""
     return {name for name in os.environ if name.startswith(_PREFIX) or name in _listed()}
 
 
 def _listed() -> list[str]:
-    return [each.strip() for each in os.environ.get(_LIST, "").split(",")]
+    return [name.strip() for name in os.environ.get(_LIST, "").split(",")]
 
 
 def _plain(name: str) -> str:
@@ -49,14 +49,16 @@ def _from_environment(name: str) -> str:
     """The value of an environment variable for secrets: `SLUICE_SECRET_NAME`, or one that `SLUICE_SECRETS` lists."""
     plain = _plain(name)
     listed = _listed()
-    own = [f"{_PREFIX}{plain}", variable(name)]
-    for candidate in (*own, *(each for each in (name, name.upper()) if each in listed)):
+    own_variables = [f"{_PREFIX}{plain}", variable(name)]
+    for candidate in (*own_variables, *(spelling for spelling in (name, name.upper()) if spelling in listed)):
         if candidate in os.environ:
             return os.environ[candidate]
-    hint = f"set the environment variable {own[-1]}"
-    other = next((each for each in (name, name.upper()) if each in os.environ), None)
-    if other:
-        hint += f"; or let specs read {other}, which is set, by {_LIST}={','.join([*filter(None, listed), other])}"
+    hint = f"set the environment variable {own_variables[-1]}"
+    plain_variable = next((spelling for spelling in (name, name.upper()) if spelling in os.environ), None)
+    if plain_variable:
+        hint += (
+            f"; or let specs read {plain_variable}, which is set, by {_LIST}={','.join([*filter(None, listed), plain_variable])}"
+        )
     raise SetupError("no-secret", f"the secret `{name}` is not in the environment", hint)
 
 
@@ -78,13 +80,13 @@ def _from_file(name: str, path: Path) -> str:
 
 
 def make_up(names: Iterable[str], store: SecretStore) -> None:
-    """Gives those that a file of secrets lacks a random value. Secrets of another store are left alone."""
+    """Adds a random value to a file of secrets for each missing name. Secrets of another store are left alone."""
     if not store.path:
         return
     path = Path(store.path)
     lines = _lines(path) if path.exists() else []
-    there = {line.partition("=")[0].strip() for line in lines}
-    new = [f"{name}={secrets.token_hex(32)}" for name in dict.fromkeys(names) if name not in there]
+    existing_names = {line.partition("=")[0].strip() for line in lines}
+    new = [f"{name}={secrets.token_hex(32)}" for name in dict.fromkeys(names) if name not in existing_names]
     if new:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a", encoding="utf-8") as stream:
