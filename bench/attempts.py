@@ -1,4 +1,4 @@
-"""What attempts cost: expressions that can fail, as plain Spark computes them and as attempts, in turns. `python -m bench.attempts`"""
+"""Measures the cost of attempts: expressions that can fail, plain and as attempts, in turns. `python -m bench.attempts`"""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ EXPRESSIONS = ("a / b", "a + b")
 def cost(spark: Any) -> dict[str, float]:
     rows = spark.range(0, ROWS, 1, 2).selectExpr("id % 1000 + 1 as a", "id % 999 + 1 as b")
     checked = [check(text, COLUMNS) for text in EXPRESSIONS]
-    plain = rows.selectExpr(*(f"{each.sql} AS x{at}" for at, each in enumerate(checked))).where(
+    plain = rows.selectExpr(*(f"{expression.sql} AS x{index}" for index, expression in enumerate(checked))).where(
         "x0 IS NOT NULL AND x1 IS NOT NULL"
     )
-    tried = rows.selectExpr(*(f"{attempt(each.sql)} AS x{at}" for at, each in enumerate(checked)))
+    tried = rows.selectExpr(*(f"{attempt(expression.sql)} AS x{index}" for index, expression in enumerate(checked)))
     ours = tried.where("x0.error IS NULL AND x1.error IS NULL").selectExpr("x0.value", "x1.value")
     seconds: dict[str, list[float]] = {"plain": [], "ours": []}
     for turn in range(TURNS + 2):
@@ -32,7 +32,7 @@ def cost(spark: Any) -> dict[str, float]:
             if turn >= 2:  # before that the JVM is not warm
                 seconds[name].append(time.perf_counter() - began)
         print(
-            f"turn {turn} attempts: " + ", ".join(f"{name} {each[-1]:.2f} s" for name, each in seconds.items() if each),
+            f"turn {turn} attempts: " + ", ".join(f"{name} {times[-1]:.2f} s" for name, times in seconds.items() if times),
             flush=True,
         )
     ratios = [ours / plain for ours, plain in zip(seconds["ours"], seconds["plain"], strict=True)]

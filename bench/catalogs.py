@@ -99,14 +99,14 @@ def _lags(context: Context, bootstrap: str) -> list[float]:
     pipeline = context.plan.pipeline("listed")
     assert pipeline is not None
     listed: ListedTable = pipeline.published[0].options
-    shown: dict[int, float] = {}
+    listed_times: dict[int, float] = {}
     done = threading.Event()
 
     def watch() -> None:
         while not done.wait(0.02):
-            there = metadata.read(listed.catalog, listed.identifier)
-            if there is not None:
-                shown.setdefault(there.refs["main"], time.time())
+            listed_table = metadata.read(listed.catalog, listed.identifier)
+            if listed_table is not None:
+                listed_times.setdefault(listed_table.refs["main"], time.time())
 
     watching = threading.Thread(target=watch)
     watching.start()
@@ -115,13 +115,13 @@ def _lags(context: Context, bootstrap: str) -> list[float]:
         load.produce(bootstrap, "listed", [b'{"id": %d}' % number])
         for failure in catch_up(context, [pipeline], lambda _: None, lambda: False):
             raise failure.error
-        own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-        assert own is not None and own.main is not None
-        committed[own.refs["main"]] = own.published(own.main).timestamp()
+        table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+        assert table is not None and table.main is not None
+        committed[table.refs["main"]] = table.published(table.main).timestamp()
     done.wait(0.5)
     done.set()
     watching.join()
-    return [shown[snapshot] - at for snapshot, at in committed.items()]
+    return [listed_times[snapshot] - moment for snapshot, moment in committed.items()]
 
 
 def _status(folder: Path) -> float:

@@ -62,24 +62,24 @@ def main() -> None:
             load.send(bootstrap, "debezium", MESSAGES, envelope=True)
             _send(bootstrap, url, "avro", [TRADE])
             _send(bootstrap, url, "one", [_with(range(OPTIONAL))])
-            _send(bootstrap, url, "many", [_with(each) for each in _sets()])
+            _send(bootstrap, url, "many", [_with(optional) for optional in _sets()])
             report(_measured(bootstrap, url), BARS, time.monotonic() - began)
 
 
 def _with(optional: Any) -> dict[str, Any]:
-    more = [{"name": f"x{each}", "type": ["null", "int"], "default": None} for each in optional]
-    return {**TRADE, "fields": [*FIELDS, *more]}
+    fields = [{"name": f"x{number}", "type": ["null", "int"], "default": None} for number in optional]
+    return {**TRADE, "fields": [*FIELDS, *fields]}
 
 
 def _sets() -> Iterator[list[int]]:
-    """Which of the optional fields each of the 500 schemas has; no two have the same."""
+    """The optional fields of each of the 500 schemas; no two have the same."""
     chance = random.Random(1)
-    seen: set[tuple[int, ...]] = set()
-    while len(seen) < IDS:
-        found = sorted(chance.sample(range(OPTIONAL), chance.randint(3, 9)))
-        if tuple(found) not in seen:
-            seen.add(tuple(found))
-            yield found
+    known_sets: set[tuple[int, ...]] = set()
+    while len(known_sets) < IDS:
+        fields = sorted(chance.sample(range(OPTIONAL), chance.randint(3, 9)))
+        if tuple(fields) not in known_sets:
+            known_sets.add(tuple(fields))
+            yield fields
 
 
 def _send(bootstrap: str, url: str, topic: str, schemas: list[dict[str, Any]]) -> None:
@@ -93,11 +93,11 @@ def _send(bootstrap: str, url: str, topic: str, schemas: list[dict[str, Any]]) -
     producer = Producer({"bootstrap.servers": bootstrap, **settings})
     chance = random.Random(1)
     for number in range(MESSAGES):
-        which = number // load.PARTITIONS % len(ids)
-        out = io.BytesIO()
-        out.write(b"\0" + ids[which].to_bytes(4, "big"))
-        fastavro.schemaless_writer(out, parsed[which], _trade(chance, number))
-        producer.produce(topic, out.getvalue(), partition=number % load.PARTITIONS)
+        index = number // load.PARTITIONS % len(ids)
+        buffer = io.BytesIO()
+        buffer.write(b"\0" + ids[index].to_bytes(4, "big"))
+        fastavro.schemaless_writer(buffer, parsed[index], _trade(chance, number))
+        producer.produce(topic, buffer.getvalue(), partition=number % load.PARTITIONS)
         if number % 10_000 == 0:
             producer.poll(0)
     assert producer.flush(60) == 0
@@ -109,7 +109,7 @@ def _trade(chance: random.Random, number: int) -> dict[str, Any]:
         "price": float(chance.randint(-10, 1000)), "account": chance.choice(["ABC123", "XYZ789"]), "userid": f"User_{chance.randint(1, 9)}",
         "at": 1767607200000 + number,
     }  # fmt: skip
-    return trade | {f"x{each}": number + each for each in range(OPTIONAL)}
+    return trade | {f"x{field}": number + field for field in range(OPTIONAL)}
 
 
 def _measured(bootstrap: str, url: str) -> dict[str, float]:
@@ -131,23 +131,23 @@ def _measured(bootstrap: str, url: str) -> dict[str, float]:
             ways[name] = partial(whole, context, pipeline)
         ways["hand"] = partial(_by_hand, context, bootstrap, f"lake.hand.t{turn}")
         for name, run in ways.items():
-            taken = run()
+            duration = run()
             if turn >= 2:  # before that the JVM is not warm
-                seconds.setdefault(name, []).append(taken)
-            print(f"turn {turn} {name}: {MESSAGES / taken:,.0f} rows/s", flush=True)
+                seconds.setdefault(name, []).append(duration)
+            print(f"turn {turn} {name}: {MESSAGES / duration:,.0f} rows/s", flush=True)
     context.stop()
-    median = {name: statistics.median(found) for name, found in seconds.items()}
+    median = {name: statistics.median(values) for name, values in seconds.items()}
     return {
         "avro_vs_json": median["json"] / median["avro"],
         "avro_vs_handwritten": median["hand"] / median["avro"],
         "schema_ids_500_cost": median["many"] / median["one"],
         "debezium_json_vs_json": median["json"] / median["debezium"],
-        **{f"{name}_rows_per_s": MESSAGES / found for name, found in median.items()},
+        **{f"{name}_rows_per_s": MESSAGES / value for name, value in median.items()},
     }
 
 
 def _by_hand(context: Context, bootstrap: str, table: str) -> float:
-    """The same columns and flag by Spark's own `from_avro` with the one schema, and an append."""
+    """The seconds in which Spark's own `from_avro`, with the one schema, makes the same columns and flag, and appends them."""
     from pyspark.sql import functions
     from pyspark.sql.avro.functions import from_avro
 

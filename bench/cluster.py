@@ -44,7 +44,7 @@ def main() -> None:
         for count, name in ((1, "one"), (2, "two")):
             with cluster(Path("cluster", name), count) as workers:
                 seconds[name] = _in_a_process(bootstrap, lake, workers.url, name)
-        results = {f"{name}_rows_per_s": MESSAGES / each for name, each in seconds.items()}
+        results = {f"{name}_rows_per_s": MESSAGES / duration for name, duration in seconds.items()}
         results |= {
             "two_workers_vs_one": seconds["one"] / seconds["two"],
             "two_workers_vs_local": seconds["local"] / seconds["two"],
@@ -53,13 +53,13 @@ def main() -> None:
 
 
 def _in_a_process(*arguments: str) -> float:
-    """One session of Spark each: settings of one would stay for the next."""
+    """Calls `_seconds` in a process of its own: settings of one Spark session would stay for the next."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(_seconds, *arguments).result()
 
 
 def _seconds(bootstrap: str, lake: str, master: str, name: str) -> float:
-    """Of one batch, in a warm session."""
+    """The seconds of one batch, in a warm session."""
     folder = load.specs(bootstrap, {"trades": "trades"})
     file = folder / "bench.yaml"
     into = f"into: {{table: bench.trades_{name}, catalog: rest}}"

@@ -63,12 +63,12 @@ def measured(bootstrap: str) -> dict[str, float]:
     memory = 0.0
     for turn in range(TURNS + 1):
         for name, command in commands.items():
-            taken, mib = _timed(command)
+            duration, mib = _timed(command)
             memory = max(memory, mib if name == "ours" else 0.0)
             if turn:
-                seconds[name].append(taken)
-            print(f"turn {turn} export {name}: {taken:.2f} s, {mib:,.0f} MiB", flush=True)
-    median = {name: statistics.median(each) for name, each in seconds.items()}
+                seconds[name].append(duration)
+            print(f"turn {turn} export {name}: {duration:.2f} s, {mib:,.0f} MiB", flush=True)
+    median = {name: statistics.median(durations) for name, durations in seconds.items()}
     return {
         "export_vs_spark": median["spark"] / median["ours"],
         "export_vs_duckdb": median["ours"] / median["duckdb"],
@@ -112,8 +112,8 @@ def _fill(folder: Path) -> None:
 
 def by_spark(folder: Path) -> None:
     spark = handwritten.session(make(folder))
-    where = f"at >= TIMESTAMP '{FROM}' AND at < TIMESTAMP '{UNTIL}'"
-    answer = spark.sql(f"SELECT {SELECT} FROM lake.bench.sales WHERE {where} GROUP BY ALL ORDER BY 1, 2, 3")
+    condition = f"at >= TIMESTAMP '{FROM}' AND at < TIMESTAMP '{UNTIL}'"
+    answer = spark.sql(f"SELECT {SELECT} FROM lake.bench.sales WHERE {condition} GROUP BY ALL ORDER BY 1, 2, 3")
     answer.coalesce(1).write.mode("overwrite").option("header", True).csv("by_spark")
     spark.stop()
 
@@ -122,8 +122,8 @@ def _by_duckdb(folder: Path) -> str:
     """A program that imports DuckDB alone."""
     table = metadata.read(make(folder).catalogs[0], "bench.sales")
     assert table is not None
-    where = f"\"at\" >= TIMESTAMPTZ '{FROM}' AND \"at\" < TIMESTAMPTZ '{UNTIL}'"
-    select = f"SELECT {SELECT} FROM iceberg_scan('{table.files.path(table.file)}') WHERE {where} GROUP BY ALL ORDER BY ALL"
+    condition = f"\"at\" >= TIMESTAMPTZ '{FROM}' AND \"at\" < TIMESTAMPTZ '{UNTIL}'"
+    select = f"SELECT {SELECT} FROM iceberg_scan('{table.files.path(table.file)}') WHERE {condition} GROUP BY ALL ORDER BY ALL"
     extensions = [str(database._extension(name)) for name in ("avro", "httpfs", "iceberg")]
     copy = f"COPY ({select}) TO 'by_duckdb.csv' (HEADER)"
     lines = [

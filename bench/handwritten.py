@@ -43,9 +43,9 @@ def session(plan: Plan) -> SparkSession:
 
 
 def create(spark: SparkSession, table: str) -> None:
-    said = ", ".join(f"'{key}' = '{value}'" for key, value in PROPERTIES.items())
+    properties = ", ".join(f"'{key}' = '{value}'" for key, value in PROPERTIES.items())
     spark.sql(f"create namespace if not exists {table.rpartition('.')[0]}")
-    spark.sql(f"create table {table} ({COLUMNS}) using iceberg tblproperties ({said})")
+    spark.sql(f"create table {table} ({COLUMNS}) using iceberg tblproperties ({properties})")
 
 
 def messages(spark: SparkSession, bootstrap: str, topic: str, starts: Mapping[int, int], ends: Mapping[int, int]) -> DataFrame:

@@ -24,7 +24,7 @@ COMMANDS = (
 
 
 def measured() -> dict[str, float]:
-    """Seconds, of which the first have an empty cache of jars; then those of a second folder."""
+    """The seconds with an empty cache of jars, then those of a second folder."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         wheel = _wheel(folder / "sources")
@@ -33,8 +33,12 @@ def measured() -> dict[str, float]:
         pip = (folder / "venv" / "bin" / "python", "-m", "pip", "--disable-pip-version-check")
         subprocess.run([*pip, "install", "--quiet", wheel], check=True)
         packages = time.monotonic() - began
-        first, second = (_first_row(folder, name) for name in ("one", "two"))
-    return {"install_packages_s": packages, "install_to_first_row_s": packages + first, "init_to_first_row_cached_s": second}
+        first_run, second_run = (_first_row(folder, name) for name in ("one", "two"))
+    return {
+        "install_packages_s": packages,
+        "install_to_first_row_s": packages + first_run,
+        "init_to_first_row_cached_s": second_run,
+    }
 
 
 def _wheel(sources: Path) -> Path:
@@ -48,7 +52,9 @@ def _wheel(sources: Path) -> Path:
 def _first_row(folder: Path, name: str) -> float:
     (folder / name).mkdir()
     port = str(free_port(2))
-    environment = {each: value for each, value in os.environ.items() if not each.startswith(("SLUICE_", "PYTHONPATH"))}
+    environment = {
+        variable: value for variable, value in os.environ.items() if not variable.startswith(("SLUICE_", "PYTHONPATH"))
+    }
     environment |= {
         "PATH": f"{folder / 'venv' / 'bin'}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(folder / "cache"),
         "SLUICE_KAFKA_PORT": port, "SLUICE_VAR_KAFKA": f"127.0.0.1:{port}",
@@ -56,6 +62,6 @@ def _first_row(folder: Path, name: str) -> float:
     began = time.monotonic()
     for command in COMMANDS[:-1]:
         subprocess.run(command, shell=True, check=True, cwd=folder / name, env=environment, stdout=subprocess.DEVNULL)
-    taken = time.monotonic() - began
+    duration = time.monotonic() - began
     subprocess.run(COMMANDS[-1], shell=True, check=True, cwd=folder / name, env=environment, stdout=subprocess.DEVNULL)
-    return taken
+    return duration

@@ -24,7 +24,7 @@ from framework.host.plans import make
 from framework.plan import Column, Pipeline
 
 COMMITS = 2000
-FEW = 20
+WINDOW = 20
 ROWS = 100  # of a commit
 FILES = 400  # that are compacted
 MILLION = 1_000_000
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _pipeline(context: Context, name: str) -> Pipeline:
-    return next(each for each in context.plan.pipelines if each.name == name)
+    return next(pipeline for pipeline in context.plan.pipelines if pipeline.name == name)
 
 
 def _commits(context: Context, bootstrap: str) -> dict[str, float]:
@@ -66,22 +66,22 @@ def _commits(context: Context, bootstrap: str) -> dict[str, float]:
     pipeline = _pipeline(context, "commits")
     load.send(bootstrap, "commits", ROWS)
     seconds: list[float] = []
-    kept: list[str] = []
-    for number in range(COMMITS + FEW):
+    remarks: list[str] = []
+    for number in range(COMMITS + WINDOW):
         load.send(bootstrap, "commits", ROWS)
         catch_up(
             context, [pipeline], lambda batch: seconds.append(batch.seconds), lambda: False,
-            on_maintained=lambda done: kept.extend(done.says),
+            on_maintained=lambda done: remarks.extend(done.says),
         )  # fmt: skip
         if number % 100 == 0:
-            last = statistics.median(seconds[-FEW:])
-            print(f"commit {number}: {last:.2f} s; maintenance so far: {len(kept)} times, {kept[-2:]}", flush=True)
+            median = statistics.median(seconds[-WINDOW:])
+            print(f"commit {number}: {median:.2f} s; maintenance so far: {len(remarks)} times, {remarks[-2:]}", flush=True)
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
     files = int(metadata.summary(table.main)["total-data-files"])
     return {
-        "commit_2000_vs_20": statistics.median(seconds[-FEW:]) / statistics.median(seconds[FEW : 2 * FEW]),
-        "commit_20_s": statistics.median(seconds[FEW : 2 * FEW]),
+        "commit_2000_vs_20": statistics.median(seconds[-WINDOW:]) / statistics.median(seconds[WINDOW : 2 * WINDOW]),
+        "commit_20_s": statistics.median(seconds[WINDOW : 2 * WINDOW]),
         "files_after_2000": files,
         "snapshots_after_2000": len(table.snapshots),
         "metadata_bytes_after_2000": Path(urlparse(table.file).path).stat().st_size,
@@ -89,11 +89,11 @@ def _commits(context: Context, bootstrap: str) -> dict[str, float]:
 
 
 def _compaction(context: Context, bootstrap: str) -> dict[str, float]:
-    """The same small files, by `sluice maintain` and by Iceberg's procedure, in turns; MiB a second."""
+    """The MiB per second at which `sluice maintain` and Iceberg's procedure compact the same small files, in turns."""
     load.send(bootstrap, "files", MILLION)
     rates: dict[str, list[float]] = {"ours": [], "theirs": []}
     for turn in range(TURNS + 1):
-        for name, found in rates.items():
+        for name, values in rates.items():
             pipeline = _pipeline(context, name)
             _small_files(context, pipeline)
             size = _bytes(pipeline)
@@ -103,17 +103,18 @@ def _compaction(context: Context, bootstrap: str) -> dict[str, float]:
             else:
                 context.spark.sql(f"call lake.system.rewrite_data_files(table => '{pipeline.table.identifier}')").collect()
             if turn:  # before that the JVM is not warm
-                found.append(size / (1 << 20) / (time.perf_counter() - began))
+                values.append(size / (1 << 20) / (time.perf_counter() - began))
             print(
-                f"turn {turn} compaction: {name} {found[-1] if found else 0:.1f} MiB/s of {size / (1 << 20):.0f} MiB", flush=True
+                f"turn {turn} compaction: {name} {values[-1] if values else 0:.1f} MiB/s of {size / (1 << 20):.0f} MiB",
+                flush=True,
             )
     ours, theirs = (statistics.median(rates[name]) for name in rates)
     return {"compaction_vs_spark": ours / theirs, "compaction_mib_per_s": ours}
 
 
 def _feed(context: Context) -> dict[str, float]:
-    """The changes of one in a hundred rows, which are scattered over all files, against a scan of all rows; then the same where one in
-    ten of these rows is deleted. In turns."""
+    """The time to read the changes of one in a hundred rows, scattered over all files, relative to a scan of all rows, in turns; then again
+    with one in ten of these rows deleted."""
     spark = context.spark
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.bench")
     spark.sql(f"CREATE TABLE lake.bench.wide ({', '.join(_COLUMNS)}) USING iceberg TBLPROPERTIES ({_MERGED})")
@@ -125,12 +126,12 @@ def _feed(context: Context) -> dict[str, float]:
         ).writeTo("lake.bench.wide").append()  # fmt: skip
     pipeline = _pipeline(context, "commits")
     lake = context.lake(pipeline)
-    columns = tuple(Column(name, BIGINT if name == "id" else STRING) for name in (each.split()[0] for each in _COLUMNS))
-    found: dict[str, float] = {}
+    columns = tuple(Column(name, BIGINT if name == "id" else STRING) for name in (column.split()[0] for column in _COLUMNS))
+    results: dict[str, float] = {}
     for name, chosen, deletes in (("feed", "id % 100 = 7", "false"), ("feed_with_deletes", "id % 100 = 8", "s.id % 1000 < 100")):
         since = _main(lake, "bench.wide")
         spark.range(WIDE).where(chosen).selectExpr(
-            "id", *(f"CAST(NULL AS {each.split()[1]}) AS {each.split()[0]}" for each in _VALUES)
+            "id", *(f"CAST(NULL AS {column.split()[1]}) AS {column.split()[0]}" for column in _VALUES)
         ).createOrReplaceTempView("wide_changes")
         spark.sql(
             f"MERGE INTO lake.bench.wide t USING wide_changes s ON t.id = s.id WHEN MATCHED AND {deletes} THEN DELETE "
@@ -150,9 +151,9 @@ def _feed(context: Context) -> dict[str, float]:
             if turn:  # before that the JVM is not warm
                 scans.append(scanned - began)
                 feeds.append(ended - scanned)
-        found[f"{name}_vs_scan"] = statistics.median(feeds) / statistics.median(scans)
+        results[f"{name}_vs_scan"] = statistics.median(feeds) / statistics.median(scans)
         print(f"{name}: {statistics.median(feeds):.2f} s; scan: {statistics.median(scans):.2f} s", flush=True)
-    return found
+    return results
 
 
 def _main(lake: Lake, identifier: str) -> int:

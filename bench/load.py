@@ -54,8 +54,8 @@ def specs(bootstrap: str, topics: Mapping[str, str]) -> Path:
 
 
 def send(bootstrap: str, topic: str, count: int, bad_every: int = 0, envelope: bool = False) -> None:
-    """Trades of about 150 bytes, the same for the same count; each so many is cut off in the middle. With `envelope`, as changes of
-    Debezium."""
+    """Sends trades of about 150 bytes, the same for the same count; one in `bad_every` is cut off in the middle. With `envelope` they are
+    changes of Debezium."""
     chance = random.Random(1)
 
     def values() -> Iterator[bytes]:
@@ -109,4 +109,4 @@ def offsets(bootstrap: str, topic: str) -> tuple[dict[int, int], dict[int, int]]
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench"})
     marks = {partition: consumer.get_watermark_offsets(TopicPartition(topic, partition)) for partition in range(PARTITIONS)}
     consumer.close()
-    return {each: mark[0] for each, mark in marks.items()}, {each: mark[1] for each, mark in marks.items()}
+    return {partition: mark[0] for partition, mark in marks.items()}, {partition: mark[1] for partition, mark in marks.items()}

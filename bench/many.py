@@ -17,7 +17,7 @@ type: sql
 uri: sqlite:///lake.db
 warehouse: warehouse
 """
-ONE = """
+SPEC = """
 ---
 topic: trades_{number}
 value: json
@@ -52,8 +52,8 @@ fresh_within: 15m
 def write(folder: Path, count: int) -> None:
     folder.mkdir()
     (folder / "main.yaml").write_text(BASE)
-    for first in range(0, count, 10):
-        (folder / f"trades_{first}.yaml").write_text("".join(ONE.format(number=first + each) for each in range(10)))
+    for start in range(0, count, 10):
+        (folder / f"trades_{start}.yaml").write_text("".join(SPEC.format(number=start + index) for index in range(10)))
 
 
 def main(count: int) -> None:
@@ -64,8 +64,8 @@ def main(count: int) -> None:
         from sluice.dagster import build_sluice_definitions
 
         began = time.perf_counter()
-        made = build_sluice_definitions("specs")
-        repository = made.get_repository_def()  # what a server loads
+        definitions = build_sluice_definitions("specs")
+        repository = definitions.get_repository_def()  # what a server loads
         seconds = time.perf_counter() - began
         assert len(repository.assets_defs_by_key) >= 2 * count
         print(seconds)

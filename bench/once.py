@@ -14,13 +14,13 @@ from framework.core.run.run import batches
 from framework.host.plans import make
 
 
-def main(who: str, specs: str, bootstrap: str, topic: str) -> None:
+def main(job: str, specs: str, bootstrap: str, topic: str) -> None:
     plan = make(Path(specs))
-    context = Context(plan, spark=(lambda: handwritten.session(plan)) if who == "hand" else None)
-    if who == "ours":
+    context = Context(plan, spark=(lambda: handwritten.session(plan)) if job == "hand" else None)
+    if job == "ours":
         list(batches(context, context.plan.pipelines[0]))
     else:
-        name = f"lake.{who}.{Path(specs).name}"
+        name = f"lake.{job}.{Path(specs).name}"
         handwritten.create(context.spark, name)
         handwritten.append(context.spark, name, bootstrap, topic, *load.offsets(bootstrap, topic))
     pid = context.spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]

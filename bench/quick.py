@@ -81,7 +81,7 @@ def _warm(bootstrap: str) -> dict[str, float]:
             if turn >= 2:  # before that the JVM is not warm
                 rates[name].append(MESSAGES / seconds)
             print(f"turn {turn} {name}: {MESSAGES / seconds:,.0f} rows/s", flush=True)
-    median = {name: statistics.median(each) for name, each in rates.items()}
+    median = {name: statistics.median(values) for name, values in rates.items()}
     results = {
         "append_vs_handwritten": median["ours"] / median["hand"],
         "poisoned_vs_handwritten": median["poisoned"] / median["hand"],
@@ -104,19 +104,19 @@ def _handwritten(context: Context, bootstrap: str, table: str) -> float:
 
 
 def _same(context: Context, hand: str, ours: str) -> dict[str, float]:
-    """Both tables have the same rows; how many files and bytes ours has, relative to the other."""
+    """Checks that both tables have the same rows. Returns how many files and bytes ours has, relative to the other."""
     columns = ", ".join(field.name for field in context.spark.table(hand).schema)
-    for one, other in ((hand, ours), (ours, hand)):
-        assert context.spark.sql(f"select {columns} from {one} except all select {columns} from {other}").isEmpty()
+    for first_table, second_table in ((hand, ours), (ours, hand)):
+        assert context.spark.sql(f"select {columns} from {first_table} except all select {columns} from {second_table}").isEmpty()
     sizes = {
-        each: context.spark.sql(f"select count(*), sum(file_size_in_bytes) from {each}.files").first() for each in (hand, ours)
+        table: context.spark.sql(f"select count(*), sum(file_size_in_bytes) from {table}.files").first() for table in (hand, ours)
     }
     files, bytes_ = (ours_ / hand_ for ours_, hand_ in zip(sizes[ours] or (), sizes[hand] or (), strict=True))
     return {"append_files_vs_handwritten": files, "append_bytes_vs_handwritten": bytes_}
 
 
 def whole(context: Context, pipeline: Pipeline) -> float:
-    """A batch of all messages, from looking at the table to swept; the table is there already, as it is for the other job."""
+    """The seconds of a batch of all messages, from the look at the table to the sweep; the table exists, as it does for the other job."""
     from framework.core.publish.tables import open_table
 
     lake = context.lake(pipeline)
@@ -158,15 +158,17 @@ def _timed(action: Callable[[], object]) -> float:
 
 def _cold(bootstrap: str) -> dict[str, float]:
     """New processes in turns: one that lands 1,000 rows, a plain Structured Streaming job, and one that finds nothing."""
-    found: dict[str, list[float]] = {"cold_1000_s": [], "cold_1000_streaming_s": [], "cold_nothing_s": []}
+    durations: dict[str, list[float]] = {"cold_1000_s": [], "cold_1000_streaming_s": [], "cold_nothing_s": []}
     for turn in range(3):
         folder = load.specs(bootstrap, {f"cold{turn}": "small"})
         run = [sys.executable, "-c", "from framework.host.cli import main; main()", "run", "--specs", str(folder)]
-        found["cold_1000_s"].append(_process(run))
-        found["cold_1000_streaming_s"].append(_process([sys.executable, "-m", "bench.streaming", bootstrap, "small", str(turn)]))
-        found["cold_nothing_s"].append(_process(run))
-        print(f"turn {turn} cold: " + ", ".join(f"{name} {seconds[-1]:.1f}" for name, seconds in found.items()), flush=True)
-    results = {name: statistics.median(seconds) for name, seconds in found.items()}
+        durations["cold_1000_s"].append(_process(run))
+        durations["cold_1000_streaming_s"].append(
+            _process([sys.executable, "-m", "bench.streaming", bootstrap, "small", str(turn)])
+        )
+        durations["cold_nothing_s"].append(_process(run))
+        print(f"turn {turn} cold: " + ", ".join(f"{name} {seconds[-1]:.1f}" for name, seconds in durations.items()), flush=True)
+    results = {name: statistics.median(seconds) for name, seconds in durations.items()}
     return {**results, "cold_1000_vs_streaming": results["cold_1000_s"] / results["cold_1000_streaming_s"]}
 
 
@@ -175,12 +177,13 @@ def _cold_large(bootstrap: str) -> dict[str, float]:
     seconds: dict[str, list[float]] = {"ours": [], "hand": [], "cached": []}
     for turn in range(3):
         folder = load.specs(bootstrap, {f"large{turn}": "large"})
-        for who, taken in seconds.items():
-            taken.append(_process([sys.executable, "-m", "bench.once", who, str(folder), bootstrap, "large"]))
+        for job, durations in seconds.items():
+            durations.append(_process([sys.executable, "-m", "bench.once", job, str(folder), bootstrap, "large"]))
         print(
-            f"turn {turn} cold, {LARGE:,}: " + ", ".join(f"{who} {taken[-1]:.1f} s" for who, taken in seconds.items()), flush=True
+            f"turn {turn} cold, {LARGE:,}: " + ", ".join(f"{job} {durations[-1]:.1f} s" for job, durations in seconds.items()),
+            flush=True,
         )
-    ours, hand, cached = (statistics.median(each) for each in seconds.values())
+    ours, hand, cached = (statistics.median(values) for values in seconds.values())
     return {
         "cold_2m_vs_handwritten": hand / ours,
         "cold_2m_vs_same_classes": cached / ours,

@@ -14,7 +14,7 @@ from framework.core.publish.tables import open_table
 from framework.host.plans import make
 from framework.plan import Pipeline
 
-ROWS, MORE = 10_000_000, 100_000
+ROWS, NEW_ROWS = 10_000_000, 100_000
 DAYS, SYMBOLS, USERS = 100, 1_000, 100_000
 TURNS = 6  # of which the first warms up
 BARS = {"replace_vs_spark": "≥ 0.9", "incremental_vs_whole": "≤ 0.3"}
@@ -61,7 +61,7 @@ def measured(bootstrap: str) -> dict[str, float]:
     assert executions is not None
     open_table(context, context.lake(executions), executions)
     rows = context.spark.range(0, ROWS, 1, 10)
-    rows.selectExpr(*(each.format(**ALL) for each in COLUMNS)).sortWithinPartitions("day").writeTo(
+    rows.selectExpr(*(column.format(**ALL) for column in COLUMNS)).sortWithinPartitions("day").writeTo(
         "lake.bench.executions"
     ).append()
     seconds: dict[str, list[float]] = {}
@@ -69,19 +69,21 @@ def measured(bootstrap: str) -> dict[str, float]:
         for name in ("by_day", "by_user"):
             pipeline = context.plan.pipeline(name)
             assert pipeline is not None
-            taken = {f"{name} whole": _batch(context, replace(pipeline, spec=f"{turn}"))}
+            durations = {f"{name} whole": _batch(context, replace(pipeline, spec=f"{turn}"))}
             if name == "by_day":
-                taken["by hand"] = _by_hand(context, turn)
+                durations["by hand"] = _by_hand(context, turn)
             _batch(context, pipeline)
-            new = context.spark.range(ROWS + turn * MORE, ROWS + (turn + 1) * MORE)
-            at = {key: sql.format(turn=turn) for key, sql in NEW.items()}
-            new.coalesce(1).selectExpr(*(each.format(**at) for each in COLUMNS)).writeTo("lake.bench.executions").append()
-            taken[f"{name} groups"] = _batch(context, pipeline)
-            for what, each in taken.items():
-                print(f"turn {turn} {what}: {each:.2f} s", flush=True)
-                seconds.setdefault(what, []).append(each)
+            new = context.spark.range(ROWS + turn * NEW_ROWS, ROWS + (turn + 1) * NEW_ROWS)
+            parameters = {key: sql.format(turn=turn) for key, sql in NEW.items()}
+            new.coalesce(1).selectExpr(*(column.format(**parameters) for column in COLUMNS)).writeTo(
+                "lake.bench.executions"
+            ).append()
+            durations[f"{name} groups"] = _batch(context, pipeline)
+            for label, duration in durations.items():
+                print(f"turn {turn} {label}: {duration:.2f} s", flush=True)
+                seconds.setdefault(label, []).append(duration)
     context.stop()
-    median = {what: statistics.median(each[1:]) for what, each in seconds.items()}
+    median = {label: statistics.median(values[1:]) for label, values in seconds.items()}
     return {
         "replace_vs_spark": median["by hand"] / median["by_day whole"],
         "incremental_vs_whole": median["by_day groups"] / median["by_day whole"],

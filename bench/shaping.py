@@ -115,13 +115,13 @@ def _shaped(bootstrap: str) -> dict[str, float]:
     seconds: dict[str, list[float]] = {name: [] for name in TABLES}
     for turn in range(TURNS + 2):
         for name, base in bases.items():
-            taken, rows = _batch(context, name, base)
+            duration, rows = _batch(context, name, base)
             if turn >= 2:
-                seconds[name].append(taken)
-            print(f"turn {turn} {name}: {taken:.2f} s, {rows:,} rows", flush=True)
+                seconds[name].append(duration)
+            print(f"turn {turn} {name}: {duration:.2f} s, {rows:,} rows", flush=True)
     size = _key_bytes(context)
     context.stop()
-    median = {name: statistics.median(each) for name, each in seconds.items()}
+    median = {name: statistics.median(values) for name, values in seconds.items()}
     return {
         "dedup_cost": median["known10"] / median["plain"] - 1,
         "dedup_growth_loss": median["known10"] / median["known1"] - 1,
@@ -179,7 +179,7 @@ def _pipeline(context: Context, name: str) -> Pipeline:
 
 
 def _people(context: Context) -> None:
-    """A hundred thousand, each of whom the messages name."""
+    """Fills the table of people with a hundred thousand rows; the messages name all of these people."""
     pipeline = _pipeline(context, "people")
     open_table(context, context.lake(pipeline), pipeline)
     values = (
@@ -190,7 +190,7 @@ def _people(context: Context) -> None:
 
 
 def _filled(context: Context, name: str) -> tuple[int, str]:
-    """Fills a table; its snapshot and position then."""
+    """Fills a table. Returns its snapshot and position afterwards."""
     pipeline = _pipeline(context, name)
     lake: Lake = context.lake(pipeline)
     open_table(context, lake, pipeline)

@@ -1,4 +1,4 @@
-"""Where the time of a warm append of a million messages goes: each part alone, in turns, medians; `python -m bench.stages`."""
+"""Measures the parts of a warm append of a million messages: each part alone, in turns, medians; `python -m bench.stages`."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def main() -> None:
         seconds = _seconds(context, bootstrap, pipeline)
         context.stop()
     print(f"\n{'seconds for 1,000,000 messages':<44}{os.cpu_count()} cores")
-    for name, taken in seconds.items():
-        print(f"{name:<44}{statistics.median(taken[2:]):>6.2f}")
+    for name, durations in seconds.items():
+        print(f"{name:<44}{statistics.median(durations[2:]):>6.2f}")
 
 
 def _seconds(context: Context, bootstrap: str, pipeline: Pipeline) -> dict[str, list[float]]:

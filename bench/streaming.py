@@ -1,4 +1,4 @@
-"""The same 1,000 rows by a plain Structured Streaming job with Iceberg's sink: `python -m bench.streaming BOOTSTRAP TOPIC TURN`.
+"""Lands 1,000 rows by a plain Structured Streaming job with Iceberg's sink: `python -m bench.streaming BOOTSTRAP TOPIC TURN`.
 
 Spark has Sluice's settings and cached classes, and starts as PySpark starts it.
 """

@@ -65,12 +65,12 @@ def measured(bootstrap: str) -> dict[str, float]:
         values = [{"k": chance.randrange(GROUPS), "n": number % 7, "price": number / 8} for number in range(ROWS)]
         load.produce(bootstrap, "parts", (json.dumps(value).encode() for value in values))
         for name in FILLED:
-            taken = _batch(context, name)
-            print(f"turn {turn} {name}: {taken:.2f} s", flush=True)
+            duration = _batch(context, name)
+            print(f"turn {turn} {name}: {duration:.2f} s", flush=True)
             if turn >= 2:
-                seconds[name].append(taken)
+                seconds[name].append(duration)
     context.stop()
-    median = {name: statistics.median(each) for name, each in seconds.items()}
+    median = {name: statistics.median(durations) for name, durations in seconds.items()}
     return {"accumulate_vs_upsert": median["totals"] / median["newest"], "accumulate_s": median["totals"]}
 
 
@@ -79,10 +79,10 @@ def _batch(context: Context, name: str) -> float:
     assert pipeline is not None
     began = time.perf_counter()
     batch = next_batch(context, pipeline)
-    taken = time.perf_counter() - began
+    duration = time.perf_counter() - began
     assert batch is not None
     assert batch.read == ROWS
-    return taken
+    return duration
 
 
 def main() -> None:

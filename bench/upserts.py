@@ -26,7 +26,7 @@ from tests.attached import used
 
 MILLIONS = (1, 10, 30)
 FILE = 250_000  # rows of a file: 40 files in ten million rows
-MANY = 100_000
+CHANGES = 100_000
 TURNS = 5  # of which the first two warm up
 TENS = 3  # batches of ten keys in a turn: short ones differ the most
 
@@ -73,18 +73,18 @@ def measured(bootstrap: str) -> dict[str, float]:
     for turn in range(TURNS):
         for name, size, keys in _work(turn):
             ours, written = _ours(context, bootstrap, size, keys, next(numbers))
-            found = {name: ours}
+            durations = {name: ours}
             if size == 10:
-                found[f"{name} merge"] = _plain(context, size, keys, next(numbers))
+                durations[f"{name} merge"] = _plain(context, size, keys, next(numbers))
             if name == "clustered 10":
                 bytes_.append(written / _appended(context, keys, turn))
-            for what, taken in found.items():
-                print(f"turn {turn} {what}: {taken:.2f} s", flush=True)
+            for label, duration in durations.items():
+                print(f"turn {turn} {label}: {duration:.2f} s", flush=True)
                 if turn >= 2:
-                    seconds.setdefault(what, []).append(taken)
+                    seconds.setdefault(label, []).append(duration)
     heap = _heap(context, bootstrap, numbers)
     context.stop()
-    median = {name: statistics.median(found) for name, found in seconds.items()}
+    median = {name: statistics.median(values) for name, values in seconds.items()}
     tenfold = math.log10(MILLIONS[-1] / MILLIONS[0])
     return {
         "upsert_100k_vs_merge": median["clustered 10 merge"] / median["clustered 10"],
@@ -94,7 +94,7 @@ def measured(bootstrap: str) -> dict[str, float]:
         "upsert_growth_per_tenfold": (median["clustered 30"] / median["clustered 1"]) ** (1 / tenfold),
         "upsert_growth_per_tenfold_random": (median["random 30"] / median["random 1"]) ** (1 / tenfold),
         "upsert_heap_100_vs_20": heap,
-        **{f"upsert_{name.replace(' ', '_')}_s": taken for name, taken in median.items()},
+        **{f"upsert_{name.replace(' ', '_')}_s": value for name, value in median.items()},
     }
 
 
@@ -102,9 +102,9 @@ def _work(turn: int) -> Iterator[tuple[str, int, Sequence[int]]]:
     chance = random.Random(turn)
     for size in MILLIONS:
         rows = size * 1_000_000
-        start = chance.randrange(rows - MANY)
-        yield f"clustered {size}", size, range(start, start + MANY)
-        yield f"random {size}", size, chance.sample(range(rows), MANY)
+        start = chance.randrange(rows - CHANGES)
+        yield f"clustered {size}", size, range(start, start + CHANGES)
+        yield f"random {size}", size, chance.sample(range(rows), CHANGES)
     for _ in range(TENS):
         yield "ten 10", 10, [chance.randrange(1_000_000) + part * 1_000_000 for part in range(10)]
 
@@ -126,11 +126,11 @@ def _fill(context: Context, bootstrap: str, size: int) -> None:
     _ours(context, bootstrap, size, [-1], 0)
     rows = size * 1_000_000
     moment = "timestamp'2026-01-01'"
-    made = context.spark.range(0, rows, 1, rows // FILE).selectExpr(
+    frame = context.spark.range(0, rows, 1, rows // FILE).selectExpr(
         "id AS k", "concat('v', id, '-', md5(CAST(id AS STRING))) AS v", "1 AS n",
         "0 AS _kafka_partition", "id AS _kafka_offset", f"{moment} AS _kafka_timestamp",
     )  # fmt: skip
-    made.writeTo(_table(size)).append()
+    frame.writeTo(_table(size)).append()
 
 
 def _ours(context: Context, bootstrap: str, size: int, keys: Sequence[int], number: int) -> tuple[float, int]:
@@ -142,31 +142,31 @@ def _ours(context: Context, bootstrap: str, size: int, keys: Sequence[int], numb
     pipeline = _pipeline(context, size)
     began = time.perf_counter()
     (batch,) = batches(context, pipeline)
-    taken = time.perf_counter() - began
+    duration = time.perf_counter() - began
     assert batch.rows == len(keys)
     table: Any = context.lake(pipeline).load(pipeline.table.identifier)
-    return taken, int(table.snapshot(batch.snapshot).summary().get("added-files-size"))
+    return duration, int(table.snapshot(batch.snapshot).summary().get("added-files-size"))
 
 
 def _plain(context: Context, size: int, keys: Sequence[int], number: int) -> float:
-    """The same rows, which are in memory already, by the MERGE that everybody writes."""
+    """The seconds of the MERGE that everybody writes, for the same rows, which are in memory already."""
     rows = _frame(context, keys, number).cache()
     rows.count()
     rows.createOrReplaceTempView("changes")
     began = time.perf_counter()
     context.spark.sql(PLAIN.format(table=_table(size)))
-    taken = time.perf_counter() - began
+    duration = time.perf_counter() - began
     rows.unpersist()
-    return taken
+    return duration
 
 
 def _appended(context: Context, keys: Sequence[int], turn: int) -> int:
-    """The bytes of the same rows where they are only added."""
+    """The bytes of the same rows in a table to which they are only appended."""
     name = f"lake.bench.appended{turn}"
     columns = "0 AS _kafka_partition", "k AS _kafka_offset", "timestamp'2026-01-01' AS _kafka_timestamp"
-    made = _frame(context, keys, turn).selectExpr("*", *columns)
+    frame = _frame(context, keys, turn).selectExpr("*", *columns)
     layout = {"write.parquet.compression-codec": "zstd", "write.parquet.compression-level": "1"}
-    writer = made.writeTo(name).using("iceberg")
+    writer = frame.writeTo(name).using("iceberg")
     for key, value in layout.items():
         writer = writer.tableProperty(key, value)
     writer.create()
@@ -191,9 +191,9 @@ def _table(size: int) -> str:
 
 
 def _pipeline(context: Context, size: int) -> Pipeline:
-    found = context.plan.pipeline(f"rows{size}")
-    assert found
-    return found
+    pipeline = context.plan.pipeline(f"rows{size}")
+    assert pipeline
+    return pipeline
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ def measured(bootstrap: str) -> dict[str, float]:
     for topic in ("often", "bare"):
         load.send(bootstrap, topic, 1000)
     folder = load.specs(bootstrap, {"often": "often"})
-    many = load.specs(bootstrap, {"many": "often"})
-    for place, tests in ((folder, 1), (many, 50)):
+    large_folder = load.specs(bootstrap, {"many": "often"})
+    for place, tests in ((folder, 1), (large_folder, 50)):
         with (place / "bench.yaml").open("a") as file:
             file.write("tests:" + "".join(TEST.format(number=number) for number in range(tests)))
     commands = {"warm_test_s": ("test",), "warm_preview_s": ("preview", "often"), "warm_run_1000_s": ("run",)}
@@ -43,10 +43,10 @@ def measured(bootstrap: str) -> dict[str, float]:
             bare = [sys.executable, "-m", "bench.once", "hand", str(load.specs(bootstrap, {"bare": "bare"})), bootstrap, "bare"]
             seconds["bare_session_1000_s"].append(_process(bare))
         load.send(bootstrap, "often", 1000)
-        print(f"turn {turn} warm: " + ", ".join(f"{name} {taken[-1]:.1f}" for name, taken in seconds.items()), flush=True)
-    results = {name: statistics.median(taken[1:]) for name, taken in seconds.items()}  # the first one starts Spark
+        print(f"turn {turn} warm: " + ", ".join(f"{name} {durations[-1]:.1f}" for name, durations in seconds.items()), flush=True)
+    results = {name: statistics.median(durations[1:]) for name, durations in seconds.items()}  # the first one starts Spark
     results["warm_run_vs_cold_spark"] = results["warm_run_1000_s"] / results["bare_session_1000_s"]
-    results["warm_tests_50_s"] = statistics.median(_process(_sluice("test", "--specs", str(many))) for _ in range(3))
+    results["warm_tests_50_s"] = statistics.median(_process(_sluice("test", "--specs", str(large_folder))) for _ in range(3))
     warm_jvm.end()
     return {**results, "warm_heap_100_vs_20": _heap(folder)}
 
@@ -55,18 +55,18 @@ def _heap(folder: Path) -> float:
     """The heap of the one JVM behind a hundred commands, relative to that behind twenty."""
     command = [sys.executable, "-m", "tests.attached", str(folder), "100"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=_environment())
-    (first, before), (second, after) = (map(int, line.split()) for line in done.stdout.splitlines())
-    assert first == second, "it is another JVM"
+    (first_pid, first_heap), (second_pid, second_heap) = (map(int, line.split()) for line in done.stdout.splitlines())
+    assert first_pid == second_pid, "it is another JVM"
     warm_jvm.end()
-    return after / before
+    return second_heap / first_heap
 
 
 def _edited(folder: Path, turn: int, name: str) -> None:
-    """Another price is unusual from now on."""
+    """Edits the spec, so that another price is unusual from now on."""
     file = folder / "bench.yaml"
-    before, _, rest = file.read_text().partition("price > ")
-    _, _, after = rest.partition(",")
-    file.write_text(f"{before}price > {900 + 10 * turn + len(name) % 10},{after}")
+    head, _, rest = file.read_text().partition("price > ")
+    _, _, tail = rest.partition(",")
+    file.write_text(f"{head}price > {900 + 10 * turn + len(name) % 10},{tail}")
 
 
 def _sluice(*words: str) -> list[str]:

@@ -18,7 +18,7 @@ _MAX_TOKENS = 10_000  # tokens at a time
 
 @dataclass
 class Tokens:
-    """The one client, and the tokens that it was issue."""
+    """The one client, and the tokens that were issued to it."""
 
     client: str
     secret: str = field(repr=False)
