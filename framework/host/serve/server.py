@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def chosen(plan: Plan, name: str | None) -> Catalog:
     """The catalog of this name, or the only one that has tables of the specs."""
     written = {pipeline.table.catalog.name: pipeline.table.catalog for pipeline in plan.pipelines}
-    all_ = {each.name: each for each in plan.catalogs}
+    all_ = {catalog.name: catalog for catalog in plan.catalogs}
     if name is not None and name not in all_:
         raise SluiceError(
             "unknown-catalog", f"there is no catalog `{name}`", did_you_mean(name, all_, the_names("catalog", all_))
