@@ -61,7 +61,7 @@ public final class CatalogServer {
     server.join();
   }
 
-  /** As Iceberg's servlet reads it: it takes the whole path for its own. */
+  /** A request without the context path: Iceberg's servlet takes the whole path for its own. */
   private static final class WithoutPath extends HttpServletRequestWrapper {
     WithoutPath(HttpServletRequest request) {
       super(request);

@@ -28,7 +28,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 
 /**
- * What a run needs, used once by a thread of its own while Spark starts on another core: Java has loaded it when its turn comes.
+ * Uses the classes that a run needs once, in a thread, while Spark starts on another core, so that Java has loaded them.
  *
  * <p>Two threads that initialize the same classes could wait for each other for ever. So no session begins before all is done that
  * sessions use, of which Spark's own start uses nothing; and the rest is what tasks use, several of which begin at once everywhere.
@@ -50,7 +50,7 @@ public final class Ahead {
     thread.start();
   }
 
-  /** Waits until sessions can begin; whether all is done that they use. */
+  /** Waits until sessions can begin. Returns whether everything that they use is loaded. */
   public static boolean waitForSessions() {
     try {
       return begun && DONE.await(PATIENCE, TimeUnit.SECONDS);
@@ -73,7 +73,7 @@ public final class Ahead {
     }
   }
 
-  /** Over constants: parsed, analyzed and compiled as all are, which needs no session. */
+  /** Parses, analyzes and compiles a query over constants, which needs no session. */
   private static Object query() {
     String text =
         "SELECT CAST(a + 1 AS STRING) AS b, CASE WHEN c IN (1, 2) AND a IS NOT NULL THEN a END AS d "

@@ -24,7 +24,7 @@ public final class AsText {
 
   private AsText() {}
 
-  /** Of messages that stand one behind the other, each after its length in four bytes, which is -1 for null. */
+  /** The rows of messages, which follow one another, each behind its length in four bytes, which is -1 for null. */
   public static String rows(String description, byte[] messages) {
     Decode decode = new Decode(description);
     StringBuilder out = new StringBuilder();

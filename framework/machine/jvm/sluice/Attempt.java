@@ -55,13 +55,13 @@ public final class Attempt extends Expression implements ConditionalExpression, 
     return false;
   }
 
-  /** What throws is not computed before the rows are there. */
+  /** An expression that throws must not be computed before there are rows. */
   @Override
   public boolean foldable() {
     return false;
   }
 
-  /** It is. But Spark then moves no filter below it, where it would be computed for the filter and once more for the value. */
+  /** False although it is deterministic, so that Spark moves no filter below it, and computes it once for filter and value. */
   @Override
   public boolean deterministic() {
     return false;

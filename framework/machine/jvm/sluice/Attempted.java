@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * What an attempt gives: struct&lt;value, error&gt;. A number is kept as it is, not as an object: then Java need not make this row at all
+ * An attempt's result: struct&lt;value, error&gt;. A number is kept as it is, not as an object: then Java need not make this row at all
  * where its parts are used at once.
  */
 public final class Attempted extends GenericInternalRow {

@@ -116,7 +116,7 @@ final class Avro {
     }
   }
 
-  /** Of null and one type, or of a number in two widths, that type; else a struct of which one field is set. */
+  /** Reads a union: null and one type, or a number in two widths, as that type; any other as a struct of which one field is set. */
   private AvroReader union(AvroType union, Type column, List<String> path) {
     boolean isPlain = column.kind != Type.Kind.STRUCT || union.values().size() == 1;
     AvroReader[] readers = new AvroReader[union.members.size()];

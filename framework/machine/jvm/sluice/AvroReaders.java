@@ -8,11 +8,11 @@ import java.util.UUID;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** What reads each of Avro's types as a column. A number goes into a wider type, never into a narrower one. */
+/** The readers of Avro's types as columns. A number goes into a wider type, never into a narrower one. */
 final class AvroReaders {
   private AvroReaders() {}
 
-  /** Of a type that holds no other; null where the column cannot hold it. */
+  /** The reader of a type that holds no other; null if the column cannot hold it. */
   static AvroReader atom(AvroType type, Type column) {
     switch (type.kind) {
       case "boolean":

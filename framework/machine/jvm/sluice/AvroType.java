@@ -9,11 +9,11 @@ import java.util.Locale;
 final class AvroType {
   final String kind;
   String logical = "";
-  /** Of a record, an enum or a fixed, without its namespace. */
+  /** The name of a record, an enum or a fixed, without its namespace. */
   String name = "";
-  /** Of a record, the names of its fields; of a union, what its types are called as fields of a struct. */
+  /** The names of a record's fields, or of a union's types as fields of a struct. */
   List<String> memberNames = new ArrayList<>();
-  /** Of a record, an array, a map or a union. */
+  /** The types inside a record, an array, a map or a union. */
   List<AvroType> members = new ArrayList<>();
   List<String> symbols = new ArrayList<>();
   int size;
@@ -29,7 +29,7 @@ final class AvroType {
     return kind.equals(other);
   }
 
-  /** Whether a value of it takes at least one byte: of an array of others ten bytes can claim any number. */
+  /** Whether each value takes at least one byte: ten bytes can claim to be an array of any number of other values. */
   boolean takesBytes() {
     if (takesBytes == null) {
       boolean isEmpty = is("null") || is("fixed") && size == 0;
@@ -54,7 +54,7 @@ final class AvroType {
     }
   }
 
-  /** Of a union: a record by its name, others by their type, and a number behind what is there already. Null has no name. */
+  /** Names the types of a union: a record by its name, others by their type, with a number behind a repeated name. Null has none. */
   void nameMembers() {
     int count = 0;
     for (AvroType member : members) {

@@ -46,7 +46,7 @@ final class BadMessage extends RuntimeException {
     return new BadMessage(UNDECODABLE, "wanted " + wanted.words, value);
   }
 
-  /** The same exception, one field further up. */
+  /** Returns this exception with the name of the field around it. */
   BadMessage within(String name) {
     path = joined(name, path);
     return this;

@@ -10,7 +10,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 final class BinaryInput {
   private final byte[] bytes;
-  /** What the structs of this message may take. */
+  /** The places that the structs of this message may take. */
   final Budget budget = new Budget();
   int at;
   int end;
@@ -76,7 +76,7 @@ final class BinaryInput {
     return bytes[i] & 0xFF | (bytes[i + 1] & 0xFF) << 8 | (bytes[i + 2] & 0xFF) << 16 | bytes[i + 3] << 24;
   }
 
-  /** Passes so many bytes; where they begin. */
+  /** Passes so many bytes. Returns where they begin. */
   int take(long length) {
     if (length < 0) {
       throw BadMessage.undecodable("a length is below 0");
@@ -108,7 +108,7 @@ final class BinaryInput {
     return length == 0 ? BigInteger.ZERO : new BigInteger(bytes, start, at - start);
   }
 
-  /** That nothing follows. */
+  /** Requires that nothing follows. */
   void checkEnd(String part) {
     if (at != end) {
       int more = end - at;

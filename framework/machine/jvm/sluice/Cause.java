@@ -41,7 +41,7 @@ public final class Cause implements Serializable {
     this.types = types;
   }
 
-  /** Of an attempt's arguments, as they were parsed: the expression, then columns. */
+  /** The cause for an attempt's parsed arguments: the expression, then columns. */
   static Cause of(List<Expression> arguments, boolean quiet) {
     String[] names = arguments.stream().skip(1).map(column -> ((NamedExpression) column).name()).toArray(String[]::new);
     return new Cause(quiet, arguments.get(0).origin().context().fragment(), names, null);

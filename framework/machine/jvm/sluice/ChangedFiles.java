@@ -88,7 +88,7 @@ public final class ChangedFiles {
     return stage("marked", marked);
   }
 
-  /** Those of them in which rows were marked before, as they were in the earlier snapshot. */
+  /** The same files as they were in the earlier snapshot, as far as rows were marked then. */
   public String markedBefore() {
     return stage("marked-before", markedBefore);
   }
@@ -174,7 +174,7 @@ public final class ChangedFiles {
     return sinceSequence;
   }
 
-  /** At most so many rows differ. */
+  /** The largest number of rows that can differ. */
   public long rows() {
     return gone + begunRows() + (grows ? 0 : markedBefore.stream().mapToLong(ChangedFiles::markedRows).sum());
   }

@@ -13,7 +13,7 @@ import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
 
 /**
- * What a message holds and which columns it becomes: the name of the SQL function, read.
+ * The content of a message and the columns that it becomes, read from the name of the SQL function.
  *
  * <p>It is JSON, or `z:` and the base64 of its zlib compression. `framework/messages/encoding/decoder.py` writes it, and says what each key means.
  */
@@ -29,7 +29,7 @@ final class Description {
   final String root;
   final boolean isDebezium;
   final boolean isFramed;
-  /** What a message without bytes is: `bad`, `empty` (an object without fields) or `null` (a row of nulls). */
+  /** The meaning of a message without bytes: `bad`, `empty` (an object without fields) or `null` (a row of nulls). */
   final String absent;
   final int largest;
   /** The writers' schemas by their ids; each format reads its own. */

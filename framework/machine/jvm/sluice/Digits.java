@@ -69,7 +69,7 @@ final class Digits {
     return isNegative ? number.negate() : number;
   }
 
-  /** The same where it has at most 18 digits; {@link #NONE} for null. */
+  /** Like {@link #unscaled}, for at most 18 digits; {@link #NONE} for null. */
   long unscaledLong(int scale, int precision) {
     if (first < 0) {
       return 0;

@@ -23,9 +23,9 @@ final class Envelope {
   private static final int DATABASE = 4;
   private static final int DDL = 5;
 
-  /** Of the message. */
+  /** The type of the message. */
   final Type type;
-  /** Of the rows. */
+  /** The type of the rows. */
   final Type columns;
   private final Field[] image;
 
@@ -88,7 +88,7 @@ final class Envelope {
     }
     for (int place = 0; place < image.length; place++) {
       row[place] = values.get(place, image[place].type.spark);
-      // Of a row that was deleted Debezium may know the key alone.
+      // Debezium may know only the key of a deleted row.
       if (row[place] == null && image[place].required && !isDelete) {
         throw Decoder.missing(image[place]);
       }

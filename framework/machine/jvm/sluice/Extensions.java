@@ -10,7 +10,7 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
-/** What Sluice adds to a Spark session: `spark.sql.extensions=sluice.Extensions`. */
+/** Sluice's additions to a Spark session: `spark.sql.extensions=sluice.Extensions`. */
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   static final String ATTEMPT = "_sluice_attempt";
   private static final String QUIET = "_sluice_quiet_attempt";

@@ -20,7 +20,7 @@ public final class HadoopFiles extends HadoopFileIO {
     super.serializeConfWith(empty -> changed);
   }
 
-  /** What is there already can be sent. */
+  /** Does nothing: `setConf` has set a supplier that can be sent. */
   @Override
   public void serializeConfWith(Function<Configuration, SerializableSupplier<Configuration>> ignored) {}
 

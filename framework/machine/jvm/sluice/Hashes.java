@@ -29,7 +29,7 @@ public final class Hashes {
     BY_ID.put(id, this);
   }
 
-  /** Those of a command that has ended, however it has. */
+  /** Forgets the sets of a command that has ended, in whatever way. */
   static void clear() {
     BY_ID.values().forEach(Hashes::forget);
   }
@@ -48,7 +48,7 @@ public final class Hashes {
     return new Hashes(rows.sparkSession(), all);
   }
 
-  /** Those that are there more than once. */
+  /** The numbers that are in the set more than once. */
   public Hashes repeated() {
     long[] found = new long[sorted.length / 2];
     int count = 0;
@@ -82,7 +82,7 @@ public final class Hashes {
     return count;
   }
 
-  /** By which SQL names the set. */
+  /** The id by which SQL names the set. */
   public String id() {
     return id;
   }

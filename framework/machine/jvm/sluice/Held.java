@@ -130,7 +130,7 @@ public final class Held {
       return at < bytes.length;
     }
 
-    /** The same object each time, as Spark's own readers do it. */
+    /** Returns the same object each time, as Spark's own readers do. */
     @Override
     public InternalRow next() {
       if (!hasNext()) {

@@ -63,7 +63,7 @@ final class Json implements MessageReader {
     }
   }
 
-  /** What is wrapped, as the `payload` beside a `schema`, is the message; a message that is not wrapped is the message itself. */
+  /** Reads the object in the field `root`, such as the `payload` beside a `schema`, or else the message itself. */
   private void unwrap(JsonFields fields, Object[] row) {
     Object[] inner = fields.objectOr(type, row, root);
     if (inner != null) {

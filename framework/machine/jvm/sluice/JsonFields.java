@@ -41,7 +41,7 @@ final class JsonFields {
     }
   }
 
-  /** The same, unless there is an object in the field with this name: then what that makes is returned. */
+  /** Fills the row likewise; but if the field `root` is an object, returns the row of that, else null. */
   Object[] objectOr(Type type, Object[] row, byte[] root) {
     Object[] inner = null;
     String unknownInside = null;

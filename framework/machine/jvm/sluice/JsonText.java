@@ -143,7 +143,7 @@ final class JsonText {
     throw unexpected();
   }
 
-  /** What stands behind a backslash; where it ends. */
+  /** Writes the character of an escape, which stands behind a backslash. Returns where it ends. */
   private int escape(int i, ByteArrayOutputStream out) {
     int place = i < end ? "\"\\/bfnrt".indexOf(bytes[i]) : -1;
     if (place >= 0) {

@@ -28,7 +28,7 @@ public final class Memory {
     Path container = root.resolve("sys/fs/cgroup");
     long most = number(container.resolve("memory.max"), Long.MAX_VALUE);
     if (most < total) {
-      // Of files that were read or written once, the kernel keeps what nobody else needs the memory for.
+      // The kernel keeps files that were read or written once for as long as nobody needs the memory.
       long cached = value(container.resolve("memory.stat"), "inactive_file", 0);
       long used = number(container.resolve("memory.current"), 0) - cached;
       free = Math.min(free, most - used);

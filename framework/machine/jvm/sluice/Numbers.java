@@ -26,7 +26,7 @@ final class Numbers {
 
   private Numbers() {}
 
-  /** Of a text that is a JSON number. Null if the column cannot hold it. */
+  /** The value of a JSON number; null if the column cannot hold it. */
   static Object of(Type type, byte[] text, int from, int to, boolean isWhole) {
     switch (type.kind) {
       case DECIMAL:

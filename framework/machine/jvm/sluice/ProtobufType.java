@@ -30,12 +30,12 @@ final class ProtobufType {
     boolean isRepeated;
     boolean isMap;
     boolean isRequired;
-    /** What stands for an absent value, as it is read; null where an absent value is null. */
+    /** The value of an absent field, as it is read; null if an absent value is null. */
     Object absent;
     /** Where it is said which member of its oneof the message has: behind the places of all members. */
     int oneof = NONE;
     ProtobufType message;
-    /** Of an enum, the names by their numbers. */
+    /** The names of an enum by their numbers. */
     Map<Integer, UTF8String> symbols;
     boolean isClosed;
   }

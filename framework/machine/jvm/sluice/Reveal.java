@@ -10,7 +10,7 @@ import java.util.Base64;
 import java.util.List;
 
 /**
- * The program behind `sluice reveal`. Its input has lines: the column, the number of keys, an id and a secret for each, then values.
+ * The program behind `sluice reveal`. The lines of its input are the column, the number of keys, an id and a secret for each, then values.
  * Its output has a line for each value: `=` and the value in base64, or `!` where it cannot be revealed. Neither the keys nor the values are in its arguments.
  */
 public final class Reveal {

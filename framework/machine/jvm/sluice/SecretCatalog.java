@@ -56,7 +56,7 @@ public final class SecretCatalog extends SparkCatalog {
     closeCatalogs(session);
   }
 
-  /** The same for all sessions. */
+  /** Forgets all secrets, and closes the connections of the catalogs of all sessions. */
   static void forgetAll() {
     forgetSecrets();
     OPEN.keySet().forEach(SecretCatalog::closeCatalogs);

@@ -14,7 +14,7 @@ import org.apache.spark.sql.internal.SQLConf;
  * how Spark plans it. Those are the session's as long as the statement runs: other threads may get such plans, too, never other rows.
  */
 public final class Statement {
-  /** What a session's statements wait for: one at a time, so that the session gets back the settings that it had. */
+  /** One lock for each session: one statement runs at a time, so that the session gets back the settings that it had. */
   private static final Map<SQLConf, Object> LOCKS = Collections.synchronizedMap(new WeakHashMap<>());
 
   private Statement() {}

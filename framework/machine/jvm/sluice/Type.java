@@ -42,15 +42,15 @@ final class Type {
   final Kind kind;
   final DataType spark;
   final Format format;
-  /** Of an array its element, of a map its value. */
+  /** The type of an array's elements, or of a map's values. */
   final Type element;
-  /** Of a struct. */
+  /** The fields of a struct. */
   final Field[] fields;
   final Names names;
-  /** Of a decimal. */
+  /** The digits of a decimal. */
   final int precision;
   final int scale;
-  /** For people. */
+  /** The type in words, for people. */
   final String words;
 
   private Type(Kind kind, DataType spark, Format format, Type element, Field[] fields) {
@@ -99,7 +99,7 @@ final class Type {
     return new Type(Kind.STRUCT, DataTypes.createStructType(parts), Format.PLAIN, null, fields.toArray(new Field[0]));
   }
 
-  /** Of a struct, the field with this name in the table, or null. */
+  /** The field of a struct with this name in the table, or null. */
   Field field(String name) {
     for (Field field : fields) {
       if (field.name.equals(name)) {

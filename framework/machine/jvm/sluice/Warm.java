@@ -58,7 +58,7 @@ public final class Warm {
     this.name = name;
   }
 
-  /** Its folder, the seconds that it waits for a command, and the name by which the command that starts it knows it. */
+  /** The arguments are the folder, the seconds to wait for a command, and the name by which the starting command knows this JVM. */
   public static void main(String[] arguments) {
     try {
       endUnlessStarted();
