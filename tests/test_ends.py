@@ -33,7 +33,7 @@ tests:
     given: [{n: 1}]
     expect: [{n: 1}]
 """
-# Starts as Spark's launcher asks for it, then waits for ever as Java does that PySpark has lost.
+# Starts as Spark's launcher asks, then waits for ever, like a Java that PySpark has lost.
 HANGING = """#!/bin/sh
 case "$*" in
   *org.apache.spark.launcher.Main*) printf '\\0\\n%s\\0wait\\0' "$0";;
@@ -67,7 +67,7 @@ def test_a_missing_java_is_one_named_error(words: tuple[str, ...], folder: Path,
 def interrupted(
     folder: Path, words: tuple[str, ...], reached: Callable[[subprocess.Popen[str]], bool], **environment: str
 ) -> tuple[int, str]:
-    """A command, after one Ctrl-C as a terminal sends it: its exit status and what it said on stderr."""
+    """Runs a command and sends it one Ctrl-C, as a terminal does, once `reached` is true. Returns its exit status and its stderr."""
     with (folder / "err").open("w+") as errors:
         child = subprocess.Popen(
             [*SLUICE, *words], stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True,
@@ -82,8 +82,8 @@ def interrupted(
 
 
 def _in_group(group: int) -> list[str]:
-    found = subprocess.run(["ps", "-A", "-o", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
-    fields = [line.split(None, 2) for line in found.splitlines()]
+    output = subprocess.run(["ps", "-A", "-o", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    fields = [line.split(None, 2) for line in output.splitlines()]
     return [args for pgid, state, *args in fields if pgid == str(group) and not state.startswith("Z")]  # type: ignore[misc]
 
 
@@ -139,9 +139,9 @@ def test_ctrl_c_while_spark_starts_behind_a_progress_bar(folder: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.long
 def test_ctrl_c_while_tests_run_is_one_line_and_leaves_no_java(folder: Path) -> None:
-    many = "".join(f"  - {{name: no {number}, given: [{{n: 1}}], expect: [{{n: 1}}]}}\n" for number in range(40))
+    test_lines = "".join(f"  - {{name: no {number}, given: [{{n: 1}}], expect: [{{n: 1}}]}}\n" for number in range(40))
     (folder / "specs" / "b.yaml").write_text(
-        f"pipeline: again\nfrom: {{topic: trades}}\ninto: {{table: shop.again}}\ntests:\n{many}"
+        f"pipeline: again\nfrom: {{topic: trades}}\ninto: {{table: shop.again}}\ntests:\n{test_lines}"
     )
     status, errors = interrupted(
         folder, ("test",), lambda child: "1 test ok" in (child.stdout.readline() if child.stdout else "")

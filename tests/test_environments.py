@@ -28,12 +28,12 @@ Row = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def markets(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The specs, their topics under names of their own, with messages."""
+    """A folder with the specs, whose topics have messages and names that no other test uses."""
     folder = tmp_path_factory.mktemp("markets")
     shutil.copytree(ROOT / "specs", folder / "specs")
     shutil.copytree(ROOT / "pipelines", folder / "pipelines")
-    for each in ("shop", "sensors", "changes", "totals"):
-        shutil.rmtree(folder / "specs" / each)
+    for subject in ("shop", "sensors", "changes", "totals"):
+        shutil.rmtree(folder / "specs" / subject)
     for path in (folder / "specs" / "markets").glob("*.yaml"):
         path.write_text(path.read_text().replace("sample_data", f"m{uuid.uuid4().hex[:8]}"))
     (folder / ".sluice").mkdir()
@@ -54,11 +54,11 @@ def ran(folder: Path, settings: dict[str, str], program: str, *arguments: str) -
 
 def sent(kafka: str, topic: str) -> list[Row]:
     consumer = Consumer({"bootstrap.servers": kafka, "group.id": "markets"})
-    places = [TopicPartition(topic, each, 0) for each in range(6)]
-    left = sum(consumer.get_watermark_offsets(each)[1] for each in places)
+    places = [TopicPartition(topic, partition, 0) for partition in range(6)]
+    count = sum(consumer.get_watermark_offsets(place)[1] for place in places)
     consumer.assign(places)
     rows: list[Row] = []
-    while len(rows) < left:
+    while len(rows) < count:
         message = consumer.poll(10)
         assert message is not None and message.error() is None
         rows.append({**json.loads(message.value() or b""), "trade_key": (message.key() or b"").decode()})
@@ -86,8 +86,8 @@ def check(folder: Path, environment: str, kafka: str, patch: pytest.MonkeyPatch)
         assert len(rows) == len(messages) == MESSAGES
         if name == "flagged_stock_trades":
             by = ("trade_key", "symbol", "quantity", "price")
-            expected = sorted((*(row[each] for each in by), flag(row)) for row in messages)
-            assert sorted((*(row[each] for each in by), row["anomaly_flag"]) for row in rows) == expected
+            expected = sorted((*(row[column] for column in by), flag(row)) for row in messages)
+            assert sorted((*(row[column] for column in by), row["anomaly_flag"]) for row in rows) == expected
 
 
 def test_dagster_on_a_rest_catalog(

@@ -1,4 +1,4 @@
-"""The tree of errors, as it is drawn for whoever reads the code."""
+"""The tree of errors in the code, as it is drawn for readers."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def test_every_error_is_drawn_below_the_one_that_it_is_a_kind_of() -> None:
             level = len(match[1]) // 4
             above[level:] = [match[2]]
             drawn[match[2]] = above[level - 1] if level else "Exception"
-    classes = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, Exception)]
-    assert drawn == {each.__name__: each.__bases__[0].__name__ for each in classes}
+    classes = [error for error in vars(errors).values() if isinstance(error, type) and issubclass(error, Exception)]
+    assert drawn == {error.__name__: error.__bases__[0].__name__ for error in classes}

@@ -1,5 +1,5 @@
-"""A registry's schemas change while the table is there: what is allowed comes into it at once, what is not stops the pipeline and says
-what accepting means. By Avro, since the rules are the same for all formats."""
+"""A registry's schemas change while the table exists: an allowed change reaches the table at once; another stops the pipeline with an
+error that says what accepting means. The rules are the same for all formats; these tests use Avro."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ M1 = {"id": 1, "who": {"mail": "a", "age": 30}, "note": "x"}
 
 @pytest.fixture
 def trades(trades: Registered) -> Registered:
-    """With a table of the first version's columns and one row."""
+    """A project with a table of the first version's columns and one row."""
     trades.send(trades.avro(trades.register(record(*V1)), M1))
     trades.run()
     return trades
@@ -39,10 +39,10 @@ def columns(project: Registered) -> dict[str, str]:
 
 
 def second(project: Registered, *fields: tuple[Any, ...], **message: Any) -> int:
-    """A second version, and a message of each."""
-    one, two = project.register(record(*V1)), project.register(record(*fields))
-    project.send(project.avro(one, {**M1, "id": 2}) + project.avro(two, message))
-    return two
+    """Registers a second version, sends a message of each, and returns the second schema's id."""
+    old_id, new_id = project.register(record(*V1)), project.register(record(*fields))
+    project.send(project.avro(old_id, {**M1, "id": 2}) + project.avro(new_id, message))
+    return new_id
 
 
 def accepted(project: Registered) -> str:
@@ -68,7 +68,7 @@ def test_add_and_widen_at_any_depth(trades: Registered) -> None:
 
 
 def test_a_field_that_is_gone_stays_a_column(trades: Registered) -> None:
-    """Messages of the older version keep it."""
+    """Messages of the older version still have the field."""
     second(trades, ("id", "int"), ("who", record(("mail", "string"), name="Who")), id=3, who={"mail": "c"})
     trades.run()
     assert trades.sql("select id, who.age, note from {table} order by id") == [(1, 30, "x"), (2, 30, "x"), (3, None, None)]
@@ -86,7 +86,7 @@ def test_a_refused_addition_can_be_accepted(trades: Registered) -> None:
 
 
 def test_another_name_by_alias(trades: Registered) -> None:
-    """Refused until somebody allows or accepts it; then the column keeps its data, at any depth, and older messages go into it."""
+    """The name is refused until somebody allows or accepts it; then the column keeps its data, at any depth, and gets older messages."""
     who = record(("email", "string", {"aliases": ["mail"]}), ("age", "int"), name="Who")
     second(
         trades,
@@ -110,7 +110,7 @@ def test_another_name_by_alias(trades: Registered) -> None:
 
 @pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "accepted"])
 def test_another_name_and_a_rebuild(trades: Registered, allowed: bool) -> None:
-    """What was accepted before it counts in the new table as well; what was not yet is said first."""
+    """Names that were accepted before a rebuild count in the new table, too; a name that was not is refused first."""
     trades.into_more = ", partition_by: [id]" + (", schema_changes: {rename: allow}" if allowed else "")
     fields = [("id", "int"), V1[1], ("text", "string", {"aliases": ["note"]})]
     second(trades, *fields, id=3, who={"mail": "c", "age": 1}, text="z")
@@ -170,36 +170,36 @@ def test_a_narrower_type(trades: Registered) -> None:
 
 
 def test_a_field_of_another_type_waits_until_it_is_accepted(trades: Registered) -> None:
-    """Nothing goes on until it is accepted; then its messages are bad rows that say why, and nothing else is lost."""
-    other = second(trades, ("id", "string"), *V1[1:], **{**M1, "id": "three"})
-    with pytest.raises(ColumnsChanged, match=rf"schema {other} \(version 2\) has `id` as string, and before it was int"):
+    """The pipeline stops until the change is accepted; then messages of that schema are bad rows with the reason, and no other is lost."""
+    schema_id = second(trades, ("id", "string"), *V1[1:], **{**M1, "id": "three"})
+    with pytest.raises(ColumnsChanged, match=rf"schema {schema_id} \(version 2\) has `id` as string, and before it was int"):
         trades.run()
-    assert f"which makes a bad row of each message of schema {other}" in accepted(trades)
+    assert f"which makes a bad row of each message of schema {schema_id}" in accepted(trades)
     trades.run()
     assert trades.sql("select id from {table} order by id") == [(1,), (2,)]
     assert [(row["code"], row["schema_id"], row["message"]) for row in trades.rows(bad=True)] == [
-        ("wrong_schema", other,
-         f"the value's schema {other} (version 2) does not fit the columns: it has `id` as string, and before it was int"),
+        ("wrong_schema", schema_id,
+         f"the value's schema {schema_id} (version 2) does not fit the columns: it has `id` as string, and before it was int"),
     ]  # fmt: skip
     trades.assert_exactly_once()
 
 
 def test_all_that_is_refused_is_said_at_once(trades: Registered) -> None:
     trades.into_more = ", schema_changes: {add: refuse, drop: refuse}"
-    two = second(trades, ("id", "string"), ("price", ["null", "double"]), id="x", price=1.0)
-    third = trades.register(record(("id", "int"), ("price", ["null", "double"]), ("remark", "string", {"aliases": ["note"]})))
+    second_id = second(trades, ("id", "string"), ("price", ["null", "double"]), id="x", price=1.0)
+    third_id = trades.register(record(("id", "int"), ("price", ["null", "double"]), ("remark", "string", {"aliases": ["note"]})))
     with pytest.raises(ColumnsChanged) as refused:
         trades.run()
-    assert third > two
-    for said in (
+    assert third_id > second_id
+    for phrase in (
         "`price` double is new in the spec", "`note` is `remark` in the newest schema",
-        f"`{trades.subject}`: schema {two} (version 2) has `id` as string",
+        f"`{trades.subject}`: schema {second_id} (version 2) has `id` as string",
     ):  # fmt: skip
-        assert said in refused.value.message
+        assert phrase in refused.value.message
 
 
 def test_a_column_that_comes_while_it_runs(trades: Registered) -> None:
-    """Two batches of one process with a version between them: the second takes the new column on before its rows."""
+    """A version comes between two batches of one process: the second batch adds the new column before its rows."""
     context = trades.context()
     pipeline = context.plan.pipelines[0]
     trades.send(trades.avro(trades.register(record(*V1)), {**M1, "id": 2}))

@@ -1,4 +1,4 @@
-"""A pipeline's tests without an engine: the messages that they become, and what is said of rows that differ."""
+"""A pipeline's tests without an engine: the messages that they become, and the lines about rows that differ."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_given_values_become_messages(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs" / "a.yaml").write_text(MAIN + SPECS)
     (example,) = make(tmp_path / "specs").pipelines[0].examples
-    first = b'{"price": 1.50, "at": "2026-01-05T00:00:00Z", "sent": 1767607200123}'
+    first_value = b'{"price": 1.50, "at": "2026-01-05T00:00:00Z", "sent": 1767607200123}'
     assert example.given == (
         Message(
             batch=1,
@@ -55,7 +55,7 @@ def test_given_values_become_messages(tmp_path: Path) -> None:
             offset=0,
             timestamp=START,
             key=b"u",
-            value=first,
+            value=first_value,
             headers=(("source", b"web"),),
         ),
         Message(
@@ -83,12 +83,12 @@ COLUMNS = tuple(Column(name, parse(type_)) for name, type_ in (("id", "string"),
 def lines_of(
     expect: list[dict[str, Any]] | None, rows: list[dict[str, Any]], bad: list[dict[str, Any]] | None = None
 ) -> list[str]:
-    messages = tuple(Message(batch=1, topic="t", partition=0, offset=at, timestamp=START, value=b"") for at in range(5))
+    messages = tuple(Message(batch=1, topic="t", partition=0, offset=offset, timestamp=START, value=b"") for offset in range(5))
     example = Example(
         name="one", where=Where("a", 1, 1), given=messages, expect=None if expect is None else tuple(expect), expect_bad=()
     )
     compared = differences(example, COLUMNS, rows, bad or [])
-    return [line for each in compared for line in lines(each)]
+    return [line for difference in compared for line in lines(difference)]
 
 
 def row(id_: str, n: int | None, flag: str, offset: int = 0) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def test_rows_without_a_pair_are_missing_or_unexpected() -> None:
         "                            id  n     flag",
         "+ unexpected, of message 1  a   null  x",
     ]
-    assert lines_of([], [row("a", at, "x") for at in range(25)])[-1] == "… and 5 more"
+    assert lines_of([], [row("a", number, "x") for number in range(25)])[-1] == "… and 5 more"
 
 
 def test_unexpected_bad_rows_are_listed() -> None:

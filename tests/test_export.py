@@ -1,4 +1,4 @@
-"""Exports: their files, and what a second one of the same window says."""
+"""Exports: their files, and the output of a second export of the same window."""
 
 from __future__ import annotations
 
@@ -85,13 +85,14 @@ def specs(query: str) -> None:
 
 
 def put(*rows: tuple[str, str | None, str, datetime]) -> int:
-    """Adds orders: id, channel, amount and time. The table's snapshot."""
+    """Adds orders (id, channel, amount and time), and returns the table's snapshot."""
     lake = SqlCatalog("lake", uri="sqlite:///lake.db", warehouse=Path("warehouse").absolute().as_uri())
     lake.create_namespace_if_not_exists("shop")
     table = lake.create_table_if_not_exists("shop.orders", SCHEMA)
     table.append(pa.Table.from_pylist(
-        [{"order_id": id_, "channel": channel, "amount": Decimal(amount), "day": at.date(), "local": at.replace(tzinfo=None), "at": at}
-         for id_, channel, amount, at in rows], SCHEMA,
+        [{"order_id": id_, "channel": channel, "amount": Decimal(amount), "day": time.date(), "local": time.replace(tzinfo=None),
+          "at": time}
+         for id_, channel, amount, time in rows], SCHEMA,
     ))  # fmt: skip
     snapshot = table.current_snapshot()
     assert snapshot is not None
@@ -133,12 +134,12 @@ def test_the_rows_of_a_week_as_csv_for_spreadsheets(shop: Path) -> None:
 def test_a_window_again(shop: Path) -> None:
     put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
     export("weekly", "--window", "2026-W46")
-    again = export("weekly", "--window", "2026-W46").output
-    assert "\n  the same content as on 2" in again
+    second_output = export("weekly", "--window", "2026-W46").output
+    assert "\n  the same content as on 2" in second_output
     put(("o-2", "store", "1.00", utc("2026-11-11T12:00")))
-    late = export("weekly", "--window", "2026-W46").output
-    assert "\n  replaces the file of 2" in late
-    assert late.endswith(": 1 row more\n")
+    third_output = export("weekly", "--window", "2026-W46").output
+    assert "\n  replaces the file of 2" in third_output
+    assert third_output.endswith(": 1 row more\n")
     assert len(Path("exports/weekly_2026-11-09.csv").read_text(encoding="utf-8-sig").splitlines()) == 3
 
 
@@ -182,7 +183,7 @@ def test_a_file_appears_whole_or_not_at_all(shop: Path) -> None:
 
 
 def test_rows_are_of_one_snapshot(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a batch lands while the file is written."""
+    """Rows of a batch that lands while the file is written stay out of it."""
     put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
     copied = writing._copied
 
@@ -239,7 +240,7 @@ def test_an_export_is_an_asset_with_a_schedule(shop: Path) -> None:
     put(("o-1", "web", "1.00", utc("2026-11-10T12:00")))
     plan = make(Path("specs"))
     assets = Assets(plan)
-    planned = {each.name: each for each in assets.exports}
+    planned = {planned_export.name: planned_export for planned_export in assets.exports}
     config = {"ops": {"Export_weekly": {"config": {"window": "2026-W46"}}}}
     result = materialize([exports.asset(planned["weekly"], assets, plan.secrets)], run_config=config)
     (event,) = result.asset_materializations_for_node("Export_weekly")
@@ -280,12 +281,12 @@ def test_a_tick_that_comes_late_writes_the_window_of_its_own_time(shop: Path) ->
     from framework.host.assets.translator import Assets
 
     assets = Assets(make(Path("specs")))
-    planned = next(each for each in assets.exports if each.name == "weekly")
+    planned = next(planned_export for planned_export in assets.exports if planned_export.name == "weekly")
     weekly = exports.schedule_of(replace(planned, schedule="0 6 * * 1"), assets, "stopped")
     with build_schedule_context(scheduled_execution_time=utc("2026-01-07T06:00")) as context:
-        (asked,) = weekly.evaluate_tick(context).run_requests or ()
-    assert isinstance(asked, RunRequest)
-    assert asked.run_config == {"ops": {"Export_weekly": {"config": {"window": "2026-W01"}}}}
+        (request,) = weekly.evaluate_tick(context).run_requests or ()
+    assert isinstance(request, RunRequest)
+    assert request.run_config == {"ops": {"Export_weekly": {"config": {"window": "2026-W01"}}}}
 
 
 def test_columns_of_one_name_keep_their_own_values(shop: Path) -> None:

@@ -49,9 +49,9 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def specs(url: str, file: str, more: str = "", mail: str = "") -> None:
+def specs(url: str, file: str, options: str = "", mail: str = "") -> None:
     text = SPECS.replace("QUERY", '"select order_id, amount from input"').replace("exports/weekly_", f"s3://{file}", 1)
-    text = text.replace("---\nexport: whole", f"{STORAGE % url}\n{more}\n---\nexport: whole", 1)
+    text = text.replace("---\nexport: whole", f"{STORAGE % url}\n{options}\n---\nexport: whole", 1)
     Path("specs").mkdir(exist_ok=True)
     Path("specs/all.yaml").write_text(text + mail, encoding="utf-8")
 
@@ -76,9 +76,9 @@ def test_a_file_in_a_bucket_is_replaced_under_its_name(shop: Path, store: str) -
     assert answer["Metadata"]["sluice_window"] == "2026-W46"
     assert answer["Metadata"]["sluice_table"] == "shop.orders"
     snapshot = put(("o-2", "web", "1.00", utc("2026-11-11T12:00")))
-    again = weekly()
-    assert "replaces the file of" in again.output
-    assert "1 row more" in again.output
+    second_run = weekly()
+    assert "replaces the file of" in second_run.output
+    assert "1 row more" in second_run.output
     answer = client(store).get_object(Bucket="sluice", Key="some where/weekly_2026-11-09.csv")
     assert b"o-2" in answer["Body"].read()
     assert answer["Metadata"]["sluice_snapshot"] == str(snapshot)
@@ -127,8 +127,8 @@ def test_a_mail_has_a_link_and_is_sent_once_for_each_content(shop: Path, store: 
         specs(store, "sluice/mailed_", notify, mail)
         done = weekly()
         assert done.exit_code == 0, done.output
-        again = weekly()
-        assert "not sent again for the same content: a mail to sales@example.com" in again.output
+        second_run = weekly()
+        assert "not sent again for the same content: a mail to sales@example.com" in second_run.output
         assert len(box.mails) == 1
         put(("o-3", "web", "1.00", utc("2026-11-11T12:00")))
         assert "mailed to" in weekly().output
@@ -206,9 +206,9 @@ def test_a_store_that_fails(shop: Path) -> None:
 
 @pytest.mark.parametrize(("hours", "says"), [(1, "ends at "), (None, "is temporary, for an unknown time")])
 def test_a_link_does_not_outlive_the_login(hours: int | None, says: str, monkeypatch: pytest.MonkeyPatch, shop: Path) -> None:
-    now = datetime.now(timezone.utc)
+    moment = datetime.now(timezone.utc)
     if hours:
-        login: Any = RefreshableCredentials("key", "secret", "token", now + timedelta(hours=hours), dict, "test")
+        login: Any = RefreshableCredentials("key", "secret", "token", moment + timedelta(hours=hours), dict, "test")
     else:
         login = boto3.Session("key", "secret", "token").get_credentials()
     monkeypatch.setattr(botocore.session.Session, "get_credentials", lambda _self: login)
@@ -217,7 +217,7 @@ def test_a_link_does_not_outlive_the_login(hours: int | None, says: str, monkeyp
     store = Storage(endpoint=None, region="eu-central-1", access_key=None, secret_key=None, profile=None)
     place = buckets.InBucket(file="s3://sluice/a", bucket="sluice", key="a", storage=store, secrets=SecretStore())
     with pytest.raises(Exception, match=says) as failed:
-        place.link(7200, now)
+        place.link(7200, moment)
     assert getattr(failed.value, "code", "") == "link-outlives-login"
     if hours:
-        assert "X-Amz-Security-Token" in place.link(1800, now)
+        assert "X-Amz-Security-Token" in place.link(1800, moment)

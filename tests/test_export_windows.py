@@ -22,7 +22,7 @@ BERLIN = Window(last="week", by="at", timezone="Europe/Berlin")
 
 
 @pytest.mark.parametrize(
-    ("last", "now", "name", "start", "end"),
+    ("unit", "moment", "name", "start", "end"),
     [
         ("week", "2026-11-24T22:00", "2026-W47", "2026-11-16T00:00+01:00", "2026-11-23T00:00+01:00"),
         ("week", "2026-11-22T22:59", "2026-W46", "2026-11-09T00:00+01:00", "2026-11-16T00:00+01:00"),
@@ -37,11 +37,11 @@ BERLIN = Window(last="week", by="at", timezone="Europe/Berlin")
         ("hour", "2026-10-25T02:30", "2026-10-25T01", "2026-10-25T02:00+01:00", "2026-10-25T03:00+01:00"),
     ],
 )
-def test_the_last_complete_window(last: Any, now: str, name: str, start: str, end: str) -> None:
-    window = Window(last=last, by="at", timezone="Europe/Berlin")
-    span = windows.last(window, utc(now))
+def test_the_last_complete_window(unit: Any, moment: str, name: str, start: str, end: str) -> None:
+    window = Window(last=unit, by="at", timezone="Europe/Berlin")
+    span = windows.last(window, utc(moment))
     assert (span.name, span.start.isoformat(timespec="minutes"), span.end.isoformat(timespec="minutes")) == (name, start, end)
-    assert windows.named(window, name, utc(now)) == span
+    assert windows.named(window, name, utc(moment)) == span
 
 
 @given(
@@ -49,14 +49,14 @@ def test_the_last_complete_window(last: Any, now: str, name: str, start: str, en
     st.datetimes(datetime(2001, 1, 1), datetime(2090, 1, 1), timezones=st.just(timezone.utc)),
 )  # fmt: skip
 @example("hour", "America/New_York", datetime(2027, 11, 7, 6, tzinfo=timezone.utc))
-def test_windows_follow_each_other_without_gaps(last: Any, zone: str, now: datetime) -> None:
-    window = Window(last=last, by="at", timezone=zone)
-    span = windows.last(window, now)
-    assert span.end <= now < span.end + timedelta(days=32)
+def test_windows_follow_each_other_without_gaps(unit: Any, zone: str, moment: datetime) -> None:
+    window = Window(last=unit, by="at", timezone=zone)
+    span = windows.last(window, moment)
+    assert span.end <= moment < span.end + timedelta(days=32)
     # In UTC: in a zone, Python counts by the clock on the wall, which goes back an hour in autumn.
     before = windows.last(window, span.end.astimezone(timezone.utc) - timedelta(microseconds=1))
     assert before.end.astimezone(timezone.utc) == span.start.astimezone(timezone.utc)
-    assert windows.named(window, span.name, now) == span
+    assert windows.named(window, span.name, moment) == span
 
 
 @pytest.mark.parametrize("name", ["2026-W54", "2026-11", "2026-W46 ", "W46", "2026-W00", "last week"])

@@ -1,5 +1,4 @@
-"""Expressions: what is refused, with which code and place, and what the safe form looks like. Spark's own word is in
-test_expressions_spark.py."""
+"""Expressions: which are refused, with which code and place, and their safe form. test_expressions_spark.py compares them with Spark."""
 
 from __future__ import annotations
 
@@ -224,8 +223,8 @@ def test_precedence_is_that_of_spark() -> None:
         "quantity between 1 and 2 and paid": "(quantity between 1 and 2) and paid",
         "price = price is null": "(price = price) is null",
     }
-    for text, meant in same.items():
-        assert check(text, COLUMNS) == check(meant, COLUMNS), text
+    for text, parenthesized in same.items():
+        assert check(text, COLUMNS) == check(parenthesized, COLUMNS), text
 
 
 def test_used_columns_have_their_declared_spelling() -> None:
@@ -304,7 +303,7 @@ APACHE = r"""^(\S+) (\S+) (\S+) \[([^\]]+)\] \"(\S+) (\S+) (\S+)\" (\d{3}) (\d+|
 @pytest.mark.parametrize(
     "pattern",
     [
-        APACHE, "|".join(f"SYM{at}" for at in range(500)), r"\+?\d{1,3}[- ]?\(?\d{3}\)?[- ]?\d{3}[- ]?\d{4}", r"(\d{2}-)+\d{2}",
+        APACHE, "|".join(f"SYM{number}" for number in range(500)), r"\+?\d{1,3}[- ]?\(?\d{3}\)?[- ]?\d{3}[- ]?\d{4}", r"(\d{2}-)+\d{2}",
         r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$", r"^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(:\d+)?$",
     ],
 )  # fmt: skip

@@ -363,14 +363,14 @@ class Sample:
 
 
 def variants(template: str) -> Iterator[str]:
-    """The template on plain columns, and once more for every argument that may itself fail."""
+    """Yields the template on plain columns, and once more for every argument that may itself fail."""
     kinds = re.findall(r"\{(\w+)\}", template)
     for failing in (None, *range(len(kinds))):
         used: dict[str, int] = {}
         fills = []
-        for at, kind in enumerate(kinds):
+        for index, kind in enumerate(kinds):
             used[kind] = used.get(kind, -1) + 1
-            fills.append(FAILING[kind] if at == failing else PLAIN[kind][min(used[kind], 2)])
+            fills.append(FAILING[kind] if index == failing else PLAIN[kind][min(used[kind], 2)])
         text = template
         for fill in fills:
             text = re.sub(r"\{\w+\}", lambda _, fill=fill: fill, text, count=1)  # type: ignore[misc]
@@ -378,20 +378,20 @@ def variants(template: str) -> Iterator[str]:
 
 
 def templates() -> list[str]:
-    # `|` between samples is also an operator, and so written `\` above.
-    found = [each.strip().replace(" \\ ", " | ") for line in TEMPLATES.strip().splitlines() for each in line.split(" | ")]
-    return [each for each in found if each]
+    # `|` separates samples, so the operator `|` is written `\` above.
+    texts = [sample.strip().replace(" \\ ", " | ") for line in TEMPLATES.strip().splitlines() for sample in line.split(" | ")]
+    return [text for text in texts if text]
 
 
 def pairs() -> Iterator[str]:
     """Arithmetic and comparison over all pairs of numeric types, and every cast that is allowed."""
     numbers = ["t", "h", "i", "l", "f", "d", "n", "m", "w", "2", "2.5", "3L"]
-    for left, right in itertools.product(numbers, numbers):
-        if left.isalpha() or right.isalpha():
+    for first_operand, second_operand in itertools.product(numbers, numbers):
+        if first_operand.isalpha() or second_operand.isalpha():
             for operator in "+-*/%":
-                yield f"{left} {operator} {right}"
-            yield f"coalesce({left}, {right})"
-            yield f"{left} < {right}"
+                yield f"{first_operand} {operator} {second_operand}"
+            yield f"coalesce({first_operand}, {second_operand})"
+            yield f"{first_operand} < {second_operand}"
     sources = ["t", "h", "i", "l", "f", "d", "n", "m", "w", "s", "x", "b", "day", "at", "local", "raw"]
     names = [
         "tinyint",
@@ -423,10 +423,10 @@ def pairs() -> Iterator[str]:
 
 def samples() -> list[Sample]:
     texts = [text for template in templates() for text in variants(template)]
-    found = [Sample(text, safe(text)) for text in dict.fromkeys([*texts, *pairs()])]
+    all_samples = [Sample(text, safe(text)) for text in dict.fromkeys([*texts, *pairs()])]
     for rows, edge in EDGES.values():
-        found += [Sample(text, safe(text), rows) for template in edge for text in variants(template)]
-    return found
+        all_samples += [Sample(text, safe(text), rows) for template in edge for text in variants(template)]
+    return all_samples
 
 
 def safe(text: str) -> Checked:
@@ -461,18 +461,18 @@ def rows(spark: Any) -> Any:
 def test_every_function_has_a_sample() -> None:
     called = {
         name.lower()
-        for template in [*templates(), *(each for _, edge in EDGES.values() for each in edge)]
+        for template in [*templates(), *(edge_template for _, edge in EDGES.values() for edge_template in edge)]
         for name in re.findall(r"(\w+)\(", template)
     }
     assert called | functions.ALIASES.keys() | {name for name in functions.names() if " " in name} >= functions.names()
 
 
 def test_types_are_those_of_spark(rows: Any) -> None:
-    found = samples()
-    originals = analysed(rows, [sample.text for sample in found])
-    safe = analysed(rows, [sample.checked.sql for sample in found])
-    ours = [str(sample.checked.type) for sample in found]
-    texts = [sample.text for sample in found]
+    all_samples = samples()
+    originals = analysed(rows, [sample.text for sample in all_samples])
+    safe = analysed(rows, [sample.checked.sql for sample in all_samples])
+    ours = [str(sample.checked.type) for sample in all_samples]
+    texts = [sample.text for sample in all_samples]
     wrong = [row for row in zip(texts, ours, originals, safe, strict=True) if not row[1] == row[2] == row[3]]
     assert not wrong
 
@@ -480,7 +480,7 @@ def test_types_are_those_of_spark(rows: Any) -> None:
 def analysed(rows: Any, texts: list[str]) -> list[str]:
     """The type that Spark's analyser gives to each text, or why it refuses it."""
     try:
-        schema = rows.selectExpr(*(f"{text} AS c{at}" for at, text in enumerate(texts))).schema
+        schema = rows.selectExpr(*(f"{text} AS c{index}" for index, text in enumerate(texts))).schema
     except Exception as error:
         if len(texts) == 1:
             return [str(error)[:200]]
@@ -491,24 +491,26 @@ def analysed(rows: Any, texts: list[str]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("nth", "compiled"), few([(12, True), (40, False), (80, False)], (80, False))
-)  # of the pairs of types, which are very many
+)  # every nth of the pairs of types, which are very many
 def test_values_and_errors_are_those_of_spark(nth: int, compiled: bool, rows: Any, spark: Any) -> None:
     """Most of the time goes into what Spark compiles; `make test` has every eightieth pair, most of them interpreted."""
     often = set(pairs())
-    found = [sample for at, sample in enumerate(samples()) if at % (nth if sample.text in often else max(1, nth // 10)) == 0]
+    chosen_samples = [
+        sample for index, sample in enumerate(samples()) if index % (nth if sample.text in often else max(1, nth // 10)) == 0
+    ]
     wrong = []
     # Shared parts would be computed before the TryEval that must catch what they throw.
     settings = {"spark.sql.subexpressionElimination.enabled": "false"}
     with configured(spark, settings):
-        for batch in chunks([each for each in found if compiled or JOINED.search(each.text)], 25):
+        for batch in chunks([sample for sample in chosen_samples if compiled or JOINED.search(sample.text)], 25):
             wrong += compared(rows, batch)
     with configured(spark, {**settings, **INTERPRETED}):
-        for batch in chunks([each for each in found if not compiled and not JOINED.search(each.text)], 25):
+        for batch in chunks([sample for sample in chosen_samples if not compiled and not JOINED.search(sample.text)], 25):
             wrong += compared(rows, batch)
     assert not wrong
 
 
-JOINED = re.compile(r"\|\||concat\(")  # of these Spark computes parts behind a null only where it does not compile them
+JOINED = re.compile(r"\|\||concat\(")  # if it does not compile these, Spark computes even the parts behind a null
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
@@ -526,17 +528,17 @@ def configured(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
 
 @pytest.mark.parametrize("nth", few([1, 6]))
 def test_safe_forms_survive_shared_parts_and_filters(nth: int, rows: Any) -> None:
-    """As an engine uses them: error and value side by side, under Spark's usual optimizer."""
-    found = [safe(text) for template in templates() for text in variants(template)]
-    failing = [checked for checked in found if checked.error]
+    """Computes error and value side by side under Spark's usual optimizer, as an engine does."""
+    safe_forms = [safe(text) for template in templates() for text in variants(template)]
+    failing = [checked for checked in safe_forms if checked.error]
     assert len(failing) > 200
     failing = failing[::nth]
-    for at in range(0, len(failing), 40):
-        batch = failing[at : at + 40]
-        shown = rows.selectExpr(
-            "*", *(f"if({checked.error}, NULL, xxhash64({hashed(checked)})) AS c{at}" for at, checked in enumerate(batch))
+    for start in range(0, len(failing), 40):
+        batch = failing[start : start + 40]
+        frame = rows.selectExpr(
+            "*", *(f"if({checked.error}, NULL, xxhash64({hashed(checked)})) AS c{index}" for index, checked in enumerate(batch))
         )
-        assert shown.selectExpr(*(f"bit_xor(c{at})" for at in range(len(batch)))).collect()
+        assert frame.selectExpr(*(f"bit_xor(c{index})" for index in range(len(batch)))).collect()
         assert rows.where(" OR ".join(f"({checked.error})" for checked in batch)).count() > 0
 
 
@@ -556,42 +558,44 @@ select null is null as always, 1 as one, 'it''s' as text, r'\\d' `a raw one` fro
 
 def test_selects_are_those_of_spark(rows: Any, spark: Any) -> None:
     rows.createOrReplaceTempView("input")
-    kept = []
+    row_counts = []
     for text in SELECTS.strip().splitlines():
-        found = select(text, TYPES)
-        kept_rows = guarded(found.where).sql if found.where else "true"
-        tried_items = [guarded(item.value) for item in found.items]
+        selected = select(text, TYPES)
+        kept_rows = guarded(selected.where).sql if selected.where else "true"
+        tried_items = [guarded(item.value) for item in selected.items]
         safe = rows.where(kept_rows).selectExpr(
-            *(f"{tried.sql} AS {types.identifier(item.name)}" for item, tried in zip(found.items, tried_items, strict=True))
+            *(f"{tried.sql} AS {types.identifier(item.name)}" for item, tried in zip(selected.items, tried_items, strict=True))
         )
-        meant = spark.sql(text.rstrip(";"))
-        assert [field.dataType.simpleString() for field in meant.schema] == [str(item.value.type) for item in found.items], text
-        assert [field.dataType.simpleString() for field in safe.schema] == [str(item.value.type) for item in found.items], text
-        assert [name.lower() for name in meant.columns] == [item.name.lower() for item in found.items], text
+        expected = spark.sql(text.rstrip(";"))
+        assert [field.dataType.simpleString() for field in expected.schema] == [
+            str(item.value.type) for item in selected.items
+        ], text
+        assert [field.dataType.simpleString() for field in safe.schema] == [str(item.value.type) for item in selected.items], text
+        assert [name.lower() for name in expected.columns] == [item.name.lower() for item in selected.items], text
         errors = [tried.error for tried in tried_items if tried.error]
         failed = rows.where(" OR ".join(f"{error} IS NOT NULL" for error in errors) or "false").where(kept_rows).count()
         if failed:
-            # Spark throws for one row what fails no other here.
+            # One row makes Spark throw; here it fails no other row.
             with pytest.raises(Exception, match=r"(?i)overflow|DIVIDE_BY_ZERO"):
-                meant.selectExpr(f"xxhash64({', '.join(map(types.identifier, meant.columns))})").collect()
+                expected.selectExpr(f"xxhash64({', '.join(map(types.identifier, expected.columns))})").collect()
         else:
             hashes = [
                 frame.selectExpr("to_json(struct(*)) AS row").groupBy("row").count()
-                for frame in (meant.toDF(*safe.columns), safe)
+                for frame in (expected.toDF(*safe.columns), safe)
             ]
             assert hashes[0].exceptAll(hashes[1]).count() == 0, text
             assert hashes[1].exceptAll(hashes[0]).count() == 0, text
-        kept.append((failed, safe.count()))
-    assert any(failed for failed, _ in kept)
-    assert all(count > 0 for _, count in kept)
+        row_counts.append((failed, safe.count()))
+    assert any(failed for failed, _ in row_counts)
+    assert all(count > 0 for _, count in row_counts)
 
 
 def test_an_index_that_ends_the_jvm_in_spark_is_an_error(rows: Any) -> None:
     checked = safe("element_at(ints, i)")
-    found = (
+    distinct_rows = (
         rows.where("i = -2147483648 AND ints IS NOT NULL").selectExpr(checked.sql, checked.error or "false").distinct().collect()
     )
-    assert [tuple(row) for row in found] == [(None, True)]
+    assert [tuple(row) for row in distinct_rows] == [(None, True)]
 
 
 def test_the_largest_expressions_are_read_by_spark(rows: Any) -> None:
@@ -626,13 +630,13 @@ def test_accepted_date_patterns_are_accepted_by_java(spark: Any) -> None:
     parts = [" ", *PARTS.split()]
     tried = {"".join(draw.choices(parts, k=draw.randint(1, 6))) for _ in range(20000)}
     quoted = {pattern: pattern.replace("'", "\\'") for pattern in sorted(tried)}
-    shown = [pattern for pattern, text in quoted.items() if fits(f"date_format(at, '{text}')")]
-    read = [pattern for pattern, text in quoted.items() if fits(f"to_timestamp(s, '{text}')")]
-    assert len(shown) > 300
-    assert len(read) > 300
-    frame = spark.createDataFrame([(pattern,) for pattern in shown], "p string")
-    assert frame.selectExpr("count(date_format(timestamp'2026-01-05 10:11:12', p)) AS n").collect()[0]["n"] == len(shown)
-    frame = spark.createDataFrame([(pattern,) for pattern in read], "p string")
+    print_patterns = [pattern for pattern, text in quoted.items() if fits(f"date_format(at, '{text}')")]
+    parse_patterns = [pattern for pattern, text in quoted.items() if fits(f"to_timestamp(s, '{text}')")]
+    assert len(print_patterns) > 300
+    assert len(parse_patterns) > 300
+    frame = spark.createDataFrame([(pattern,) for pattern in print_patterns], "p string")
+    assert frame.selectExpr("count(date_format(timestamp'2026-01-05 10:11:12', p)) AS n").collect()[0]["n"] == len(print_patterns)
+    frame = spark.createDataFrame([(pattern,) for pattern in parse_patterns], "p string")
     assert (
         frame.selectExpr("count_if(try_to_timestamp('2026', p) IS NULL AND try_to_date('01-05', p) IS NULL) AS n").collect()[0][
             "n"
@@ -649,36 +653,40 @@ def fits(text: str) -> bool:
     return True
 
 
-def chunks(found: list[Sample], size: int) -> Iterator[list[Sample]]:
-    for at in range(0, len(found), size):
-        yield found[at : at + size]
+def chunks(all_samples: list[Sample], size: int) -> Iterator[list[Sample]]:
+    for start in range(0, len(all_samples), size):
+        yield all_samples[start : start + size]
 
 
 def compared(rows: Any, batch: list[Sample]) -> list[tuple[str, str]]:
-    """What is wrong with these expressions, all measured in one query."""
-    each, asked = [], []
-    for at, sample in enumerate(batch):
+    """The problems of these expressions, all measured in one query."""
+    columns, aggregates = [], []
+    for index, sample in enumerate(batch):
         comparable = "to_json({})" if types.holds_map(sample.checked.type) else "{}"  # Spark compares no maps
-        text, ours = (comparable.format(each) for each in (sample.text, sample.checked.sql))
+        text, ours = (comparable.format(sql) for sql in (sample.text, sample.checked.sql))
         same = f"try_to_binary(if(({text}) <=> ({ours}), 'a', 'b'), 'utf-8')"
-        each += [f"{same} AS same{at}", f"{sample.checked.error or 'false'} AS failed{at}", f"{sample.rows} AS looked{at}"]
-        each.append(f"xxhash64({ours}) AS safe{at}")
-        asked += [
-            f"bit_xor(safe{at})",
-            f"count_if(looked{at} AND same{at} IS NULL AND NOT failed{at}) AS missed{at}",
-            f"count_if(looked{at} AND same{at} IS NOT NULL AND failed{at}) AS invented{at}",
-            f"count_if(failed{at} IS NULL) AS unknown{at}",
-            f"count_if(same{at} = X'62' AND NOT failed{at}) AS different{at}",
+        columns += [
+            f"{same} AS same{index}",
+            f"{sample.checked.error or 'false'} AS failed{index}",
+            f"{sample.rows} AS looked{index}",
+        ]
+        columns.append(f"xxhash64({ours}) AS safe{index}")
+        aggregates += [
+            f"bit_xor(safe{index})",
+            f"count_if(looked{index} AND same{index} IS NULL AND NOT failed{index}) AS missed{index}",
+            f"count_if(looked{index} AND same{index} IS NOT NULL AND failed{index}) AS invented{index}",
+            f"count_if(failed{index} IS NULL) AS unknown{index}",
+            f"count_if(same{index} = X'62' AND NOT failed{index}) AS different{index}",
         ]
     try:
-        counts = rows.selectExpr(*each).selectExpr(*asked).collect()[0].asDict()
+        counts = rows.selectExpr(*columns).selectExpr(*aggregates).collect()[0].asDict()
     except Exception as error:
         if len(batch) == 1:
             return [(batch[0].text, f"the safe form throws: {str(error)[:300]}")]
         return [problem for sample in batch for problem in compared(rows, [sample])]
     return [
-        (sample.text, f"{counts[what + str(at)]} rows {what}")
-        for at, sample in enumerate(batch)
-        for what in ("missed", "invented", "unknown", "different")
-        if counts[what + str(at)]
+        (sample.text, f"{counts[failure + str(index)]} rows {failure}")
+        for index, sample in enumerate(batch)
+        for failure in ("missed", "invented", "unknown", "different")
+        if counts[failure + str(index)]
     ]

@@ -35,7 +35,7 @@ def changed(project: Project, price: int) -> None:
 
 @contextmanager
 def sender(project: Project, point: str, number: signal.Signals, home: Path | None = None) -> Iterator[subprocess.Popen[str]]:
-    """A run of its own process that has got the signal at the point; its JVM has stopped if it was sending."""
+    """A run in a process of its own, which got the signal at the point; its JVM has stopped if it was sending."""
     specs = Path(project.pipeline.where.file).parent
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **({"SLUICE_HOME": str(home)} if home else {})}
     process = subprocess.Popen(
@@ -47,9 +47,9 @@ def sender(project: Project, point: str, number: signal.Signals, home: Path | No
         assert "reached\n" in iter(process.stdout.readline, ""), f"the run ended before it reached {point}"
         yield process
     finally:
-        for last in (signal.SIGCONT, signal.SIGKILL):
+        for final_signal in (signal.SIGCONT, signal.SIGKILL):
             if is_alive(process.pid):
-                os.killpg(process.pid, last)
+                os.killpg(process.pid, final_signal)
         process.wait(PATIENCE)
 
 
@@ -72,7 +72,7 @@ def is_alive(group: int) -> bool:
 
 
 def assert_in_topic(project: Project) -> None:
-    """Each key's last message has the table's row."""
+    """Asserts that each key's last message has the price of the table's row."""
     table = {str(row["id"]): row["price"] for row in project.rows()}
     topic = keyed(messages(project))
     stale = {key for key, price in table.items() if topic.get(key) != price}

@@ -1,4 +1,4 @@
-"""`batch: {after: …}`: a batch begins before its time once so much waits."""
+"""`batch: {after: …}`: a batch begins before its time once that much is waiting."""
 
 from __future__ import annotations
 
@@ -37,20 +37,22 @@ def test_what_waits_is_measured_from_the_position_on(project: Project) -> None:
 
 def test_between_two_turns_only_what_is_full_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = planned(tmp_path, "id: bigint")
-    full, other = (replace(pipeline, name=name, run=Run(every=60, after=after)) for name, after in (("full", 1), ("other", None)))
+    full, other_pipeline = (
+        replace(pipeline, name=name, run=Run(every=60, after=after)) for name, after in (("full", 1), ("other", None))
+    )
     stop = threading.Event()
     ran: list[list[str]] = []
 
     def catch_up(_context: object, pipelines: list[Pipeline], *_: object) -> tuple[()]:
-        ran.append([each.name for each in pipelines])
+        ran.append([pipeline.name for pipeline in pipelines])
         if len(ran) == 3:
             stop.set()
         return ()
 
-    asked = iter((SluiceError("kafka-unreachable", "away", ""), False, True, True))
+    answers = iter((SluiceError("kafka-unreachable", "away", ""), False, True, True))
 
     def is_full(_pipeline: Pipeline) -> bool:
-        answer = next(asked)
+        answer = next(answers)
         if isinstance(answer, SluiceError):
             raise answer
         return answer
@@ -58,5 +60,5 @@ def test_between_two_turns_only_what_is_full_runs(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(loop, "catch_up", catch_up)
     monkeypatch.setattr(loop, "_INTERVAL", 0.01)
     context = object()
-    loop.keep_up(context, [full, other], 3600, print, print, stop, is_full=is_full)  # type: ignore[arg-type]
+    loop.keep_up(context, [full, other_pipeline], 3600, print, print, stop, is_full=is_full)  # type: ignore[arg-type]
     assert ran == [["full", "other"], ["full"], ["full"]]

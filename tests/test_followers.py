@@ -1,4 +1,4 @@
-"""What every follower does: Sluice's own, and a toy, `tests/toys/followers/tally.py`, of which nothing else knows."""
+"""Tests that every follower passes: Sluice's own, and the toy `tests/toys/followers/tally.py`, which nothing else names."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_each_fails_alone(name: str, project: Project, monkeypatch: pytest.Monke
     project_of(project, name)
     project.send_good(3, partition=0)
 
-    def fails(_to: Any) -> int:
+    def fails(_committed: Any) -> int:
         raise SluiceError("away", "nobody is there")
 
     with monkeypatch.context() as patched:
@@ -121,33 +121,33 @@ def test_a_follower_that_the_spec_no_longer_has_keeps_no_snapshot(project: Proje
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_two_runs_at_once_show_rows_in_turn(project: Project) -> None:
-    """The second run leaves to the first what that shows just now, and says so."""
+    """The second run reports that the first is serving the follower, and leaves it to that."""
     project_of(project, "tally")
     project.send_good(1, partition=0)
-    others: list[Any] = []
+    outcomes: list[Any] = []
 
     def meanwhile(point: str) -> None:
         if point == "shown":
-            others.extend(error.code for error in run(project))
-            others.append("ran")
+            outcomes.extend(error.code for error in run(project))
+            outcomes.append("ran")
 
     assert run(project, meanwhile) == []
-    assert others == ["turn-taken", "ran"]
+    assert outcomes == ["turn-taken", "ran"]
     assert states(project) == [("connected", 0)]
 
 
-def run(project: Project, at: Any = None) -> list[Any]:
-    context = project.context(at)
-    return [each.error for each in catch_up(context, context.plan.pipelines, lambda _: None, lambda: False)]
+def run(project: Project, on_point: Any = None) -> list[Any]:
+    context = project.context(on_point)
+    return [failure.error for failure in catch_up(context, context.plan.pipelines, lambda _: None, lambda: False)]
 
 
 def states(project: Project) -> list[tuple[str, int]]:
-    return [(each.state, each.rows) for each in status_of(project.plan, project.pipeline).followers]
+    return [(follower.state, follower.rows) for follower in status_of(project.plan, project.pipeline).followers]
 
 
 def dies_at(point: str) -> Any:
-    def at(reached: str) -> None:
+    def die(reached: str) -> None:
         if reached == point:
             raise Died
 
-    return at
+    return die

@@ -22,7 +22,7 @@ from tests.test_undo import rolled_back, snapshots
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
-DEAD = f"0190a0b1c2d3{20 * 'a'}"  # as an attempt of long ago is called
+DEAD = f"0190a0b1c2d3{20 * 'a'}"  # the name of an attempt of long ago
 TAGS = (
     "sluice-backup-2026-11-28", "sluice-deletes-all", "sluice_empty2", f"sluice_{DEAD}", "sluice-also-mine", "nightly/2026.11 ü 'x' \"y\"",
     "with\x1b[31m\nlines",
@@ -81,8 +81,8 @@ def test_tags_and_branches_of_others_survive_all_that_changes_a_table(shared: Pr
     assert foreign_refs(shared) == before
     shared.more += "\nsteps: [{derive: {twice: amount * 2}}]"
     context = shared.context()
-    ahead, _ = rebuild.check_rebuild(context, trades(context), without_lost=False)
-    rebuild.rebuild(context, trades(context), ahead, lambda _: None, lambda: False)
+    estimate, _ = rebuild.check_rebuild(context, trades(context), without_lost=False)
+    rebuild.rebuild(context, trades(context), estimate, lambda _: None, lambda: False)
     assert foreign_refs(shared) == before
     assert emails(shared) == [ANN, "carl"]
     for name in BRANCHES[:-1]:
@@ -98,8 +98,8 @@ def test_forgetting_removes_and_names_tags_and_branches_of_others_whatever_their
     shared.produce([{"key": ANN, "value": b"not json", "partition": 0}])
     shared.run()
     bad_rows = loaded(shared, bad=True)
-    newest = bad_rows.currentSnapshot().snapshotId()
-    bad_rows.manageSnapshots().createBranch("sluice-backup-all", newest).createTag("audit", newest).commit()
+    snapshot = bad_rows.currentSnapshot().snapshotId()
+    bad_rows.manageSnapshots().createBranch("sluice-backup-all", snapshot).createTag("audit", snapshot).commit()
     meaning = forget.judged(shared.context(), shared.pipeline, {"email": ANN})
     assert set(meaning.pins) == {*TAGS, *BRANCHES, "audit"}
     assert dict(meaning.diverged) == dict.fromkeys(BRANCHES[:-1], 1)
@@ -134,10 +134,14 @@ def test_a_branch_with_the_person_that_began_after_forgetting_goes_with_the_next
 
 
 def test_only_the_own_names_of_tags_are_a_followers() -> None:
-    own = ("sluice-also-topic-0123456789ab", "sluice-also-delta-0123456789ab-showing", "sluice-also-catalog-nightly-before")
-    assert all(map(is_follower_tag, own))
+    follower_tags = (
+        "sluice-also-topic-0123456789ab",
+        "sluice-also-delta-0123456789ab-showing",
+        "sluice-also-catalog-nightly-before",
+    )
+    assert all(map(is_follower_tag, follower_tags))
     assert not any(map(is_follower_tag, ("sluice-also-mine", "sluice-also-delta-x", "sluice-also-topic-0123456789", "sluice")))
-    assert is_follower_tag(own[1], "delta") and not is_follower_tag(own[0], "delta")
+    assert is_follower_tag(follower_tags[1], "delta") and not is_follower_tag(follower_tags[0], "delta")
 
 
 @pytest.mark.parametrize(

@@ -85,16 +85,16 @@ def trades(context: Context) -> Pipeline:
 
 
 def forgotten(
-    project: Project, at: Callable[[str], None] | None = None, key: Mapping[str, str] = MappingProxyType({"email": ANN})
+    project: Project, on_point: Callable[[str], None] | None = None, key: Mapping[str, str] = MappingProxyType({"email": ANN})
 ) -> list[str]:
-    context = project.context(at)
+    context = project.context(on_point)
     pipeline = trades(context)
     meaning = forget.judged(context, pipeline, key)
     return list(forget.forget(context, pipeline, meaning.key))
 
 
 def found(project: Project, text: str = "canary") -> set[str]:
-    """The files below the namespace's folder with this text in their content, decoded, and files and folders with it in their names."""
+    """Paths below the namespace's folder with the text in their name or in their decoded content."""
     folder = project.lake / "warehouse" / project.namespace
     named = {path for path in folder.rglob("*") if text in path.name}
     return {str(path.relative_to(folder)) for path in {path for path, content in everything(folder) if text in content} | named}
@@ -117,22 +117,22 @@ def test_no_file_has_the_person_and_nothing_brings_rows_back(project: Project, t
     project.template = template
     project.make_topic(1)
     bad: dict[str, Any] = {"key": ANN, "value": b"not json", "partition": 0}
-    gone: list[dict[str, Any]] = [{"key": ANN, "value": None, "partition": 0}] if "deletes" in template else []
-    for messages in (orders(ANN, BOB, ANN), [*gone, bad, order(BOB, 7, "x")], orders(ANN, "carl@example.com")):
+    tombstones: list[dict[str, Any]] = [{"key": ANN, "value": None, "partition": 0}] if "deletes" in template else []
+    for messages in (orders(ANN, BOB, ANN), [*tombstones, bad, order(BOB, 7, "x")], orders(ANN, "carl@example.com")):
         project.produce(messages)
         project.run()
     assert len(found(project)) > 5
-    others = [each for each in emails(project) if each != ANN]
-    said = forgotten(project)
-    assert said[1] == f"1 bad row of {project.namespace}.trades__bad_rows is gone"
+    other_emails = [email for email in emails(project) if email != ANN]
+    lines = forgotten(project)
+    assert lines[1] == f"1 bad row of {project.namespace}.trades__bad_rows is gone"
     assert found(project) == set()
-    assert emails(project) == others
+    assert emails(project) == other_emails
     assert [row["key"] for row in project.rows(bad=True)] == [BOB.encode()]
 
-    project.produce([*orders(ANN, "dora@example.com"), *gone])
+    project.produce([*orders(ANN, "dora@example.com"), *tombstones])
     (batch,) = project.run()
-    assert (batch.rows, batch.filtered) == (1, 1 + len(gone))
-    assert emails(project) == sorted([*others, "dora@example.com"])
+    assert (batch.rows, batch.filtered) == (1, 1 + len(tombstones))
+    assert emails(project) == sorted([*other_emails, "dora@example.com"])
     assert forgotten(project)[0] == f"0 rows of {project.namespace}.trades are gone"
     assert found(project) == set()
 
@@ -146,8 +146,8 @@ def test_a_rebuild_brings_no_row_back(project: Project) -> None:
     project.more = "steps: [{derive: {twice: amount * 2}}]"
     context = project.context()
     pipeline = context.plan.pipelines[0]
-    ahead, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
-    rebuild.rebuild(context, pipeline, ahead, lambda _: None, lambda: False)
+    estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
+    rebuild.rebuild(context, pipeline, estimate, lambda _: None, lambda: False)
     assert emails(project) == [BOB]
     project.produce(orders(ANN))
     project.run()
@@ -173,8 +173,8 @@ def test_forgetting_ends_after_a_death_at(project: Project, template: str, point
     assert set(emails(project)) == {BOB, "carl@example.com"}
 
 
-def replayed(project: Project, at: Callable[[str], None] | None = None) -> None:
-    context = project.context(at)
+def replayed(project: Project, on_point: Callable[[str], None] | None = None) -> None:
+    context = project.context(on_point)
     list(replay.replay(context, trades(context), replay.condition(""), lambda: False))
 
 
@@ -186,8 +186,10 @@ def test_forgetting_dies_after_a_replay_that_died_at(project: Project, template:
     project.template, project.more = template, "steps: [{derive: {ratio: 10 / amount}}]"
     project.make_topic(1)
 
-    def send(first: int) -> None:
-        project.produce(order(email, first + number, amount) for email in (ANN, BOB) for number, amount in enumerate((1, 0, "x")))
+    def send(first_number: int) -> None:
+        project.produce(
+            order(email, first_number + number, amount) for email in (ANN, BOB) for number, amount in enumerate((1, 0, "x"))
+        )
 
     send(0)
     project.run()
@@ -215,30 +217,30 @@ def test_a_batch_that_was_staged_before_lands_without_the_row(project: Project) 
     project.produce(orders(BOB))
     project.run()
     project.produce(orders(ANN, "carl@example.com"))
-    asked: list[str] = []
+    points: list[str] = []
 
-    def at(point: str) -> None:
-        if point == "checked" and not asked:
-            asked.append(point)
+    def forget_once(point: str) -> None:
+        if point == "checked" and not points:
+            points.append(point)
             with pytest.raises(SluiceError, match="a batch is being written"):
                 forgotten(project)
 
-    project.run(at)
-    assert asked and emails(project) == [BOB, "carl@example.com"]
+    project.run(forget_once)
+    assert points and emails(project) == [BOB, "carl@example.com"]
     forgotten(project)
     assert found(project) == set()
 
 
 @pytest.mark.long
 def test_a_forgotten_state_is_gone_after_a_rebuild_too(project: Project) -> None:
-    """What a rebuild empties is listed in the snapshot at which states begin."""
+    """The states that a rebuild empties are listed in the snapshot at which states begin."""
     project.template = UPSERT
     project.make_topic(1)
     project.produce([*orders(ANN, BOB), {"key": ANN, "value": None, "partition": 0}, *orders(ANN)])
     project.run()
     context = project.context()
-    ahead, _ = rebuild.check_rebuild(context, trades(context), without_lost=False)
-    rebuild.rebuild(context, trades(context), ahead, lambda _: None, lambda: False)
+    estimate, _ = rebuild.check_rebuild(context, trades(context), without_lost=False)
+    rebuild.rebuild(context, trades(context), estimate, lambda _: None, lambda: False)
     forgotten(project)
     assert found(project) == set()
     project.produce([{"key": BOB, "value": None, "partition": 0}])
@@ -254,13 +256,13 @@ def test_only_bad_rows_with_the_number_itself_go(project: Project) -> None:
         '{"id": 7, "amount": "x"}', '{"id":"7", "amount": "x"}', '{"amount": 7, "id": 70}', '{"id": 7.5}',
         '{"id": 17, "amount": "7"}', "7 ",
     )  # fmt: skip
-    project.produce([order(BOB, 7), order(BOB, 8), *({"key": BOB, "value": each.encode(), "partition": 0} for each in values)])
+    project.produce([order(BOB, 7), order(BOB, 8), *({"key": BOB, "value": value.encode(), "partition": 0} for value in values)])
     project.run()
-    said = forgotten(project, key={"id": "7"})
-    assert said[0] == f"1 row of {project.namespace}.trades is gone"
-    left = {row["value"].decode() for row in project.rows(bad=True)}
-    assert not left & set(values[:2])
-    assert {'{"id": 7.5}', '{"id": 17, "amount": "7"}', "7 "} <= left
+    lines = forgotten(project, key={"id": "7"})
+    assert lines[0] == f"1 row of {project.namespace}.trades is gone"
+    bad_values = {row["value"].decode() for row in project.rows(bad=True)}
+    assert not bad_values & set(values[:2])
+    assert {'{"id": 7.5}', '{"id": 17, "amount": "7"}', "7 "} <= bad_values
 
 
 @pytest.mark.long
@@ -268,17 +270,17 @@ def test_a_bad_row_of_a_flattened_field_goes(project: Project) -> None:
     project.template = FLATTENED
     project.make_topic(1)
     values = ('{"id": 1, "who": {"number": "4711"}, "amount": "x"}', '{"id": 4711, "who": {"number": "12"}, "amount": "x"}')
-    project.send([each.encode() for each in values], partition=0)
+    project.send([value.encode() for value in values], partition=0)
     project.send([b'{"id": 2, "who": {"number": "4711"}}'], partition=0)
     project.run()
-    said = forgotten(project, key={"who_number": "4711"})
-    assert [line.split()[0] for line in said[:2]] == ["1", "1"]
+    lines = forgotten(project, key={"who_number": "4711"})
+    assert [line.split()[0] for line in lines[:2]] == ["1", "1"]
     assert [row["value"].decode() for row in project.rows(bad=True)] == [values[1]]
 
 
 @pytest.mark.long
 def test_bad_rows_go_however_their_json_is_written(project: Project) -> None:
-    """As Gson and PHP escape it, in JSON that is a text of JSON, and a number of a field inside."""
+    """Bad rows are found with a text escaped as by Gson and PHP, in JSON inside a text of JSON, and with a number in a nested field."""
     project.template = FLATTENED.replace("number: string", "number: bigint, name: string").replace(
         "[{{flatten: [who]}}]", "[{{derive: {{no: who.number, called: who.name}}}}, {{drop: [who]}}]"
     )
@@ -290,12 +292,12 @@ def test_bad_rows_go_however_their_json_is_written(project: Project) -> None:
         r'{"who": {"name": "{\"x\": \"Ann O\\u0027Neil \\u00e4/\\ud83d\\ude00\"}"}, ',
     )
     of_bob = (r'{"who": {"name": "Ann O\u0027Neil \u00e4\/"}, ', r'{"who": {"number": 4711}, ')
-    project.send([(each + rest).encode() for each in (*of_ann, *of_bob)], partition=0)
+    project.send([(prefix + rest).encode() for prefix in (*of_ann, *of_bob)], partition=0)
     project.send(['{"id": 2, "who": {"number": 4711, "name": "Ann O\'Neil ä/😀"}}'.encode()], partition=0)
     project.run()
     lines = forgotten(project, key={"called": "Ann O'Neil ä/😀"})
     assert [line.split()[0] for line in lines[:2]] == ["1", "3"]
-    assert [row["value"].decode() for row in project.rows(bad=True)] == [each + rest for each in of_bob]
+    assert [row["value"].decode() for row in project.rows(bad=True)] == [prefix + rest for prefix in of_bob]
     forgotten(project, key={"no": "4711"})
     assert [row["value"].decode() for row in project.rows(bad=True)] == [of_bob[0] + rest]
 
@@ -319,15 +321,15 @@ def test_files_that_others_name_stay_and_are_said_each_time(project: Project) ->
     project.produce(orders(ANN, BOB))
     project.run()
     folder = project.lake / "warehouse" / project.namespace / "trades" / "metadata"
-    newest = max(folder.glob("*.metadata.json"))
-    other = folder / "00009-00000000-0000-0000-0000-000000000000.metadata.json"
-    shutil.copy(newest, other)
+    newest_file = max(folder.glob("*.metadata.json"))
+    stray_file = folder / "00009-00000000-0000-0000-0000-000000000000.metadata.json"
+    shutil.copy(newest_file, stray_file)
     for _ in range(2):
         with pytest.raises(SluiceError, match="could not be deleted; named by") as refused:
             forgotten(project)
         assert refused.value.code == "named-by-others"
         assert found(project)
-    other.unlink()
+    stray_file.unlink()
     forgotten(project)
     assert found(project) == set()
 
@@ -338,8 +340,8 @@ def test_a_table_that_was_rolled_back_is_refused(project: Project) -> None:
     for _ in range(2):
         project.produce(orders(ANN, BOB))
         project.run()
-    first = snapshots(project)[1]
-    project.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {first})")
+    first_snapshot = snapshots(project)[1]
+    project.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {first_snapshot})")
     with pytest.raises(SluiceError, match="another program rolled"):
         forgotten(project)
     assert len(snapshots(project)) > 1
@@ -378,7 +380,7 @@ def test_rows_without_the_column_are_refused(project: Project) -> None:
 
 @pytest.mark.long
 def test_what_is_deleted_again_ends_again(project: Project) -> None:
-    """A death in the second of two commands of one key, between which another program brought the row back."""
+    """The second of two commands for one key dies; between them, another program brought the row back."""
     project.template = APPEND
     project.make_topic(1)
     project.produce(orders(ANN, BOB))
@@ -422,9 +424,9 @@ def test_readers_are_waited_for_and_read_on(project: Project) -> None:
         forgotten(project)
     assert refused.value.hint.startswith("`sluice run copy`, then")
     assert run_both() == [0]
-    said = forgotten(project)
-    assert f"  the table {project.namespace}.copy, made of this one: `sluice forget copy`" in said
-    assert {Path(each).parts[0] for each in found(project)} == {"copy"}
+    lines = forgotten(project)
+    assert f"  the table {project.namespace}.copy, made of this one: `sluice forget copy`" in lines
+    assert {Path(path).parts[0] for path in found(project)} == {"copy"}
     project.produce(orders(ANN, "dora@example.com"))
     assert run_both() == [1, 1]
 
@@ -464,8 +466,8 @@ def test_pins_of_others_go_and_are_named(project: Project) -> None:
     assert table is not None
     snapshot = table.currentSnapshot().snapshotId()
     table.manageSnapshots().createTag("audit", snapshot).createBranch("experiment", snapshot).commit()
-    said = forgotten(project)
-    assert [line for line in said if "kept an older" in line] == [
+    lines = forgotten(project)
+    assert [line for line in lines if "kept an older" in line] == [
         "`audit`, which kept an older snapshot, is gone",
         "`experiment`, which kept an older snapshot, is gone",
     ]
@@ -491,8 +493,8 @@ def test_a_masked_column_is_named_by_its_plain_value(project: Project, monkeypat
     with pytest.raises(SluiceError, match=r"^forget-key: a bad row of trades is encrypted by a key"):
         forgotten(project)
     project.more = MASKED
-    said = forgotten(project)
-    assert said[:2] == [
+    lines = forgotten(project)
+    assert lines[:2] == [
         f"1 row of {project.namespace}.trades is gone",
         f"1 bad row of {project.namespace}.trades__bad_rows is gone",
     ]
@@ -522,8 +524,8 @@ def test_keys_that_are_refused(project: Project, key: dict[str, str], says: str)
 def test_the_command_shows_what_it_means_and_writes_exports_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
     monkeypatch.setattr("framework.core.spark.session.stop", lambda _spark: None)
-    more = "---\nexport: all\nfrom: {{table: {namespace}.trades}}\nfile: {{format: csv, to: {namespace}.csv}}\n"
-    project.template = APPEND + more
+    export_spec = "---\nexport: all\nfrom: {{table: {namespace}.trades}}\nfile: {{format: csv, to: {namespace}.csv}}\n"
+    project.template = APPEND + export_spec
     project.make_topic(1)
     project.produce([*orders(ANN, BOB), {"key": ANN, "value": b"not json", "partition": 0}])
     project.run()
@@ -535,18 +537,18 @@ def test_the_command_shows_what_it_means_and_writes_exports_again(project: Proje
     file = f"{project.namespace}.csv"
     typed("export")
     assert ANN in Path(file).read_text()
-    said = typed("forget", "trades", "--key", f"email={ANN}", answer="n\n")
+    output = typed("forget", "trades", "--key", f"email={ANN}", answer="n\n")
     table = f"{project.namespace}.trades"
-    assert said.splitlines()[:4] == [
+    assert output.splitlines()[:4] == [
         f"trades: what `email` says is forgotten in {table}",
         "  1 row and 1 bad row",
         "  1 older snapshot: afterwards there is no `rollback`, `diff` or `query --at` to before",
         f"  {file} is written again, from the table as it is then",
     ]
     assert emails(project) == [ANN, BOB]
-    said = typed("forget", "trades", "--key", "email=-", "--yes", answer=f"{ANN}\n")
-    assert f"{file} is written again: 1 row, 2 before" in said
-    assert ANN not in said and "Traceback" not in said
+    output = typed("forget", "trades", "--key", "email=-", "--yes", answer=f"{ANN}\n")
+    assert f"{file} is written again: 1 row, 2 before" in output
+    assert ANN not in output and "Traceback" not in output
     assert ANN not in Path(file).read_text()
     assert emails(project) == [BOB]
     assert "keeps a hash of" in typed("drop", "trades", answer="n\n")

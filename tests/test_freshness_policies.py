@@ -70,7 +70,7 @@ def policies(defs: Definitions) -> dict[str, str]:
     """The kind of policy by the asset's name, without the assets that have none."""
     graph = defs.resolve_asset_graph()
     assets = [(key.path[-1], graph.get(key).freshness_policy_or_from_metadata) for key in graph.get_all_asset_keys()]
-    return {name: type(policy).__name__ for name, policy in sorted(assets, key=lambda one: one[0]) if policy}
+    return {name: type(policy).__name__ for name, policy in sorted(assets, key=lambda item: item[0]) if policy}
 
 
 def state(defs: Definitions, instance: DagsterInstance, key: AssetKey, time: datetime) -> str:
@@ -127,7 +127,7 @@ def test_an_old_newest_event_is_a_warning_however_old(folder: Path, age: timedel
 
 
 def test_a_policy_is_where_one_is_true(folder: Path) -> None:
-    """A table has one by time if its topic is steady, and one by cron if it has a schedule; bad rows and topics have none."""
+    """A table has a policy by time if its topic is steady, an export by cron if it has a schedule; bad rows and topics have none."""
     fresh = "fresh_within: 15m\n"
     assert policies(definitions(STEADY + fresh)) == {"p": "TimeWindowFreshnessPolicy"}
     assert policies(definitions(STEADY)) == {}
@@ -213,7 +213,7 @@ def test_an_export_passes_if_its_run_came_after_the_tick_and_fails_an_hour_later
 
 
 def test_the_daemon_judges_a_real_run_of_an_export(folder: Path) -> None:
-    """By its own iteration, which asks the server of the code location for the policies."""
+    """Runs the daemon's own iteration, which asks the server of the code location for the policies."""
     from dagster import AssetKey, DagsterInstance
     from dagster._core.test_utils import create_test_daemon_workspace_context, freeze_time
     from dagster._core.workspace.load_target import PythonFileTarget

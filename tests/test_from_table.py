@@ -1,4 +1,4 @@
-"""`from: {table: …}`: what the commits of a table add, change and delete goes on into other tables, whatever happens between two runs."""
+"""`from: {table: …}`: rows that a table's commits add, change and delete go on into other tables, whatever happens between two runs."""
 
 from __future__ import annotations
 
@@ -63,27 +63,27 @@ _CITIES = ("Rome", "Oslo", "closed", "Bonn")
 
 
 class _Shop:
-    """Customers, and the tables that are made of their table."""
+    """Customers, and the tables that are computed from their table."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
         project.template = CUSTOMERS + READERS
         project.make_topic(1)
         self.customers: dict[int, tuple[str, str]] = {}
-        self.states: Counter[tuple[int, str, str]] = Counter()  # that `all_states` has seen
+        self.states: Counter[tuple[int, str, str]] = Counter()  # the rows that `all_states` must have
         self.versions = 0
-        self.touched: set[int] = set()  # since the readers ran
+        self.touched: set[int] = set()  # ids that changed since the readers ran
         self.context = Context(project.plan, spark=lambda: project.spark)
 
     def pipelines(self, *names: str) -> list[Pipeline]:
-        return [each for each in self.context.plan.pipelines if not names or each.name in names]
+        return [pipeline for pipeline in self.context.plan.pipelines if not names or pipeline.name in names]
 
     def run(self, *names: str) -> None:
         failures = catch_up(self.context, self.pipelines(*names), lambda _batch: None, lambda: False)
         assert not failures, failures
 
     def change(self, changes: dict[int, tuple[str, str] | None]) -> None:
-        """One commit of the customers' table."""
+        """Makes one commit of the customers' table."""
 
         def value(row: tuple[str, str] | None) -> bytes | None:
             return None if row is None else json.dumps(dict(zip(("name", "city"), row, strict=True))).encode()
@@ -146,7 +146,7 @@ def test_a_compaction_is_no_news(log: _Log) -> None:
         assert log.run("lines") == []
     assert log.run("oslo") == []
     context = Context(log.project.plan, spark=lambda: log.project.spark)
-    lines, oslo = (next(each for each in context.plan.pipelines if each.name == name) for name in ("lines", "oslo"))
+    lines, oslo = (next(pipeline for pipeline in context.plan.pipelines if pipeline.name == name) for name in ("lines", "oslo"))
     assert any("into 1" in line for done in maintain.maintain(context, lines) for line in done.says)
     assert rows_waiting(context, oslo) == 0
     log.send(7)
@@ -158,9 +158,9 @@ def test_a_compaction_is_no_news(log: _Log) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_happens_to_the_table_goes_on(shop: _Shop, seed: int) -> None:
     chance = random.Random(seed)
-    for at in range(8):
+    for number in range(8):
         ids = chance.sample(range(12), chance.randint(1, 6))
-        shop.change({id_: None if chance.random() < 0.3 else (f"n{at}", chance.choice(_CITIES)) for id_ in ids})
+        shop.change({id_: None if chance.random() < 0.3 else (f"n{number}", chance.choice(_CITIES)) for id_ in ids})
         if chance.random() < 0.3:
             shop.compact()
         if chance.random() < 0.7:
@@ -216,7 +216,7 @@ into: {{table: {namespace}.last, write: upsert, keys: [city]}}
 
 
 class _Log:
-    """Lines that are only added, and the tables that are made of them."""
+    """Lines that are only added, and the tables that are computed from them."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -226,15 +226,15 @@ class _Log:
     def send(self, *ids: int) -> None:
         self.project.send((json.dumps({"id": id_, "city": _CITIES[id_ % 2]}).encode() for id_ in ids), partition=0)
 
-    def run(self, *names: str, at: Any = None) -> list[str]:
-        """The codes of the errors."""
-        context = Context(self.project.plan, spark=lambda: self.project.spark, **({"at": at} if at else {}))
-        pipelines = [each for each in context.plan.pipelines if not names or each.name in names]
+    def run(self, *names: str, on_point: Any = None) -> list[str]:
+        """Runs the pipelines, and returns the codes of the errors."""
+        context = Context(self.project.plan, spark=lambda: self.project.spark, **({"at": on_point} if on_point else {}))
+        pipelines = [pipeline for pipeline in context.plan.pipelines if not names or pipeline.name in names]
         failures = catch_up(context, pipelines, lambda _batch: None, lambda: False)
-        return [each.error.code for each in failures]
+        return [failure.error.code for failure in failures]
 
     def rebuild(self, name: str) -> None:
-        pipeline = next(each for each in self.project.plan.pipelines if each.name == name)
+        pipeline = next(pipeline for pipeline in self.project.plan.pipelines if pipeline.name == name)
         context = Context(self.project.plan, spark=lambda: self.project.spark)
         rebuild.rebuild(context, pipeline, rebuild.check_rebuild(context, pipeline, False)[0], lambda _batch: None, lambda: False)
 
@@ -260,14 +260,14 @@ def test_added_rows_go_on_once_whatever_dies(log: _Log) -> None:
     for number, point in enumerate(KILL_POINTS):
         log.send(4 + number)
 
-        def dies(at: str, here: str = point) -> None:
-            if at == here:
+        def dies(reached: str, deadly_point: str = point) -> None:
+            if reached == deadly_point:
                 raise _Dead
 
         assert log.run("lines") == []
         for name in ("oslo", "last"):
             with suppress(_Dead):
-                log.run(name, at=dies)
+                log.run(name, on_point=dies)
         assert log.run("oslo", "last") == []
     everything = range(4 + len(KILL_POINTS))
     assert log.ids("lines") == list(everything)
@@ -276,7 +276,7 @@ def test_added_rows_go_on_once_whatever_dies(log: _Log) -> None:
 
 
 class _Dead(BaseException):
-    """The end of a process."""
+    """Stands for the end of a process."""
 
 
 @pytest.mark.long
@@ -303,8 +303,10 @@ def test_a_commit_that_has_expired_before_it_was_read_is_named(log: _Log) -> Non
     assert log.run("lines") == []
     table = log.java("lines")
     table.manageSnapshots().removeTag("sluice").commit()
-    first = [each.snapshotId() for each in table.snapshots() if each.snapshotId() != table.currentSnapshot().snapshotId()]
-    for snapshot in first:
+    old_ids = [
+        snapshot.snapshotId() for snapshot in table.snapshots() if snapshot.snapshotId() != table.currentSnapshot().snapshotId()
+    ]
+    for snapshot in old_ids:
         table.expireSnapshots().expireSnapshotId(snapshot).commit()
     assert log.run("oslo") == ["source-expired"]
     log.rebuild("oslo")
@@ -335,7 +337,7 @@ def test_maintenance_keeps_what_readers_have_not_read(log: _Log, monkeypatch: py
     later = datetime.now(timezone.utc) + timedelta(days=3)
     monkeypatch.setattr(maintain, "_now", lambda: later)
     context = Context(log.project.plan, spark=lambda: log.project.spark)
-    lines = next(each for each in context.plan.pipelines if each.name == "lines")
+    lines = next(pipeline for pipeline in context.plan.pipelines if pipeline.name == "lines")
     before = len(list(log.java("lines").snapshots()))
     list(maintain.maintain(context, lines))
     assert len(list(log.java("lines").snapshots())) < before

@@ -121,25 +121,25 @@ def mistake(draw: Draw, text: str) -> str:
     parts = text.splitlines(keepends=True) if by_line else re.findall(r"\w+|[^\w\n]|\n", text)
     if not parts:
         return str(draw(st.sampled_from(PIECES)))
-    at = draw(st.integers(0, len(parts) - 1))
-    other = draw(st.integers(0, len(parts) - 1))
-    what = draw(st.sampled_from(["delete", "repeat", "swap", "insert", "replace", "indent", "copy", "copy", "copy", "cut"]))
-    if what == "delete":
-        del parts[at : at + draw(st.integers(1, 5))]
-    elif what == "repeat":
-        parts.insert(at, parts[at])
-    elif what == "swap":
-        parts[at], parts[other] = parts[other], parts[at]
-    elif what == "insert":
-        parts.insert(at, draw(st.sampled_from(PIECES)))
-    elif what == "replace":
-        parts[at] = draw(st.sampled_from(PIECES))
-    elif what == "indent":
-        parts[at] = " " * draw(st.integers(0, 8)) + parts[at].lstrip(" ")
-    elif what == "copy":
-        parts[at] = parts[other]
+    index = draw(st.integers(0, len(parts) - 1))
+    other_index = draw(st.integers(0, len(parts) - 1))
+    kind = draw(st.sampled_from(["delete", "repeat", "swap", "insert", "replace", "indent", "copy", "copy", "copy", "cut"]))
+    if kind == "delete":
+        del parts[index : index + draw(st.integers(1, 5))]
+    elif kind == "repeat":
+        parts.insert(index, parts[index])
+    elif kind == "swap":
+        parts[index], parts[other_index] = parts[other_index], parts[index]
+    elif kind == "insert":
+        parts.insert(index, draw(st.sampled_from(PIECES)))
+    elif kind == "replace":
+        parts[index] = draw(st.sampled_from(PIECES))
+    elif kind == "indent":
+        parts[index] = " " * draw(st.integers(0, 8)) + parts[index].lstrip(" ")
+    elif kind == "copy":
+        parts[index] = parts[other_index]
     else:
-        parts[at] = parts[at][: draw(st.integers(0, len(parts[at])))]
+        parts[index] = parts[index][: draw(st.integers(0, len(parts[index])))]
     return "".join(parts)
 
 
@@ -249,7 +249,7 @@ REFERRING = {"topic": ["t"] * 8 + ["n0", "n1", "A"], "catalog": ["lake"] * 8 + [
 
 @st.composite
 def of_options(draw: Draw) -> str:
-    """Some examples are full of mistakes, others have few, so that they come as far as the plan."""
+    """Draws documents: some are full of mistakes, others have few, so that they get as far as the plan."""
     kinds = draw(st.lists(st.sampled_from(["pipeline"] * 12 + ["topic"] * 4 + sorted(document_types())), min_size=1, max_size=3))
     maker = Made(draw, draw(st.sampled_from([6, 60, 600])))
     documents = []
@@ -260,7 +260,7 @@ def of_options(draw: Draw) -> str:
             documents.append(options)
         else:
             documents.append({**options, kind: f"n{number}"})
-    return BASE + "---\n".join("".join(f"{key}: {value}\n" for key, value in each.items()) for each in documents)
+    return BASE + "---\n".join("".join(f"{key}: {value}\n" for key, value in document.items()) for document in documents)
 
 
 @dataclass
@@ -275,12 +275,14 @@ class Made:
 
     def record(self, shape: RecordShape) -> list[tuple[str, str]]:
         required = [(name, slot) for name, slot in shape.slots.items() if slot.required or name == shape.name]
-        others = [(name, slot) for name, slot in shape.slots.items() if (name, slot) not in required]
+        optional = [(name, slot) for name, slot in shape.slots.items() if (name, slot) not in required]
         if shape.cls.exactly_one:
-            chosen = [self.draw(st.sampled_from([each for each in others if each[0] not in shape.cls.besides]))]
-            chosen += [each for each in others if each[0] in shape.cls.besides and self.draw(st.booleans())]
+            chosen = [self.draw(st.sampled_from([entry for entry in optional if entry[0] not in shape.cls.besides]))]
+            chosen += [entry for entry in optional if entry[0] in shape.cls.besides and self.draw(st.booleans())]
         else:
-            chosen = self.draw(st.lists(st.sampled_from(others), max_size=4, unique_by=lambda item: item[0])) if others else []
+            chosen = (
+                self.draw(st.lists(st.sampled_from(optional), max_size=4, unique_by=lambda item: item[0])) if optional else []
+            )
         entries = [
             (
                 name,
@@ -330,8 +332,14 @@ class Made:
 
 
 def in_quotes(text: str) -> str:
-    """Any text as YAML takes it."""
-    return '"' + "".join(each if each.isprintable() and each not in '\\"' else f"\\U{ord(each):08x}" for each in text) + '"'
+    """The text as a quoted string of YAML."""
+    return (
+        '"'
+        + "".join(
+            character if character.isprintable() and character not in '\\"' else f"\\U{ord(character):08x}" for character in text
+        )
+        + '"'
+    )
 
 
 # Expressions and types
@@ -429,8 +437,8 @@ def expressions(draw: Draw) -> str:
 def mutated(draw: Draw, text: str) -> str:
     words = re.findall(r"\w+|\s+|.", text)
     for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(words) - 1))
-        words[at : at + draw(st.integers(0, 2))] = draw(st.lists(st.sampled_from([*WORDS, *words, " "]), max_size=2))
+        index = draw(st.integers(0, len(words) - 1))
+        words[index : index + draw(st.integers(0, 2))] = draw(st.lists(st.sampled_from([*WORDS, *words, " "]), max_size=2))
         words = words or ["price"]
     return "".join(words)
 

@@ -91,8 +91,8 @@ def project(folder: Path, columns: str = COLUMNS, bootstrap: str = "127.0.0.1:1"
     return specs
 
 
-def things(folder: Path, columns: str = COLUMNS, **more: str) -> Topic:
-    return next(topic for topic in make(project(folder, columns, **more)).topics if topic.name == "things")
+def things(folder: Path, columns: str = COLUMNS, **settings: str) -> Topic:
+    return next(topic for topic in make(project(folder, columns, **settings)).topics if topic.name == "things")
 
 
 def some(topic: Topic, count: int, seed: int | None = 7) -> list[generate.GeneratedMessage]:
@@ -116,9 +116,9 @@ def test_the_same_seed_gives_the_same_messages(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_each_column_is_generated_as_declared(tmp_path: Path) -> None:
     messages = some(things(tmp_path), 2000)
-    values: list[dict[str, Any]] = [json.loads(each.value or b"", parse_float=str) for each in messages]
-    assert {each.key for each in messages} == {f"User_{number}".encode() for number in range(1, 10)}
-    assert {each.headers for each in messages} == {(("source", b"shop"),), (("source", b"web"),)}
+    values: list[dict[str, Any]] = [json.loads(message.value or b"", parse_float=str) for message in messages]
+    assert {message.key for message in messages} == {f"User_{number}".encode() for number in range(1, 10)}
+    assert {message.headers for message in messages} == {(("source", b"shop"),), (("source", b"web"),)}
     assert {value["side"] for value in values} == {"BUY", 'a "b" ü'}
     assert {value["count"] for value in values} == {1, 2, 3, 4, 5, 6}
     assert {value["small"] for value in values} == {-128, 127}
@@ -141,7 +141,12 @@ def test_a_share_of_the_messages_comes_again_and_times_lie_in_the_last_days(tmp_
     repeating = replace(topic, generator=replace(topic.generator, repeats=0.2))
     messages = some(repeating, 2000)
     assert 1500 < len(set(messages)) < 1700
-    assert {json.loads(each.value or b"")["day"] for each in messages} == {"2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05"}
+    assert {json.loads(message.value or b"")["day"] for message in messages} == {
+        "2026-01-02",
+        "2026-01-03",
+        "2026-01-04",
+        "2026-01-05",
+    }
 
 
 def with_outliers(folder: Path, outliers: str) -> Path:
@@ -196,7 +201,7 @@ def test_outliers_cannot_be_more_than_all_messages(tmp_path: Path) -> None:
 
 
 def test_time_advances_at_the_rate(tmp_path: Path) -> None:
-    values = [json.loads(each.value or b"") for each in some(things(tmp_path), 12)]
+    values = [json.loads(message.value or b"") for message in some(things(tmp_path), 12)]
     assert (values[0]["at"], values[0]["day"], values[0]["seen"]) == ("2026-01-05T10:00:00.000Z", "2026-01-05", 1767607200000)
     assert (values[11]["at"], values[11]["seen"]) == ("2026-01-05T10:00:01.100Z", 1767607201100)
 
@@ -206,7 +211,7 @@ def test_a_text_is_the_whole_message(tmp_path: Path) -> None:
     spec = 'cluster: main\nbootstrap: "127.0.0.1:1"\n---\ntopic: lines\nvalue: string\n'
     spec += 'generate: {rate: 1/s, columns: {value: {pattern: "[ab]"}}}\n'
     (tmp_path / "specs" / "a.yaml").write_text(spec)
-    assert {each.value for each in some(make(tmp_path / "specs").topics[0], 50)} == {b"a", b"b"}
+    assert {message.value for message in some(make(tmp_path / "specs").topics[0], 50)} == {b"a", b"b"}
 
 
 @pytest.mark.parametrize(
@@ -221,7 +226,7 @@ def test_a_text_is_the_whole_message(tmp_path: Path) -> None:
 )
 def test_generated_texts_match_their_pattern(tmp_path: Path, pattern: str, fits: str) -> None:
     topic = things(tmp_path, f"    side: {{pattern: '{pattern}'}}\n")
-    texts = [json.loads(each.value or b"")["side"] for each in some(topic, 400)]
+    texts = [json.loads(message.value or b"")["side"] for message in some(topic, 400)]
     assert [text for text in texts if not re.fullmatch(fits, text)] == []
     assert len(set(texts)) > 3
 
@@ -308,10 +313,12 @@ def test_messages_of_the_shipped_topics_have_all_columns(monkeypatch: pytest.Mon
     for topic in topics:
         messages = some(topic, 500)
         names = {column.name for column in topic.columns if not column.name.startswith("_")} - set(topic.key_columns)
-        values = [json.loads(each.value or b"") for each in messages]
+        values = [json.loads(message.value or b"") for message in messages]
         rows = [value["after"] for value in values] if topic.value == "debezium_json" else values
         assert {frozenset(row) for row in rows} == {frozenset(names)}
-    readings = [json.loads(each.value or b"") for topic in topics if topic.name == "sensor_data" for each in some(topic, 5000)]
+    readings = [
+        json.loads(message.value or b"") for topic in topics if topic.name == "sensor_data" for message in some(topic, 5000)
+    ]
     assert len({reading["device_id"] for reading in readings}) == 20
     assert {name: len({reading["location"][name] for reading in readings}) for name in ("building", "floor", "zone")} == {
         "building": 5, "floor": 10, "zone": 4,
@@ -340,11 +347,11 @@ def test_keys_are_written_as_they_are_read(tmp_path: Path) -> None:
     specs.mkdir()
     (specs / "a.yaml").write_text(KEYED, encoding="utf-8")
     numbered, described = sorted(make(specs).topics, key=lambda topic: topic.name, reverse=True)
-    keys = {int.from_bytes(each.key or b"", "big", signed=True) for each in some(numbered, 200)}
+    keys = {int.from_bytes(message.key or b"", "big", signed=True) for message in some(numbered, 200)}
     assert keys == set(range(-5, 6))
-    assert {(each.key or b"")[-21:] for each in some(described, 200)} == {b'"place": {"floor": 3}}'[-21:]}
-    assert {frozenset(json.loads(each.key or b"")) for each in some(described, 9)} == {frozenset({"order", "place"})}
-    assert {frozenset(json.loads(each.value or b"")) for each in some(described, 9)} == {frozenset({"a"})}
+    assert {(message.key or b"")[-21:] for message in some(described, 200)} == {b'"place": {"floor": 3}}'[-21:]}
+    assert {frozenset(json.loads(message.key or b"")) for message in some(described, 9)} == {frozenset({"order", "place"})}
+    assert {frozenset(json.loads(message.value or b"")) for message in some(described, 9)} == {frozenset({"a"})}
 
 
 def run(specs: Path, *arguments: str) -> tuple[int, str]:
@@ -374,8 +381,8 @@ def test_all_messages_arrive(tmp_path: Path, kafka: str) -> None:
     sent = generate.send(topic, SecretStore(), messages, tell=counts.append)
     assert sent.messages == counts[-1] == 3001
     arrived = consumed(kafka, "arrives", 4)
-    assert Counter((each.key, each.value, each.headers) for each in arrived) == Counter(
-        (each.key, each.value, each.headers) for each in messages
+    assert Counter((message.key, message.value, message.headers) for message in arrived) == Counter(
+        (message.key, message.value, message.headers) for message in messages
     )
 
 
@@ -447,18 +454,18 @@ def test_a_missing_kafka_is_an_error(tmp_path: Path) -> None:
 
 
 def consumed(bootstrap: str, name: str, partitions: int) -> list[generate.GeneratedMessage]:
-    """All that is in a topic."""
+    """All messages of the topic."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False})
     try:
         places = [TopicPartition(name, number, 0) for number in range(partitions)]
-        left = sum(consumer.get_watermark_offsets(place, timeout=10)[1] for place in places)
+        count = sum(consumer.get_watermark_offsets(place, timeout=10)[1] for place in places)
         consumer.assign(places)
         messages: list[Any] = []
-        while left > len(messages):
-            for each in consumer.consume(left - len(messages), 5.0):
-                assert each.error() is None
-                headers: Any = each.headers() or ()
-                messages.append(generate.GeneratedMessage(each.key(), each.value(), tuple(headers)))
+        while count > len(messages):
+            for message in consumer.consume(count - len(messages), 5.0):
+                assert message.error() is None
+                headers: Any = message.headers() or ()
+                messages.append(generate.GeneratedMessage(message.key(), message.value(), tuple(headers)))
         return messages
     finally:
         consumer.close()

@@ -60,7 +60,11 @@ def test_commands_that_take_no_such_options_are_known() -> None:
     def takes(name: str) -> bool:
         command = main.get_command(click.Context(main), name)
         inner = command.commands.values() if isinstance(command, click.Group) else [command]
-        return all({"--env", "--specs"} <= {opt for param in each.params for opt in param.opts} for each in inner if each)
+        return all(
+            {"--env", "--specs"} <= {opt for param in subcommand.params for opt in param.opts}
+            for subcommand in inner
+            if subcommand
+        )
 
     assert tuple(name for name in main.list_commands(click.Context(main)) if not takes(name)) == hints.WITHOUT
 
@@ -114,9 +118,9 @@ def test_json_stays_json_whatever_the_folder_is_called(folder: Path) -> None:
 @pytest.mark.usefixtures("folder")
 def test_clean_removes_the_records_of_all_environments(folder: Path) -> None:
     sluice("pause", "copy", "--env", "prod")
-    one = records.Record(window="", file="a.csv", snapshot=1, rows=1, bytes=1, sha256="", at="")
-    records.add("prod/weekly", one)
-    records.add("weekly", one)
+    record = records.Record(window="", file="a.csv", snapshot=1, rows=1, bytes=1, sha256="", at="")
+    records.add("prod/weekly", record)
+    records.add("weekly", record)
     assert records.exports() == ["prod/weekly", "weekly"]
     assert sluice("clean", "--yes")[0] == 0
     assert not (folder / ".sluice" / "pipelines").exists() and not (folder / ".sluice" / "exports").exists()

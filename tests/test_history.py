@@ -36,7 +36,7 @@ def spans(project: Project) -> list[list[tuple[int | None, int]]]:
 
 
 def times(project: Project) -> dict[int, datetime]:
-    """When each of main's snapshots was published."""
+    """The time at which each of main's snapshots was published."""
     table = metadata.read(project.pipeline.table.catalog, project.pipeline.table.identifier)
     assert table is not None
     return {snapshot["snapshot-id"]: table.published(snapshot) for snapshot in table.ancestors()}
@@ -52,8 +52,8 @@ def three_batches(project: Project) -> None:
 def test_a_rollback_is_a_line_and_each_snapshot_keeps_its_own_time(project: Project) -> None:
     three_batches(project)
     before = {commit["snapshot_id"]: commit["at"] for commit in commits(project)}
-    first = snapshots(project)[1]
-    rolled_back(project, first)
+    first_snapshot = snapshots(project)[1]
+    rolled_back(project, first_snapshot)
     project.run()
     project.assert_exactly_once()
     after = commits(project)
@@ -65,11 +65,11 @@ def test_a_rollback_is_a_line_and_each_snapshot_keeps_its_own_time(project: Proj
     line = after[1]
     assert (line["rows_added"], line["rows_deleted"], line["position_moved"]) == (0, 10, False)
     assert line["undone"] == {
-        "from_snapshot": next(iter(before)), "to_snapshot": str(first), "commits": 2, "batches": [2, 3],
+        "from_snapshot": next(iter(before)), "to_snapshot": str(first_snapshot), "commits": 2, "batches": [2, 3],
     }  # fmt: skip
     text = sluice(project, "history", "trades").output
     assert "?" not in text
-    assert f"back to snapshot {first}, batches 2 – 3 undone" in " ".join(text.split())
+    assert f"back to snapshot {first_snapshot}, batches 2 – 3 undone" in " ".join(text.split())
 
 
 def test_a_rollback_by_another_program_is_a_line_until_and_after_it_is_accepted(project: Project) -> None:
@@ -125,23 +125,32 @@ def test_a_replay_has_its_name_and_no_offsets(project: Project) -> None:
 def test_a_rollback_to_a_time_takes_the_newest_snapshot_that_was_not_after_it(project: Project) -> None:
     three_batches(project)
     context, (pipeline, *_) = project.context(), project.plan.pipelines
-    born, first, second, third = snapshots(project)
+    born, first_batch, second_batch, third_batch = snapshots(project)
     published = times(project)
 
     def chosen(moment: datetime) -> int:
         return rollback.judged(context, pipeline, moment).to
 
-    assert [chosen(published[snapshot]) for snapshot in (born, first, second, third)] == [born, first, second, third]
+    assert [chosen(published[snapshot]) for snapshot in (born, first_batch, second_batch, third_batch)] == [
+        born,
+        first_batch,
+        second_batch,
+        third_batch,
+    ]
     almost = timedelta(microseconds=1)
-    assert [chosen(published[snapshot] - almost) for snapshot in (first, second, third)] == [born, first, second]
-    assert chosen(published[third] + timedelta(days=1)) == third
+    assert [chosen(published[snapshot] - almost) for snapshot in (first_batch, second_batch, third_batch)] == [
+        born,
+        first_batch,
+        second_batch,
+    ]
+    assert chosen(published[third_batch] + timedelta(days=1)) == third_batch
     for commit in commits(project):  # a time that `history` prints is the time of that snapshot
         assert str(chosen(datetime.fromisoformat(commit["at"].replace("Z", "+00:00")))) == commit["snapshot_id"]
 
-    rolled_back(project, first)
-    asked = published[third]
-    meaning = rollback.judged(project.context(), pipeline, asked)
-    assert (meaning.to, meaning.at, meaning.undone_before) == (first, published[first], third)
+    rolled_back(project, first_batch)
+    third_time = published[third_batch]
+    meaning = rollback.judged(project.context(), pipeline, third_time)
+    assert (meaning.to, meaning.at, meaning.undone_before) == (first_batch, published[first_batch], third_batch)
     with pytest.raises(SluiceError) as refused:
         rollback.judged(context, pipeline, published[born] - almost)
     assert refused.value.code == "no-snapshot-then"

@@ -1,4 +1,4 @@
-"""The folder with what Sluice keeps on this machine: made for its owner alone, by whoever is first."""
+"""Sluice's folder on this machine: the first command that needs it creates it, for its owner alone."""
 
 from __future__ import annotations
 
