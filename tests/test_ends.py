@@ -67,7 +67,7 @@ def test_a_missing_java_is_one_named_error(words: tuple[str, ...], folder: Path,
 def interrupted(
     folder: Path, words: tuple[str, ...], reached: Callable[[subprocess.Popen[str]], bool], **environment: str
 ) -> tuple[int, str]:
-    """Runs a command and sends it one Ctrl-C, as a terminal does, once `reached` is true. Returns its exit status and its stderr."""
+    """Runs a command, and sends Ctrl-C as a terminal does once `reached` is true; returns its exit status and its stderr."""
     with (folder / "err").open("w+") as errors:
         child = subprocess.Popen(
             [*SLUICE, *words], stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True,

@@ -85,9 +85,9 @@ def check(folder: Path, environment: str, kafka: str, patch: pytest.MonkeyPatch)
         messages = sent(kafka, pipeline.topic.kafka_name)
         assert len(rows) == len(messages) == MESSAGES
         if name == "flagged_stock_trades":
-            by = ("trade_key", "symbol", "quantity", "price")
-            expected = sorted((*(row[column] for column in by), flag(row)) for row in messages)
-            assert sorted((*(row[column] for column in by), row["anomaly_flag"]) for row in rows) == expected
+            names = ("trade_key", "symbol", "quantity", "price")
+            expected = sorted((*(row[column] for column in names), flag(row)) for row in messages)
+            assert sorted((*(row[column] for column in names), row["anomaly_flag"]) for row in rows) == expected
 
 
 def test_dagster_on_a_rest_catalog(

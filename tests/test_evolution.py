@@ -1,5 +1,5 @@
-"""A registry's schemas change while the table exists: an allowed change reaches the table at once; another stops the pipeline with an
-error that says what accepting means. The rules are the same for all formats; these tests use Avro."""
+"""A registry's schemas change while the table exists: an allowed change reaches the table at once; another stops the pipeline
+with an error that says what accepting means. The rules are the same for all formats; these tests use Avro."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def accepted(project: Registered) -> str:
 
 
 def test_add_and_widen_at_any_depth(trades: Registered) -> None:
-    who = record(("mail", "string"), ("age", "long"), ("phone", ["null", "string"], {"default": None}), name="Who")
-    second(trades, ("id", "long"), ("who", who), ("note", "string"), ("price", "double", {"default": 0}),
+    who_record = record(("mail", "string"), ("age", "long"), ("phone", ["null", "string"], {"default": None}), name="Who")
+    second(trades, ("id", "long"), ("who", who_record), ("note", "string"), ("price", "double", {"default": 0}),
            id=2**40, who={"mail": "b", "age": 2**40, "phone": "1"}, note="y", price=1.5)  # fmt: skip
     trades.run()
     assert columns(trades) == {
@@ -86,12 +86,12 @@ def test_a_refused_addition_can_be_accepted(trades: Registered) -> None:
 
 
 def test_another_name_by_alias(trades: Registered) -> None:
-    """The name is refused until somebody allows or accepts it; then the column keeps its data, at any depth, and gets older messages."""
-    who = record(("email", "string", {"aliases": ["mail"]}), ("age", "int"), name="Who")
+    """The name is refused until it is allowed or accepted; then the column keeps its data, at any depth, and gets older messages."""
+    who_record = record(("email", "string", {"aliases": ["mail"]}), ("age", "int"), name="Who")
     second(
         trades,
         ("id", "int"),
-        ("customer", who, {"aliases": ["who"]}),
+        ("customer", who_record, {"aliases": ["who"]}),
         ("note", "string"),
         id=3,
         customer={"email": "c", "age": 1},
@@ -170,7 +170,7 @@ def test_a_narrower_type(trades: Registered) -> None:
 
 
 def test_a_field_of_another_type_waits_until_it_is_accepted(trades: Registered) -> None:
-    """The pipeline stops until the change is accepted; then messages of that schema are bad rows with the reason, and no other is lost."""
+    """The pipeline stops until the change is accepted; then only messages of that schema are bad rows, with the reason."""
     schema_id = second(trades, ("id", "string"), *V1[1:], **{**M1, "id": "three"})
     with pytest.raises(ColumnsChanged, match=rf"schema {schema_id} \(version 2\) has `id` as string, and before it was int"):
         trades.run()

@@ -1,4 +1,4 @@
-"""Expressions: which are refused, with which code and place, and their safe form. test_expressions_spark.py compares them with Spark."""
+"""Expressions: which are refused, with which code and place, and their safe form; test_expressions_spark.py asks Spark."""
 
 from __future__ import annotations
 

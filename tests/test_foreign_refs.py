@@ -17,7 +17,7 @@ from framework.operations.forget import forget
 from framework.operations.rebuild import rebuild
 from framework.plan.follower import is_follower_tag
 from tests.project import Project
-from tests.test_forget import ANN, BOB, UPSERT, emails, forgotten, found, orders, trades
+from tests.test_forget import ANN, BOB, UPSERT, emails, files_with, forgotten, orders, trades
 from tests.test_undo import rolled_back, snapshots
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -104,7 +104,7 @@ def test_forgetting_removes_and_names_tags_and_branches_of_others_whatever_their
     assert set(meaning.pins) == {*TAGS, *BRANCHES, "audit"}
     assert dict(meaning.diverged) == dict.fromkeys(BRANCHES[:-1], 1)
     lines = forgotten(shared)
-    assert found(shared) == set()
+    assert files_with(shared) == set()
     assert foreign_refs(shared) == {}
     assert len([line for line in lines if "which kept an older snapshot" in line]) == len(TAGS) + len(BRANCHES) + 2
     assert set(loaded(shared, bad=True).refs()) == {"main"}
@@ -126,10 +126,10 @@ def test_a_branch_with_the_person_that_began_after_forgetting_goes_with_the_next
             f"'{email}' AS email" if column == "email" else column for column in project.spark.table(project.table).columns
         )
         project.sql(f"INSERT INTO {{table}}.`branch_{name}` SELECT {columns} FROM {{table}}")
-    assert found(project)
+    assert files_with(project)
     lines = forgotten(project)
     assert [line for line in lines if "with_the_person" in line] == ["`with_the_person`, which kept an older snapshot, is gone"]
-    assert found(project) == set()
+    assert files_with(project) == set()
     assert "clean" in loaded(project).refs()
 
 

@@ -93,7 +93,7 @@ def forgotten(
     return list(forget.forget(context, pipeline, meaning.key))
 
 
-def found(project: Project, text: str = "canary") -> set[str]:
+def files_with(project: Project, text: str = "canary") -> set[str]:
     """Paths below the namespace's folder with the text in their name or in their decoded content."""
     folder = project.lake / "warehouse" / project.namespace
     named = {path for path in folder.rglob("*") if text in path.name}
@@ -121,11 +121,11 @@ def test_no_file_has_the_person_and_nothing_brings_rows_back(project: Project, t
     for messages in (orders(ANN, BOB, ANN), [*tombstones, bad, order(BOB, 7, "x")], orders(ANN, "carl@example.com")):
         project.produce(messages)
         project.run()
-    assert len(found(project)) > 5
+    assert len(files_with(project)) > 5
     other_emails = [email for email in emails(project) if email != ANN]
     lines = forgotten(project)
     assert lines[1] == f"1 bad row of {project.namespace}.trades__bad_rows is gone"
-    assert found(project) == set()
+    assert files_with(project) == set()
     assert emails(project) == other_emails
     assert [row["key"] for row in project.rows(bad=True)] == [BOB.encode()]
 
@@ -134,7 +134,7 @@ def test_no_file_has_the_person_and_nothing_brings_rows_back(project: Project, t
     assert (batch.rows, batch.filtered) == (1, 1 + len(tombstones))
     assert emails(project) == sorted([*other_emails, "dora@example.com"])
     assert forgotten(project)[0] == f"0 rows of {project.namespace}.trades are gone"
-    assert found(project) == set()
+    assert files_with(project) == set()
 
 
 def test_a_rebuild_brings_no_row_back(project: Project) -> None:
@@ -152,7 +152,7 @@ def test_a_rebuild_brings_no_row_back(project: Project) -> None:
     project.produce(orders(ANN))
     project.run()
     assert emails(project) == [BOB]
-    assert found(project) == set()
+    assert files_with(project) == set()
 
 
 @pytest.mark.parametrize("point", few(forget.KILL_POINTS, "deleted"))
@@ -169,7 +169,7 @@ def test_forgetting_ends_after_a_death_at(project: Project, template: str, point
     project.run()
     assert ANN not in emails(project) or point == "remembered"
     forgotten(project)
-    assert found(project) == set()
+    assert files_with(project) == set()
     assert set(emails(project)) == {BOB, "carl@example.com"}
 
 
@@ -202,7 +202,7 @@ def test_forgetting_dies_after_a_replay_that_died_at(project: Project, template:
     project.run()
     replayed(project)
     forgotten(project)
-    assert found(project) == set()
+    assert files_with(project) == set()
     assert [(row["email"], row["id"]) for row in sorted(project.rows(), key=lambda row: int(row["id"]))] == [
         (BOB, 0), (BOB, 1), (BOB, 10), (BOB, 11)
     ]  # fmt: skip
@@ -228,7 +228,7 @@ def test_a_batch_that_was_staged_before_lands_without_the_row(project: Project) 
     project.run(forget_once)
     assert points and emails(project) == [BOB, "carl@example.com"]
     forgotten(project)
-    assert found(project) == set()
+    assert files_with(project) == set()
 
 
 @pytest.mark.long
@@ -242,7 +242,7 @@ def test_a_forgotten_state_is_gone_after_a_rebuild_too(project: Project) -> None
     estimate, _ = rebuild.check_rebuild(context, trades(context), without_lost=False)
     rebuild.rebuild(context, trades(context), estimate, lambda _: None, lambda: False)
     forgotten(project)
-    assert found(project) == set()
+    assert files_with(project) == set()
     project.produce([{"key": BOB, "value": None, "partition": 0}])
     project.run()
     assert emails(project) == []
@@ -280,7 +280,7 @@ def test_a_bad_row_of_a_flattened_field_goes(project: Project) -> None:
 
 @pytest.mark.long
 def test_bad_rows_go_however_their_json_is_written(project: Project) -> None:
-    """Bad rows are found with a text escaped as by Gson and PHP, in JSON inside a text of JSON, and with a number in a nested field."""
+    """Bad rows are found by a text escaped as by Gson or PHP, by JSON inside a text, and by a number in a nested field."""
     project.template = FLATTENED.replace("number: string", "number: bigint, name: string").replace(
         "[{{flatten: [who]}}]", "[{{derive: {{no: who.number, called: who.name}}}}, {{drop: [who]}}]"
     )
@@ -328,10 +328,10 @@ def test_files_that_others_name_stay_and_are_said_each_time(project: Project) ->
         with pytest.raises(SluiceError, match="could not be deleted; named by") as refused:
             forgotten(project)
         assert refused.value.code == "named-by-others"
-        assert found(project)
+        assert files_with(project)
     stray_file.unlink()
     forgotten(project)
-    assert found(project) == set()
+    assert files_with(project) == set()
 
 
 def test_a_table_that_was_rolled_back_is_refused(project: Project) -> None:
@@ -390,7 +390,7 @@ def test_what_is_deleted_again_ends_again(project: Project) -> None:
     with suppress(Died):
         forgotten(project, dies_at("deleted"))
     forgotten(project)
-    assert found(project) == set()
+    assert files_with(project) == set()
 
 
 def test_a_death_between_expiry_and_the_deletion_of_files_leaves_none(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,9 +405,9 @@ def test_a_death_between_expiry_and_the_deletion_of_files_leaves_none(project: P
     with monkeypatch.context() as patched, suppress(Died):
         patched.setattr("framework.core.iceberg.deletable_files.delete", die)
         forgotten(project)
-    assert found(project)
+    assert files_with(project)
     forgotten(project)
-    assert found(project) == set()
+    assert files_with(project) == set()
 
 
 def test_readers_are_waited_for_and_read_on(project: Project) -> None:
@@ -426,7 +426,7 @@ def test_readers_are_waited_for_and_read_on(project: Project) -> None:
     assert run_both() == [0]
     lines = forgotten(project)
     assert f"  the table {project.namespace}.copy, made of this one: `sluice forget copy`" in lines
-    assert {Path(path).parts[0] for path in found(project)} == {"copy"}
+    assert {Path(path).parts[0] for path in files_with(project)} == {"copy"}
     project.produce(orders(ANN, "dora@example.com"))
     assert run_both() == [1, 1]
 
@@ -438,7 +438,7 @@ def test_a_follower_gets_the_tombstone(project: Project) -> None:
     project.produce(orders(ANN, BOB))
     assert ran(project) == [2]
     assert "trades: 1 row to the topic " + project.topic + "_onward" in forgotten(project)
-    assert found(project) == set()
+    assert files_with(project) == set()
     project.produce(orders("carl@example.com"))
     assert ran(project) == [1]
 
@@ -449,7 +449,7 @@ def test_a_delta_log_shows_the_table_without_the_person(project: Project) -> Non
     project.produce(orders(ANN, BOB))
     assert ran(project) == [2]
     forgotten(project)
-    assert found(project) == set()
+    assert files_with(project) == set()
     table = DeltaTable(str(project.lake / "warehouse" / project.namespace / "trades"))
     assert pyarrow.table(table.to_pyarrow_dataset().to_table()).column("email").to_pylist() == [BOB]
     project.produce(orders("carl@example.com"))
@@ -471,7 +471,7 @@ def test_pins_of_others_go_and_are_named(project: Project) -> None:
         "`audit`, which kept an older snapshot, is gone",
         "`experiment`, which kept an older snapshot, is gone",
     ]
-    assert found(project) == set()
+    assert files_with(project) == set()
 
 
 @pytest.mark.long
@@ -482,7 +482,7 @@ def test_a_masked_column_is_named_by_its_plain_value(project: Project, monkeypat
     project.produce([*orders(ANN, BOB), {"key": ANN, "value": b"not json", "partition": 0}])
     project.run()
     (hashed, *_) = [row["email"] for row in project.rows() if row["id"] == 0]
-    assert found(project, hashed) and not found(project)
+    assert files_with(project, hashed) and not files_with(project)
     with (
         monkeypatch.context() as another,
         pytest.raises(SluiceError, match=r"^forget-key: a bad row of trades is encrypted by a key"),
@@ -498,7 +498,7 @@ def test_a_masked_column_is_named_by_its_plain_value(project: Project, monkeypat
         f"1 row of {project.namespace}.trades is gone",
         f"1 bad row of {project.namespace}.trades__bad_rows is gone",
     ]
-    assert found(project, hashed) == set()
+    assert files_with(project, hashed) == set()
     project.produce(orders(ANN))
     project.run()
     assert len(project.rows()) == 1

@@ -127,7 +127,7 @@ def test_an_old_newest_event_is_a_warning_however_old(folder: Path, age: timedel
 
 
 def test_a_policy_is_where_one_is_true(folder: Path) -> None:
-    """A table has a policy by time if its topic is steady, an export by cron if it has a schedule; bad rows and topics have none."""
+    """A table of a steady topic has a policy by time; tables and exports with a schedule have one by cron; others have none."""
     fresh = "fresh_within: 15m\n"
     assert policies(definitions(STEADY + fresh)) == {"p": "TimeWindowFreshnessPolicy"}
     assert policies(definitions(STEADY)) == {}

@@ -1,4 +1,4 @@
-"""`from: {table: …}`: rows that a table's commits add, change and delete go on into other tables, whatever happens between two runs."""
+"""`from: {table: …}`: what a table's commits add, change and delete goes on into other tables, whatever happens meanwhile."""
 
 from __future__ import annotations
 

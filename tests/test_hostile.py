@@ -1,4 +1,4 @@
-"""Names, values, keys and headers that would be something else if they became SQL, a path or a line of a log as they are."""
+"""Names, values, keys and headers that would do harm in SQL, in a path or in a line of a log if nothing escaped them."""
 
 from __future__ import annotations
 
@@ -55,26 +55,26 @@ into: {{table: {namespace}.copy, write: replace}}
 
 @pytest.fixture
 def shop(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
-    made = Registered(tmp_path, lake, kafka, spark, registry)
-    made.format = "json_schema"
-    made.make_topic(1)
-    yield made
-    made.close()
+    registered = Registered(tmp_path, lake, kafka, spark, registry)
+    registered.format = "json_schema"
+    registered.make_topic(1)
+    yield registered
+    registered.close()
 
 
-def schema(*more: str, number: Mapping[str, str] = INTEGER) -> str:
+def schema(*names: str, number: Mapping[str, str] = INTEGER) -> str:
     text = {"type": "string"}
     nested = {"type": "object", "properties": dict.fromkeys(NESTED, text)}
     numbers = {"id": INTEGER, NUMBER: number}
-    properties = {**numbers, **dict.fromkeys((*TEXTS, *more), text), "nested": nested, "last": {"type": "integer"}}
+    properties = {**numbers, **dict.fromkeys((*TEXTS, *names), text), "nested": nested, "last": {"type": "integer"}}
     return json.dumps({"type": "object", "properties": properties})
 
 
-def said(id_: int, *more: str) -> Mapping[str, Any]:
+def row_of(id_: int, *names: str) -> Mapping[str, Any]:
     return {
         "id": id_,
         NUMBER: id_,
-        **{name: name for name in (*TEXTS, *more)},
+        **{name: name for name in (*TEXTS, *names)},
         "nested": {name: name for name in NESTED},
         "last": id_,
     }
@@ -87,46 +87,46 @@ def message(schema_id: int, value: Mapping[str, Any]) -> bytes:
 def scanned(pipeline: Pipeline) -> list[dict[str, Any]]:
     table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
-    found: list[dict[str, Any]] = table.scan().to_arrow().to_pylist()
-    return found
+    rows: list[dict[str, Any]] = table.scan().to_arrow().to_pylist()
+    return rows
 
 
 def landed(project: Project) -> dict[int, dict[str, Any]]:
-    kept = ({name: value for name, value in row.items() if not name.startswith("_kafka")} for row in project.rows())
-    return {row["id"]: row for row in kept}
+    rows = ({name: value for name, value in row.items() if not name.startswith("_kafka")} for row in project.rows())
+    return {row["id"]: row for row in rows}
 
 
 @pytest.mark.long
 def test_registered_names_are_names_everywhere(shop: Registered) -> None:
-    """In a batch, its bad rows, a preview, a table from the table, a changed schema and a rebuild."""
-    first = shop.register(schema(), kind="JSON")
-    shop.send([message(first, said(1)), message(first, {**said(2), NUMBER: "x"}), message(first, said(3))], partition=0)
-    shop.send([message(first, {**said(5), "last": "x"})], partition=0)  # each field before it is looked at
+    """The names survive a batch, its bad rows, a preview, a table from the table, a changed schema and a rebuild."""
+    old_id = shop.register(schema(), kind="JSON")
+    shop.send([message(old_id, row_of(1)), message(old_id, {**row_of(2), NUMBER: "x"}), message(old_id, row_of(3))], partition=0)
+    shop.send([message(old_id, {**row_of(5), "last": "x"})], partition=0)  # all other fields come before the bad one
     context = shop.context()
-    shown = preview(context, context.plan.pipelines[0], 4)
-    assert [row.fate for each in shown.messages for row in each.rows] == ["lands", "bad", "lands", "bad"]
-    assert shown.messages[0].rows[0].after[0] == said(1)
+    previewed = preview(context, context.plan.pipelines[0], 4)
+    assert [row.fate for message in previewed.messages for row in message.rows] == ["lands", "bad", "lands", "bad"]
+    assert previewed.messages[0].rows[0].after[0] == row_of(1)
     shop.run()
-    assert landed(shop) == {1: said(1), 3: said(3)}
+    assert landed(shop) == {1: row_of(1), 3: row_of(3)}
     assert [row["message"] for row in shop.rows(bad=True)] == [
         f'field `{NUMBER}`: wanted bigint, found "x"',
         'field `last`: wanted bigint, found "x"',
     ]
     shop.assert_exactly_once()
 
-    second = shop.register(schema(LATER), kind="JSON")
-    shop.send([message(second, said(4, LATER))], partition=0)
+    new_id = shop.register(schema(LATER), kind="JSON")
+    shop.send([message(new_id, row_of(4, LATER))], partition=0)
     shop.run()
     later = {LATER: None}
-    assert landed(shop) == {1: {**said(1), **later}, 3: {**said(3), **later}, 4: said(4, LATER)}
+    assert landed(shop) == {1: {**row_of(1), **later}, 3: {**row_of(3), **later}, 4: row_of(4, LATER)}
 
     shop.template = shop.template.replace(
         "into: {{table: {namespace}.trades", "steps:\n  - derive: {{more: id + 1}}\ninto: {{table: {namespace}.trades"
     )
     context = shop.context()
-    ahead, _ = rebuild.check_rebuild(context, context.plan.pipelines[0], without_lost=False)
-    assert rebuild.rebuild(context, context.plan.pipelines[0], ahead, lambda _: None, lambda: False)
-    assert landed(shop)[4] == {**said(4, LATER), "more": 5}
+    estimate, _ = rebuild.check_rebuild(context, context.plan.pipelines[0], without_lost=False)
+    assert rebuild.rebuild(context, context.plan.pipelines[0], estimate, lambda _: None, lambda: False)
+    assert landed(shop)[4] == {**row_of(4, LATER), "more": 5}
     shop.assert_exactly_once()
 
     shop.template += COPY
@@ -136,14 +136,14 @@ def test_registered_names_are_names_everywhere(shop: Registered) -> None:
     assert [(batch.rows, batch.bad) for batch in batches(context, copy)] == [(3, 0)]
     assert isinstance(copy.source, TableSource)
     trials = Trials(shop.spark, context.plan)
-    given = replace(copy.source, identifier=f"given_{shop.namespace}.trades")
-    trials.put(given, [said(9)])
-    trials.put(given, [said(10)])
-    read = shop.spark.table(f"lake.{given.identifier}").collect()
-    assert [{name: row[name] for name in TEXTS} for row in read] == [{name: name for name in TEXTS}] * 2
+    source = replace(copy.source, identifier=f"given_{shop.namespace}.trades")
+    trials.put(source, [row_of(9)])
+    trials.put(source, [row_of(10)])
+    trial_rows = shop.spark.table(f"lake.{source.identifier}").collect()
+    assert [{name: row[name] for name in TEXTS} for row in trial_rows] == [{name: name for name in TEXTS}] * 2
 
-    found = {row["id"]: row for row in scanned(copy)}
-    assert {name: value for name, value in found[4].items() if name in TEXTS} == {name: name for name in TEXTS}
+    copied_rows = {row["id"]: row for row in scanned(copy)}
+    assert {name: value for name, value in copied_rows[4].items() if name in TEXTS} == {name: name for name in TEXTS}
 
 
 PARTS = """
@@ -151,25 +151,25 @@ variables: parts
 values: {{brace: "{{"}}
 ---
 """
-# What a spec can call a key: the columns of values have the other names.
+# Names that a spec can give to columns of a key; columns of values have the other names.
 KEYS = ("k\\", "k\u00e9", "ke\u0301", "%s-/*")
-PLAIN = re.compile(r"[^\s(),]+")  # what stands in `partition_by`
+PLAIN = re.compile(r"[^\s(),]+")  # a name that `partition_by` can take
 NARROW = {"type": "integer", "connect.type": "int32"}
 NEW_NAMES = {"a.b": "b.c `${env:HOME}'", "a`b": "a.b", LATER: "${spark.app.name}\u2028"}
 
 
 def key(number: int) -> bytes:
-    return json.dumps({name: TEXTS[number + at] for at, name in enumerate(KEYS)}).encode()
+    return json.dumps({name: TEXTS[number + index] for index, name in enumerate(KEYS)}).encode()
 
 
-def keyed(number: int, id_: int, *more: str, **values: Any) -> dict[str, Any]:
-    return {**said(id_, *more), **json.loads(key(number)), **values}
+def keyed(number: int, id_: int, *names: str, **values: Any) -> dict[str, Any]:
+    return {**row_of(id_, *names), **json.loads(key(number)), **values}
 
 
 def written(*texts: str) -> str:
-    """A list of these in a spec."""
-    escaped = ("".join(f"\\U{ord(each):08x}" for each in text.replace("${", "$${var:brace}")) for text in texts)
-    return "[" + ", ".join(f'"{each}"' for each in escaped) + "]"
+    """The texts as a list in a spec, with each character escaped."""
+    escaped = ("".join(f"\\U{ord(character):08x}" for character in text.replace("${", "$${var:brace}")) for text in texts)
+    return "[" + ", ".join(f'"{text}"' for text in escaped) + "]"
 
 
 def into(write: str, partition_by: Iterable[str], sort_by: Iterable[str]) -> str:
@@ -178,12 +178,12 @@ def into(write: str, partition_by: Iterable[str], sort_by: Iterable[str]) -> str
 
 
 def merged(project: Project) -> list[dict[str, Any]]:
-    """The rows, and of versions whether they have ended."""
-    found = []
+    """The rows without Kafka's columns; a version says only whether it has ended."""
+    rows = []
     for row in sorted(project.rows(), key=lambda row: (row["id"], row["_kafka_offset"])):
-        made = {name: value for name, value in row.items() if not name.startswith("_kafka") and name != "valid_from"}
-        found.append({**made, "valid_to": made["valid_to"] is not None} if "valid_to" in made else made)
-    return found
+        values = {name: value for name, value in row.items() if not name.startswith("_kafka") and name != "valid_from"}
+        rows.append({**values, "valid_to": values["valid_to"] is not None} if "valid_to" in values else values)
+    return rows
 
 
 @pytest.mark.slow
@@ -195,27 +195,29 @@ def test_columns_of_any_name_are_merged_partitioned_sorted_widened_and_renamed(s
     shop.into_more = into(
         write, [*parts[::2], *(f"truncate(3, {name})" for name in (*parts[1::2], *KEYS))], (NUMBER, *TEXTS, *KEYS)
     )
-    first = shop.register(schema(number=NARROW), kind="JSON")
-    shop.send_keys((key(id_), message(first, {**said(id_), NUMBER: "x" if id_ == 4 else id_})) for id_ in (1, 2, 3, 4))
+    old_id = shop.register(schema(number=NARROW), kind="JSON")
+    shop.send_keys((key(id_), message(old_id, {**row_of(id_), NUMBER: "x" if id_ == 4 else id_})) for id_ in (1, 2, 3, 4))
     shop.run()
     assert [row["message"] for row in shop.rows(bad=True)] == [f'field `{NUMBER}`: wanted int, found "x"']
 
-    second = shop.register(schema(LATER), kind="JSON")
+    new_id = shop.register(schema(LATER), kind="JSON")
     shop.into_more = into(write, [f"bucket(4, {name})" for name in (*parts, *KEYS)], (LATER, *reversed(TEXTS)))
     large = json.loads(f'{{"{NUMBER}": {2**40}}}')
-    shop.send_keys([(key(1), message(second, {**said(5, LATER), **large})), (key(2), None), (key(4), message(first, said(6)))])
+    shop.send_keys(
+        [(key(1), message(new_id, {**row_of(5, LATER), **large})), (key(2), None), (key(4), message(old_id, row_of(6)))]
+    )
     shop.run()
-    now = [keyed(3, 3, **{LATER: None}), keyed(1, 5, LATER, **large), keyed(4, 6, **{LATER: None})]
+    current_rows = [keyed(3, 3, **{LATER: None}), keyed(1, 5, LATER, **large), keyed(4, 6, **{LATER: None})]
     ended = [keyed(number, number, **{LATER: None}) for number in (1, 2)]
     if write == "history":
-        now = [{**row, "valid_to": False, "is_current": True} for row in now]
-        now += [{**row, "valid_to": True, "is_current": False} for row in ended]
-    expected = sorted(now, key=lambda row: int(row["id"]))
+        current_rows = [{**row, "valid_to": False, "is_current": True} for row in current_rows]
+        current_rows += [{**row, "valid_to": True, "is_current": False} for row in ended]
+    expected = sorted(current_rows, key=lambda row: int(row["id"]))
     assert merged(shop) == expected
     run_rebuild(shop)
     assert merged(shop) == expected
 
-    # No schema of JSON's says what a column was called before.
+    # A JSON Schema cannot say what a column was called before.
     lake, planned = shop.context().lake(shop.pipeline), shop.pipeline.table
     changes = [
         Change("alias", "", shop.pipeline.where, allowed=True, path=(old,), old=STRING, new=STRING, to=new)
@@ -268,7 +270,7 @@ def send_with_headers(project: Project, value: bytes, count: int, headers: Heade
     project.produce([{"value": value, "key": key, "headers": list(headers), "partition": 0}] * count)
 
 
-def kept(headers: Headers) -> list[dict[str, Any]]:
+def header_rows(headers: Headers) -> list[dict[str, Any]]:
     return [{"key": name, "value": value} for name, value in headers]
 
 
@@ -282,15 +284,15 @@ def test_bad_rows_keep_keys_and_headers_as_they_are(project: Project, bad_rows: 
     if bad_rows == "stop":
         accept_it(project)
     project.run()
-    found = project.rows(bad=True)
-    assert [(row["key"], row["value"]) for row in found] == [(key, b"not json " + key) for key in keys]
-    for row in found:
-        assert row["headers"] == kept(HEADERS)
+    rows = project.rows(bad=True)
+    assert [(row["key"], row["value"]) for row in rows] == [(key, b"not json " + key) for key in keys]
+    for row in rows:
+        assert row["headers"] == header_rows(HEADERS)
     project.assert_exactly_once()
 
 
 def test_headers_are_counted_before_they_travel_to_the_driver(project: Project) -> None:
-    """As values and keys are: 8,000 bad messages with such a header ended Spark, and each later run again."""
+    """Headers count like values and keys: 8,000 bad messages with such a header once ended Spark, and each later run, too."""
     project.make_topic(1, **{"max.message.bytes": "10000000"})
     large: Headers = [("trace", b"h" * 200_000), ("name", b"n")]
     send_with_headers(project, b"not json", 20, large, b"k")
@@ -309,5 +311,5 @@ def test_headers_are_counted_before_they_travel_to_the_driver(project: Project) 
     assert counted.carried.selectExpr("sum(octet_length(cast(headers as string)))").collect()[0][0] < 1000
 
     project.run()
-    assert [row["headers"] for row in project.rows(bad=True)] == [kept(large)] * 20 + [kept([("name", b"n")])] * 5
+    assert [row["headers"] for row in project.rows(bad=True)] == [header_rows(large)] * 20 + [header_rows([("name", b"n")])] * 5
     project.assert_exactly_once()

@@ -47,8 +47,8 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("specs").mkdir()
 
 
-def asked(url: str, *command: str) -> tuple[int, str]:
-    """The exit status and all that a command prints. What it does not catch fails the test."""
+def run_command(url: str, *command: str) -> tuple[int, str]:
+    """Runs a command and returns its exit status and output; an exception that it does not catch fails the test."""
     Path("specs/a.yaml").write_text(SPEC.format(url=url))
     result = CliRunner().invoke(main, [*command, "--specs", "specs"])
     if result.exception and not isinstance(result.exception, SystemExit):
@@ -56,10 +56,10 @@ def asked(url: str, *command: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def of_schema(schema: Any, **more: Any) -> Answers:
-    """A registry with one version."""
+def of_schema(schema: Any, **fields: Any) -> Answers:
+    """The answers of a registry with one version."""
     text = schema if isinstance(schema, str) else json.dumps(schema)
-    return lambda path: [1] if path.endswith("/versions") else version(schema=text, **more)
+    return lambda path: [1] if path.endswith("/versions") else version(schema=text, **fields)
 
 
 def always(answer: Any) -> Answers:
@@ -135,14 +135,14 @@ def test_a_hostile_answer_is_one_error_of_each_command(name: str) -> None:
     answer, code = ANSWERS[name]
     with serving(answer) as server:
         for command in (["check", "--online"], ["plan"], ["run"]):
-            exit_code, output = asked(server.url, *command)
+            exit_code, output = run_command(server.url, *command)
             assert exit_code == 1, output
             assert re.findall(r"^specs/a\.yaml:13:8: ([a-z-]+): ", output, re.M) == [code], output
             assert output.count("\n  hint: ") == 1, output
             assert LOGIN not in output and "Error" not in output and "object has no" not in output, output
             assert "Connection aborted" not in output and "('" not in output, output
             assert len(output) < 2000
-        exit_code, output = asked(server.url, "clean", "--dry-run")
+        exit_code, output = run_command(server.url, "clean", "--dry-run")
         assert (exit_code, LOGIN in output) == (0, False), output
 
 

@@ -1,7 +1,7 @@
-"""Projects whose names, keys, values and headers are hostile texts: what lands, what is bad, what a preview shows, what the tests of a
-spec see and what a rebuild makes are all what a few lines of plain Python say.
+"""Projects whose names, keys, values and headers are hostile texts: rows, bad rows, a preview, a spec's tests and a
+rebuild are all as a few lines of plain Python say.
 
-By hand with others: EXAMPLES=50 SEED=7 pytest tests/test_hostile_search.py -m ""
+Other examples, by hand: EXAMPLES=50 SEED=7 pytest tests/test_hostile_search.py -m ""
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 SEED = os.environ.get("SEED")
 LARGE = "x" * 200_000
-ALL = "${env:HOME} `'\"\\\u2028"  # in each example, where few are drawn
+ALL = "${env:HOME} `'\"\\\u2028"  # in each example, since few texts are drawn
 HEADER = "h"
-SAID = "key: {{format: json, columns: {{{}: string, {}: string}}}}\nheaders: {{h: string}}"
+TOPIC_OPTIONS = "key: {{format: json, columns: {{{}: string, {}: string}}}}\nheaders: {{h: string}}"
 TWIN = """
 ---
 pipeline: twin
@@ -50,8 +50,8 @@ into: {{table: {namespace}.twin, write: replace}}
 """
 
 
-def shown(value: object) -> str:
-    """What may stand in the error of a failed test."""
+def abridged(value: object) -> str:
+    """The value as text, short enough for the error of a failed test."""
     return repr(value).replace(LARGE, "[200 KB]")
 
 
@@ -66,55 +66,60 @@ class Sent:
     batch: int
     key: Mapping[str, str]
     value: Mapping[str, Any] | str | None
-    at: int
+    time: int
     headers: tuple[tuple[str, bytes | None], ...]
 
     def __repr__(self) -> str:
-        return shown(vars(self))
+        return abridged(vars(self))
 
 
 @dataclass(frozen=True)
 class Drawn:
     number: str  # the field that is no text
     names: tuple[str, ...]
-    keys: tuple[str, str]  # how the fields of a message's key are called
+    keys: tuple[str, str]  # names of the fields of a message's key
     sent: tuple[Sent, ...]
 
 
 texts = st.lists(st.sampled_from(TEXTS) | st.text(max_size=5), max_size=3).map("".join)
 values = st.integers(0, 9).flatmap(lambda number: st.just(LARGE) if number == 7 else texts)
-# What a spec can call a column; a schema can have any other name.
+# Names that a spec can give to a column; a schema can have any other name.
 key_names = st.sampled_from(["k\\", "k\u00e9", "ke\u0301", "k%s", "k-/*", "k--", "k😀", "k#", "k\\n", "k!|&", "k_sluice_key"])
 names = texts.filter(lambda text: folded(text[:1]) not in ("", "_", "k") and folded(text) != HEADER)
 headers = st.tuples(texts.filter(lambda text: "\0" not in text and text != HEADER), st.none() | values.map(str.encode))
 
 
-def fields(number: str, others: Iterable[str], wrong: bool) -> st.SearchStrategy[Mapping[str, Any]]:
-    """Of a message's value; some are null or not there."""
+def fields(number: str, text_names: Iterable[str], wrong: bool) -> st.SearchStrategy[Mapping[str, Any]]:
+    """The fields of a message's value; some are null or missing."""
     numbers = texts if wrong else st.none() | st.integers(-(2**63), 2**63 - 1)
-    text = {name: st.none() | values for name in others}
+    text = {name: st.none() | values for name in text_names}
     return st.fixed_dictionaries({number: numbers} if wrong else {}, optional=text if wrong else {number: numbers, **text})
 
 
 @st.composite
 def drawings(draw: Draw) -> Drawn:
-    drawn, *others = draw(st.lists(names, min_size=2, max_size=5, unique_by=folded))
+    drawn, *other_names = draw(st.lists(names, min_size=2, max_size=5, unique_by=folded))
     number = f"{drawn} {ALL}".replace('"', "")
-    first, second = draw(st.lists(key_names, min_size=2, max_size=2, unique=True))
-    keys = [{first: ALL, second: ALL}, *draw(st.lists(st.fixed_dictionaries({first: values, second: texts}), max_size=2))]
-    found = []
-    for at in range(draw(st.integers(4, 8))):
-        of = draw(st.sampled_from(["row", "row", "row", "nothing", "wrong", "text"]))
-        value = draw(texts if of == "text" else st.none() if of == "nothing" else fields(number, others, of == "wrong"))
-        batch = at + 1 if at < 2 else draw(st.integers(1, 2))
-        found.append(
+    first_key, second_key = draw(st.lists(key_names, min_size=2, max_size=2, unique=True))
+    keys = [
+        {first_key: ALL, second_key: ALL},
+        *draw(st.lists(st.fixed_dictionaries({first_key: values, second_key: texts}), max_size=2)),
+    ]
+    messages = []
+    for index in range(draw(st.integers(4, 8))):
+        kind = draw(st.sampled_from(["row", "row", "row", "nothing", "wrong", "text"]))
+        value = draw(
+            texts if kind == "text" else st.none() if kind == "nothing" else fields(number, other_names, kind == "wrong")
+        )
+        batch = index + 1 if index < 2 else draw(st.integers(1, 2))
+        messages.append(
             Sent(batch, draw(st.sampled_from(keys)), value, draw(st.integers(1, 6)), tuple(draw(st.lists(headers, max_size=3))))
         )
-    marked = (replace(each, headers=((HEADER, draw(values).encode()), *each.headers)) for each in found)
-    return Drawn(number, tuple(others), (first, second), tuple(sorted(marked, key=lambda each: each.batch)))
+    marked = (replace(message, headers=((HEADER, draw(values).encode()), *message.headers)) for message in messages)
+    return Drawn(number, tuple(other_names), (first_key, second_key), tuple(sorted(marked, key=lambda message: message.batch)))
 
 
-# What plain Python says
+# The model in plain Python
 
 
 def is_bad(drawn: Drawn, sent: Sent, deletes: bool) -> bool:
@@ -135,56 +140,56 @@ def row(drawn: Drawn, sent: Sent) -> Row:
 
 
 def appended(drawn: Drawn) -> list[Row]:
-    return [row(drawn, each) for each in drawn.sent if not is_bad(drawn, each, False)]
+    return [row(drawn, sent) for sent in drawn.sent if not is_bad(drawn, sent, False)]
 
 
 def by_key(drawn: Drawn) -> Iterable[list[Sent]]:
-    """What happened to each key, in its order: that of the messages, whose times rise."""
+    """The messages of each key, in their order; each gets a time that is not before that of the previous one."""
     histories: dict[tuple[tuple[str, str], ...], list[Sent]] = {}
     for sent in drawn.sent:
         if not is_bad(drawn, sent, True):
             history = histories.setdefault(tuple(sorted(sent.key.items())), [])
-            history.append(replace(sent, at=max([sent.at, *(earlier.at for earlier in history[-1:])])))
+            history.append(replace(sent, time=max([sent.time, *(earlier.time for earlier in history[-1:])])))
     return histories.values()
 
 
 def upserted(drawn: Drawn) -> list[Row]:
-    return [row(drawn, each[-1]) for each in by_key(drawn) if each[-1].value is not None]
+    return [row(drawn, history[-1]) for history in by_key(drawn) if history[-1].value is not None]
 
 
 def versions(drawn: Drawn) -> list[Row]:
     return [
         {
-            **row(drawn, each),
-            "valid_from": moment(each.at),
-            "valid_to": moment(next_.at) if next_ else None,
-            "is_current": not next_,
+            **row(drawn, sent),
+            "valid_from": moment(sent.time),
+            "valid_to": moment(following.time) if following else None,
+            "is_current": not following,
         }
         for happened in by_key(drawn)
-        for each, next_ in pairwise([*happened, None])
-        if each and each.value is not None
+        for sent, following in pairwise([*happened, None])
+        if sent and sent.value is not None
     ]
 
 
 MODELS = {"append": appended, "replace": appended, "upsert": upserted, "history": versions}
 
 
-def moment(at: int) -> datetime:
-    return datetime.fromtimestamp(at, timezone.utc)
+def moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
 
 
-# What Sluice makes of it
+# The results of Sluice
 
 
 def plain(value: Any) -> Any:
-    """Of a time the zone has several names."""
+    """Times in UTC, since equal zones can have different names."""
     return value.astimezone(timezone.utc) if isinstance(value, datetime) else value
 
 
 def without_kafka(rows: Iterable[Row]) -> Counter[str]:
-    """Rows in no order; texts of them, since pytest is long about what differs."""
-    kept = ({name: plain(value) for name, value in each.items() if not name.startswith("_kafka")} for each in rows)
-    return Counter(shown(sorted(each.items())) for each in kept)
+    """The rows in no order, as texts, since pytest's report of different rows would be long."""
+    plain_rows = ({name: plain(value) for name, value in row.items() if not name.startswith("_kafka")} for row in rows)
+    return Counter(abridged(sorted(row.items())) for row in plain_rows)
 
 
 def landed(pipeline: Pipeline) -> list[Row]:
@@ -193,19 +198,19 @@ def landed(pipeline: Pipeline) -> list[Row]:
 
 
 def bad(rows: Iterable[Row]) -> Counter[str]:
-    """Exactly what was sent, and what is said of it where that depends on texts."""
-    said = (each["message"].split(", found ")[0] if "`: wanted " in each["message"] else None for each in rows)
+    """The bad rows: exactly the message that was sent, and the reason where it depends on texts."""
+    reasons = (row["message"].split(", found ")[0] if "`: wanted " in row["message"] else None for row in rows)
     return Counter(
-        shown((each["offset"], each["key"], each["value"], each["headers"], says)) for each, says in zip(rows, said, strict=True)
+        abridged((row["offset"], row["key"], row["value"], row["headers"], says)) for row, says in zip(rows, reasons, strict=True)
     )
 
 
 class Searched(Registered):
-    """Its messages, as Kafka has them."""
+    """A project that also makes its messages as Kafka has them."""
 
     def begin(self, drawn: Drawn, write: str) -> None:
         self.format = "json_schema"
-        self.topic_more = SAID.format(*(written(name)[1:-1] for name in drawn.keys))
+        self.topic_more = TOPIC_OPTIONS.format(*(written(name)[1:-1] for name in drawn.keys))
         keyed = f", keys: {written(*drawn.keys)}, deletes: tombstones"
         self.into_more = f", write: {write}{keyed}" if write in ("upsert", "history") else ""
         self.template += TWIN if write == "replace" else ""
@@ -217,16 +222,16 @@ class Searched(Registered):
     def messages_of(self, drawn: Drawn) -> list[Message]:
         return [
             Message(
-                batch=each.batch,
+                batch=sent.batch,
                 topic=self.topic,
                 partition=0,
-                offset=at,
-                timestamp=moment(each.at),
-                key=json.dumps(each.key).encode(),
-                value=self.value(each),
-                headers=each.headers,
+                offset=offset,
+                timestamp=moment(sent.time),
+                key=json.dumps(sent.key).encode(),
+                value=self.value(sent),
+                headers=sent.headers,
             )
-            for at, each in enumerate(drawn.sent)
+            for offset, sent in enumerate(drawn.sent)
         ]
 
     def value(self, sent: Sent) -> bytes | None:
@@ -234,11 +239,18 @@ class Searched(Registered):
             return None if sent.value is None else b"{" + sent.value.encode()
         return message(self.schema, sent.value)
 
-    def send_all(self, found: Iterable[Message]) -> None:
+    def send_all(self, messages: Iterable[Message]) -> None:
         producer = Producer({"bootstrap.servers": self.bootstrap, "message.max.bytes": 10_000_000})
-        for each in found:
-            at = int(each.timestamp.timestamp() * 1000)
-            producer.produce(self.topic, each.value, key=each.key, headers=list(each.headers), partition=0, timestamp=at)
+        for kafka_message in messages:
+            milliseconds = int(kafka_message.timestamp.timestamp() * 1000)
+            producer.produce(
+                self.topic,
+                kafka_message.value,
+                key=kafka_message.key,
+                headers=list(kafka_message.headers),
+                partition=0,
+                timestamp=milliseconds,
+            )
         assert producer.flush(30) == 0
 
 
@@ -250,10 +262,10 @@ def test_hostile_texts_are_texts(write: str, tmp_path: Path, lake: Path, kafka: 
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
 
-    def same(found: Drawn) -> None:
+    def same(drawn: Drawn) -> None:
         project = Searched(tmp_path, lake, kafka, spark, registry)
         try:
-            as_plain_python_says(project, found, write)
+            as_plain_python_says(project, drawn, write)
         finally:
             project.close()
 
@@ -264,36 +276,36 @@ def test_hostile_texts_are_texts(write: str, tmp_path: Path, lake: Path, kafka: 
 def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
     project.begin(drawn, write)
     deletes = write in ("upsert", "history")
-    sent = project.messages_of(drawn)
-    pairs = list(zip(drawn.sent, sent, strict=True))
+    messages = project.messages_of(drawn)
+    pairs = list(zip(drawn.sent, messages, strict=True))
     rows = without_kafka(MODELS[write](drawn))
     bad_rows = Counter(
-        shown((each.offset, each.key, each.value, headers_of(each), says(drawn, of)))
-        for of, each in pairs
-        if is_bad(drawn, of, deletes)
+        abridged((message.offset, message.key, message.value, headers_of(message), says(drawn, sent)))
+        for sent, message in pairs
+        if is_bad(drawn, sent, deletes)
     )
     for number in (1, 2):
-        project.send_all(each for each in sent if each.batch == number)
+        project.send_all(message for message in messages if message.batch == number)
         project.run()
         run_twin(project, write)
     context = project.context()
-    of_topic, last = context.plan.pipelines[0], context.plan.pipelines[-1]
-    assert without_kafka(landed(last)) == rows
+    of_topic, last_pipeline = context.plan.pipelines[0], context.plan.pipelines[-1]
+    assert without_kafka(landed(last_pipeline)) == rows
     assert bad(project.rows(bad=True)) == bad_rows
 
-    previewed = {each.offset: each for each in preview(context, of_topic, len(sent), "earliest").messages}
-    assert previewed.keys() == {each.offset for each in sent}
-    for at, of in enumerate(drawn.sent):
-        (seen,) = previewed[at].rows
-        assert seen.fate == ("bad" if is_bad(drawn, of, deletes) else "deletes" if of.value is None else "lands")
-        assert seen.fate != "lands" or seen.after[-1] == row(drawn, of)
+    previewed = {message.offset: message for message in preview(context, of_topic, len(messages), "earliest").messages}
+    assert previewed.keys() == {message.offset for message in messages}
+    for offset, sent in enumerate(drawn.sent):
+        (previewed_row,) = previewed[offset].rows
+        assert previewed_row.fate == ("bad" if is_bad(drawn, sent, deletes) else "deletes" if sent.value is None else "lands")
+        assert previewed_row.fate != "lands" or previewed_row.after[-1] == row(drawn, sent)
 
-    given_ = tuple(GivenRow(1, each) for each in landed(of_topic)) if write == "replace" else tuple(sent)
+    given_rows = tuple(GivenRow(1, row) for row in landed(of_topic)) if write == "replace" else tuple(messages)
     tried = (
         Trials(project.spark, context.plan).run(
-            last, Example(name="x", where=Where("x", 1, 1), given=given_, expect=None, expect_bad=())
+            last_pipeline, Example(name="x", where=Where("x", 1, 1), given=given_rows, expect=None, expect_bad=())
         )
-        if given_
+        if given_rows
         else None
     )
     if tried is not None:
@@ -303,8 +315,8 @@ def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
 
     run_rebuild(project, of_topic)
     run_twin(project, write)
-    run_rebuild(project, last)
-    assert without_kafka(landed(last)) == rows
+    run_rebuild(project, last_pipeline)
+    assert without_kafka(landed(last_pipeline)) == rows
     assert bad(project.rows(bad=True)) == bad_rows
 
 
@@ -324,5 +336,5 @@ def run_twin(project: Searched, write: str) -> None:
 
 def run_rebuild(project: Searched, pipeline: Pipeline) -> None:
     context = project.context()
-    ahead, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
-    assert rebuild.rebuild(context, pipeline, ahead, lambda _: None, lambda: False) is not None
+    estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
+    assert rebuild.rebuild(context, pipeline, estimate, lambda _: None, lambda: False) is not None

@@ -110,15 +110,15 @@ def test_there_are_specs() -> None:
 @pytest.mark.usefixtures("registry_away")
 @pytest.mark.parametrize(("page", "block"), SPECS)
 def test_specs_of_a_page_compile(page: str, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the project that `sluice init` makes, after the blocks above it."""
+    """Compiles the block in the project that `sluice init` makes, after the blocks above it."""
     monkeypatch.chdir(tmp_path)
     project.start(Path())
     for name in re.findall(r"`(pipelines/steps/\w+\.py)`", TEXTS[page]):
         Path(name).parent.mkdir(parents=True)
         Path(name).write_text(blocks(page, "python")[0])
     written = blocks(page, "yaml")
-    for each in written[: written.index(block) + 1]:
-        put(each, Path())
+    for text in written[: written.index(block) + 1]:
+        put(text, Path())
     plan, problems = draft(Path("specs"), (re.findall(r"specs/environments/(\w+)/", block) or ["local"])[0])
     assert len(problems) == block.count("# a mistake"), [str(problem) for problem in problems]
     assert problems or "orders" in [pipeline.name for pipeline in plan.pipelines]
@@ -179,7 +179,7 @@ def no_topic(kafka: str) -> Iterator[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A new folder. The Spark that commands leave there behind is ended."""
+    """A new folder; at its end, the Spark that commands left there is ended."""
     yield tmp_path
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
     warm_jvm.end()
@@ -192,7 +192,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_page_done_in_a_new_folder_prints_what_it_says(
     name: str, folder: Path, no_topic: str, request: pytest.FixtureRequest
 ) -> None:
-    environment = {each: value for each, value in os.environ.items() if not each.startswith("SLUICE_")}
+    environment = {variable: value for variable, value in os.environ.items() if not variable.startswith("SLUICE_")}
     environment |= {"SLUICE_VAR_KAFKA": no_topic, "HOME": str(folder)}
     if "${var:REGISTRY" in TEXTS[name]:
         environment["SLUICE_VAR_REGISTRY"] = request.getfixturevalue("registry")

@@ -51,20 +51,22 @@ def sampled(
 ) -> Sample:
     """A sample of these values: objects, or the bytes of messages."""
     raw = [value if isinstance(value, bytes | None) else json.dumps(value).encode() for value in values]
-    given = [*keys, *[None] * len(raw)]
-    made = [
-        KafkaMessage(partition=0, offset=at, timestamp=1_760_000_000_000 + at, key=given[at], value=value, headers=headers)
-        for at, value in enumerate(raw)
+    all_keys = [*keys, *[None] * len(raw)]
+    messages = [
+        KafkaMessage(
+            partition=0, offset=index, timestamp=1_760_000_000_000 + index, key=all_keys[index], value=value, headers=headers
+        )
+        for index, value in enumerate(raw)
     ]
-    return Sample(tuple(made), len(raw), 3)
+    return Sample(tuple(messages), len(raw), 3)
 
 
-def written(values: Iterable[Any], name: str = "orders", **more: Any) -> str:
-    return spec.write(name, sampled(values, **more)).text
+def written(values: Iterable[Any], name: str = "orders", **parts: Any) -> str:
+    return spec.write(name, sampled(values, **parts)).text
 
 
 def column(*values: Any, name: str = "c") -> str:
-    """What is said of a column with these values."""
+    """The line of the spec for a column with these values."""
     lines = written([{name: value} for value in values]).splitlines()
     return next(line for line in lines if line.startswith("  ")).strip()
 
@@ -74,9 +76,9 @@ def column(*values: Any, name: str = "c") -> str:
 
 def test_a_project_that_checks_and_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    said = sluice("init", "my shop")
-    assert "wrote my shop/.gitignore, my shop/specs/main.yaml, my shop/specs/orders.yaml" in said
-    assert "  cd 'my shop'\n" in said
+    output = sluice("init", "my shop")
+    assert "wrote my shop/.gitignore, my shop/specs/main.yaml, my shop/specs/orders.yaml" in output
+    assert "  cd 'my shop'\n" in output
     monkeypatch.chdir(tmp_path / "my shop")
     assert (tmp_path / "my shop" / ".gitignore").read_text() == ".sluice/\n"
     assert "no problems" in sluice("check")
@@ -92,7 +94,7 @@ def test_the_port_is_the_one_that_services_use(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("mine", "then", "said"),
+    ("existing", "expected", "written_files"),
     [
         ("*.log\n/.sluice\n", "*.log\n/.sluice\n", ()),
         ("*.log\n", "*.log\n.sluice/\n", (".gitignore (one line more)",)),
@@ -100,10 +102,10 @@ def test_the_port_is_the_one_that_services_use(tmp_path: Path, monkeypatch: pyte
         ("", ".sluice/\n", (".gitignore",)),
     ],
 )
-def test_a_gitignore_gets_the_line_once(tmp_path: Path, mine: str, then: str, said: tuple[str, ...]) -> None:
-    (tmp_path / ".gitignore").write_text(mine)
-    assert projects.start(tmp_path) == (*said, "specs/main.yaml", "specs/orders.yaml")
-    assert (tmp_path / ".gitignore").read_text() == then
+def test_a_gitignore_gets_the_line_once(tmp_path: Path, existing: str, expected: str, written_files: tuple[str, ...]) -> None:
+    (tmp_path / ".gitignore").write_text(existing)
+    assert projects.start(tmp_path) == (*written_files, "specs/main.yaml", "specs/orders.yaml")
+    assert (tmp_path / ".gitignore").read_text() == expected
 
 
 def test_a_gitignore_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -155,8 +157,8 @@ def test_options_without_effect_are_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
-    said = CliRunner().invoke(main, ["init", str(tmp_path / "shop")]).output
-    lines = [line.split("#")[0].split() for line in said.splitlines() if line.startswith("  sluice")]
+    output = CliRunner().invoke(main, ["init", str(tmp_path / "shop")]).output
+    lines = [line.split("#")[0].split() for line in output.splitlines() if line.startswith("  sluice")]
     assert [line[1] for line in lines] == ["setup", "check", "test", "services", "generate", "preview", "run"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SLUICE_VAR_KAFKA": kafka}
     run = [sys.executable, "-c", "from framework.host.cli import main; main()"]
@@ -173,7 +175,7 @@ def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "line"),
     [
         ([1, -5], "c: bigint"),
         ([1, 2.5], "c: double"),
@@ -205,8 +207,8 @@ def test_the_printed_commands_run(tmp_path: Path, kafka: str) -> None:
         ([1_760_000_000_000], "c: bigint"),
     ],
 )
-def test_a_columns_type_holds_every_value_of_the_sample(values: list[Any], said: str) -> None:
-    assert column(*values) == said
+def test_a_columns_type_holds_every_value_of_the_sample(values: list[Any], line: str) -> None:
+    assert column(*values) == line
 
 
 @pytest.mark.parametrize("name", ["at", "created_at", "createdAt", "ts", "event_ts", "registertime", "eventTime", "timestamp_ms"])
@@ -224,7 +226,7 @@ def test_numbers_are_no_timestamps_by_size_alone(name: str) -> None:
 
 @pytest.mark.parametrize("count", [1, 99, 100, 1000])
 def test_a_sample_makes_no_column_required(count: int) -> None:
-    """However many messages have it: the next one may lack it, and would be a bad row."""
+    """However many messages have a field, the next one may lack it, and would be a bad row."""
     text = written([{"a": 1, "b": 1, "n": None}] * (count - 1) + [{"a": 1, "c": None}])
     assert "  a: bigint\n" in text
     if count > 1:
@@ -257,14 +259,14 @@ def test_names_that_no_column_can_have_are_left_out_with_the_reason() -> None:
         "x" * 256,
     ]
     fine = ["no", "null", "~", "12", "-", "ünï", "#1", "select", "password", "a-b", "!x", "&x", "*x", "|", "%", "@x", "?"]
-    made = spec.write("t", sampled([dict.fromkeys([*names, *fine], 1)]))
-    left = ["a.b", "a b", "", "new\nline", "soft\u00adhyphen", "_kafka_offset", "_Sluice_x", "_event_time", "ID", "x" * 256]
-    assert sorted(made.left_out) == sorted(left)
-    assert made.columns == len(fine) + 1
-    assert "  # `new\\nline` is left out: no column can have such a name\n" in made.text
-    assert "  # `_kafka_offset` is left out: `_kafka_offset` is a name that Sluice uses itself\n" in made.text
-    assert "  # `ID` is left out: `ID` and `id` differ only in case\n" in made.text
-    assert checked(made.text).columns[0].name == "id"
+    draft = spec.write("t", sampled([dict.fromkeys([*names, *fine], 1)]))
+    left_names = ["a.b", "a b", "", "new\nline", "soft\u00adhyphen", "_kafka_offset", "_Sluice_x", "_event_time", "ID", "x" * 256]
+    assert sorted(draft.left_out) == sorted(left_names)
+    assert draft.columns == len(fine) + 1
+    assert "  # `new\\nline` is left out: no column can have such a name\n" in draft.text
+    assert "  # `_kafka_offset` is left out: `_kafka_offset` is a name that Sluice uses itself\n" in draft.text
+    assert "  # `ID` is left out: `ID` and `id` differ only in case\n" in draft.text
+    assert checked(draft.text).columns[0].name == "id"
 
 
 def checked(text: str) -> Any:
@@ -309,8 +311,8 @@ def test_the_format_follows_from_the_messages(values: list[Any], value: str) -> 
 
 
 def envelope(op: str, before: Any = None, after: Any = None, beside_schema: bool = False) -> dict[str, Any]:
-    made = {"op": op, "before": before, "after": after, "source": {"ts_ms": 1_760_000_000_000, "table": "orders"}, "ts_ms": 1}
-    return {"schema": {"type": "struct"}, "payload": made} if beside_schema else made
+    payload = {"op": op, "before": before, "after": after, "source": {"ts_ms": 1_760_000_000_000, "table": "orders"}, "ts_ms": 1}
+    return {"schema": {"type": "struct"}, "payload": payload} if beside_schema else payload
 
 
 @pytest.mark.parametrize("beside_schema", [False, True])
@@ -323,19 +325,19 @@ def test_envelopes_of_debezium_are_changes_by_the_keys_of_the_messages(beside_sc
         None,
     ]
     key = {"schema": {}, "payload": {"id": 1}} if beside_schema else {"id": 1}
-    said = spec.write("shop.public.orders", sampled(values, [json.dumps(key).encode()] * 4))
-    assert (said.value, said.columns) == ("debezium_json", 3)
-    assert "value: debezium_json  # 1 of 4 messages are tombstones, which are left out\n" in said.text
-    assert "\n  id: bigint\n  note: string" in said.text and "\n  amount: bigint" in said.text
-    assert "into: {table: raw.shop_public_orders, write: upsert, keys: [id]}\n" in said.text
-    assert [each.table.write.name for each in planned(said.text).pipelines] == ["upsert"]
+    draft = spec.write("shop.public.orders", sampled(values, [json.dumps(key).encode()] * 4))
+    assert (draft.value, draft.columns) == ("debezium_json", 3)
+    assert "value: debezium_json  # 1 of 4 messages are tombstones, which are left out\n" in draft.text
+    assert "\n  id: bigint\n  note: string" in draft.text and "\n  amount: bigint" in draft.text
+    assert "into: {table: raw.shop_public_orders, write: upsert, keys: [id]}\n" in draft.text
+    assert [pipeline.table.write for pipeline in planned(draft.text).pipelines] == ["upsert"]
 
 
 def test_envelopes_whose_keys_name_no_column_are_rows_of_changes() -> None:
     values = [envelope("c", after={"id": 1}), envelope("c", after={"id": 2})]
-    said = written(values)
-    assert "\n# A row for each change." in said and "upsert" not in said.splitlines()[-1]
-    assert planned(said).pipelines[0].table.write.name == "append"
+    text = written(values)
+    assert "\n# A row for each change." in text and "upsert" not in text.splitlines()[-1]
+    assert planned(text).pipelines[0].table.write == "append"
     assert "value: json" in written([envelope("c", after="text, as of MongoDB")])
     assert "value: json" in written([{"op": "c", "amount": 1}, {"op": "u", "amount": 2}])
 
@@ -394,14 +396,14 @@ def test_a_key_column_gets_a_free_name_and_headers_are_listed() -> None:
     ],
 )
 def test_a_topics_name_becomes_a_valid_name_of_the_spec(kafka: str, name: str) -> None:
-    found = checked(written([{"a": 1}], kafka))
-    assert (found.name, found.kafka_name) == (name, kafka)
+    topic = checked(written([{"a": 1}], kafka))
+    assert (topic.name, topic.kafka_name) == (name, kafka)
 
 
 @pytest.mark.slow
 def test_only_the_first_fields_of_very_many_become_columns() -> None:
-    made = spec.write("t", sampled([{f"f{number}": 1 for number in range(700)}]))
-    assert (made.columns, len(made.left_out)) == (500, 200)
+    draft = spec.write("t", sampled([{f"f{number}": 1 for number in range(700)}]))
+    assert (draft.columns, len(draft.left_out)) == (500, 200)
     wide = infer.columns([{"o": {f"f{number}": 1 for number in range(300)}}])[0]
     assert (str(wide.type), wide.remarks) == ("string", ("objects of 300 fields: kept as JSON text",))
 
@@ -431,8 +433,8 @@ def test_the_spec_of_any_messages_has_no_problems(examples: int) -> None:
     @given(st.lists(st.dictionaries(NAMES, VALUES, max_size=6), min_size=1, max_size=4), st.none() | st.binary(max_size=9))
     def fine(objects: list[dict[str, Any]], key: bytes | None) -> None:
         checked(written(objects, keys=[key]))
-        keys = [json.dumps({name: each[name] for name in list(each)[:2]}).encode() for each in objects]
-        checked(written([envelope("c", after=each) for each in objects], keys=keys))
+        keys = [json.dumps({name: fields[name] for name in list(fields)[:2]}).encode() for fields in objects]
+        checked(written([envelope("c", after=fields) for fields in objects], keys=keys))
 
     fine()
 
@@ -450,7 +452,7 @@ NASTY: dict[str, Any] = {
 
 def nasty(number: int) -> bytes:
     times = ("2026-01-05T10:00:00Z", "2026-01-05 10:00:00", "2026-01-05T10:00", "2026-01-05T10:00:00.123456789+17:30")
-    more = {
+    varying = {
         "price": number if number % 2 else number + 0.5,
         "at": times[number % len(times)],
         "mixed": (number, "x", None, [number], {"a": number}, 1.5, False)[number % 7],
@@ -458,19 +460,19 @@ def nasty(number: int) -> bytes:
         "text": times[0] if number % 2 else "soon",
         **({"maybe": number} if number % 5 else {}),
     }
-    return json.dumps({**NASTY, **more}).replace('"maybe": 3}', '"maybe": 1e400}').encode()
+    return json.dumps({**NASTY, **varying}).replace('"maybe": 3}', '"maybe": 1e400}').encode()
 
 
 @pytest.fixture
 def real(kafka: str) -> Iterator[Callable[..., str]]:
-    """Makes a topic of Kafka with three partitions and these messages: value, key, partition."""
+    """Makes a topic of Kafka with three partitions and these messages (value, key, partition), and returns its name."""
     admin = AdminClient({"bootstrap.servers": kafka})
-    made = []
+    topics = []
 
     def make_topic(messages: Iterable[tuple[bytes | None, bytes | None, int]], name: str = "") -> str:
         name = name or f"Real.Topic-{uuid.uuid4().hex[:8]}"
         admin.create_topics([NewTopic(name, 3, 1)])[name].result()
-        made.append(name)
+        topics.append(name)
         producer = Producer({"bootstrap.servers": kafka})
         for value, key, partition in messages:
             producer.produce(name, value, key=key, partition=partition, headers=[("source", b"test")])
@@ -478,7 +480,7 @@ def real(kafka: str) -> Iterator[Callable[..., str]]:
         return name
 
     yield make_topic
-    for future in admin.delete_topics(made).values():
+    for future in admin.delete_topics(topics).values():
         future.exception()
 
 
@@ -490,13 +492,13 @@ def test_the_sampled_messages_land_without_bad_rows(real: Callable[..., str], pr
     folder = project.lake / "specs" / uuid.uuid4().hex
     (folder / "specs").mkdir(parents=True)
     (folder / "specs" / "main.yaml").write_text(BASE.format(bootstrap=project.bootstrap))
-    said = sluice("init", str(folder), "--topic", name)
+    output = sluice("init", str(folder), "--topic", name)
     plan = make(folder / "specs")
     added = plan.topics[0].name
     text = (folder / "specs" / f"{added}.yaml").read_text()
-    assert f"wrote {folder}/specs/{added}.yaml\n{added}: json, 26 columns, from 140 messages" in said
-    assert "4 fields are left out" in said
-    assert f"sluice preview {added}" in said
+    assert f"wrote {folder}/specs/{added}.yaml\n{added}: json, 26 columns, from 140 messages" in output
+    assert "4 fields are left out" in output
+    assert f"sluice preview {added}" in output
     assert "newest 140 of about 140 messages, from 20" in text
     assert "  maybe: string  # 28 of 140 messages lack it; a mix: whole number in 111, number out of range in 1\n" in text
     assert "  userId: string\n" in text
@@ -504,7 +506,7 @@ def test_the_sampled_messages_land_without_bad_rows(real: Callable[..., str], pr
 
     context = Context(plan, spark=lambda: project.spark)
     batch = list(batches(context, plan.pipelines[0]))
-    assert [(each.rows, each.bad) for each in batch] == [(140, 0)]
+    assert [(loaded.rows, loaded.bad) for loaded in batch] == [(140, 0)]
     table = table_state.table(plan.catalogs[0], f"raw.{added}")
     assert table is not None
     rows = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["price"])
@@ -515,21 +517,24 @@ def test_the_sampled_messages_land_without_bad_rows(real: Callable[..., str], pr
     assert rows[3]["matrix"] == [[1.0, 2.0], [3.5], []]
     assert (rows[3]["key"], rows[3]["huge"], rows[3]["mixed"]) == ("k3", str(2**70), "[3]")
 
-    again = CliRunner().invoke(main, ["init", str(folder), "--topic", name])
-    assert again.exit_code == 1
-    assert f"name-taken: the specs have the topic `{added}` already" in again.output
+    second_run = CliRunner().invoke(main, ["init", str(folder), "--topic", name])
+    assert second_run.exit_code == 1
+    assert f"name-taken: the specs have the topic `{added}` already" in second_run.output
     assert (folder / "specs" / f"{added}.yaml").read_text() == text
 
 
 @pytest.mark.kafka
 def test_a_sample_is_the_newest_of_each_partition(real: Callable[..., str], kafka: str, tmp_path: Path) -> None:
-    many = [(b'{"n": %d}' % number, None, 0) for number in range(50)]
-    name = real([*many, (b'{"n": 50}', None, 1)])
+    messages = [(b'{"n": %d}' % number, None, 0) for number in range(50)]
+    name = real([*messages, (b'{"n": 50}', None, 1)])
     cluster = Cluster(name="main", bootstrap=kafka, security=Security())
-    found = newest_messages.read_newest(cluster, SecretStore(), name, 10)
-    assert [(each.partition, each.offset) for each in found.messages] == [*((0, offset) for offset in range(41, 50)), (1, 0)]
-    assert (found.offsets, found.partitions) == (51, 3)
-    assert found.messages[0].headers == (("source", b"test"),)
+    sample = newest_messages.read_newest(cluster, SecretStore(), name, 10)
+    assert [(message.partition, message.offset) for message in sample.messages] == [
+        *((0, offset) for offset in range(41, 50)),
+        (1, 0),
+    ]
+    assert (sample.offsets, sample.partitions) == (51, 3)
+    assert sample.messages[0].headers == (("source", b"test"),)
     assert len(newest_messages.read_newest(cluster, SecretStore(), name, 1000).messages) == 51
     assert len(newest_messages.read_newest(cluster, SecretStore(), real([]), 10).messages) == 0
 
@@ -548,8 +553,8 @@ def test_a_sample_stops_before_open_transactions_without_waiting(real: Callable[
     producer.produce(name, b"open", partition=0)
     producer.flush()
     began = time.monotonic()
-    found = newest_messages.read_newest(Cluster(name="main", bootstrap=kafka, security=Security()), SecretStore(), name, 100)
-    assert [each.value for each in found.messages] == [b"1"]
+    sample = newest_messages.read_newest(Cluster(name="main", bootstrap=kafka, security=Security()), SecretStore(), name, 100)
+    assert [message.value for message in sample.messages] == [b"1"]
     assert time.monotonic() - began < bar(5)
     producer.abort_transaction()
 
@@ -560,11 +565,11 @@ def test_a_topic_into_an_empty_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     name = real([(b"text", b"\xff", 0)])
-    said = sluice("init", "--topic", name, "--bootstrap", kafka, "--sample", "5")
+    output = sluice("init", "--topic", name, "--bootstrap", kafka, "--sample", "5")
     assert sorted(str(path) for path in Path().rglob("*") if path.is_file()) == [
         ".gitignore", "specs/main.yaml", f"specs/{spec.name_of(name)}.yaml"
     ]  # fmt: skip
-    assert ": string, 1 column, from 1 message" in said
+    assert ": string, 1 column, from 1 message" in output
     assert "no problems" in sluice("check")
     assert make(Path("specs")).clusters[0].bootstrap == kafka
 
@@ -574,19 +579,19 @@ def test_a_topic_named_like_the_first_file_gets_another_file(real: Callable[...,
     real([(b'{"n": 1}', None, 0)], "main")
     sluice("init", str(tmp_path), "--topic", "main", "--bootstrap", kafka)
     plan = make(tmp_path / "specs")
-    assert ([each.name for each in plan.pipelines], plan.clusters[0].bootstrap) == (["main"], kafka)
+    assert ([pipeline.name for pipeline in plan.pipelines], plan.clusters[0].bootstrap) == (["main"], kafka)
     assert (tmp_path / "specs" / "topic_main.yaml").exists()
 
 
 @pytest.mark.kafka
 def test_refusals_write_nothing(kafka: str, tmp_path: Path) -> None:
-    asked = [
+    cases = [
         (["orders"], "no-cluster: the specs have no cluster to read from"),
         (["orderz", "--bootstrap", kafka], "no-topic: there is no topic `orderz` in the cluster"),
     ]
-    for words, said in asked:
+    for words, error in cases:
         done = CliRunner().invoke(main, ["init", str(tmp_path / "new"), "--topic", *words])
-        assert (done.exit_code, said in done.output) == (1, True), done.output
+        assert (done.exit_code, error in done.output) == (1, True), done.output
         assert not (tmp_path / "new").exists()
 
 

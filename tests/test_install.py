@@ -22,7 +22,7 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a copy of the sources: a jar next to this clone's would be used by its tests."""
+    """Wheels of a copy of the sources, since this clone's tests would use a jar that was built next to its sources."""
     sources = tmp_path_factory.mktemp("sources")
     for name in ("framework", "pipelines", "sluice", "deploy", "pyproject.toml", "README.md", "LICENSE"):
         ignored = shutil.ignore_patterns("__pycache__", "built", "build")
@@ -40,7 +40,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_wheel_has_the_decoders_compiled(wheels: Path, name: str) -> None:
     with zipfile.ZipFile(next(wheels.glob(f"{name}-*.whl"))) as archive:
         assert f"framework/machine/jvm/built/{build.jar(Path()).name}" in archive.namelist()
-        assert any(each.endswith("/LICENSE") for each in archive.namelist())
+        assert any(file.endswith("/LICENSE") for file in archive.namelist())
         assert {"framework/machine/java/jars.lock", "sluice/dagster.py", "sluice/steps.py", "pipelines/definitions.py"} <= set(
             archive.namelist()
         )
@@ -48,7 +48,7 @@ def test_a_wheel_has_the_decoders_compiled(wheels: Path, name: str) -> None:
 
 @pytest.mark.parametrize(("name", "does"), [("sluice", "test"), ("sluice_slim", "check")])
 def test_a_wheel_does_it_in_an_empty_folder(wheels: Path, tmp_path: Path, name: str, does: str) -> None:
-    """In an environment of its own, which has the packages of this one but for Sluice."""
+    """Runs the command in another environment, which has the packages of this one but for Sluice."""
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     (site,) = environment.glob("lib/*/site-packages")
@@ -56,7 +56,9 @@ def test_a_wheel_does_it_in_an_empty_folder(wheels: Path, tmp_path: Path, name: 
     wheel = next(wheels.glob(f"{name}-*.whl"))
     subprocess.run([*PIP, "--python", environment, "install", "--quiet", "--no-deps", wheel], check=True)
     (tmp_path / "shop").mkdir()
-    variables = {each: value for each, value in os.environ.items() if not each.startswith(("SLUICE_HOME", "PYTHONPATH"))}
+    variables = {
+        variable: value for variable, value in os.environ.items() if not variable.startswith(("SLUICE_HOME", "PYTHONPATH"))
+    }
     variables |= {"SLUICE_KAFKA_PORT": str(free_port(2))}
 
     def run(*command: str) -> str:
@@ -76,7 +78,7 @@ def test_a_wheel_does_it_in_an_empty_folder(wheels: Path, tmp_path: Path, name: 
 
 
 def test_the_wheel_resolves_beside_the_newest_dagster_and_its_private_names_mean_the_same(wheels: Path, tmp_path: Path) -> None:
-    """In an environment that sees the packages of this one, to which pip adds the newest Dagster that Sluice accepts."""
+    """Installs into an environment that sees the packages of this one; pip adds the newest Dagster that Sluice accepts."""
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     (site,) = environment.glob("lib/*/site-packages")

@@ -43,7 +43,7 @@ class Mirror:
         return (self.root / "home" / "jars" / "small").resolve()
 
     def altered(self, old: str, new: str) -> Path:
-        """A copy of the lock file with something exchanged."""
+        """A copy of the lock file with `new` in the place of `old`."""
         text = self.lock.read_text()
         assert old in text
         copy = self.root / "altered.lock"
@@ -82,9 +82,9 @@ def test_jars_are_downloaded_once_and_then_reused(mirror: Mirror, monkeypatch: p
     with pytest.raises(SetupError, match="small jars are not on this machine") as error:
         jars.folder("small", mirror.lock)
     assert (error.value.code, error.value.hint) == ("jars-missing", "`sluice setup` downloads them")
-    told: list[tuple[int, int]] = []
-    assert jars.fetch("small", mirror.lock, lambda *count: told.append(count)) == mirror.place
-    assert told and sorted(told) == told and told[-1][0] <= len(b"one" * 1000 + b"two" * 1000) == told[-1][1]
+    counts: list[tuple[int, int]] = []
+    assert jars.fetch("small", mirror.lock, lambda *count: counts.append(count)) == mirror.place
+    assert counts and sorted(counts) == counts and counts[-1][0] <= len(b"one" * 1000 + b"two" * 1000) == counts[-1][1]
     (mirror.place / "stray.jar").write_bytes(b"not locked")
     monkeypatch.setenv("JAVA_HOME", str(mirror.root / "nothing"))  # so that a second download would fail
     assert jars.fetch("small", mirror.lock) == mirror.place == jars.folder("small", mirror.lock)
@@ -139,19 +139,19 @@ def test_folders_share_what_their_program_needs(mirror: Mirror, monkeypatch: pyt
 
 def test_a_folder_that_another_program_used_has_jars_for_each(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     jars.fetch("small", mirror.lock)
-    first, own = mirror.place, ivy.of_pyspark()
-    monkeypatch.setattr("framework.machine.java.ivy.of_pyspark", lambda: [Path("/another/pyspark/jars/a.jar"), *own])
+    first_place, own_jars = mirror.place, ivy.of_pyspark()
+    monkeypatch.setattr("framework.machine.java.ivy.of_pyspark", lambda: [Path("/another/pyspark/jars/a.jar"), *own_jars])
     jars.fetch("small", mirror.lock)
-    assert mirror.place != first and jars.folder("small", mirror.lock) == mirror.place
-    assert sorted(each.name for each in first.glob("*.jar")) == ["one-1.0.jar", "two-1.0.jar"]
+    assert mirror.place != first_place and jars.folder("small", mirror.lock) == mirror.place
+    assert sorted(path.name for path in first_place.glob("*.jar")) == ["one-1.0.jar", "two-1.0.jar"]
 
 
 def test_jars_come_through_the_proxy_of_the_environment(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    paths = []
 
     class Proxy(BaseHTTPRequestHandler):
         def do_GET(self) -> None:  # and HEAD
-            asked.append(self.path)
+            paths.append(self.path)
             file = mirror.root / self.path.rpartition("/")[2]
             self.send_response(200 if file.exists() else 404)
             self.end_headers()
@@ -173,7 +173,7 @@ def test_jars_come_through_the_proxy_of_the_environment(mirror: Mirror, monkeypa
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_address[1]}")
         jars.fetch("small", mirror.lock)
         server.shutdown()
-    assert "http://mirror.example.com/maven/org/example/one/1.0/one-1.0.jar" in asked
+    assert "http://mirror.example.com/maven/org/example/one/1.0/one-1.0.jar" in paths
     monkeypatch.setenv("no_proxy", "localhost,.example.com")
     assert list(ivy._proxies())[-1] == "-Dhttp.nonProxyHosts=localhost|*.localhost|example.com|*.example.com"
 
@@ -282,8 +282,8 @@ def test_a_killed_download_and_two_at_once_leave_only_the_jars(mirror: Mirror) -
     killed.kill()
     killed.wait()
     (staging,) = mirror.place.parent.glob("fetching-*")
-    both = [subprocess.Popen(command) for _ in range(2)]
-    assert [process.wait() for process in both] == [0, 0]
+    processes = [subprocess.Popen(command) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
     assert staging.name in (mirror.root / "ended").read_text()  # nobody cleared it away while Ivy was writing there
     assert sorted(path.name for path in mirror.place.parent.iterdir()) == ["lock", "small"]
     assert jars.bad_jars("small", mirror.lock) == ()
@@ -307,7 +307,7 @@ def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatc
 
 @pytest.mark.spark
 def test_classes_are_cached_where_that_was_never_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where somebody interrupted it; `sluice setup` tries again where it failed."""
+    """A setup is not done until caching was tried; one that is asked to try again after a failure does."""
     assert setup.is_done()
     monkeypatch.setattr("framework.host.class_archive.PATTERNS", ())
     monkeypatch.setattr("framework.host.class_archive.was_tried", lambda: False)

@@ -1,4 +1,4 @@
-"""Rows that are looked up in another table: as it was when the batch began, whatever happens meanwhile."""
+"""Rows that are looked up in another table, as it was when the batch began, whatever happens meanwhile."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ into: {{table: {namespace}.replaced, write: replace}}
 class Shop:
     """Customers and orders, each message a batch of its own."""
 
-    def __init__(self, lake: Path, spark: Any, missing: str = "keep", write: str = "upsert", more: str = "") -> None:
+    def __init__(self, lake: Path, spark: Any, missing: str = "keep", write: str = "upsert", documents: str = "") -> None:
         self.spark = spark
-        self.text = (SPEC + more).format(namespace=f"n{uuid.uuid4().hex[:10]}", missing=missing, write=write)
+        self.text = (SPEC + documents).format(namespace=f"n{uuid.uuid4().hex[:10]}", missing=missing, write=write)
         self.plan: Plan = plan_for(lake, "127.0.0.1:1", self.text)
         self.sent: dict[str, list[Message]] = {"customers": [], "orders": []}
 
@@ -69,12 +69,12 @@ class Shop:
         assert pipeline is not None
         return pipeline
 
-    def lands(self, topic: str, value: dict[str, Any], key: int = 0, at: Any = None) -> None:
+    def lands(self, topic: str, value: dict[str, Any], key: int = 0, on_point: Any = None) -> None:
         sent, moment = self.sent[topic], datetime(2026, 1, 1, tzinfo=timezone.utc)
         text = json.dumps(value).encode()
         append(sent, topic, text, at=moment, key=key.to_bytes(8, "big"))
         context = Context(
-            self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), len(sent), 1), at=at or (lambda _: None)
+            self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), len(sent), 1), at=on_point or (lambda _: None)
         )
         next_batch(context, self.pipeline(topic))
 
@@ -84,22 +84,22 @@ class Shop:
     @property
     def rows(self) -> dict[int, Any]:
         table = self.pipeline("orders").table
-        there = table_state.table(table.catalog, table.identifier)
-        assert there is not None
-        return {row["id"]: (row["country"], row["where"]) for row in there.scan().to_arrow().to_pylist()}
+        orders_table = table_state.table(table.catalog, table.identifier)
+        assert orders_table is not None
+        return {row["id"]: (row["country"], row["where"]) for row in orders_table.scan().to_arrow().to_pylist()}
 
 
 def test_as_it_was_when_the_batch_began(lake: Path, spark: Any) -> None:
     shop = Shop(lake, spark)
     shop.customer(1, "DE")
-    first = metadata.read(shop.pipeline("customers").table.catalog, shop.pipeline("customers").table.identifier)
-    assert first is not None and first.main is not None
+    customers = metadata.read(shop.pipeline("customers").table.catalog, shop.pipeline("customers").table.identifier)
+    assert customers is not None and customers.main is not None
 
     def moves(point: str) -> None:
         if point == "ranged":
             shop.customer(1, "FR", 2)
 
-    shop.lands("orders", {"id": 1, "customer": 1}, at=moves)
+    shop.lands("orders", {"id": 1, "customer": 1}, on_point=moves)
     shop.lands("orders", {"id": 2, "customer": 1})
     shop.lands("orders", {"id": 3, "customer": 9})
     shop.lands("orders", {"id": 4})
@@ -108,22 +108,24 @@ def test_as_it_was_when_the_batch_began(lake: Path, spark: Any) -> None:
     orders = metadata.read(table.catalog, table.identifier)
     assert orders is not None
     recorded = [
-        summary["sluice.joined"] for each in orders.snapshots.values() if "sluice.joined" in (summary := metadata.summary(each))
+        summary["sluice.joined"]
+        for snapshot in orders.snapshots.values()
+        if "sluice.joined" in (summary := metadata.summary(snapshot))
     ]
-    assert {shop.pipeline("customers").table.identifier: first.main["snapshot-id"]} in [json.loads(each) for each in recorded]
+    assert {shop.pipeline("customers").table.identifier: customers.main["snapshot-id"]} in [json.loads(text) for text in recorded]
     assert len(recorded) == 4
 
 
 @pytest.mark.long
 def test_a_replaced_table_follows_the_joined_one(lake: Path, spark: Any) -> None:
-    """Also what came while it was read."""
-    shop = Shop(lake, spark, more=REPLACED)
+    """The next batch reads what came to the joined table during this one."""
+    shop = Shop(lake, spark, documents=REPLACED)
     shop.customer(1, "DE")
     shop.lands("orders", {"id": 1, "customer": 1})
     replaced = shop.pipeline("replaced")
 
-    def days(at: Any = lambda _: None) -> list[int] | None:
-        if next_batch(Context(shop.plan, spark=lambda: spark, at=at), replaced) is None:
+    def days(on_point: Any = lambda _: None) -> list[int] | None:
+        if next_batch(Context(shop.plan, spark=lambda: spark, at=on_point), replaced) is None:
             return None
         table = table_state.table(replaced.table.catalog, replaced.table.identifier)
         assert table is not None
@@ -137,13 +139,13 @@ def test_a_replaced_table_follows_the_joined_one(lake: Path, spark: Any) -> None
     commits = len(shop.sent["customers"])
     spark.sql(f"DROP TABLE `{customers.catalog.name}`.{customers.identifier}")
     shop.sent["customers"].clear()
-    for day in range(4, 4 + commits):  # so that the new table has as many
+    for day in range(4, 4 + commits):  # so that the new table has as many commits
         shop.customer(1, "IT", day)
     assert (days(), days()) == ([3 + commits], None)
 
 
 def test_a_column_that_the_source_does_not_have_yet_is_null(lake: Path, spark: Any) -> None:
-    shop = Shop(lake, spark, more=REPLACED)
+    shop = Shop(lake, spark, documents=REPLACED)
     shop.customer(1, "DE")
     shop.lands("orders", {"id": 1, "customer": 1})
     plan = plan_for(lake, "127.0.0.1:1", shop.text.replace("derive: {where:", "derive: {later: id + 1, where:"))
@@ -160,7 +162,7 @@ def test_a_column_that_the_source_does_not_have_yet_is_null(lake: Path, spark: A
 @pytest.mark.long
 @pytest.mark.parametrize(("missing", "bad"), [("drop", 0), ("quarantine", 1)])
 def test_rows_without_a_match(missing: str, bad: int, lake: Path, spark: Any) -> None:
-    """In a history, by the current version."""
+    """Rows of a history are looked up by the current version."""
     shop = Shop(lake, spark, missing, "history")
     shop.customer(1, "DE", 1)
     shop.customer(1, "FR", 2)
@@ -168,8 +170,8 @@ def test_rows_without_a_match(missing: str, bad: int, lake: Path, spark: Any) ->
     shop.lands("orders", {"id": 2, "customer": 2})
     assert shop.rows == {1: ("FR", "in FR")}
     table = shop.pipeline("orders").table
-    there = table_state.table(table.catalog, table.bad_rows)
-    rows = there.scan().to_arrow().to_pylist() if there else []
+    bad_rows_table = table_state.table(table.catalog, table.bad_rows)
+    rows = bad_rows_table.scan().to_arrow().to_pylist() if bad_rows_table else []
     assert [row["code"] for row in rows] == ["no_match"] * bad
 
 
@@ -178,6 +180,6 @@ def test_a_table_that_is_not_there_yet(lake: Path, spark: Any) -> None:
     with pytest.raises(SourceMissing, match="in which orders looks rows up, does not exist yet") as missing:
         shop.lands("orders", {"id": 1, "customer": 1})
     assert missing.value.hint == "run `customers`, which writes it, first"
-    assert [each.name for each in in_order(shop.plan.pipelines)] == ["customers", "orders"]
-    of = lineage(shop.pipeline("orders"))
-    assert of["country"] == of["where"] == {f"{shop.pipeline('customers').table.identifier}.country"}
+    assert [pipeline.name for pipeline in in_order(shop.plan.pipelines)] == ["customers", "orders"]
+    sources = lineage(shop.pipeline("orders"))
+    assert sources["country"] == sources["where"] == {f"{shop.pipeline('customers').table.identifier}.country"}

@@ -61,19 +61,19 @@ class Shop:
         return pipeline
 
     def run(self, topic: str, dies: str = "") -> list[str]:
-        def at(point: str) -> None:
+        def die(point: str) -> None:
             if point == dies:
                 raise Died
 
         sent = self.sent[topic]
         context = Context(
-            self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), sent[-1].batch if sent else 1, 1), at=at
+            self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), sent[-1].batch if sent else 1, 1), at=die
         )
-        said: list[str] = []
+        counts: list[str] = []
         with suppress(Died):
             for batch in loop.batches(context, self.pipeline(topic)):
-                said += batch.counts
-        return said
+                counts += batch.counts
+        return counts
 
     def sends(self, topic: str, id_: int, ago: int = 0) -> None:
         sent, moment = self.sent[topic], datetime.now(timezone.utc) - timedelta(seconds=ago)
@@ -87,8 +87,8 @@ class Shop:
 
     def rows(self, bad: bool = False) -> list[Any]:
         table = self.pipeline("orders").table
-        there = table_state.table(table.catalog, table.bad_rows if bad else table.identifier)
-        rows = there.scan().to_arrow().to_pylist() if there else []
+        existing_table = table_state.table(table.catalog, table.bad_rows if bad else table.identifier)
+        rows = existing_table.scan().to_arrow().to_pylist() if existing_table else []
         if bad:
             return [(row["code"], row.get("state")) for row in rows]
         return sorted(((row["id"], row["amount"]) for row in rows), key=repr)
@@ -113,7 +113,7 @@ def test_either_side_may_come_first(lake: Path, spark: Any) -> None:
 
 @pytest.mark.long
 def test_a_row_is_tried_though_a_later_batch_has_read_the_change(lake: Path, spark: Any) -> None:
-    """As where orders come all the time; and one that dies between two tries."""
+    """Orders come all the time, and a run dies between two tries."""
     shop = Shop(lake, spark, write="append}\nbatch: {rows: 1")
     shop.lands("payments", 1)
     for id_ in (2, 3):
@@ -142,18 +142,18 @@ def test_a_row_that_waits_for_two_is_tried_once_for_each(lake: Path, spark: Any,
     shop.lands("orders", 1)
     orders, begun = shop.pipeline("orders"), pinning.now()
 
-    def at(hours: float) -> None:
+    def set_clock(hours: float) -> None:
         monkeypatch.setattr(pinning, "now", lambda: begun + int(hours * 3600) * 1_000_000)
 
-    at(0.9)
+    set_clock(0.9)
     assert waiting.due(orders) is None
-    at(1.1)
+    set_clock(1.1)
     assert shop.run("orders") == ["0 rows", "1 bad"]
     for hours in (1.1, 2, 23):
-        at(hours)
+        set_clock(hours)
         assert waiting.due(orders) is None
         assert shop.run("orders") == []
-    at(24.1)
+    set_clock(24.1)
     shop.run("orders")
     assert shop.rows() == [(1, None)]
     assert waiting.due(orders) is None

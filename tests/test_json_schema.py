@@ -1,4 +1,4 @@
-"""JSON Schema: which columns a schema's text makes, what versions make together, and what is written by it."""
+"""JSON Schema: the columns of a schema's text, the columns of several versions together, and values that are written by it."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ DECIMAL = {
 }  # fmt: skip
 
 
-def schema(said: Json, **references: Json) -> Schema:
-    return Schema("JSON", json.dumps(said), tuple((name, schema(each)) for name, each in references.items()))
+def schema(body: Json, **references: Json) -> Schema:
+    return Schema("JSON", json.dumps(body), tuple((name, schema(referred)) for name, referred in references.items()))
 
 
-def of(**properties: Json) -> dict[str, Json]:
+def record(**properties: Json) -> dict[str, Json]:
     return {"type": "object", "properties": properties}
 
 
-def columns(said: Json, **references: Json) -> dict[str, str]:
-    return {shape.name: str(shape.type) for shape in json_schema.shapes(schema(said, **references))}
+def columns(body: Json, **references: Json) -> dict[str, str]:
+    return {shape.name: str(shape.type) for shape in json_schema.shapes(schema(body, **references))}
 
 
 TYPES: list[tuple[Json, str]] = [
@@ -79,18 +79,18 @@ TYPES: list[tuple[Json, str]] = [
     ({**DECIMAL, "connect.parameters": {"scale": "4"}}, "decimal(38,4)"),
     ({**DECIMAL, "connect.parameters": {"scale": "50"}}, "binary"),
     ({"type": "boolean"}, "boolean"),
-    (of(a={"type": "string"}, b=of(c={"type": "integer"})), "struct<a:string,b:struct<c:bigint>>"),
+    (record(a={"type": "string"}, b=record(c={"type": "integer"})), "struct<a:string,b:struct<c:bigint>>"),
     ({"properties": {"a": {"type": "string"}}}, "struct<a:string>"),
-    ({**of(a={"type": "string"}), "additionalProperties": {"type": "integer"}}, "struct<a:string>"),
+    ({**record(a={"type": "string"}), "additionalProperties": {"type": "integer"}}, "struct<a:string>"),
     ({"type": "object", "additionalProperties": {"type": "integer"}}, "map<string,bigint>"),
-    ({"type": "object", "additionalProperties": of(a={"type": "number"})}, "map<string,struct<a:double>>"),
+    ({"type": "object", "additionalProperties": record(a={"type": "number"})}, "map<string,struct<a:double>>"),
     ({"type": "object", "patternProperties": {"^x": {"type": "boolean"}}, "additionalProperties": False}, "map<string,boolean>"),
     ({"type": "object", "patternProperties": {"^x": {"type": "boolean"}}}, "map<string,string>"),  # other names may have anything
     ({"type": "object", "patternProperties": {"x": {"type": "integer"}}, "additionalProperties": {"type": "number"}}, "map<string,double>"),
     ({"type": "object"}, "string"),
     ({"type": "object", "additionalProperties": True}, "string"),
     ({"type": "array", "items": {"type": "string", "format": "date"}}, "array<date>"),
-    ({"type": "array", "items": of(a={"type": "integer"})}, "array<struct<a:bigint>>"),
+    ({"type": "array", "items": record(a={"type": "integer"})}, "array<struct<a:bigint>>"),
     ({"items": {"type": "array", "items": {"type": "number"}}}, "array<array<double>>"),
     ({"type": "array"}, "array<string>"),
     ({"type": "array", "items": [{"type": "number"}, {"type": "number"}]}, "array<string>"),  # a third may be anything
@@ -117,16 +117,16 @@ TYPES: list[tuple[Json, str]] = [
     ({"type": ["integer", "string"]}, "string"),
     ({"type": "null"}, "string"),
     ({"oneOf": [{"type": "null"}, {"type": "integer", "connect.type": "int32"}]}, "int"),
-    ({"anyOf": [of(a={"type": "string"}), {"type": "null"}]}, "struct<a:string>"),
+    ({"anyOf": [record(a={"type": "string"}), {"type": "null"}]}, "struct<a:string>"),
     ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "string"),
     ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, "double"),
     ({"oneOf": [{"const": "a"}, {"const": "b"}]}, "string"),
-    ({"oneOf": [of(a={"type": "string"}), of(b={"type": "string"})]}, "string"),
-    ({"oneOf": [of(a={"type": "string"}), of(a={"type": "string"})]}, "struct<a:string>"),
-    ({"type": "object", "oneOf": [of(a={"type": "string"}), of(b={"type": "number"})]}, "struct<a:string,b:double>"),
-    ({**of(a={"type": "string"}), "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, "struct<a:string>"),
-    ({"allOf": [of(a={"type": "string"}), of(b={"type": "number"})]}, "struct<a:string,b:double>"),
-    ({"allOf": [of(a={}), of(a={"type": "integer"})]}, "struct<a:bigint>"),
+    ({"oneOf": [record(a={"type": "string"}), record(b={"type": "string"})]}, "string"),
+    ({"oneOf": [record(a={"type": "string"}), record(a={"type": "string"})]}, "struct<a:string>"),
+    ({"type": "object", "oneOf": [record(a={"type": "string"}), record(b={"type": "number"})]}, "struct<a:string,b:double>"),
+    ({**record(a={"type": "string"}), "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, "struct<a:string>"),
+    ({"allOf": [record(a={"type": "string"}), record(b={"type": "number"})]}, "struct<a:string,b:double>"),
+    ({"allOf": [record(a={}), record(a={"type": "integer"})]}, "struct<a:bigint>"),
     ({"allOf": [{"type": "string"}, {"minLength": 1}]}, "string"),
     ({"allOf": [{"type": "number"}, {"type": "integer"}]}, "bigint"),
     ({}, "string"),
@@ -136,23 +136,23 @@ TYPES: list[tuple[Json, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "type_"), TYPES, ids=lambda each: each if isinstance(each, str) else json.dumps(each)[:60])
-def test_each_schema_has_its_type(said: Json, type_: str) -> None:
-    assert columns(of(x=said)) == {"x": type_}
-    if said is not True:
+@pytest.mark.parametrize(("body", "type_"), TYPES, ids=lambda value: value if isinstance(value, str) else json.dumps(value)[:60])
+def test_each_schema_has_its_type(body: Json, type_: str) -> None:
+    assert columns(record(x=body)) == {"x": type_}
+    if body is not True:
         type_text.parse(type_)  # a type that a table can have
-        assert columns(of(x={"type": "array", "items": said})) == {"x": f"array<{type_}>"}
+        assert columns(record(x={"type": "array", "items": body})) == {"x": f"array<{type_}>"}
 
 
 def test_columns_have_the_order_and_docs_of_the_schema() -> None:
-    said = of(
+    body = record(
         b={"type": "integer", "description": "How  many\nthere are", "title": "B"},
         a={"oneOf": [{"type": "null"}, {"type": "string", "description": "Which"}], "connect.index": 1},
         c={"type": "integer", "title": f"{CONNECT}Date", "connect.index": 0},
         d={"type": "boolean", "title": "Is it so"},
     )
-    shapes = json_schema.shapes(schema(said))
-    assert [(each.name, each.doc) for each in shapes] == [
+    shapes = json_schema.shapes(schema(body))
+    assert [(shape.name, shape.doc) for shape in shapes] == [
         ("c", ""),
         ("a", "Which"),
         ("b", "How many there are"),
@@ -161,12 +161,12 @@ def test_columns_have_the_order_and_docs_of_the_schema() -> None:
 
 
 def test_fields_inside_of_lists_and_maps_are_known() -> None:
-    inner = of(at={"type": "string", "format": "date-time", "description": "When"})
-    (shape,) = json_schema.shapes(schema(of(x={"type": "array", "items": {"type": "object", "additionalProperties": inner}})))
-    assert [(each.name, str(each.type), each.doc) for each in shape.inside] == [("at", "timestamp", "When")]
+    inner = record(at={"type": "string", "format": "date-time", "description": "When"})
+    (shape,) = json_schema.shapes(schema(record(x={"type": "array", "items": {"type": "object", "additionalProperties": inner}})))
+    assert [(field.name, str(field.type), field.doc) for field in shape.inside] == [("at", "timestamp", "When")]
 
 
-ADDRESS = of(city={"type": "string"})
+ADDRESS = record(city={"type": "string"})
 DRAFTS = ["http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-06/schema#",
     "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema",
     "https://json-schema.org/draft/2020-12/schema"]  # fmt: skip
@@ -175,38 +175,41 @@ DRAFTS = ["http://json-schema.org/draft-04/schema#", "http://json-schema.org/dra
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_references_within_a_schema_are_followed(draft: str) -> None:
     id_ = "id" if "04" in draft else "$id"
-    said = {
+    body = {
         "$schema": draft, id_: "http://example.com/order.json",
         "definitions": {"address": ADDRESS, "named": {id_: "http://example.com/named.json", **ADDRESS}},
         "$defs": {"a/b": ADDRESS},
-        **of(
+        **record(
             one={"$ref": "#/definitions/address", "description": "Where to"},
             two={"$ref": "#/$defs/a~1b"},
             three={"$ref": "named.json"},
             four={"oneOf": [{"type": "null"}, {"$ref": "http://example.com/order.json#/definitions/address"}]},
         ),
     }  # fmt: skip
-    assert columns(said) == dict.fromkeys(("one", "two", "three", "four"), "struct<city:string>")
-    assert json_schema.shapes(schema(said))[0].doc == "Where to"
+    assert columns(body) == dict.fromkeys(("one", "two", "three", "four"), "struct<city:string>")
+    assert json_schema.shapes(schema(body))[0].doc == "Where to"
 
 
 def test_what_stands_beside_a_reference() -> None:
-    said = {"$defs": {"address": ADDRESS}, **of(x={"$ref": "#/$defs/address", "properties": {"zip": {"type": "string"}}})}
-    assert columns(said) == {"x": "struct<city:string>"}
-    assert columns({"$schema": DRAFTS[-1], **said}) == {"x": "struct<zip:string,city:string>"}
+    body = {"$defs": {"address": ADDRESS}, **record(x={"$ref": "#/$defs/address", "properties": {"zip": {"type": "string"}}})}
+    assert columns(body) == {"x": "struct<city:string>"}
+    assert columns({"$schema": DRAFTS[-1], **body}) == {"x": "struct<zip:string,city:string>"}
     assert columns({"$ref": "#/definitions/o", "definitions": {"o": ADDRESS}}) == {"city": "string"}
 
 
 def test_references_to_other_subjects() -> None:
-    other = {
-        "address.json": of(city={"type": "string"}, country={"$ref": "country.json"}),
+    references = {
+        "address.json": record(city={"type": "string"}, country={"$ref": "country.json"}),
         "country.json": {"enum": ["DE", "FR"]},
     }
     expected = {"to": "struct<city:string,country:string>"}
-    assert columns(of(to={"$ref": "address.json"}), **other) == expected
-    assert columns({"$id": "http://example.com/shop/order.json", **of(to={"$ref": "address.json"})}, **other) == expected
-    assert columns(of(to={"$ref": "http://example.com/shop/address.json"}), **other) == expected
-    events = {"a": of(id={"type": "integer"}, n={"type": "string"}), "b": of(id={"type": "integer"}, m={"type": "number"})}
+    assert columns(record(to={"$ref": "address.json"}), **references) == expected
+    assert columns({"$id": "http://example.com/shop/order.json", **record(to={"$ref": "address.json"})}, **references) == expected
+    assert columns(record(to={"$ref": "http://example.com/shop/address.json"}), **references) == expected
+    events = {
+        "a": record(id={"type": "integer"}, n={"type": "string"}),
+        "b": record(id={"type": "integer"}, m={"type": "number"}),
+    }
     assert columns({"oneOf": [{"$ref": "a"}, {"$ref": "b"}]}, **events) == {"id": "bigint", "n": "string", "m": "double"}
 
 
@@ -220,22 +223,23 @@ REFUSED: list[tuple[str, Json, str]] = [
     ("list", {"type": "array", "items": ADDRESS}, "a message is no object, by its schema"),
     ("map", {"type": "object", "additionalProperties": ADDRESS}, "a message has fields of any name, by its schema"),
     ("no fields", {"type": "object"}, "the schema names no fields"),
-    ("recursive", of(x={"$ref": "#"}), "the schema contains itself"),
-    ("deep", {"definitions": {"t": of(t={"type": "array", "items": {"$ref": "#/definitions/t"}})}, **of(x={"$ref": "#/definitions/t"})},
+    ("recursive", record(x={"$ref": "#"}), "the schema contains itself"),
+    ("deep",
+        {"definitions": {"t": record(t={"type": "array", "items": {"$ref": "#/definitions/t"}})}, **record(x={"$ref": "#/definitions/t"})},
         "the schema contains itself"),
-    ("lost", of(x={"$ref": "other.json"}), "the schema refers to `other.json`, which is not there"),
-    ("lost inside", of(x={"$ref": "#/definitions/y"}), "the schema refers to `/definitions/y`, which is not there"),
-    ("case", of(a={"type": "string"}, A={"type": "string"}), "`a` and `A` differ only in case"),
-    ("case of another letter", of(**dict.fromkeys(("ſ", "s"), ADDRESS)), "`ſ` and `s` differ only in case"),
-    ("no name", of(x=ADDRESS, **{"": ADDRESS}), "a property has no name"),
+    ("lost", record(x={"$ref": "other.json"}), "the schema refers to `other.json`, which is not there"),
+    ("lost inside", record(x={"$ref": "#/definitions/y"}), "the schema refers to `/definitions/y`, which is not there"),
+    ("case", record(a={"type": "string"}, A={"type": "string"}), "`a` and `A` differ only in case"),
+    ("case of another letter", record(**dict.fromkeys(("ſ", "s"), ADDRESS)), "`ſ` and `s` differ only in case"),
+    ("no name", record(x=ADDRESS, **{"": ADDRESS}), "a property has no name"),
     ("number", 5, "the text is not a JSON Schema: it is neither an object nor a boolean"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "message"), [each[1:] for each in REFUSED], ids=[each[0] for each in REFUSED])
-def test_a_schema_without_columns_is_refused(said: Json, message: str) -> None:
+@pytest.mark.parametrize(("body", "message"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+def test_a_schema_without_columns_is_refused(body: Json, message: str) -> None:
     with pytest.raises(Unsupported) as raised:
-        json_schema.shapes(schema(said))
+        json_schema.shapes(schema(body))
     assert raised.value.message == message
     assert raised.value.hint
 
@@ -244,11 +248,11 @@ def test_a_schema_without_columns_is_refused(said: Json, message: str) -> None:
 def test_texts_that_are_attacks() -> None:
     deep: Json = {"type": "string"}
     for _ in range(200):
-        deep = of(a=deep)
-    wide = {f"d{at}": of(**{name: {"$ref": f"#/definitions/d{at + 1}"} for name in "xyz"}) for at in range(25)}
-    for said in (deep, {"definitions": {**wide, "d25": ADDRESS}, "$ref": "#/definitions/d0"}):
+        deep = record(a=deep)
+    wide = {f"d{depth}": record(**{name: {"$ref": f"#/definitions/d{depth + 1}"} for name in "xyz"}) for depth in range(25)}
+    for body in (deep, {"definitions": {**wide, "d25": ADDRESS}, "$ref": "#/definitions/d0"}):
         with pytest.raises(Unsupported):
-            json_schema.shapes(schema(said))
+            json_schema.shapes(schema(body))
     for text in ("{", "", "[" * 100_000, '{"a":' * 100_000, '{"$id": [], "properties": {"\\ud800": {}}}', "NaN"):
         with pytest.raises(Unsupported):
             json_schema.shapes(Schema("JSON", text))
@@ -263,7 +267,7 @@ def test_a_root_that_refers_to_its_own_definitions(draft: str, ref: str) -> None
     name = "id" if draft in ALL_DRAFTS[:2] else "$id"
     for end in ("", "#"):
         root = {name: f"http://example.com/root.json{end}", "$schema": f"http://json-schema.org/{draft}/schema#", "$ref": ref}
-        assert columns({**root, "definitions": {"A": of(a={"type": "integer"})}}) == {"a": "bigint"}
+        assert columns({**root, "definitions": {"A": record(a={"type": "integer"})}}) == {"a": "bigint"}
 
 
 OTHER_FORMS: list[tuple[Json, str]] = [
@@ -280,46 +284,46 @@ OTHER_FORMS: list[tuple[Json, str]] = [
 
 
 @pytest.mark.parametrize("draft", ALL_DRAFTS)
-@pytest.mark.parametrize(("said", "type_"), OTHER_FORMS)
-def test_a_keyword_in_a_form_that_json_schema_does_not_know_says_nothing(draft: str, said: Json, type_: str) -> None:
-    whole = {"$schema": f"http://json-schema.org/{draft}/schema#", **of(a=said, b={"$ref": "#n"}, c={"$ref": "other"})}
+@pytest.mark.parametrize(("body", "type_"), OTHER_FORMS)
+def test_a_keyword_in_a_form_that_json_schema_does_not_know_says_nothing(draft: str, body: Json, type_: str) -> None:
+    whole = {"$schema": f"http://json-schema.org/{draft}/schema#", **record(a=body, b={"$ref": "#n"}, c={"$ref": "other"})}
     whole["definitions"] = {"n": {"type": "integer", "$id": "#n", "id": "#n"}, "m": {"type": "integer", "$anchor": "n"}}
-    assert columns(whole, other=of(a=said)) == {"a": type_, "b": "bigint", "c": f"struct<a:{type_}>"}
+    assert columns(whole, other=record(a=body)) == {"a": type_, "b": "bigint", "c": f"struct<a:{type_}>"}
 
 
 @pytest.mark.parametrize("ref", ["http://[::1", "#/definitions/a/enum/0/x", "#/definitions/a/enum/9", "#/%ff", "#/~9", "\x00"])
 def test_a_reference_that_cannot_be_followed_is_said_in_plain_words(ref: str) -> None:
     with pytest.raises(Unsupported) as error:
-        json_schema.shapes(schema({**of(a={"$ref": ref}), "definitions": {"a": {"enum": [[1]]}}}))
+        json_schema.shapes(schema({**record(a={"$ref": ref}), "definitions": {"a": {"enum": [[1]]}}}))
     assert not re.search("object|attribute|index|NoneType", error.value.message)
 
 
 def merged(*texts: Json) -> Merged:
-    made = [Version(number + 100, schema(said), number) for number, said in enumerate(texts, 1)]
-    return merge((version, json_schema.shapes(version.schema)) for version in made)
+    versions = [Version(number + 100, schema(body), number) for number, body in enumerate(texts, 1)]
+    return merge((version, json_schema.shapes(version.schema)) for version in versions)
 
 
 def test_a_description_of_half_a_character_is_readable() -> None:
-    (shape,) = json_schema.shapes(schema(of(a={"type": "string", "description": "x\ud800"})))
+    (shape,) = json_schema.shapes(schema(record(a={"type": "string", "description": "x\ud800"})))
     assert shape.doc == "x?"
 
 
 def test_versions_are_merged_into_columns() -> None:
-    found = merged(
-        of(id={"type": "integer", "format": "int32"}, place=of(city={"type": "string"})),
-        of(
+    versions = merged(
+        record(id={"type": "integer", "format": "int32"}, place=record(city={"type": "string"})),
+        record(
             id={"type": "integer"},
-            place=of(city={"type": "string"}, zip={"type": "string"}),
+            place=record(city={"type": "string"}, zip={"type": "string"}),
             at={"type": "string", "format": "date"},
         ),
-        of(id={"type": "string"}),
-        of(at={"type": ["string", "null"], "format": "date", "description": "The day"}),
+        record(id={"type": "string"}),
+        record(at={"type": ["string", "null"], "format": "date", "description": "The day"}),
     )
-    assert [(each.name, str(each.type), each.doc) for each in found.shapes] == [
+    assert [(shape.name, str(shape.type), shape.doc) for shape in versions.shapes] == [
         ("id", "bigint", ""), ("place", "struct<city:string,zip:string>", ""), ("at", "date", "The day"),
     ]  # fmt: skip
-    assert [fit.version.number for fit in found.fits] == [1, 2, 4]
-    assert [str(difference) for difference in found.differences] == [
+    assert [fit.version.number for fit in versions.fits] == [1, 2, 4]
+    assert [str(difference) for difference in versions.differences] == [
         "schema 103 (version 3) has `id` as string, and before it was bigint"
     ]
 
@@ -327,7 +331,9 @@ def test_versions_are_merged_into_columns() -> None:
 def test_a_time_that_a_version_writes_otherwise() -> None:
     day = {"type": "string", "format": "date"}
     days = {"type": "integer", "title": f"{CONNECT}Date"}
-    read = json_schema.read("value", merged(of(x=of(day=day)), of(x=of(day=day), n=days), of(x=of(day=days)), of(n=days)))
+    read = json_schema.read(
+        "value", merged(record(x=record(day=day)), record(x=record(day=day), n=days), record(x=record(day=days)), record(n=days))
+    )
     why = "schema 103 (version 3) writes `x.day` as a number of days, and before it was text"
     assert read.writers[103] == {"refused": why, "code": "undecodable"}
 
@@ -376,26 +382,28 @@ def test_what_does_not_fit_is_not_written(value: Json, message: str) -> None:
 
 
 def test_what_is_written_by_a_schema_with_references() -> None:
-    encode = json_schema.encoder(schema({**of(to={"$ref": "address.json"}), "required": ["to"]}, **{"address.json": ADDRESS}))
+    encode = json_schema.encoder(schema({**record(to={"$ref": "address.json"}), "required": ["to"]}, **{"address.json": ADDRESS}))
     assert encode({"to": {"city": "Bonn"}}) == b'{"to": {"city": "Bonn"}}'
     for value, message in (({"to": {"city": 5}}, "`to.city`: 5 is not of type 'string'"), ({}, "'to' is a required property")):
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
             encode(value)
 
 
-def run(spark: SparkSession, lake: Path, found: Merged, values: list[bytes], keys: list[bytes | None] | None = None) -> Outcome:
-    """As a topic whose values (or keys) have the schemas of a registry."""
-    of_: Of = "value" if keys is None else "key"
-    columns = [(each.name, decoder.column_sql(of_, each.name)) for each in found.shapes]
-    made = confluent_frame.decoding(of_, found, json_schema.read(of_, found), columns, (), absent=(77,))
-    said = ", ".join(f'"{each.name}": "{each.type.sql}"' for each in found.shapes)
+def run(
+    spark: SparkSession, lake: Path, versions: Merged, values: list[bytes], keys: list[bytes | None] | None = None
+) -> Outcome:
+    """Runs a pipeline of a topic whose values, or keys, have the schemas of a registry."""
+    part: Of = "value" if keys is None else "key"
+    columns = [(shape.name, decoder.column_sql(part, shape.name)) for shape in versions.shapes]
+    decoding = confluent_frame.decoding(part, versions, json_schema.read(part, versions), columns, (), absent=(77,))
+    column_lines = ", ".join(f'"{shape.name}": "{shape.type.sql}"' for shape in versions.shapes)
     plan = plan_for(
         lake,
         "127.0.0.1:1",
         f"""
 topic: t
 value: json
-columns: {{{said}}}
+columns: {{{column_lines}}}
 ---
 pipeline: t
 from: {{topic: t}}
@@ -403,21 +411,21 @@ into: {{table: n{uuid.uuid4().hex}.t}}
 """,
     )
     (topic,) = plan.pipelines[0].topics
-    pipeline = replace(plan.pipelines[0], topics=(replace(topic, decoding=made),))
+    pipeline = replace(plan.pipelines[0], topics=(replace(topic, decoding=decoding),))
     start = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    given = tuple(
-        Message(batch=1, topic="t", partition=0, offset=at, timestamp=start, key=key, value=value)
-        for at, (key, value) in enumerate(zip(keys or [None] * len(values), values, strict=True))
+    messages = tuple(
+        Message(batch=1, topic="t", partition=0, offset=offset, timestamp=start, key=key, value=value)
+        for offset, (key, value) in enumerate(zip(keys or [None] * len(values), values, strict=True))
     )
     outcome = Trials(spark, plan).run(
-        pipeline, Example(name="messages", where=Where("", 0, 0), given=given, expect=None, expect_bad=())
+        pipeline, Example(name="messages", where=Where("", 0, 0), given=messages, expect=None, expect_bad=())
     )
     assert outcome.error is None
     return outcome
 
 
-def message(number: int, said: Json) -> bytes:
-    return bytes([0, 0, 0, 0, number]) + (said if isinstance(said, bytes) else json.dumps(said, ensure_ascii=False).encode())
+def message(number: int, body: Json) -> bytes:
+    return bytes([0, 0, 0, 0, number]) + (body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode())
 
 
 def without_kafka(outcome: Outcome) -> list[dict[str, Any]]:
@@ -434,11 +442,15 @@ DAY = {"type": "integer", "title": f"{CONNECT}Date"}
 
 @pytest.mark.spark
 def test_messages_of_several_versions(spark: SparkSession, lake: Path) -> None:
-    one = of(id={"type": "integer", "format": "int32"}, price=DECIMAL, x=of(days={"type": "array", "items": DAY}), either={})
-    two = of(id={"type": "integer"}, at={"type": "string", "format": "date-time"}, raw={"type": "string", "contentEncoding": "base64"},
-             more={"type": "object", "additionalProperties": DECIMAL})  # fmt: skip
-    three = of(x=of(days={"type": "array", "items": {"type": "string", "format": "date"}}))
-    found = merged(one, two, three)
+    first_body = record(
+        id={"type": "integer", "format": "int32"}, price=DECIMAL, x=record(days={"type": "array", "items": DAY}), either={}
+    )
+    second_body = record(
+        id={"type": "integer"}, at={"type": "string", "format": "date-time"}, raw={"type": "string", "contentEncoding": "base64"},
+        more={"type": "object", "additionalProperties": DECIMAL},
+    )  # fmt: skip
+    third_body = record(x=record(days={"type": "array", "items": {"type": "string", "format": "date"}}))
+    versions = merged(first_body, second_body, third_body)
     good: list[tuple[bytes, dict[str, Any]]] = [
         (message(101, {"id": 1, "price": "MDk=", "x": {"days": [0, None, -1]}, "either": {"a": [1, "}"]}, "other": 5}),
          {"id": 1, "price": Decimal("123.45"), "x": {"days": [date(1970, 1, 1), None, date(1969, 12, 31)]}, "either": '{"a": [1, "}"]}'}),
@@ -467,18 +479,18 @@ def test_messages_of_several_versions(spark: SparkSession, lake: Path) -> None:
         (message(77, {"id": 1}), "the registry has no schema 77"),
         (b'{"id":1}', "the value does not begin with the id of a schema"),
     ]
-    outcome = run(spark, lake, found, [given for given, _ in (*good, *bad)])
+    outcome = run(spark, lake, versions, [data for data, _ in (*good, *bad)])
     assert without_kafka(outcome) == [row for _, row in good]
-    said = {each["offset"] - len(good): each["message"] for each in outcome.bad}
-    assert [said[at] for at in sorted(said)] == [text for _, text in bad]
+    reasons = {row["offset"] - len(good): row["message"] for row in outcome.bad}
+    assert [reasons[index] for index in sorted(reasons)] == [text for _, text in bad]
 
 
 @pytest.mark.spark
 def test_keys_are_read_by_their_schema(spark: SparkSession, lake: Path) -> None:
     keys = [message(101, {"id": 1, "day": 20460}), None, message(101, {"id": "1"}), message(101, b"x"), b""]
-    outcome = run(spark, lake, merged(of(id={"type": "integer"}, day=DAY)), [b"any"] * len(keys), keys)
+    outcome = run(spark, lake, merged(record(id={"type": "integer"}, day=DAY)), [b"any"] * len(keys), keys)
     assert without_kafka(outcome) == [{"id": 1, "day": date(2026, 1, 7)}, {}]
-    assert sorted((each["offset"], each["stage"], each["code"], each["message"]) for each in outcome.bad) == [
+    assert sorted((row["offset"], row["stage"], row["code"], row["message"]) for row in outcome.bad) == [
         (2, "key", "undecodable_key", 'field `id`: wanted bigint, found "1"'),
         (3, "key", "undecodable_key", "the key is not JSON: `x` is not expected at byte 5"),
         (4, "key", "undecodable_key", "the key does not begin with the id of a schema"),
@@ -487,5 +499,5 @@ def test_keys_are_read_by_their_schema(spark: SparkSession, lake: Path) -> None:
 
 @pytest.mark.spark
 def test_a_whole_number_is_an_integer_however_it_is_written(spark: SparkSession, lake: Path) -> None:
-    outcome = run(spark, lake, merged(of(id={"type": "integer"})), [message(101, b'{"id":1.0}'), message(101, b'{"id":1e2}')])
+    outcome = run(spark, lake, merged(record(id={"type": "integer"})), [message(101, b'{"id":1.0}'), message(101, b'{"id":1e2}')])
     assert without_kafka(outcome) == [{"id": 1}, {"id": 100}]

@@ -13,8 +13,8 @@ from framework.messages.formats.json_schema.patterns import is_matched
 from framework.plan.schema import Schema
 
 
-def schema(said: Any) -> Schema:
-    return Schema("JSON", json.dumps({"type": "object", "properties": {"a": {}}, **said}))
+def schema(body: Any) -> Schema:
+    return Schema("JSON", json.dumps({"type": "object", "properties": {"a": {}}, **body}))
 
 
 PATTERNS = [
@@ -74,24 +74,25 @@ def test_a_text_that_is_too_long_is_not_judged() -> None:
 
 
 def test_names_of_properties_are_judged_in_the_same_way() -> None:
-    said: Any = {"patternProperties": {"^(x+)+$": {"type": "integer"}, "(?=y)y": {}}, "additionalProperties": False}
-    encode = encoder(schema(said))
+    body: Any = {"patternProperties": {"^(x+)+$": {"type": "integer"}, "(?=y)y": {}}, "additionalProperties": False}
+    encode = encoder(schema(body))
     assert encode({"a": 1, "xx": 1, "y": "?"}) == b'{"a": 1, "xx": 1, "y": "?"}'
     with pytest.raises(ValueError, match="`xx`: '1' is not of type 'integer'"):
         encode({"xx": "1"})
-    said["patternProperties"].pop("(?=y)y")
+    body["patternProperties"].pop("(?=y)y")
     with pytest.raises(ValueError, match=r"\('x+!' was unexpected\)"):
-        encoder(schema(said))({"x" * 60 + "!": 1})
-    wider = schema({**said, "additionalProperties": {"type": "string"}, "unevaluatedProperties": False})
+        encoder(schema(body))({"x" * 60 + "!": 1})
+    wider = schema({**body, "additionalProperties": {"type": "string"}, "unevaluatedProperties": False})
     with pytest.raises(ValueError, match="`b`: 1 is not of type 'string'"):
         encoder(wider)({"b": 1})
 
 
 @pytest.mark.parametrize(
-    "said",
+    "body",
     [
         {"not": {"$ref": "#/definitions/l0"}, "definitions": {
-            f"l{at}": {"allOf": [{"$ref": f"#/definitions/l{at + 1}"}] * 2} if at < 40 else {"type": "null"} for at in range(41)}},
+            f"l{level}": {"allOf": [{"$ref": f"#/definitions/l{level + 1}"}] * 2} if level < 40 else {"type": "null"}
+            for level in range(41)}},
         {"not": {"$ref": "#"}},
         {"not": {"anyOf": [{"$ref": "#/not"}]}},
         {"properties": {"a": {"minLength": "x"}}},
@@ -100,6 +101,6 @@ def test_names_of_properties_are_judged_in_the_same_way() -> None:
         {"properties": {"a": {"if": {"$ref": "#/definitions/none"}}}},
     ],
 )  # fmt: skip
-def test_a_schema_that_no_value_can_be_compared_with_is_said_so(said: Any) -> None:
+def test_a_schema_that_no_value_can_be_compared_with_is_said_so(body: Any) -> None:
     with pytest.raises(ValueError, match="cannot be compared with the schema"):
-        encoder(schema(said))({"a": "x"})
+        encoder(schema(body))({"a": "x"})

@@ -53,25 +53,25 @@ maintain: {{keep_at_least: 1}}
 
 @dataclass(frozen=True)
 class Sent:
-    """A message. `name` is none of a tombstone."""
+    """A message; the `name` of a tombstone is None."""
 
     region: str
     id: int
     name: str | None
-    at: int
+    time: int
     kafka_at: int
     partition: int
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """What happens while a batch is at a point of its way."""
+    """An event while a batch is at a kill point."""
 
     kind: str  # dies, joins, maintains, foreign, another
     where: str
 
 
-BAD = "bad"  # of a message that is not JSON
+BAD = "bad"  # the `name` of a message that is not JSON
 HOSTILE = (
     "${env:HOME}/x",
     "${spark.app.name}",
@@ -103,43 +103,43 @@ Row = tuple[Any, ...]
 
 
 def happened(messages: Sequence[Message], deletes: str, by_event_time: bool) -> Mapping[Key, list[tuple[Any, str | None]]]:
-    """What became of each key, in its order: the name, or none where it was deleted. Of a key's messages with the same event time a
-    later offset of a partition is newer, and Kafka's time decides between partitions."""
-    found: dict[Key, list[tuple[Any, str | None]]] = {}
+    """The states of each key in their order: the name, or None where it was deleted. Among a key's messages with the same event
+    time, the later offset of a partition is newer, and Kafka's time decides between partitions."""
+    histories: dict[Key, list[tuple[Any, str | None]]] = {}
     risen: dict[Any, datetime] = {}
-    for each in messages:
-        if each.value == b"{":
+    for message in messages:
+        if message.value == b"{":
             continue
-        key = json.loads(each.key or b"")
-        value: Any = json.loads(each.value) if each.value else None
-        at = each.timestamp if value is None else datetime.fromtimestamp(value["at"] / 1000, timezone.utc)
+        key = json.loads(message.key or b"")
+        value: Any = json.loads(message.value) if message.value else None
+        time = message.timestamp if value is None else datetime.fromtimestamp(value["at"] / 1000, timezone.utc)
         if value is None and deletes != "tombstones":
             continue
-        gone = value is None or (deletes not in ("tombstones", "ignore") and value["name"] == "del")
-        first = (at,) if by_event_time else ()
-        one, log = (key["region"], key["id"]), (key["region"], key["id"], *first, each.partition)
-        risen[log] = max(each.timestamp, risen.get(log, each.timestamp))
-        order = (*first, risen[log], each.partition, each.offset)
-        found.setdefault(one, []).append((order, None if gone else value["name"]))
-    return {key: sorted(each, key=lambda one: one[0]) for key, each in found.items()}
+        is_deleted = value is None or (deletes not in ("tombstones", "ignore") and value["name"] == "del")
+        event_time = (time,) if by_event_time else ()
+        row_key, log = (key["region"], key["id"]), (key["region"], key["id"], *event_time, message.partition)
+        risen[log] = max(message.timestamp, risen.get(log, message.timestamp))
+        order = (*event_time, risen[log], message.partition, message.offset)
+        histories.setdefault(row_key, []).append((order, None if is_deleted else value["name"]))
+    return {key: sorted(history, key=lambda state: state[0]) for key, history in histories.items()}
 
 
 def upserted(happened: Mapping[Key, list[tuple[Any, str | None]]]) -> list[Row]:
-    return [(*key, each[-1][1]) for key, each in happened.items() if each[-1][1] is not None]
+    return [(*key, history[-1][1]) for key, history in happened.items() if history[-1][1] is not None]
 
 
 def versions(happened: Mapping[Key, list[tuple[Any, str | None]]]) -> list[Row]:
-    made = []
-    for key, each in happened.items():
-        ends = [order[0] for order, _ in each[1:]]
-        for at, (order, name) in enumerate(each):
+    version_rows = []
+    for key, history in happened.items():
+        ends = [order[0] for order, _ in history[1:]]
+        for index, (order, name) in enumerate(history):
             if name is not None:
-                made.append((*key, name, order[0], ends[at] if at < len(ends) else None, at == len(ends)))
-    return made
+                version_rows.append((*key, name, order[0], ends[index] if index < len(ends) else None, index == len(ends)))
+    return version_rows
 
 
 def appended(happened: Mapping[Key, list[tuple[Any, str | None]]]) -> list[Row]:
-    return [(*key, name) for key, each in happened.items() for _, name in each if name is not None]
+    return [(*key, name) for key, history in happened.items() for _, name in history if name is not None]
 
 
 NAMES = ("region", "id", "name")
@@ -148,42 +148,42 @@ COLUMNS = {"append": NAMES, "upsert": NAMES, "history": VERSIONS, "accumulate": 
 MODELS = {"append": appended, "upsert": upserted, "history": versions}
 
 
-def as_messages(given_: Sequence[tuple[list[Sent], Trouble | None]]) -> tuple[Message, ...]:
+def as_messages(sent_batches: Sequence[tuple[list[Sent], Trouble | None]]) -> tuple[Message, ...]:
     offsets = [0, 0, 0]
-    made = []
-    for number, (batch, _) in enumerate(given_, 1):
-        for each in batch:
-            value = None if each.name is None else json.dumps({"name": each.name, "at": each.at * 1000}).encode()
-            value = b"{" if each.name == BAD else value
-            moment = datetime.fromtimestamp(each.kafka_at, timezone.utc)
-            key = json.dumps({"id": each.id, "region": each.region}).encode()
-            made.append(
+    messages = []
+    for number, (batch, _) in enumerate(sent_batches, 1):
+        for sent in batch:
+            value = None if sent.name is None else json.dumps({"name": sent.name, "at": sent.time * 1000}).encode()
+            value = b"{" if sent.name == BAD else value
+            moment = datetime.fromtimestamp(sent.kafka_at, timezone.utc)
+            key = json.dumps({"id": sent.id, "region": sent.region}).encode()
+            messages.append(
                 Message(
                     batch=number,
                     topic="orders",
-                    partition=each.partition,
-                    offset=offsets[each.partition],
+                    partition=sent.partition,
+                    offset=offsets[sent.partition],
                     timestamp=moment,
                     key=key,
                     value=value,
                 )
             )
-            offsets[each.partition] += 1
-    return tuple(made)
+            offsets[sent.partition] += 1
+    return tuple(messages)
 
 
 def maintained(context: Context, pipeline: Pipeline) -> None:
-    """Whatever can be compacted is, and all snapshots that nothing needs go, as if nine days had passed."""
+    """Compacts all that can be compacted and expires all snapshots that nothing needs, as if nine days had passed."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (due, compact):
             patch.setattr(module, "FEWEST_FILES", 1)
         patch.setattr(maintain, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=9))
-        done = [words for each in maintain.maintain(context, pipeline) for words in each.says]
+        done = [words for result in maintain.maintain(context, pipeline) for words in result.says]
     assert not any("left to the next time" in words for words in done), done
 
 
 class Died(BaseException):
-    """What a SIGKILL is to everything but the operating system."""
+    """Ends a run like a SIGKILL: no code but a test's catches it."""
 
 
 BY_DEL = "{when: \"name = 'del'\"}"
@@ -209,9 +209,9 @@ def test_as_the_model_says(
 ) -> None:
     @searched(examples)
     @given(batches)
-    def same(given_: list[tuple[list[Sent], Trouble | None]]) -> None:
+    def same(sent_batches: list[tuple[list[Sent], Trouble | None]]) -> None:
         specs = specs_of(write, deletes, version, partition_by, time)
-        as_modelled(plan_for(lake, "127.0.0.1:1", specs), given_, deletes, spark)
+        as_modelled(plan_for(lake, "127.0.0.1:1", specs), sent_batches, deletes, spark)
 
     same()
 
@@ -221,10 +221,10 @@ HOSTILE_TABLES = [("upsert", "tombstones"), ("history", "tombstones"), ("append"
 
 @pytest.mark.parametrize(("write", "deletes"), few(HOSTILE_TABLES, HOSTILE_TABLES[0]))
 def test_hostile_keys_are_kept_apart(write: str, deletes: str, lake: Path, spark: Any) -> None:
-    """Each comes, comes again, is deleted where that is possible, and comes too late."""
+    """Each key comes, comes again, is deleted where that is possible, and comes too late."""
     plan = plan_for(lake, "127.0.0.1:1", specs_of(write, deletes, 3, "[]"))
     moments = ((10, "a"), (20, "b"), (30, None), (15, "late"))
-    batches = [([Sent(region, 1, name, at, at, 0) for region in HOSTILE], None) for at, name in moments]
+    batches = [([Sent(region, 1, name, time, time, 0) for region in HOSTILE], None) for time, name in moments]
     as_modelled(plan, batches, deletes, spark)
 
 
@@ -232,20 +232,25 @@ def test_hostile_keys_are_kept_apart(write: str, deletes: str, lake: Path, spark
 @pytest.mark.parametrize("kind", ["dies", "another", "maintains"])
 @pytest.mark.parametrize("write", ["upsert", "history"])
 def test_trouble_at_any_point_changes_no_row(write: str, kind: str, lake: Path, spark: Any) -> None:
-    """A run dies there, or another run does the batch meanwhile; each batch changes, ends, deletes and brings late rows."""
+    """A run dies at the point, or another one loads the batch or maintains the table there; batches have late rows, too."""
     plan = plan_for(lake, "127.0.0.1:1", specs_of(write, "tombstones", 3, "[]"))
     batches: list[tuple[list[Sent], Trouble | None]] = []
-    for at, point in enumerate(POINTS):
-        now = 10 + 2 * at
-        many = [(1, f"{at}", now), (2, None if at % 2 else "b", now), (3, "b" if at % 2 else None, now), (4, "late", now - 3)]
-        sent = [Sent("eu", id_, name, moment, now, id_ % 3) for id_, name, moment in many]
-        batches.append(([*sent, Sent("eu", 5, BAD, now, now, 0)], Trouble(kind, point)))
+    for index, point in enumerate(POINTS):
+        time = 10 + 2 * index
+        values = [
+            (1, f"{index}", time),
+            (2, None if index % 2 else "b", time),
+            (3, "b" if index % 2 else None, time),
+            (4, "late", time - 3),
+        ]
+        sent = [Sent("eu", id_, name, moment, time, id_ % 3) for id_, name, moment in values]
+        batches.append(([*sent, Sent("eu", 5, BAD, time, time, 0)], Trouble(kind, point)))
     happened = as_modelled(plan, batches, "tombstones", spark)
     assert happened == len(POINTS)
 
 
 def specs_of(write: str, deletes: str, version: int, partition_by: str, time: str = "at") -> str:
-    """The specs. Either the event time `at` or Kafka's says which row is newer."""
+    """The specs; the event time `at` or Kafka's time says which row is newer."""
     keys = "keys: [region, id]" if write != "append" else "catalog: lake"
     namespace = f"n{uuid.uuid4().hex[:10]}"
     event_time = "event_time: at" if time == "at" else ""
@@ -255,27 +260,27 @@ def specs_of(write: str, deletes: str, version: int, partition_by: str, time: st
     )  # fmt: skip
 
 
-def as_modelled(plan: Plan, given_: Sequence[tuple[list[Sent], Trouble | None]], deletes: str, spark: Any) -> int:
-    """How often there was trouble."""
-    messages, (pipeline,), happened_ = as_messages(given_), plan.pipelines, 0
-    for number, (_, trouble) in enumerate(given_, 1):
+def as_modelled(plan: Plan, sent_batches: Sequence[tuple[list[Sent], Trouble | None]], deletes: str, spark: Any) -> int:
+    """Loads the batches, compares the table with the model after each, and returns how often there was trouble."""
+    messages, (pipeline,), trouble_count = as_messages(sent_batches), plan.pipelines, 0
+    for number, (_, trouble) in enumerate(sent_batches, 1):
         context = Context(plan, spark=lambda: spark, source=GivenMessages(messages, number, 2))
-        left = [trouble] if trouble else []
+        pending = [trouble] if trouble else []
         with suppress(Died):
-            next_batch(with_trouble(context, left, number), pipeline)
-        happened_ += trouble is not None and not left
+            next_batch(with_trouble(context, pending, number), pipeline)
+        trouble_count += trouble is not None and not pending
         next_batch(context, pipeline)
-        so_far = [each for each in messages if each.batch <= number]
-        read = rows if number == len(given_) else read_once
+        so_far = [message for message in messages if message.batch <= number]
+        read = rows if number == len(sent_batches) else read_once
         expected = happened(so_far, deletes, pipeline.topic.event_time is not None)
         assert read(pipeline, spark) == Counter(MODELS[pipeline.table.write.name](expected))
         assert next_batch(context, pipeline) is None
-    return happened_
+    return trouble_count
 
 
 def read_once(pipeline: Pipeline, spark: Any) -> Counter[Row]:
-    """As PyIceberg reads them."""
-    names = COLUMNS[pipeline.table.write.name]
+    """Reads the rows with PyIceberg."""
+    names = COLUMNS[pipeline.table.write]
     table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
     arrow = table.scan(selected_fields=names).to_arrow()
@@ -283,14 +288,14 @@ def read_once(pipeline: Pipeline, spark: Any) -> Counter[Row]:
 
 
 def rows(pipeline: Pipeline, spark: Any) -> Counter[Row]:
-    """As three engines read them."""
-    names, found = COLUMNS[pipeline.table.write.name], read_once(pipeline, spark)
+    """Reads the rows with three engines, which must agree."""
+    names, table_rows = COLUMNS[pipeline.table.write], read_once(pipeline, spark)
     by_spark = spark.table(f"lake.{pipeline.table.identifier}").select(*names).toArrow()
-    assert found == Counter(zip(*(by_spark[name].to_pylist() for name in names), strict=True))
+    assert table_rows == Counter(zip(*(by_spark[name].to_pylist() for name in names), strict=True))
     texts = [f"CAST({name} AS VARCHAR)" for name in names]
     answer = ask([pipeline.table.catalog], f"SELECT {', '.join(texts)} FROM {pipeline.table.identifier}")
-    assert Counter(map(tuple, answer.rows())) == Counter(tuple(map(as_duckdb, row)) for row in found.elements())
-    return found
+    assert Counter(map(tuple, answer.rows())) == Counter(tuple(map(as_duckdb, row)) for row in table_rows.elements())
+    return table_rows
 
 
 def as_duckdb(value: Any) -> str | None:
@@ -299,33 +304,33 @@ def as_duckdb(value: Any) -> str | None:
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def with_trouble(context: Context, left: list[Trouble], number: int) -> Context:
-    """In which it happens once, at its point."""
+def with_trouble(context: Context, pending: list[Trouble], number: int) -> Context:
+    """A context in which the pending trouble happens once, at its point."""
 
-    def at(point: str) -> None:
-        if left and left[0].where == point:
-            happen(left.pop().kind, context, number)
+    def strike(point: str) -> None:
+        if pending and pending[0].where == point:
+            happen(pending.pop().kind, context, number)
 
-    return Context(context.plan, spark=lambda: context.spark, source=context._source, at=at)
+    return Context(context.plan, spark=lambda: context.spark, source=context._source, at=strike)
 
 
-def happen(what: str, context: Context, number: int) -> None:
+def happen(kind: str, context: Context, number: int) -> None:
     pipeline = context.plan.pipelines[0]
     table = pipeline.table
-    there = metadata.read(table.catalog, table.identifier) is not None
-    if what == "dies":
+    exists = metadata.read(table.catalog, table.identifier) is not None
+    if kind == "dies":
         raise Died
-    if what == "another":
+    if kind == "another":
         next_batch(context, pipeline)
-    elif what == "maintains" and there:
+    elif kind == "maintains" and exists:
         before = rows(pipeline, context.spark)
         maintained(context, pipeline)
         assert rows(pipeline, context.spark) == before
-    elif what == "joins" and there:
+    elif kind == "joins" and exists:
         before = rows(pipeline, context.spark)
         jvm: Any = context.spark._jvm
         action = jvm.org.apache.iceberg.spark.actions.SparkActions.get(context.spark._jsparkSession)
         action.rewriteDataFiles(context.lake(pipeline).load(table.identifier)).option("rewrite-all", "true").execute()
         assert rows(pipeline, context.spark) == before
-    elif there:
+    elif exists:
         context.spark.sql(f"ALTER TABLE lake.{table.identifier} SET TBLPROPERTIES ('note' = '{number}')")

@@ -21,7 +21,7 @@ from framework.core.run.run import batches
 from framework.operations.forget import forget
 from framework.operations.undo import replay
 from tests.project import TRADES, Project
-from tests.test_forget import ANN, BOB, ORDERS, found, order
+from tests.test_forget import ANN, BOB, ORDERS, files_with, order
 from tests.wide import few
 
 COPY = """---
@@ -36,10 +36,10 @@ FORGET = f"forget:email={ANN}"
 
 
 @contextmanager
-def victim(project: Project, point: str, number: signal.Signals, what: str = "run") -> Iterator[subprocess.Popen[str]]:
+def victim(project: Project, point: str, number: signal.Signals, action: str = "run") -> Iterator[subprocess.Popen[str]]:
     """A run of another process, which has reached the point and got the signal there."""
     specs = Path(project.pipeline.where.file).parent
-    command = [sys.executable, "-m", "tests.victim", str(specs), point, number.name, what]
+    command = [sys.executable, "-m", "tests.victim", str(specs), point, number.name, action]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, start_new_session=True
@@ -74,7 +74,7 @@ def test_each_message_lands_once_after_a_kill_at(project: Project, point: str) -
     project.assert_exactly_once()
     after = project.files()
     assert {path: after[path] for path in committed} == committed, "a committed file was rewritten"
-    # What the killed run left is gone after the next one, but for files that no commit knows: those of one batch at most.
+    # After the next run, all that the killed one left is gone, except for files that no commit knows: at most those of one batch.
     assert project.branches() == []
     assert len(project.unreferenced()) <= 3
 
@@ -126,7 +126,7 @@ def test_two_runs_at_once(project: Project) -> None:
     assert "ended" in output
     assert "refused" not in output
     project.assert_exactly_once()
-    # Each may have been unable to take its own away because the other committed just then; the next batch sweeps.
+    # Each run may have left its branch, because the other one committed just then; the next batch sweeps it.
     project.send_good(1)
     project.run()
     project.assert_exactly_once()
@@ -195,14 +195,16 @@ def test_a_replay_killed_at(project: Project, point: str) -> None:
 
 @pytest.mark.long
 def test_forgetting_and_replays_killed_at_any_moment(project: Project) -> None:
-    """Each dies some tenths of a second after a point, with a run of another process in between."""
+    """Replays and forgetting die some tenths of a second after a point, with runs of another process in between."""
     moments = random.Random(20261128)
     project.template = ORDERS % ""
     project.more = "steps: [{derive: {ratio: 10 / amount}}]"
     project.make_topic(1)
 
-    def send(first: int) -> None:
-        project.produce(order(email, first + number, amount) for email in (ANN, BOB) for number, amount in enumerate((1, 0, "x")))
+    def send(first_number: int) -> None:
+        project.produce(
+            order(email, first_number + number, amount) for email in (ANN, BOB) for number, amount in enumerate((1, 0, "x"))
+        )
 
     send(0)
     project.run()
@@ -211,8 +213,8 @@ def test_forgetting_and_replays_killed_at_any_moment(project: Project) -> None:
         ("replay", "branched"), (FORGET, "remembered"), ("replay", "staged"), (FORGET, "deleted"), ("replay", "checked"),
         (FORGET, "ended"), ("replay", "published"), (FORGET, "deleted_bad_rows"),
     ]  # fmt: skip
-    for number, (what, point) in enumerate(points, 1):
-        with suppress(pytest.fail.Exception), victim(project, point, signal.SIGCONT, what) as process:
+    for number, (action, point) in enumerate(points, 1):
+        with suppress(pytest.fail.Exception), victim(project, point, signal.SIGCONT, action) as process:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(moments.uniform(0, 0.6))
             process.kill()
@@ -224,7 +226,7 @@ def test_forgetting_and_replays_killed_at_any_moment(project: Project) -> None:
     pipeline = context.plan.pipelines[0]
     list(replay.replay(context, pipeline, replay.condition(""), lambda: False))
     list(forget.forget(context, pipeline, forget.judged(context, pipeline, {"email": ANN}).key))
-    assert found(project) == set()
+    assert files_with(project) == set()
     assert sorted(row["id"] for row in project.rows()) == [0, 1, 20, 21, 60, 61]
     assert sorted((row["offset"], row["state"]) for row in project.rows(bad=True)) == [
         (4, "replayed"), (5, "open"), (11, "open"), (17, "open")
@@ -238,7 +240,7 @@ def test_a_batch_from_a_table_killed_at(project: Project, point: str) -> None:
     project.template = TRADES + COPY
     project.make_topic()
     context = project.context()
-    trades, copy = (next(each for each in context.plan.pipelines if each.name == name) for name in ("trades", "copy"))
+    trades, copy = (next(pipeline for pipeline in context.plan.pipelines if pipeline.name == name) for name in ("trades", "copy"))
     for _ in range(2):
         project.send_good(30)
         list(batches(context, trades))

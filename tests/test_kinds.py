@@ -1,4 +1,4 @@
-"""What every kind of document does: Sluice's own, and a toy, `tests/toys/kinds/reminder.py`, of which nothing else knows."""
+"""Tests that every kind of document passes: Sluice's own and a toy, `tests/toys/kinds/reminder.py`, which nothing else names."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_kind_is_resolved_after_the_kinds_that_it_needs(kind: str) -> None:
 def test_the_examples_are_valid_together(specs: Path) -> None:
     plan, problems = draft(specs)
     assert problems == ()
-    assert {(each.kind, each.name) for each in load(specs).documents} == {(kind, name_of(kind)) for kind in KINDS}
+    assert {(document.kind, document.name) for document in load(specs).documents} == {(kind, name_of(kind)) for kind in KINDS}
     assert [document.name for document in plan.documents_of("reminder")] == ["hello"]
 
 
@@ -101,7 +101,7 @@ def test_the_schema_for_editors_knows_a_kind(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_unknown_key_has_a_hint(kind: str, specs: Path) -> None:
     (specs / f"{kind}.yaml").write_text(f"{example(kind)}nonsense: 1\n", encoding="utf-8")
-    (problem,) = [each for each in load(specs).problems if each.code == "unknown-key"]
+    (problem,) = [problem for problem in load(specs).problems if problem.code == "unknown-key"]
     assert problem.message == f"`nonsense` is not an option of {kind} `{name_of(kind)}`"
     assert problem.hint
 
@@ -114,8 +114,8 @@ def test_a_second_document_of_a_name_is_refused(kind: str, specs: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_some_kinds_allow_only_one_document(kind: str, specs: Path) -> None:
-    first, rest = example(kind).split("\n", 1)
-    (specs / "second.yaml").write_text(f"{first}_2\n{rest}", encoding="utf-8")
+    first_line, rest = example(kind).split("\n", 1)
+    (specs / "second.yaml").write_text(f"{first_line}_2\n{rest}", encoding="utf-8")
     assert ("one-only" in codes(specs)) == KINDS[kind].one_only
 
 
@@ -125,7 +125,7 @@ def test_an_environment_replaces_a_document_unless_the_kind_is_the_same_everywhe
     (specs / "environments" / "prod" / "a.yaml").write_text(example(kind), encoding="utf-8")
     assert codes(specs) == []
     assert codes(specs, "prod") == (["not-per-environment"] if KINDS[kind].same_everywhere else [])
-    replaced = {each.where.file for each in load(specs, "prod").documents if each.kind == kind}
+    replaced = {document.where.file for document in load(specs, "prod").documents if document.kind == kind}
     assert replaced == {f"specs/{kind}.yaml" if KINDS[kind].same_everywhere else "specs/environments/prod/a.yaml"}
 
 

@@ -1,4 +1,4 @@
-"""What analysts know from other SQL: taken, or refused with what to write instead."""
+"""SQL that analysts know from elsewhere is accepted, or refused with what to write instead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = {
         }.items()
     },
 }
-KNOWN = r"""
+KNOWN_SQL = r"""
 lcase(s)  ;  ucase(s)  ;  len(s)  ;  mid(s, 1, 2)  ;  left(s, 2)  ;  right(s, 2)  ;  split_part(s, ',', 1)
 position('a' in s)  ;  position('a', s)  ;  charindex('a', s)  ;  starts_with(s, 'a')  ;  repeat(s, 3)  ;  btrim(s)
 trim(both ' ' from s)  ;  trim(leading '0' from s)  ;  substring(s from 2 for 3)  ;  substr(s from 2)
@@ -97,10 +97,10 @@ REFUSED = {
 
 
 def test_what_analysts_know_is_taken() -> None:
-    written = [each.strip() for line in KNOWN.strip().splitlines() for each in line.split("  ;  ")]
+    written = [text.strip() for line in KNOWN_SQL.strip().splitlines() for text in line.split("  ;  ")]
     assert len(written) > 200
-    for each in written:
-        check(each, COLUMNS)
+    for text in written:
+        check(text, COLUMNS)
 
 
 @pytest.mark.parametrize(("text", "instead"), REFUSED.items())

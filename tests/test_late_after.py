@@ -1,4 +1,4 @@
-"""`late_after` that changes between runs: it judges the messages that come, and no row that is there."""
+"""A `late_after` that changes between runs judges the messages that come next, and no row that is in the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ into: {{table: {namespace}.trades, write: accumulate{more}}}
 
 
 def run(project: Project, late_after: str, *trades: tuple[str, int]) -> tuple[int, list[str]]:
-    """Load trades, each with its time and quantity; the bad rows of the batch, and the lines of `sluice plan` before it."""
+    """Loads trades, each a time and a quantity; returns the number of bad rows, and the lines of `sluice plan` before the run."""
     project.more = f", late_after: {late_after}" if late_after else ""
     project.send(
         [json.dumps({"quantity": quantity, "at": f"2026-01-05T{time}:00Z"}).encode() for time, quantity in trades], partition=0

@@ -1,7 +1,7 @@
-"""A ledger over random kills: messages with hostile keys, runs that get a SIGKILL at a random point or moment, and at the end what the
-model says of all messages.
+"""A ledger over random kills: messages with hostile keys, runs that get a SIGKILL at a random point or moment, and at the end the
+rows that the model makes of all messages.
 
-With others: KILLS=20 SEED=7 pytest tests/test_ledger.py -s
+Other kills: KILLS=20 SEED=7 pytest tests/test_ledger.py -s
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LATEST = 2.0  # seconds after a run has opened its table
 
 
 class Ledger:
-    """All that was sent, with where Kafka put it."""
+    """All messages that were sent, with the places at which Kafka put them."""
 
     def __init__(self, project: Project, chance: random.Random) -> None:
         self.project, self.chance = project, chance
@@ -43,45 +43,45 @@ class Ledger:
     def send(self, count: int) -> None:
         for _ in range(count):
             self.moment += self.chance.randint(0, 2)
-            at = max(1, self.moment - self.chance.choice([0, 0, 0, 5]))  # some come late
+            time = max(1, self.moment - self.chance.choice([0, 0, 0, 5]))  # some come late
             key = json.dumps({"id": self.chance.randint(1, 2), "region": self.chance.choice(HOSTILE)}).encode()
-            value: bytes | None = json.dumps({"name": f"{at} {self.chance.choice(HOSTILE)}", "at": at * 1000}).encode()
+            value: bytes | None = json.dumps({"name": f"{time} {self.chance.choice(HOSTILE)}", "at": time * 1000}).encode()
             value = self.chance.choice([value, value, value, value, None, b"{"])
-            self._produce(key, value, at)
+            self._produce(key, value, time)
         self._produce(b'{"id": 1, "region": "eu"}', b"{", self.moment + 1)  # each batch has a bad row
         assert self.producer.flush(30) == 0
 
-    def _produce(self, key: bytes, value: bytes | None, at: int) -> None:
+    def _produce(self, key: bytes, value: bytes | None, time: int) -> None:
         def delivered(error: Any, message: Delivered) -> None:
             assert error is None
-            when = datetime.fromtimestamp(at, timezone.utc)
+            timestamp = datetime.fromtimestamp(time, timezone.utc)
             partition, offset = message.partition(), message.offset()
             assert partition is not None and offset is not None
             sent = Message(
-                batch=1, topic=self.project.topic, partition=partition, offset=offset, timestamp=when, key=key, value=value
+                batch=1, topic=self.project.topic, partition=partition, offset=offset, timestamp=timestamp, key=key, value=value
             )
             self.messages.append(sent)
 
         self.producer.produce(
-            self.project.topic, value, key=key, partition=self.chance.randrange(3), timestamp=at * 1000, on_delivery=delivered
+            self.project.topic, value, key=key, partition=self.chance.randrange(3), timestamp=time * 1000, on_delivery=delivered
         )
 
 
 def kill(project: Project, chance: random.Random, points: tuple[str, ...]) -> str:
-    """Where or when a run was killed; nothing of it is waited for but its end."""
+    """Kills a run, and returns where or when; the test waits for nothing but the end of its process."""
     if chance.random() < 0.7:
         point = chance.choice(points)
         with victim(project, point, signal.SIGKILL) as process:
             process.wait(PATIENCE)
         return point
-    after = chance.uniform(0, LATEST)
+    delay = chance.uniform(0, LATEST)
     with victim(project, "opened", signal.SIGCONT) as process:
         try:
-            process.wait(after)
+            process.wait(delay)
         except subprocess.TimeoutExpired:
             process.kill()
-            return f"{after:.2f} s"
-        return f"not before its end ({after:.2f} s)"
+            return f"{delay:.2f} s"
+        return f"not before its end ({delay:.2f} s)"
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_nothing_is_lost_or_doubled_by_kills(project: Project, write: str, delet
     project.run()
 
     print(f"{len(ledger.messages)} messages")
-    ordered = sorted(ledger.messages, key=lambda each: (each.partition, each.offset))
+    ordered = sorted(ledger.messages, key=lambda message: (message.partition, message.offset))
     assert rows(project.pipeline, project.spark) == Counter(MODELS[write](happened(ordered, deletes, by_event_time=time == "at")))
     bad = Counter((row["partition"], row["offset"]) for row in project.rows(bad=True))
-    assert bad == Counter((each.partition, each.offset) for each in ordered if each.value == b"{")
+    assert bad == Counter((message.partition, message.offset) for message in ordered if message.value == b"{")
     assert project.branches() == []

@@ -106,16 +106,16 @@ TOGETHER: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that has ended, and what it took."""
+    """A command that has ended, and the time and memory that it took."""
 
     status: int
     seconds: float
     megabytes: float
-    out: str
+    output: str
     err: str
 
 
-# The processes in between are small: what a child takes includes what its parent had when it began.
+# A small process starts the command, since a child's memory includes what its parent had when it began.
 LAUNCHER = """
 import json, os, resource, sys
 for limit, most in ((resource.RLIMIT_CPU, 20), (resource.RLIMIT_AS, 4 << 30)):
@@ -140,7 +140,7 @@ def measured(folder: Path, *command: str) -> Ran:
 
 
 def sluice_plan(folder: Path) -> Ran:
-    """`sluice plan`, as often as it takes to be fast once."""
+    """Runs `sluice plan` until it is fast once, or has been tried often enough."""
     runs: list[Ran] = []
     while len(runs) < TRIES and (not runs or runs[-1].seconds > MOST_SECONDS):
         runs.append(measured(folder, "-c", "from framework.host.cli import main; main()", "plan"))
@@ -201,15 +201,15 @@ print(json.dumps(found))
 """
     ran = measured(tmp_path, "-c", program, str(len(TOGETHER)))
     assert ran.status == 0, ran.err[-2000:]
-    found = dict(zip(TOGETHER, json.loads(ran.out), strict=True))
-    assert {name: code for name, (_, code, _) in found.items()} == {name: code for name, (_, code) in TOGETHER.items()}
-    assert {name: seconds for name, (seconds, _, _) in found.items() if seconds > bar(0.7)} == {}
+    results = dict(zip(TOGETHER, json.loads(ran.output), strict=True))
+    assert {name: code for name, (_, code, _) in results.items()} == {name: code for name, (_, code) in TOGETHER.items()}
+    assert {name: seconds for name, (seconds, _, _) in results.items() if seconds > bar(0.7)} == {}
     assert ran.megabytes <= MOST_MEGABYTES
 
 
 @pytest.mark.slow
 def test_20_000_problems_at_once(tmp_path: Path) -> None:
-    """The first of them are shown, and that there are more."""
+    """The first problems are shown, with a remark that there are more."""
     written(tmp_path, SETTINGS, "settings.yaml")
     for number in range(20):
         written(tmp_path, f"topic: t{number}\nvalue: string\n{numbered('optionN: x' + chr(10), 1000)}", f"x{number}.yaml")
@@ -243,13 +243,13 @@ def memory(folder: Path) -> None:
 
 
 def deep(folder: Path) -> None:
-    here = os.open(folder, os.O_RDONLY)
+    parent = os.open(folder, os.O_RDONLY)
     for _ in range(1000):
-        os.mkdir("d", dir_fd=here)
-        inner = os.open("d", os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = inner
-    os.close(here)
+        os.mkdir("d", dir_fd=parent)
+        inner = os.open("d", os.O_RDONLY, dir_fd=parent)
+        os.close(parent)
+        parent = inner
+    os.close(parent)
 
 
 def odd_name(folder: Path) -> None:
@@ -263,11 +263,11 @@ FILES: dict[Callable[[Path], None], str] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", FILES, ids=lambda made: made.__name__)
-def test_what_is_no_file(made: Callable[[Path], None], tmp_path: Path) -> None:
+@pytest.mark.parametrize("create", FILES, ids=lambda create: create.__name__)
+def test_what_is_no_file(create: Callable[[Path], None], tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
-    made(tmp_path / "specs")
+    create(tmp_path / "specs")
     try:
-        assert_planned_or_refused(sluice_plan(tmp_path), FILES[made])
+        assert_planned_or_refused(sluice_plan(tmp_path), FILES[create])
     finally:
         subprocess.run(["rm", "-r", tmp_path / "specs"], check=True)  # pytest could not remove 1,000 folders inside each other

@@ -51,11 +51,12 @@ into: {table: m.names, kafka_columns: false}
 """
 
 
-def plan(folder: Path, more: str = "") -> dict[str, dict[str, list[str]]]:
+def plan(folder: Path, documents: str = "") -> dict[str, dict[str, list[str]]]:
     (folder / "specs").mkdir()
-    (folder / "specs" / "a.yaml").write_text(SPECS + more, encoding="utf-8")
+    (folder / "specs" / "a.yaml").write_text(SPECS + documents, encoding="utf-8")
     return {
-        each.name: {name: sorted(sources) for name, sources in lineage(each).items()} for each in make(folder / "specs").pipelines
+        pipeline.name: {name: sorted(sources) for name, sources in lineage(pipeline).items()}
+        for pipeline in make(folder / "specs").pipelines
     }
 
 
@@ -94,7 +95,7 @@ def test_the_event_time_is_carried_along_where_it_is_read(tmp_path: Path, part: 
 
 
 def test_lineage_of_a_table_source_names_its_columns(tmp_path: Path) -> None:
-    more = """---
+    documents = """---
 pipeline: sums
 from: {table: m.trades}
 steps:
@@ -102,11 +103,11 @@ steps:
   - derive: {user: "concat(user, x_)", both: upper(both)}
 into: {table: m.sums, write: replace, kafka_columns: false}
 """
-    assert plan(tmp_path, more.replace(", x_)", ", both)"))["sums"] == {"user": ["both", "user"], "both": ["both"]}
+    assert plan(tmp_path, documents.replace(", x_)", ", both)"))["sums"] == {"user": ["both", "user"], "both": ["both"]}
 
 
 def test_lineage_goes_through_a_topic_that_a_table_is_sent_to(tmp_path: Path) -> None:
-    more = """---
+    documents = """---
 topic: sent
 value: json
 columns: {user: string, total: double}
@@ -121,16 +122,16 @@ pipeline: onward
 from: {topic: sent}
 into: {table: m.onward, kafka_columns: false}
 """
-    plan(tmp_path, more)
+    plan(tmp_path, documents)
     flow = flows.of(make(tmp_path / "specs"))
 
     assert flow.origins(("topic sent", "total")) == [("table m.totals", "total")]
     assert flow.origins(("table m.onward", "total")) == [("topic sent", "total")]
-    assert flow.origins(("topic sent", "trades")) == []  # which the topic does not say that it has
+    assert flow.origins(("topic sent", "trades")) == []  # a column that the topic does not declare
 
 
 def test_lineage_of_a_whole_select_names_tables_and_columns(tmp_path: Path) -> None:
-    more = (
+    documents = (
         NAMES
         + """---
 pipeline: sums
@@ -147,7 +148,7 @@ steps: [derive: {half: total / 2}]
 into: {table: m.behind, write: replace, kafka_columns: false}
 """
     )
-    lineages = plan(tmp_path, more.replace("x + number", "x + length(number)"))
+    lineages = plan(tmp_path, documents.replace("x + number", "x + length(number)"))
 
     assert lineages["sums"] == {
         "user": ["m.trades.user"], "total": ["m.trades.number", "m.trades.x"], "most": ["m.trades.user", "m.trades.when_"],
@@ -155,13 +156,13 @@ into: {table: m.behind, write: replace, kafka_columns: false}
     assert lineages["behind"]["half"] == ["total"]
     flow = flows.of(make(tmp_path / "specs"))
     assert flow.origins(("table m.behind", "half")) == [("table m.sums", "total")]
-    assert ("table m.names", "table m.sums") in flow.parts_of  # which rows are there
-    text = "\n".join(lines(flow, next(each for each in make(tmp_path / "specs").pipelines if each.name == "sums")))
+    assert ("table m.names", "table m.sums") in flow.parts_of  # the names decide which rows there are
+    text = "\n".join(lines(flow, next(pipeline for pipeline in make(tmp_path / "specs").pipelines if pipeline.name == "sums")))
     assert "  total  table m.trades: number, x" in text
 
 
 def test_lineage_of_rows_that_are_left_out_is_none(tmp_path: Path) -> None:
-    more = (
+    documents = (
         NAMES
         + """---
 pipeline: others
@@ -170,11 +171,11 @@ steps: [{sql: "select user from m.trades except select user from m.names"}]
 into: {table: m.others, write: replace}
 """
     )
-    assert plan(tmp_path, more)["others"] == {"user": ["m.trades.user"]}
-    (others,) = [each for each in make(tmp_path / "specs").pipelines if each.name == "others"]
+    assert plan(tmp_path, documents)["others"] == {"user": ["m.trades.user"]}
+    (other_pipeline,) = [pipeline for pipeline in make(tmp_path / "specs").pipelines if pipeline.name == "others"]
     columns = {"user": [{"table": "m.trades", "column": "user"}]}
-    told = document(flows.of(make(tmp_path / "specs")), others)
-    assert told == {"name": "others", "table": "m.others", "columns": columns}
+    written = document(flows.of(make(tmp_path / "specs")), other_pipeline)
+    assert written == {"name": "others", "table": "m.others", "columns": columns}
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
@@ -201,10 +202,10 @@ def test_a_column_that_is_clicked_shows_where_it_comes_from_and_goes(tmp_path: P
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(page_file.as_uri())
         page.locator("article", has_text="web.click_sessions").get_by_role("button", name="first_page").click()
-        shown = page.locator("button.from").all_inner_texts()
+        origins = page.locator("button.from").all_inner_texts()
         page.get_by_role("searchbox").fill("stock_bars")
-        left = page.locator("article:visible h2").all_inner_texts()
+        articles = page.locator("article:visible h2").all_inner_texts()
         browser.close()
     assert errors == []
-    assert sorted(text.split("\n")[0] for text in shown) == ["at", "at", "page", "page"]
-    assert left == ["totals.stock_bars"]
+    assert sorted(text.split("\n")[0] for text in origins) == ["at", "at", "page", "page"]
+    assert articles == ["totals.stock_bars"]

@@ -71,9 +71,9 @@ def test_a_mail_is_listed_and_shown_and_survives_a_restart(tmp_path: Path) -> No
         deliver(port, bytes(written("Umsätze", "Guten Morgen.\nhttps://example.com/a?b=1&c=2.")))
     with mail.running(tmp_path) as (port, _):
         (link,) = links(page(port + 1), "^/mail/")
-        shown = page(port + 1, link)
-        assert "Umsätze" in page(port + 1) and "Guten Morgen." in shown
-        assert links(shown, "^https:") == ["https://example.com/a?b=1&c=2"]
+        mail_page = page(port + 1, link)
+        assert "Umsätze" in page(port + 1) and "Guten Morgen." in mail_page
+        assert links(mail_page, "^https:") == ["https://example.com/a?b=1&c=2"]
     (file,) = (tmp_path / "services/mail/data").iterdir()
     assert file.stat().st_mode & 0o77 == 0
 
@@ -120,9 +120,9 @@ def test_a_broken_mail_hides_no_other(server: tuple[int, str]) -> None:
     deliver(port, bytes(written("the last one")))
     assert "the last one" in page(page_port)
     for link in (mails := links(page(page_port), "^/mail/")):
-        shown = page(page_port, link)
-        assert "all mails" in shown
-        for file in links(shown, "^/mail/.*/0/"):
+        mail_page = page(page_port, link)
+        assert "all mails" in mail_page
+        for file in links(mail_page, "^/mail/.*/0/"):
             assert get(page_port, file)[0].status == 200
     assert len(mails) == len(BROKEN) + 1
 
@@ -160,8 +160,8 @@ def test_the_link_to_the_file_of_an_export_opens_it(shop: Path, server: tuple[in
     done = export("weekly", "--window", "2026-W46")
     assert done.exit_code == 0, done.output
     (mail_link,) = links(page(page_port), "^/mail/")
-    shown = page(page_port, mail_link)
-    assert "sales@example.com" in shown and "Weekly 09 Nov" in shown and "The file is attached." in shown
-    (file_link,) = links(shown, "^/mail/.*/0/")
+    mail_page = page(page_port, mail_link)
+    assert "sales@example.com" in mail_page and "Weekly 09 Nov" in mail_page and "The file is attached." in mail_page
+    (file_link,) = links(mail_page, "^/mail/.*/0/")
     assert file_link.endswith("/weekly_2026-11-09.csv")
     assert get(page_port, file_link)[1] == Path("exports/weekly_2026-11-09.csv").read_bytes()

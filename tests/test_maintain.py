@@ -64,20 +64,20 @@ def aged(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-def maintained(project: Project, at: Callable[[str], None] | None = None) -> list[tuple[str, tuple[str, ...]]]:
-    context = project.context(at)
+def maintained(project: Project, on_point: Callable[[str], None] | None = None) -> list[tuple[str, tuple[str, ...]]]:
+    context = project.context(on_point)
     return [(done.identifier.rpartition(".")[2], done.says) for done in maintain(context, context.plan.pipelines[0])]
 
 
 def metadata_file(project: Project) -> str:
-    found = metadata.read(project.pipeline.table.catalog, project.pipeline.table.identifier)
-    assert found is not None
-    return found.file
+    table = metadata.read(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    assert table is not None
+    return table.file
 
 
-def counts(project: Project, of: str = "{table}") -> dict[str, int]:
-    asked = {name: f"select count(*) from {of}.{name}" for name in ("files", "snapshots")}
-    return {name: project.sql(text)[0][0] for name, text in asked.items()}
+def counts(project: Project, table: str = "{table}") -> dict[str, int]:
+    queries = {name: f"select count(*) from {table}.{name}" for name in ("files", "snapshots")}
+    return {name: project.sql(text)[0][0] for name, text in queries.items()}
 
 
 def test_files_become_fewer_and_old_snapshots_go(aged: Project) -> None:
@@ -97,8 +97,8 @@ def test_files_become_fewer_and_old_snapshots_go(aged: Project) -> None:
 
 @pytest.mark.parametrize("point", few(KILL_POINTS, "compacted"))
 def test_no_row_is_lost_after_a_death_at(aged: Project, point: str) -> None:
-    def die(at: str) -> None:
-        if at == point:
+    def die(reached: str) -> None:
+        if reached == point:
             raise Died
 
     with suppress(Died):
@@ -114,8 +114,8 @@ def test_no_row_is_lost_after_a_death_at(aged: Project, point: str) -> None:
 
 @pytest.mark.parametrize("point", few(["rolled_forward", "compacted", "settled"], "compacted"))
 def test_a_batch_comes_between(aged: Project, point: str) -> None:
-    def batch(at: str) -> None:
-        if at == point:
+    def batch(reached: str) -> None:
+        if reached == point:
             aged.send_good(30, bad_every=10)
             aged.run()
 
@@ -129,9 +129,9 @@ def test_a_batch_comes_between(aged: Project, point: str) -> None:
 def test_maintenance_comes_between(aged: Project, point: str) -> None:
     came: list[Any] = []
 
-    def keep(at: str) -> None:
-        if at == point and not came:
-            came.append(at)
+    def keep(reached: str) -> None:
+        if reached == point and not came:
+            came.append(reached)
             came.append(maintained(aged))
 
     aged.send_good(30, bad_every=10)
@@ -148,10 +148,10 @@ def test_a_rollback_behind_a_compaction_is_known(aged: Project, monkeypatch: pyt
     snapshots = aged.sql("select snapshot_id, operation from {table}.snapshots order by committed_at")
     compaction = snapshots[-1]
     assert compaction[1] == "replace"
-    for to in (compaction[0], snapshots[4][0]):
+    for snapshot in (compaction[0], snapshots[4][0]):
         aged.send_good(30, bad_every=10)
         aged.run()
-        aged.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {to})")
+        aged.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {snapshot})")
         assert maintained(aged) == []  # its snapshots say what is to be read again
         context = aged.context()
         refused = refusal(context, context.plan.pipelines[0])
@@ -165,9 +165,9 @@ def test_files_that_no_commit_names_go_once_they_are_old(aged: Project) -> None:
     folder = aged.lake / "warehouse" / aged.namespace / "trades"
     lost = folder / "data" / "lost.parquet"
     lost.write_bytes(b"of a run that was killed")
-    beside = folder / "index" / "of-a-follower"
-    beside.parent.mkdir()
-    beside.touch()
+    index_file = folder / "index" / "of-a-follower"
+    index_file.parent.mkdir()
+    index_file.touch()
     maintained(aged)
     assert lost.exists()  # `orphans_after` is three days
     long_ago = 1
@@ -189,10 +189,10 @@ def test_files_that_no_commit_names_go_once_they_are_old(aged: Project) -> None:
     maintained(aged)
     assert lost.exists()
     shutil.rmtree(folder / "_delta_log")
-    said = dict(maintained(aged))["trades"]
-    assert said[-1] == "1 file that no commit names is gone"
+    lines = dict(maintained(aged))["trades"]
+    assert lines[-1] == "1 file that no commit names is gone"
     assert not lost.exists()
-    assert only.exists() and beside.exists()
+    assert only.exists() and index_file.exists()
     aged.run()
     aged.assert_exactly_once()
 
@@ -222,7 +222,9 @@ def test_what_is_due_is_said_without_spark(aged: Project) -> None:
     (table, _) = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
     assert table.compact
     assert len(table.expirable) == 5  # all but the newest: the table was made by one more
-    assert not any(each.compact for each in due(pipeline, datetime.now(timezone.utc)))  # a new table waits for `compact_every`
+    assert not any(
+        due_table.compact for due_table in due(pipeline, datetime.now(timezone.utc))
+    )  # a new table waits for `compact_every`
     specs = str(pipeline.where.file).rpartition("/")[0]
     done = CliRunner().invoke(main, ["maintain", "--dry-run", "--specs", specs])
     assert done.exit_code == 0, done.output
@@ -266,7 +268,7 @@ def test_compacted_bad_rows_are_deleted_by_a_rollback(project: Project) -> None:
         project.run()
     context = project.context()
     (pipeline,) = context.plan.pipelines
-    assert [each.says[0] for each in maintain(context, pipeline)][1].endswith("files into 1")
+    assert [done.says[0] for done in maintain(context, pipeline)][1].endswith("files into 1")
     accepting.move(context, pipeline, rollback.judged(context, pipeline, OfBatch(3)).moves)
     assert {row["batch"] for row in project.rows(bad=True)} == {1, 2, 3}
     project.run()

@@ -46,9 +46,9 @@ def messages_of(kafka: str, topic: str) -> list[tuple[bytes | None, Row]]:
     consumer = Consumer({"bootstrap.servers": kafka, "group.id": "story", "enable.auto.commit": False})
     messages = []
     for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions:
-        first, last = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
-        consumer.assign([TopicPartition(topic, partition, first)])
-        messages += consumer.consume(last - first, timeout=10) if last > first else []
+        start, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
+        consumer.assign([TopicPartition(topic, partition, start)])
+        messages += consumer.consume(end - start, timeout=10) if end > start else []
     consumer.close()
     return [(message.key(), json.loads(message.value() or b"null")) for message in messages]
 
@@ -84,15 +84,15 @@ def test_every_label_occurs_and_flagged_trades_go_on_to_their_topic(markets: Com
 
     plan = make(Path("specs"))
     sent = _onward.messages_sent(plan, State(name="kafka", state="running", address=kafka))
-    printed = shown(lambda console: _onward.show_topics(console, plan, sent))
+    printed = console_text(lambda console: _onward.show_topics(console, plan, sent))
     assert re.search(rf"markets.flagged_stock_trades +flagged_stock_trades +{len(flagged):,}\n", printed)
-    bad = shown(lambda console: _landed.print_bad_messages(console, plan))
+    bad = console_text(lambda console: _landed.print_bad_messages(console, plan))
     assert bad.count("Bad messages of") == 1 and bad.count("not json") == 1
     assert re.search(r"undecodable .* not json +2 +2\n", bad) and re.search(r"null_value .* \(no value\) +1 +2\n", bad)
 
 
-def shown(show: Callable[[Console], None]) -> str:
-    """What is printed as on a wide terminal."""
+def console_text(show: Callable[[Console], None]) -> str:
+    """The text that `show` prints on a wide terminal."""
     text = io.StringIO()
     show(Console(file=text, width=160))
     return re.sub(r" +\n", "\n", text.getvalue())

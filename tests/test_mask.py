@@ -1,4 +1,4 @@
-"""`mask`: what each method makes of a value, and that no file has a plain one."""
+"""`mask`: the value that each method makes, and no plain value in any file."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def send(project: Project, *values: Any) -> None:
 
 def test_what_becomes_of_each_value(masked: Project) -> None:
     empty = dict.fromkeys(ROW) | {"id": 2, "age": 12}
-    other = ROW | {
+    other_row = ROW | {
         "id": 3,
         "email": "ann.canary01@example.com",
         "phone": "123",
@@ -127,28 +127,30 @@ def test_what_becomes_of_each_value(masked: Project) -> None:
         "age": -1,
         "income": -0.5,
     }
-    send(masked, ROW, empty, other, ROW | {"id": 4, "ip": "localhost", "name": ""})
+    send(masked, ROW, empty, other_row, ROW | {"id": 4, "ip": "localhost", "name": ""})
     masked.run()
-    one, two, three, four = sorted(masked.rows(), key=lambda row: int(row["id"]))
-    assert "ssn" not in one
-    assert re.fullmatch(r"[0-9a-f]{32}", one["email"])
-    assert one["email"] == one["customer"]["email"] == three["email"]
-    assert one["email"] != one["customer_id"]
-    assert (one["phone"], three["phone"]) == ("***1234", "***")
-    assert (one["name"], four["name"]) == ("***", "***")
-    assert one["born"].isoformat() == "1985-01-01"
-    assert (one["ip"], three["ip"], four["ip"]) == ("203.0.113.0/24", "2001:db8:1:0:0:0:0:0/48", "***")
-    assert (one["age"], three["age"], float(one["income"]), float(three["income"])) == (30, -10, 45000, -1000)
-    assert one["card"].startswith("enc:pii:")
-    assert one["card"] == three["card"]
-    assert one["note"] is None
-    assert one["customer"]["tags"] == ["***", "***"]
-    assert one["customer"]["city"] == "Berlin"
-    assert [line["sku"] for line in one["lines"]] == ["A", "B"]
-    assert [line["note"] is None for line in one["lines"]] == [False, True]
-    assert one["at"].isoformat() == "2026-01-05T10:00:00+00:00"
+    first_row, second_row, third_row, fourth_row = sorted(masked.rows(), key=lambda row: int(row["id"]))
+    assert "ssn" not in first_row
+    assert re.fullmatch(r"[0-9a-f]{32}", first_row["email"])
+    assert first_row["email"] == first_row["customer"]["email"] == third_row["email"]
+    assert first_row["email"] != first_row["customer_id"]
+    assert (first_row["phone"], third_row["phone"]) == ("***1234", "***")
+    assert (first_row["name"], fourth_row["name"]) == ("***", "***")
+    assert first_row["born"].isoformat() == "1985-01-01"
+    assert (first_row["ip"], third_row["ip"], fourth_row["ip"]) == ("203.0.113.0/24", "2001:db8:1:0:0:0:0:0/48", "***")
+    assert (first_row["age"], third_row["age"], float(first_row["income"]), float(third_row["income"])) == (30, -10, 45000, -1000)
+    assert first_row["card"].startswith("enc:pii:")
+    assert first_row["card"] == third_row["card"]
+    assert first_row["note"] is None
+    assert first_row["customer"]["tags"] == ["***", "***"]
+    assert first_row["customer"]["city"] == "Berlin"
+    assert [line["sku"] for line in first_row["lines"]] == ["A", "B"]
+    assert [line["note"] is None for line in first_row["lines"]] == [False, True]
+    assert first_row["at"].isoformat() == "2026-01-05T10:00:00+00:00"
     hidden = [name for name in ROW if name not in ("id", "ssn", "age")]
-    assert [name for name in hidden if two[name] is not None] == ["lines"]  # PyIceberg reads a list that is null as an empty one
+    assert [name for name in hidden if second_row[name] is not None] == [
+        "lines"
+    ]  # PyIceberg reads a list that is null as an empty one
     assert masked.sql("select lines is null from {table} where id = 2") == [(True,)]
 
 
@@ -266,7 +268,7 @@ def everything(folder: Path) -> Iterator[tuple[Path, str]]:
 
 @pytest.mark.parametrize("masks", [True, False])
 def test_no_file_has_a_plain_value(project: Project, monkeypatch: pytest.MonkeyPatch, masks: bool) -> None:
-    """Sixteen canaries, of which without masks every one is found."""
+    """No file has one of sixteen canaries; without masks, every one is found."""
     monkeypatch.setenv("SLUICE_SECRET_PII", SECRET)
     project_of(project, MASK if masks else PLAIN)
     send(project, ROW, *BAD)
@@ -276,7 +278,7 @@ def test_no_file_has_a_plain_value(project: Project, monkeypatch: pytest.MonkeyP
     warehouse = Path(urlparse(project.sql("select file from {table}.metadata_log_entries")[0][0]).path).parents[2]
     assert (warehouse / "trades").is_dir()
     logs = [path for path in (home / "logs", home / "runs", warehouse) if path.exists()]
-    for path, text in (each for folder in logs for each in everything(folder)):
+    for path, text in (entry for folder in logs for entry in everything(folder)):
         for canary in re.findall(r"canary[0-9]{2}", text):
             canaries.setdefault(canary, set()).add(path.name)
         assert SECRET not in text
@@ -288,7 +290,7 @@ def test_no_file_has_a_plain_value(project: Project, monkeypatch: pytest.MonkeyP
 def test_no_file_of_dagster_and_spark_has_a_plain_value(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, masks: bool
 ) -> None:
-    """In a folder of its own: Dagster's database and logs, Spark's log of events, catalog, tables."""
+    """Searches a new folder: Dagster's database and logs, Spark's log of events, the catalog and the tables."""
     monkeypatch.setenv("SLUICE_SECRET_PII", SECRET)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
     project_of(project, MASK if masks else PLAIN)

@@ -1,4 +1,4 @@
-"""Rules whose bounds move: against plain Python, over batches of random rows, also of runs that died on the way."""
+"""Rules whose bounds move, against plain Python: over batches of random rows, also of runs that died on the way."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ class Trades:
             value = {"id": len(self.sent), "symbol": symbol, "price": price, "at": minutes * 60_000}
             append(self.sent, "trades", json.dumps(value).encode(), at=MOMENT, batch=number)
 
-        def at(reached: str) -> None:
+        def die(reached: str) -> None:
             if reached == dies:
                 raise Died
 
         source = GivenMessages(tuple(self.sent), number, 1)
         with suppress(Died):
-            next_batch(Context(self.plan, spark=lambda: self.spark, source=source, at=at), self.pipeline)
+            next_batch(Context(self.plan, spark=lambda: self.spark, source=source, at=die), self.pipeline)
         if dies:
             next_batch(Context(self.plan, spark=lambda: self.spark, source=source), self.pipeline)
 
@@ -95,53 +95,53 @@ class Trades:
         return {row["id"]: row["flag"] for row in table.scan().to_arrow().to_pylist()}
 
 
-def modelled(given_: Sequence[tuple[list[Trade], str]]) -> dict[int, str]:
-    before: list[tuple[int, Trade]] = []
+def modelled(sent_batches: Sequence[tuple[list[Trade], str]]) -> dict[int, str]:
+    earlier: list[tuple[int, Trade]] = []
     flags: dict[int, str] = {}
-    for batch, _ in given_:
-        newest = max((minutes for _, (_, _, minutes) in before), default=0)
+    for batch, _ in sent_batches:
+        newest_time = max((minutes for _, (_, _, minutes) in earlier), default=0)
         by_symbol: dict[str | None, list[float]] = defaultdict(list)
-        for _, (symbol, price, minutes) in before:
-            if price is not None and minutes * 60 >= (newest - 60) * 60 // 150 * 150:  # a 24th of the hour
+        for _, (symbol, price, minutes) in earlier:
+            if price is not None and minutes * 60 >= (newest_time - 60) * 60 // 150 * 150:  # a 24th of the hour
                 by_symbol[symbol].append(price)
-        with_price = sorted((each for each in before if each[1][1] is not None), key=lambda each: (-each[1][2], -each[0]))
-        last = sorted(price for _, (_, price, _) in with_price[:4] if price is not None)
-        start = len(before)
-        for at, (symbol, price, _) in enumerate(batch, start):
-            flags[at] = _label(price, by_symbol[symbol], last)
-        before += list(enumerate(batch, start))
+        with_price = sorted((trade for trade in earlier if trade[1][1] is not None), key=lambda trade: (-trade[1][2], -trade[0]))
+        last_prices = sorted(price for _, (_, price, _) in with_price[:4] if price is not None)
+        start = len(earlier)
+        for number, (symbol, price, _) in enumerate(batch, start):
+            flags[number] = _label(price, by_symbol[symbol], last_prices)
+        earlier += list(enumerate(batch, start))
     return flags
 
 
-def _label(price: float | None, known: Sequence[float], last: Sequence[float]) -> str:
+def _label(price: float | None, known_prices: Sequence[float], last_prices: Sequence[float]) -> str:
     if price is None:
         return "NORMAL"
     if price > 900:
         return "LARGE"
-    if len(known) >= 3:
-        mean, deviation = statistics.fmean(known), statistics.stdev(known)
+    if len(known_prices) >= 3:
+        mean, deviation = statistics.fmean(known_prices), statistics.stdev(known_prices)
         if abs(price - mean) > 1.5 * deviation and not math.isclose(abs(price - mean), 1.5 * deviation):
             return "UNUSUAL"
-    if len(last) >= 2 and not _quantile(last, 0.25) <= price <= _quantile(last, 0.75):
+    if len(last_prices) >= 2 and not _quantile(last_prices, 0.25) <= price <= _quantile(last_prices, 0.75):
         return "RARE"
     return "NORMAL"
 
 
 def _quantile(values: Sequence[float], quantile: float) -> float:
-    at = quantile * (len(values) - 1)
-    low = values[math.floor(at)]
-    return low + (values[math.ceil(at)] - low) * (at - math.floor(at))
+    position = quantile * (len(values) - 1)
+    low = values[math.floor(position)]
+    return low + (values[math.ceil(position)] - low) * (position - math.floor(position))
 
 
 @pytest.mark.parametrize("examples", few([1, 2 * EXAMPLES], 1))
 def test_as_the_model_says(examples: int, lake: Path, spark: Any) -> None:
     @searched(examples)
     @given(batches)
-    def same(given_: Sequence[tuple[list[Trade], str]]) -> None:
+    def same(sent_batches: Sequence[tuple[list[Trade], str]]) -> None:
         tables = Trades(lake, spark)
-        for batch, dies in given_:
+        for batch, dies in sent_batches:
             tables.lands(batch, dies)
-        assert tables.flags == modelled(given_)
+        assert tables.flags == modelled(sent_batches)
 
     same()
 
@@ -149,15 +149,15 @@ def test_as_the_model_says(examples: int, lake: Path, spark: Any) -> None:
 def test_bounds_of_the_snapshot_that_is_recorded(lake: Path, spark: Any) -> None:
     tables = Trades(lake, spark, "'decimal(10,2)'")
     tables.lands([("A", price, 0) for price in (1, 2, 3)])
-    first = metadata.read(tables.pipeline.table.catalog, tables.pipeline.table.identifier)
-    assert first is not None and first.main is not None
+    first_table = metadata.read(tables.pipeline.table.catalog, tables.pipeline.table.identifier)
+    assert first_table is not None and first_table.main is not None
     tables.lands([("A", 9, 0), ("B", 9, 0), ("A", 901, 0)])
 
-    assert [tables.flags[at] for at in range(3, 6)] == ["UNUSUAL", "RARE", "LARGE"]
-    now = metadata.read(tables.pipeline.table.catalog, tables.pipeline.table.identifier)
-    assert now is not None
-    recorded = json.loads(metadata.summary(now.main)[protocol.JOINED])
-    assert recorded == {tables.pipeline.table.identifier: first.main["snapshot-id"]}
+    assert [tables.flags[number] for number in range(3, 6)] == ["UNUSUAL", "RARE", "LARGE"]
+    current_table = metadata.read(tables.pipeline.table.catalog, tables.pipeline.table.identifier)
+    assert current_table is not None
+    recorded = json.loads(metadata.summary(current_table.main)[protocol.JOINED])
+    assert recorded == {tables.pipeline.table.identifier: first_table.main["snapshot-id"]}
 
 
 def test_a_constant_price_is_not_beyond(lake: Path, spark: Any) -> None:
@@ -170,7 +170,7 @@ def test_a_constant_price_is_not_beyond(lake: Path, spark: Any) -> None:
 
 @pytest.mark.long
 def test_a_value_without_end_is_not_measured(lake: Path, spark: Any) -> None:
-    """Neither where all rows are counted, nor where those are that came since."""
+    """Infinite and missing values count neither where all rows are read, nor where only new rows are."""
     tables = Trades(lake, spark, "string", steps="  - cast: {price: double}\n")
     for _ in range(3):
         tables.lands([("A", price, 0) for price in ("2", "3", "Infinity", "2", "-Infinity", "3")])
@@ -178,7 +178,7 @@ def test_a_value_without_end_is_not_measured(lake: Path, spark: Any) -> None:
     moments._KEPT.clear()
     tables.lands([("A", "3", 0), ("A", "60", 0)])
 
-    assert [tables.flags[at] for at in range(18, 22)] == ["NORMAL", "UNUSUAL"] * 2
+    assert [tables.flags[number] for number in range(18, 22)] == ["NORMAL", "UNUSUAL"] * 2
 
 
 def test_the_newest_time_is_known_of_a_table_with_more_columns_than_iceberg_keeps_bounds_of(lake: Path, spark: Any) -> None:
@@ -193,20 +193,20 @@ def test_rows_that_came_since_are_counted_alone(lake: Path, spark: Any, monkeypa
     read: list[tuple[str, int]] = []
     values, add = moments.values, moments._add
 
-    def all_rows(*given_: Any) -> Any:
-        frame = values(*given_)
+    def all_rows(*arguments: Any) -> Any:
+        frame = values(*arguments)
         read.append(("all", frame.count()))
         return frame
 
-    def added_rows(rows: Any, *given_: Any) -> None:
+    def added_rows(rows: Any, *arguments: Any) -> None:
         table = rows.read_all()
         read.append(("added", len(table)))
-        add(table, *given_)
+        add(table, *arguments)
 
     monkeypatch.setattr(moments, "values", all_rows)
     monkeypatch.setattr(moments, "_add", added_rows)
-    for at in range(4):
-        tables.lands([("A", price, at) for price in (1, 2, 3)])
+    for minutes in range(4):
+        tables.lands([("A", price, minutes) for price in (1, 2, 3)])
     assert read == [("all", 3), ("added", 3), ("added", 3)]
     tables.spark.sql(
         f"CALL `{tables.pipeline.table.catalog.name}`.system.rewrite_data_files(table => '{tables.pipeline.table.identifier}', "
@@ -218,7 +218,7 @@ def test_rows_that_came_since_are_counted_alone(lake: Path, spark: Any, monkeypa
     name = f"`{tables.pipeline.table.catalog.name}`.{tables.pipeline.table.identifier}"
     tables.spark.sql(f"DELETE FROM {name} WHERE id < 6")
     tables.lands([("A", 9, 4)])
-    assert read[4:] == [("all", 7)]  # that are left
+    assert read[4:] == [("all", 7)]  # the rows that are left
 
 
 def test_a_preview_measures_on_the_table(lake: Path, spark: Any) -> None:
@@ -238,13 +238,13 @@ def test_a_preview_measures_on_the_table(lake: Path, spark: Any) -> None:
 
 @pytest.mark.parametrize("rows", [0, 1])
 def test_a_store_that_does_not_answer_any_more_leaves_it_to_spark(tmp_path: Path, rows: int) -> None:
-    """Whether it is noticed before the first row or between two."""
+    """The failure comes before the first row, or between two rows."""
     plan = plan_for(tmp_path, "127.0.0.1:1", SPEC.format(namespace="n", type="double", write="append", steps=""))
     (pipeline,) = plan.pipelines
-    bounds = next(each for each in pipeline.bounds if each.over)
+    bounds = next(bound for bound in pipeline.bounds if bound.over)
     bounds = replace(bounds, snapshot=2, newest_time=1_000_000)
-    kept = moments._Kept(1, pa.table({"_sluice_per0": ["A"], "part": [0], "n": [1], "mean": [1.0], "squares": [0.0]}))
-    moments._KEPT[moments._key(bounds, pipeline)] = kept
+    cached = moments._Kept(1, pa.table({"_sluice_per0": ["A"], "part": [0], "n": [1], "mean": [1.0], "squares": [0.0]}))
+    moments._KEPT[moments._key(bounds, pipeline)] = cached
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield from [pa.record_batch({"symbol": ["A"], "price": [1.0], "at": [datetime(2026, 1, 5)]})] * rows
@@ -252,5 +252,5 @@ def test_a_store_that_does_not_answer_any_more_leaves_it_to_spark(tmp_path: Path
 
     schema = pa.schema([("symbol", pa.string()), ("price", pa.float64()), ("at", pa.timestamp("us"))])
     moments.add(bounds, pipeline, lambda: pa.RecordBatchReader.from_batches(schema, batches()))
-    assert moments._kept(bounds, pipeline) is kept
+    assert moments._kept(bounds, pipeline) is cached
     moments._KEPT.clear()

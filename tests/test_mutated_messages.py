@@ -69,7 +69,9 @@ class Landed:
     bad: Mapping[int, tuple[str, str]]  # the code and the reason
 
 
-def land(lake: Path, spark: SparkSession, format_: str, schemas: Mapping[int, str], sent: list[bytes], more: str = "") -> Landed:
+def land(
+    lake: Path, spark: SparkSession, format_: str, schemas: Mapping[int, str], sent: list[bytes], options: str = ""
+) -> Landed:
     kind = {"schemaType": "PROTOBUF"} if format_ == "protobuf" else {}
 
     def answer(path: str) -> Any:
@@ -82,7 +84,7 @@ def land(lake: Path, spark: SparkSession, format_: str, schemas: Mapping[int, st
 
     with serving(answer) as server:
         namespace = f"n{uuid.uuid4().hex[:10]}"
-        plan = make(written(lake, server.url, SPEC.format(format=format_, namespace=namespace, more=more)))
+        plan = make(written(lake, server.url, SPEC.format(format=format_, namespace=namespace, more=options)))
         (pipeline,) = plan.pipelines
         messages: list[Message] = []
         for value in sent:
@@ -124,7 +126,7 @@ def comparable(value: Any) -> Any:
 
 
 def disagreements(landed: Landed, sent: list[bytes], reader: Callable[[bytes], dict[str, Any]]) -> list[Any]:
-    """Messages of which the table and the reader have different things: the bytes, what differs, ours, and the reader's."""
+    """Messages that the table and the reader show differently: the bytes, what differs, our value, and the reader's."""
     different: list[Any] = []
     for offset, data in enumerate(sent):
         try:
@@ -161,7 +163,7 @@ def test_mutated_avro_is_what_fastavro_reads_or_a_bad_row(lake: Path, spark: Spa
     sent = [mutated_avro.message(chance) for _ in range(count)]
     landed = land(lake, spark, "avro", AVRO, sent)
     different = disagreements(landed, sent, mutated_avro.values)
-    assert [each for each in different if each[1] != "a bad row" or not is_deliberate(*each)] == []
+    assert [difference for difference in different if difference[1] != "a bad row" or not is_deliberate(*difference)] == []
     assert all(code for code, _ in landed.bad.values())
     assert 0.15 < len(landed.rows) / count < 0.6
 
@@ -174,20 +176,20 @@ def test_mutated_avro_of_which_few_fields_are_columns_never_gives_another_value(
     sent = [mutated_avro.message(chance) for _ in range(count)]
     columns = "columns: {id: bigint, small: int, deep: 'struct<n int>'}"
     landed = land(lake, spark, "avro", AVRO, sent, columns)
-    different = [each for each in disagreements(landed, sent, first_level) if not is_deliberate(*each)]
+    different = [difference for difference in disagreements(landed, sent, first_level) if not is_deliberate(*difference)]
     assert different == []
 
 
 def first_level(data: bytes) -> dict[str, Any]:
-    """The row, of which only the first level of `deep` is a column."""
+    """The row, with only the first level of `deep`, which is a column."""
     row = mutated_avro.values(data)
     return {**row, "deep": row["deep"] and {"n": row["deep"]["n"]}}
 
 
-def is_deliberate(_data: bytes, what: str, ours: Any, theirs: Any) -> bool:
-    if what == "a bad row":
+def is_deliberate(_data: bytes, kind: str, ours: Any, theirs: Any) -> bool:
+    if kind == "a bad row":
         return any(reason in ours for reason in STRICTER)
-    return what == "a row" and any(reason in theirs for reason in PASSED_OVER)
+    return kind == "a row" and any(reason in theirs for reason in PASSED_OVER)
 
 
 @pytest.mark.parametrize("count", COUNTS)
@@ -203,13 +205,13 @@ def test_mutated_protobuf_is_what_googles_library_reads_or_a_bad_row(lake: Path,
 # A registry that turns hostile once its first schema is planned
 
 GOOD = json.dumps(record(("id", "long")))
-OTHER = json.dumps(record(("id", "string")))
+OTHER_TYPE = json.dumps(record(("id", "string")))
 LATER: dict[str, tuple[Any, str | None, str]] = {
     "a page": (whole(b"<html>"), "registry-strange", ""), "half": (whole(b'{"schema": "'), "registry-strange", ""),
     "no login": (whole(b"{}", "401 No"), "registry-refused", ""), "an error": (whole(b"{}", "500 No"), "registry-unreachable", ""),
     "busy": (whole(b"{}", "429 No", "Retry-After: 100000"), "registry-unreachable", ""),
     "none": (whole(b'{"error_code": 40403, "message": "no"}', "404 No"), None, "unknown_schema"),
-    "no Avro": ({"schema": "hello"}, None, "wrong_schema"), "another type": ({"schema": OTHER}, None, "wrong_schema"),
+    "no Avro": ({"schema": "hello"}, None, "wrong_schema"), "another type": ({"schema": OTHER_TYPE}, None, "wrong_schema"),
     "another kind": ({"schema": 'syntax = "proto3"; message M { int64 id = 1; }', "schemaType": "PROTOBUF"}, None, "wrong_schema"),
     "itself": ({"schema": json.dumps(record(("id", ["null", "Trade"])))}, None, "wrong_schema"),
     "a reference to itself": ({"schema": GOOD, "references": [{"name": "a", "subject": "s", "version": 1}]}, "registry-strange", ""),
@@ -219,12 +221,12 @@ LATER: dict[str, tuple[Any, str | None, str]] = {
 @pytest.mark.usefixtures("registry_away")
 @pytest.mark.parametrize("name", LATER)
 def test_what_a_hostile_answer_describes_is_never_a_row(lake: Path, spark: SparkSession, name: str) -> None:
-    """A message of the known schema becomes its row. The other one waits, or is a bad row where the registry says that no schema fits."""
-    said, code, bad = LATER[name]
+    """A message of the known schema becomes its row. The other waits, or is a bad row if the registry says that no schema fits."""
+    hostile_answer, code, bad = LATER[name]
 
     def answer(path: str) -> Any:
         if path == "/schemas/ids/7":
-            return said
+            return hostile_answer
         if path == "/subjects/orders-value/versions":
             return [1]
         references = [{"name": "a", "subject": "s", "version": 1}] if path.startswith("/subjects/s/") else []

@@ -1,4 +1,4 @@
-"""`sluice plan`: what it says of the next run, with nothing that runs and beside a real Kafka, and that the run then does it."""
+"""`sluice plan`: its lines about the next run, without any server and beside a real Kafka, and a run that then does the same."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.project import Project, plan_for
 from tests.shop import COPY, NOWHERE, OTHER, append, catalog, made_by_hand, planned, pointed, sluice, specs
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = "n: bigint; price: double"  # as made by hand
+TABLE = "n: bigint; price: double"  # the columns of a table that is made by hand
 V2 = ", format_version: 2"
 
 
@@ -42,14 +42,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def next_run(name: str, *arguments: str) -> list[str]:
     """The lines about a pipeline's next run."""
-    said = sluice("plan", *arguments).output.partition(f"\n{name}, the next run\n")[2]
-    return [line.removeprefix("  ") for line in said.partition("\n\n")[0].splitlines()]
+    text = sluice("plan", *arguments).output.partition(f"\n{name}, the next run\n")[2]
+    return [line.removeprefix("  ") for line in text.partition("\n\n")[0].splitlines()]
 
 
 def document(*arguments: str) -> dict[str, Any]:
-    (found,) = json.loads(sluice("plan", "--json", *arguments).output)["pipelines"]
-    assert isinstance(found, dict)
-    return found
+    (pipeline,) = json.loads(sluice("plan", "--json", *arguments).output)["pipelines"]
+    assert isinstance(pipeline, dict)
+    return pipeline
 
 
 # Kafka or a catalog is away
@@ -70,20 +70,24 @@ def test_plan_without_kafka_shows_the_new_table_and_names_the_cluster(folder: Pa
     )
     assert not Path("lake.db").exists()
     away = document()
-    assert ([each["code"] for each in away["unseen"]], away["waiting"], away["would_run"]) == (["kafka-unreachable"], None, True)
+    assert ([problem["code"] for problem in away["unseen"]], away["waiting"], away["would_run"]) == (
+        ["kafka-unreachable"],
+        None,
+        True,
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.timed
 def test_a_silent_kafka_is_asked_once(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        more = "---\npipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n"
-        plan = plan_for(folder, f"127.0.0.1:{mute.getsockname()[1]}", specs("n: int") + more)
+        second_pipeline = "---\npipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n"
+        plan = plan_for(folder, f"127.0.0.1:{mute.getsockname()[1]}", specs("n: int") + second_pipeline)
         began = time.monotonic()
-        found = list(next_runs(plan, plan.pipelines, patience=0.2))
+        runs = list(next_runs(plan, plan.pipelines, patience=0.2))
     assert time.monotonic() - began < bar(2)
-    assert [[error.code for error in each.unreachable] for each in found] == [["kafka-unreachable"], ["kafka-unreachable"]]
-    assert found[0].unreachable[0] is found[1].unreachable[0]  # it was asked once
+    assert [[error.code for error in run.unreachable] for run in runs] == [["kafka-unreachable"], ["kafka-unreachable"]]
+    assert runs[0].unreachable[0] is runs[1].unreachable[0]  # it was asked once
 
 
 def test_a_secret_that_is_missing_is_named(folder: Path) -> None:
@@ -105,7 +109,7 @@ def test_a_broken_catalog_is_one_line(folder: Path) -> None:
     assert done.exit_code == 0
     assert re.search(r"\nnot checked: the catalog `lake` cannot be read: .+ \(see `uri` and `warehouse` of .+\)\n\Z", done.output)
     assert "the next run" not in done.output
-    assert (document()["changes"], [each["code"] for each in document()["unseen"]]) == (None, ["catalog-unreachable"])
+    assert (document()["changes"], [problem["code"] for problem in document()["unseen"]]) == (None, ["catalog-unreachable"])
 
 
 @pytest.mark.slow  # it loads PySpark
@@ -127,8 +131,8 @@ def test_a_table_whose_files_are_gone_is_a_catalog_that_cannot_be_read(folder: P
 
 
 def test_a_broken_catalog_of_the_source_table_is_named(folder: Path) -> None:
-    other = "---\ncatalog: other\ntype: sql\nuri: sqlite:///other.db\nwarehouse: other\n"
-    text = specs(TABLE, into=", catalog: other") + COPY.replace("shop.copy", "shop.copy, catalog: lake") + other
+    other_catalog = "---\ncatalog: other\ntype: sql\nuri: sqlite:///other.db\nwarehouse: other\n"
+    text = specs(TABLE, into=", catalog: other") + COPY.replace("shop.copy", "shop.copy, catalog: lake") + other_catalog
     plan_for(folder, NOWHERE, text)
     Path("other.db").write_text("this is no database " * 100)
     done = sluice("plan", "copy")
@@ -142,14 +146,14 @@ def test_no_look_shows_only_the_specs(folder: Path) -> None:
     Path("lake.db").write_text("nobody looks at this")
     done = sluice("plan", "--no-look")
     assert (done.exit_code, "next run" in done.output, "not checked" in done.output) == (0, False, False)
-    said = document("--no-look")
-    assert [said[key] for key in ("would_run", "changes", "waiting", "recompute", "rebuild", "refused", "unseen")] == [
+    content = document("--no-look")
+    assert [content[key] for key in ("would_run", "changes", "waiting", "recompute", "rebuild", "refused", "unseen")] == [
         None
     ] * 5 + [
         [],
         [],
     ]
-    assert [column["name"] for column in said["columns"]] == ["n"]
+    assert [column["name"] for column in content["columns"]] == ["n"]
 
 
 # a table, made by hand
@@ -159,17 +163,17 @@ def test_changes_of_the_table_are_shown(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint; at: timestamp", into=V2)
     made_by_hand(refusals.owner(pipeline))
     assert sluice("plan").exit_code == 0
-    added, kept = next_run("trades")
+    added, dropped = next_run("trades")
     assert re.fullmatch(r"adds column at timestamp \(.+main\.yaml:\d+:3\)", added)
-    assert kept == "keeps price double, null in new rows (no longer in the spec)"
+    assert dropped == "keeps price double, null in new rows (no longer in the spec)"
 
-    said = document()
-    added, kept = said["changes"]
+    content = document()
+    added, dropped = content["changes"]
     assert (added["kind"], added["name"], added["from"], added["to"], added["allowed"]) == ("add", "at", None, "timestamp", True)
-    assert (kept["kind"], kept["name"], kept["from"], kept["to"]) == ("drop", "price", "double", None)
+    assert (dropped["kind"], dropped["name"], dropped["from"], dropped["to"]) == ("drop", "price", "double", None)
     assert pointed(Where(added["file"], added["line"], added["column"])) == "at: timestamp"
-    assert (said["waiting"], said["recompute"], said["would_run"]) == (None, None, True)
-    assert [column["name"] for column in said["columns"]] == ["n", "at"]
+    assert (content["waiting"], content["recompute"], content["would_run"]) == (None, None, True)
+    assert [column["name"] for column in content["columns"]] == ["n", "at"]
 
 
 def test_a_refusal_of_the_run_is_shown(folder: Path) -> None:
@@ -181,8 +185,8 @@ def test_a_refusal_of_the_run_is_shown(folder: Path) -> None:
     assert refused.startswith("REFUSED `n` is bigint, the spec says int, which does not hold all of its values (")
     rebuild = "`sluice rebuild trades` rebuilds the table from the spec"
     assert hint == f"  hint: write the type that the table has, or a new column; {rebuild}"
-    (said,) = document()["changes"]
-    assert (said["allowed"], said["hint"], document()["would_run"]) == (False, hint.strip().removeprefix("hint: "), False)
+    (change,) = document()["changes"]
+    assert (change["allowed"], change["hint"], document()["would_run"]) == (False, hint.strip().removeprefix("hint: "), False)
     assert sluice("plan", "--no-look").exit_code == 0
 
 
@@ -199,7 +203,7 @@ def test_changes_of_another_owners_table_are_not_shown(folder: Path, owner: str 
     assert sluice("plan").exit_code == 1
     refused, hint = next_run("trades")
     assert (refused.startswith(f"REFUSED {code}: the table shop.trades "), hint.startswith("  hint: ")) == (True, True)
-    assert (document()["changes"], [each["code"] for each in document()["refused"]]) == (None, [code])
+    assert (document()["changes"], [problem["code"] for problem in document()["refused"]]) == (None, [code])
 
 
 def test_a_paused_pipeline_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,12 +218,12 @@ def test_a_paused_pipeline_is_refused(folder: Path, monkeypatch: pytest.MonkeyPa
     assert next_run("trades") == ["table is as the spec says"]
 
 
-@pytest.mark.parametrize("gone", [True, False])
+@pytest.mark.parametrize("is_gone", [True, False])
 @pytest.mark.slow
-def test_bad_rows_of_a_former_table_are_refused(folder: Path, gone: bool) -> None:
+def test_bad_rows_of_a_former_table_are_refused(folder: Path, is_gone: bool) -> None:
     pipeline = planned(folder, TABLE, into=V2)
     made_by_hand("of nobody", "trades__bad_rows")
-    if not gone:
+    if not is_gone:
         made_by_hand(refusals.owner(pipeline))
     refused, hint = next_run("trades")
     assert refused.startswith("REFUSED table-recreated: the table shop.trades is gone or new, but shop.trades__bad_rows ")
@@ -237,8 +241,8 @@ def test_the_speed_is_that_of_the_fastest_large_batch(folder: Path) -> None:
         end += messages
         began = f"{int((time.time() - seconds) * 1000):012x}"
         ends = Position(attempt=began, batch=1, cluster="c", topics={"trades": "t"}, ends={"trades/0": end})
-        said = {protocol.ATTEMPT: began + "a" * 20, protocol.POSITION: ends.text()}
-        table.append(table.scan(limit=1).to_arrow(), snapshot_properties=said)
+        properties = {protocol.ATTEMPT: began + "a" * 20, protocol.POSITION: ends.text()}
+        table.append(table.scan(limit=1).to_arrow(), snapshot_properties=properties)
     assert table_state.speed(pipeline.table) == pytest.approx(30_000, rel=0.1)
 
 
@@ -249,11 +253,11 @@ def copying(folder: Path, name: str = "copy") -> Pipeline:
     pipelines = plan_for(
         folder, NOWHERE, specs(TABLE, into=V2) + COPY.replace("shop.copy", "shop.copy, format_version: 2")
     ).pipelines
-    return next(each for each in pipelines if each.name == name)
+    return next(pipeline for pipeline in pipelines if pipeline.name == name)
 
 
 def copied(folder: Path, spec: str | None = None) -> None:
-    """Both tables are there, and the one is computed from the other."""
+    """Makes both tables, of which one is computed from the other."""
     pipeline = copying(folder)
     made_by_hand("me")
     made_by_hand(refusals.owner(pipeline), "copy", pipeline.spec if spec is None else spec, "shop.trades")
@@ -266,9 +270,9 @@ def test_a_table_that_is_not_there_yet_cannot_be_read(folder: Path) -> None:
         "FAILS source-missing: the table shop.trades, which copy reads, does not exist yet",
         "  hint: run `trades`, which writes it, first",
     ]
-    both = sluice("plan")  # a run of both makes it first
-    assert both.exit_code == 0
-    assert both.output.index("trades, the next run") < both.output.index("copy, the next run")
+    result = sluice("plan")  # a run of both makes it first
+    assert result.exit_code == 0
+    assert result.output.index("trades, the next run") < result.output.index("copy, the next run")
     created, computed = next_run("copy")
     assert created.startswith("creates table shop.copy (")
     assert computed == "recomputes the table from shop.trades, once `trades` has created it"
@@ -280,10 +284,10 @@ def test_a_table_is_computed_for_the_first_time(folder: Path) -> None:
     assert next_run("copy", "copy")[1:] == [
         "recomputes the table from shop.trades, for the first time: 1 row now, about a second once Spark has started"
     ]
-    said = document("copy")
-    assert said["from_table"] == {"catalog": "lake", "name": "shop.trades", "pipeline": "trades"}
-    assert said["recompute"] == {"computes": True, "because": "for the first time", "rows": 1, "about_seconds": 0.0}
-    assert (said["topics"], said["waiting"]) == ([], None)
+    content = document("copy")
+    assert content["from_table"] == {"catalog": "lake", "name": "shop.trades", "pipeline": "trades"}
+    assert content["recompute"] == {"computes": True, "because": "for the first time", "rows": 1, "about_seconds": 0.0}
+    assert (content["topics"], content["waiting"]) == ([], None)
 
 
 @pytest.mark.slow
@@ -345,7 +349,7 @@ def test_an_estimate_of_a_rebuild_is_printed(folder: Path) -> None:
         LostRows(topic="t", rows=1, bad=2, because="which are gone"),
         LostRows(topic="u", rows=1_000, bad=0, because="which are gone", messages=True),
     )
-    ahead = NextRun(
+    run = NextRun(
         pipeline,
         (),
         (),
@@ -358,7 +362,7 @@ def test_an_estimate_of_a_rebuild_is_printed(folder: Path) -> None:
         ),
         rows_differ=True,
     )
-    assert list(command.next_run_lines(ahead))[1:] == [
+    assert list(command.next_run_lines(run))[1:] == [
         "existing rows stay as the previous spec made them",
         "`sluice rebuild trades` rebuilds the table: reads 12 messages of t, 2 partitions, about 100 bytes: about a second at 250,000/s "
         "once Spark has started",
@@ -406,23 +410,23 @@ def test_waiting_messages_are_printed(folder: Path, waits: Waiting, line: str) -
 def test_columns_change_when_the_next_message_arrives(folder: Path) -> None:
     pipeline = planned(folder, "n: int")
     added = Change("add", "adds column n int", Where("a.yaml", 1, 2), allowed=True, path=("n",))
-    kept = Change("drop", "keeps m int, null in new rows", Where("a.yaml", 1, 2), allowed=True, path=("m",))
-    last = "schema changes apply when the next message arrives; until then a run finds nothing to do"
-    assert list(command.next_run_lines(NextRun(pipeline, (added,), (waiting(0),))))[-1] == last
-    assert list(command.next_run_lines(NextRun(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == last
+    dropped = Change("drop", "keeps m int, null in new rows", Where("a.yaml", 1, 2), allowed=True, path=("m",))
+    notice = "schema changes apply when the next message arrives; until then a run finds nothing to do"
+    assert list(command.next_run_lines(NextRun(pipeline, (added,), (waiting(0),))))[-1] == notice
+    assert list(command.next_run_lines(NextRun(pipeline, (replace(added, allowed=False),), (waiting(0),))))[-1] == notice
     for idle in (
         NextRun(pipeline, (added,), (waiting(1),)),
-        NextRun(pipeline, (kept,), (waiting(0),)),
+        NextRun(pipeline, (dropped,), (waiting(0),)),
         NextRun(pipeline, (added,)),
     ):
-        assert last not in command.next_run_lines(idle)
+        assert notice not in command.next_run_lines(idle)
 
 
 # docs/plan.md
 
 
 def described(folder: Path) -> tuple[str, Any, list[NextRun]]:
-    """What the page shows as text and as JSON, and what is behind it."""
+    """The text and the JSON that the page shows, and the runs behind them."""
     page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
     text, shape = (re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0] for kind in ("", "json"))
     plan = plan_for(folder, NOWHERE, specs("n: int", "steps: [{filter: n > 0}]") + COPY)
@@ -431,7 +435,7 @@ def described(folder: Path) -> tuple[str, Any, list[NextRun]]:
     orders = replace(trades, name="orders")
     assert copy.source is not None
     large = replace(
-        copy, name="large_orders", source=copy.source.with_tables(lambda each: replace(each, identifier="shop.orders"))
+        copy, name="large_orders", source=copy.source.with_tables(lambda table: replace(table, identifier="shop.orders"))
     )
     changes = (
         Change("add", "adds column country string", Where(file, 5, 3), allowed=True, path=("country",), old=None, new=STRING),
@@ -451,9 +455,9 @@ def described(folder: Path) -> tuple[str, Any, list[NextRun]]:
     waits = Waiting(
         topic="orders", offsets=tuple((number, 0, 2000) for number in range(6)), bytes=2_202_009, speed=250_000.0, measured=False
     )
-    again = Waiting(topic="orders", offsets=((0, 0, 36_000),), bytes=6_606_027, speed=250_000.0, measured=False)
+    rebuild_waits = Waiting(topic="orders", offsets=((0, 0, 36_000),), bytes=6_606_027, speed=250_000.0, measured=False)
     rebuilt = Estimate(
-        waiting=(again,),
+        waiting=(rebuild_waits,),
         rows=None,
         done=0,
         lost=(LostRows(topic="orders", rows=3, bad=0, because="…"),),
@@ -469,18 +473,17 @@ def described(folder: Path) -> tuple[str, Any, list[NextRun]]:
 
 def test_the_page_on_plan_shows_the_real_output(folder: Path) -> None:
     text, _, (orders, large, _) = described(folder)
-    shown = [
+    blocks = [
         "".join(
-            f"{line}\n"
-            for line in (f"{each.pipeline.name}, the next run", *(f"  {line}" for line in command.next_run_lines(each)))
+            f"{line}\n" for line in (f"{run.pipeline.name}, the next run", *(f"  {line}" for line in command.next_run_lines(run)))
         )
-        for each in (orders, large)
+        for run in (orders, large)
     ]
-    assert text == "\n".join(shown)
+    assert text == "\n".join(blocks)
 
 
 def shape(value: Any) -> Any:
-    """The keys of objects, of lists those of their items together, and the types of all else."""
+    """The shape of a value: the keys of objects, the keys of all items of a list together, and the types of all else."""
     if isinstance(value, dict):
         return {key: shape(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -492,18 +495,18 @@ def shape(value: Any) -> Any:
 
 
 def test_the_page_on_plan_has_every_key_of_the_json(folder: Path) -> None:
-    _, page, (first, *others) = described(folder)
+    _, page, (first_run, *other_runs) = described(folder)
     (written,) = page["pipelines"]
-    found = (replace(first, maintenance=(Due(identifier="shop.orders", compact=True, why="many small files"),)), *others)
-    topics, table, refused = (json.loads(json.dumps(command.document(each.pipeline, each))) for each in found)
+    runs = (replace(first_run, maintenance=(Due(identifier="shop.orders", compact=True, why="many small files"),)), *other_runs)
+    topics, table, refused = (json.loads(json.dumps(command.document(run.pipeline, run))) for run in runs)
     assert topics.keys() == table.keys() == refused.keys() == written.keys()
     for key, value in written.items():
-        made: Any = next((each[key] for each in (topics, table, refused) if each[key] not in (None, [])), [])
+        real_value: Any = next((real[key] for real in (topics, table, refused) if real[key] not in (None, [])), [])
         if key == "changes":
-            made = made[1:2]  # of the others, one of the types is null
+            real_value = real_value[1:2]  # in the other changes, one of the types is null
         if key == "table":
-            value, made = {**value, "partition_by": []}, {**made, "partition_by": []}
-        assert shape(value) == shape(made), key
+            value, real_value = {**value, "partition_by": []}, {**real_value, "partition_by": []}
+        assert shape(value) == shape(real_value), key
     planned_ = sluice("plan", "--json", "--no-look")
     assert json.loads(planned_.output).keys() == page.keys()
 
@@ -513,8 +516,8 @@ def test_json_lists_problems_of_the_specs(folder: Path) -> None:
     (file,) = Path("specs").rglob("main.yaml")
     file.write_text("topic: a\nvalue: jsn\n")
     done = sluice("plan", "--json")
-    found = [(problem["line"], problem["column"], problem["code"]) for problem in json.loads(done.output)]
-    assert (done.exit_code, found) == (1, [(1, 1, "no-cluster"), (2, 8, "unknown-value")])
+    problems = [(problem["line"], problem["column"], problem["code"]) for problem in json.loads(done.output)]
+    assert (done.exit_code, problems) == (1, [(1, 1, "no-cluster"), (2, 8, "unknown-value")])
     assert done.output == sluice("check", "--json").output
 
 
@@ -534,8 +537,8 @@ def shop(project: Project) -> Project:
     return project
 
 
-def ahead(plan: Plan, name: str = "trades") -> NextRun:
-    return next(found for found in next_runs(plan, plan.pipelines) if found.pipeline.name == name)
+def planned_run(plan: Plan, name: str = "trades") -> NextRun:
+    return next(run for run in next_runs(plan, plan.pipelines) if run.pipeline.name == name)
 
 
 def codes(errors: tuple[SluiceError, ...]) -> list[str]:
@@ -546,7 +549,7 @@ def codes(errors: tuple[SluiceError, ...]) -> list[str]:
 @pytest.mark.kafka
 def test_the_run_reads_what_plan_announced(shop: Project) -> None:
     shop.send_good(600)
-    unborn = ahead(shop.plan)
+    unborn = planned_run(shop.plan)
     assert [change.kind for change in unborn.changes or ()] == ["create"]
     (waits,) = unborn.waiting or ()
     assert (waits.topic, waits.messages, waits.seconds, waits.measured) == (shop.topic, 600, 600 / 250_000, False)
@@ -555,7 +558,7 @@ def test_the_run_reads_what_plan_announced(shop: Project) -> None:
     assert waits.bytes == pytest.approx(600 * mean, rel=0.2)
 
     shop.topic_more = "start_from: latest"
-    assert [each.messages for each in ahead(shop.plan).waiting or ()] == [0]
+    assert [waiting.messages for waiting in planned_run(shop.plan).waiting or ()] == [0]
     shop.topic_more = ""
 
     (batch,) = shop.run()
@@ -564,11 +567,11 @@ def test_the_run_reads_what_plan_announced(shop: Project) -> None:
     assert state.position is not None
     assert (batch.read, state.position.ends) == (600, {f"{shop.topic}/{number}": end for number, _, end in waits.offsets})
     shop.send_good(30)
-    after = ahead(shop.plan)
+    after = planned_run(shop.plan)
     assert (after.changes, after.refused, after.unreachable, after.idle) == ((), (), (), False)
-    assert [each.messages for each in after.waiting or ()] == [30]
+    assert [waiting.messages for waiting in after.waiting or ()] == [30]
     shop.run()
-    assert ahead(shop.plan).idle
+    assert planned_run(shop.plan).idle
     assert shop.run() == []
 
 
@@ -578,16 +581,16 @@ def test_a_missing_topic_waits_and_a_recreated_one_is_refused(shop: Project) -> 
     shop.send_good(3)
     shop.run()
     shop.delete_topic()
-    gone = ahead(shop.plan)
-    assert (codes(gone.unreachable), gone.waiting) == (["no-topic"], None)
-    line, hint, *_ = command.next_run_lines(gone)
+    missing = planned_run(shop.plan)
+    assert (codes(missing.unreachable), missing.waiting) == (["no-topic"], None)
+    line, hint, *_ = command.next_run_lines(missing)
     assert line.startswith(f"WAITS for its topic: there is no topic `{shop.topic}` in the cluster `main` (")
     assert hint.startswith("  hint: `sluice topics create trades` creates it; or correct `kafka_name` of the topic at ")
     with pytest.raises(UnreachableError, match="there is no topic"):
         shop.run()
     shop.make_topic()
-    again = ahead(shop.plan)
-    assert (codes(again.refused), codes(again.unreachable), again.would_run) == (["topic-recreated"], [], False)
+    recreated = planned_run(shop.plan)
+    assert (codes(recreated.refused), codes(recreated.unreachable), recreated.would_run) == (["topic-recreated"], [], False)
     with pytest.raises(RefusedError, match="deleted and created again"):
         shop.run()
 
@@ -595,28 +598,28 @@ def test_a_missing_topic_waits_and_a_recreated_one_is_refused(shop: Project) -> 
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_each_of_several_topics_has_its_line(shop: Project) -> None:
-    other = Project(shop.folder, shop.lake, shop.bootstrap, shop.spark)
-    other.make_topic(partitions=1)
+    other_project = Project(shop.folder, shop.lake, shop.bootstrap, shop.spark)
+    other_project.make_topic(partitions=1)
     shop.send_good(9)
-    other.send_good(4, partition=0)
+    other_project.send_good(4, partition=0)
     shop.run()
     written = shop.template
     columns = "columns: {{id: {{type: bigint, required: true}}, price: double}}"
-    second = f"topic: more\nkafka_name: {other.topic}\nvalue: json\n{columns}\n---\n"
-    shop.template = f"\n{second}{written.strip()}\n".replace("from: {{topic: trades}}", "from: {{topics: [trades, more]}}")
+    second_topic = f"topic: more\nkafka_name: {other_project.topic}\nvalue: json\n{columns}\n---\n"
+    shop.template = f"\n{second_topic}{written.strip()}\n".replace("from: {{topic: trades}}", "from: {{topics: [trades, more]}}")
     shop.send_good(3)
 
-    found = ahead(shop.plan)
-    assert [(each.topic, each.messages, each.offsets) for each in found.waiting or ()] == [
+    run = planned_run(shop.plan)
+    assert [(waits.topic, waits.messages, waits.offsets) for waits in run.waiting or ()] == [
         (shop.topic, 3, ((0, 3, 4), (1, 3, 4), (2, 3, 4))),
-        (other.topic, 4, ((0, 0, 4),)),
+        (other_project.topic, 4, ((0, 0, 4),)),
     ]
-    assert [(change.kind, change.path, change.allowed) for change in found.changes or ()] == [("add", ("_kafka_topic",), True)]
+    assert [(change.kind, change.path, change.allowed) for change in run.changes or ()] == [("add", ("_kafka_topic",), True)]
     (batch,) = shop.run()
     assert batch.read == 7
-    assert {(row["_kafka_topic"]) for row in shop.rows()} == {None, shop.topic, other.topic}
-    assert ahead(shop.plan).changes == ()
-    other.close()
+    assert {(row["_kafka_topic"]) for row in shop.rows()} == {None, shop.topic, other_project.topic}
+    assert planned_run(shop.plan).changes == ()
+    other_project.close()
 
 
 @pytest.mark.spark
@@ -633,7 +636,7 @@ def test_a_computed_table_follows_the_runs_of_its_source(shop: Project) -> None:
         return done
 
     def because() -> str:
-        recompute = ahead(shop.plan, "with_large").recompute
+        recompute = planned_run(shop.plan, "with_large").recompute
         assert recompute is not None
         return recompute.because
 
@@ -649,17 +652,17 @@ def test_a_computed_table_follows_the_runs_of_its_source(shop: Project) -> None:
     assert caught_up() == ["with_large"]
 
     shop.template = shop.template.replace("filter: id > 1", "derive: {{twice: id * 2}}")
-    found = ahead(shop.plan, "with_large")
-    assert [change.what for change in found.changes or ()] == ["adds column twice bigint"]
-    assert (because(), list(command.next_run_lines(found))[-1]) == (
+    run = planned_run(shop.plan, "with_large")
+    assert [change.what for change in run.changes or ()] == ["adds column twice bigint"]
+    assert (because(), list(command.next_run_lines(run))[-1]) == (
         "since the spec has changed",
         f"recomputes the table from {source}, since the spec has changed: 6 rows now, about a second once Spark has started",
     )
     assert caught_up() == ["with_large"]
-    table = table_state.table(found.pipeline.table.catalog, f"{shop.namespace}.large")
+    table = table_state.table(run.pipeline.table.catalog, f"{shop.namespace}.large")
     assert table is not None
     assert (len(table.metadata.schemas), sorted(table.scan().to_arrow().column("twice").to_pylist())) == (2, [0, 2, 4, 6, 8, 10])
-    assert (because(), ahead(shop.plan, "with_large").changes) == ("", ())
+    assert (because(), planned_run(shop.plan, "with_large").changes) == ("", ())
 
 
 @pytest.mark.spark
@@ -676,17 +679,19 @@ def test_json_has_the_offsets_of_a_real_kafka(shop: Project) -> None:
     folder = str(Path(shop.pipeline.where.file).parent)
     done = CliRunner().invoke(main, ["plan", "--json", "--specs", folder])
     assert done.exit_code == 0, done.output
-    (said,) = json.loads(done.output)["pipelines"]
-    assert said["unseen"] == said["refused"] == []
-    assert [(each["kind"], each["name"]) for each in said["changes"]] == [("add", "new")]
-    (waits,) = said["waiting"]
-    assert [(each["partition"], each["next"], each["end"], each["messages"]) for each in waits["partitions"]] == [
+    (content,) = json.loads(done.output)["pipelines"]
+    assert content["unseen"] == content["refused"] == []
+    assert [(change["kind"], change["name"]) for change in content["changes"]] == [("add", "new")]
+    (waits,) = content["waiting"]
+    assert [
+        (partition["partition"], partition["next"], partition["end"], partition["messages"]) for partition in waits["partitions"]
+    ] == [
         (0, 3, 3, 0),
         (1, 3, 6, 3),
         (2, 3, 3, 0),
     ]
     assert (waits["messages"], waits["about_bytes"] > 50) == (3, True)
-    shown = CliRunner().invoke(main, ["plan", "--specs", folder]).output
+    output = CliRunner().invoke(main, ["plan", "--specs", folder]).output
     assert re.search(
-        rf"  reads 3 messages of {shop.topic}, 3 partitions, about \d+ bytes: about a second at 250,000/s once", shown
+        rf"  reads 3 messages of {shop.topic}, 3 partitions, about \d+ bytes: about a second at 250,000/s once", output
     )

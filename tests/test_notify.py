@@ -1,4 +1,4 @@
-"""Notices about written files, those of a toy too: `tests/toys/notices/slip.py`, of which nothing else knows. Real servers take mails."""
+"""Notices about written files, also of the toy `tests/toys/notices/slip.py`, which nothing else names; real servers take mails."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def new_rows() -> None:
-    """Another content of the week's file, of which nobody has been told."""
+    """Changes the content of the week's file, about which no notice has been sent."""
     put(("o-2", "web", "1.50", utc("2026-11-11T12:00")))
 
 
-def specs(port: int, notify: str, more: str = "tls: none") -> None:
+def specs(port: int, notify: str, options: str = "tls: none") -> None:
     Path("specs").mkdir(exist_ok=True)
     text = SPECS.replace("QUERY", '"select order_id, amount from input"').replace(
         "export: whole", f"{notify}\n---\nexport: whole", 1
     )
     text = text.replace("---\nnotify", "notify", 1)
-    mail = f"---\nmail: main\nhost: 127.0.0.1\nport: {port}\nfrom: sluice@example.com\n{more}\n" if port else ""
+    mail = f"---\nmail: main\nhost: 127.0.0.1\nport: {port}\nfrom: sluice@example.com\n{options}\n" if port else ""
     Path("specs/all.yaml").write_text(text + mail, encoding="utf-8")
 
 
@@ -76,7 +76,7 @@ def test_a_mail_has_the_file(shop: Path) -> None:
         assert "not sent again for the same content: a mail to sales@" in export("weekly", "--window", "2026-W46").output
         new_rows()
         assert export("weekly", "--window", "2026-W46").exit_code == 0
-    mail, again = box.mails
+    mail, second_mail = box.mails
     assert (mail["From"], mail["To"]) == ("sluice@example.com", "sales@example.com, Ann.B@example.com")
     assert mail["Subject"] == "Umsatz 09 Nov für alle"
     body = mail.get_body()
@@ -87,7 +87,7 @@ def test_a_mail_has_the_file(shop: Path) -> None:
     (file,) = mail.iter_attachments()
     assert file.get_filename() == "weekly_2026-11-09.csv"
     assert file.get_payload(decode=True) == b"\xef\xbb\xbforder_id,amount\no-1,10.50\n"
-    assert "replaces the file of" in cast(EmailMessage, again.get_body()).get_content()
+    assert "replaces the file of" in cast(EmailMessage, second_mail.get_body()).get_content()
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_mail_that_was_taken_counts_however_the_connection_ends(shop: Path, mo
 
 @pytest.mark.parametrize("tls", ["none", "starttls", "tls"])
 def test_a_server_that_does_not_take_it(shop: Path, tls: str) -> None:
-    """The file is there in each case, and each of the others is told."""
+    """The file is written in each case, and all other notices are sent."""
     with mail_server() as (box, port):
         specs(port if tls != "none" else 1, TWO, f"tls: {tls}")
         failed = export("weekly", "--window", "2026-W46")
@@ -204,7 +204,7 @@ def test_who_is_unknown_to_the_server_is_named(shop: Path) -> None:
 
 
 def test_a_webhook_is_called_and_its_address_is_hidden(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its address, which is a secret, is nowhere."""
+    """The webhook's address is a secret, and appears nowhere."""
     got: list[Any] = []
     signed: list[bool] = []
     answers = [200, 500, 200, 302]
@@ -247,6 +247,6 @@ def test_a_webhook_is_called_and_its_address_is_hidden(shop: Path, monkeypatch: 
     outputs.append(export("weekly", "--window", "2026-W46"))
     assert "the webhook is not a valid address" in outputs[2].stderr
     assert "the webhook does not answer" in outputs[3].stderr
-    assert not any("s3cret" in each.output for each in (done, *outputs))
+    assert not any("s3cret" in result.output for result in (done, *outputs))
     assert got[0]["rows"] == 1
     assert (got[0]["export"], got[0]["window"], got[0]["file"]) == ("weekly", "2026-W46", "exports/weekly_2026-11-09.csv")

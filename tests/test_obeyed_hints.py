@@ -1,4 +1,4 @@
-"""Every hint of every case is obeyed: the problem is gone, and what was written leads to no other one."""
+"""Every hint of every case is obeyed: the problem is gone, and the correction leads to no other problem."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def is_judged(hint: str) -> bool:
 
 
 def outcome(problem: Problem, before: Sequence[Problem], case: Case, files: dict[str, str], folder: Path, plans: bool) -> str:
-    """What comes of a hint that is obeyed, in words; an empty text where the problem is gone and no other has come."""
+    """Obeys a hint and returns the result in words; an empty text if the problem is gone and no other has come."""
     counts = Counter((old.code, old.message) for old in before)
     name = next((head for head in files if f"specs/{head.partition(' * ')[0]}" == problem.where.file), "")
     words = "no edit obeys it"
     for way in islice(obeying.obeyed(files[name], problem) if name and problem.where.line else (), MOST_WAYS):
         after = problems(case, {**files, name: way.text}, folder, plans)
-        left = Counter((new.code, new.message) for new in after)
-        if left[problem.code, problem.message] >= counts[problem.code, problem.message]:
+        remaining = Counter((new.code, new.message) for new in after)
+        if remaining[problem.code, problem.message] >= counts[problem.code, problem.message]:
             continue
         new_problems = [new for new in after if (new.code, new.message) not in counts and way.leads_to(new, problem.hint)]
         if not new_problems:

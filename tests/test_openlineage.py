@@ -75,11 +75,11 @@ def run(lake: Path, spark: Any, text: str, *amounts: int, name: str = "orders") 
             batch=1,
             topic="orders",
             partition=0,
-            offset=at,
+            offset=number,
             timestamp=moment,
-            value=json.dumps({"id": at, "amount": amount}).encode(),
+            value=json.dumps({"id": number, "amount": amount}).encode(),
         )
-        for at, amount in enumerate(amounts)
+        for number, amount in enumerate(amounts)
     )
     pipeline = plan.pipeline(name)
     assert pipeline is not None
@@ -93,12 +93,12 @@ def test_a_run_is_two_events_with_the_columns_of_its_table(lake: Path, spark: An
     run(lake, spark, text, 1, 2)  # nothing waits: no event
     run(lake, spark, text, name="sums")
 
-    assert [(each["eventType"], each["job"]["name"]) for each in received] == [
+    assert [(event["eventType"], event["job"]["name"]) for event in received] == [
         ("START", "orders"), ("COMPLETE", "orders"), ("START", "sums"), ("COMPLETE", "sums"),
     ]  # fmt: skip
-    assert len({each["run"]["runId"] for each in received}) == 2
+    assert len({event["run"]["runId"] for event in received}) == 2
     done, sums = received[1], received[3]
-    assert [(each["namespace"], each["name"]) for each in done["inputs"]] == [("kafka://127.0.0.1:1", "orders")]
+    assert [(dataset["namespace"], dataset["name"]) for dataset in done["inputs"]] == [("kafka://127.0.0.1:1", "orders")]
     (output,) = done["outputs"]
     assert output["outputFacets"]["outputStatistics"]["rowCount"] == 2
     assert output["facets"]["symlinks"]["identifiers"][0]["name"] == f"{namespace}.orders"
@@ -116,7 +116,7 @@ def test_a_run_that_fails_says_why(lake: Path, spark: Any, received: list[dict[s
     with pytest.raises(SluiceError):
         run(lake, spark, SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}"), 5000)
 
-    assert [each["eventType"] for each in received] == ["START", "FAIL"]
+    assert [event["eventType"] for event in received] == ["START", "FAIL"]
     assert received[1]["run"]["facets"]["errorMessage"]["message"].startswith("not-as-expected: 1 of 1 rows")
 
 
@@ -141,9 +141,9 @@ def test_a_rebuild_and_a_replay_are_runs(project: Project, received: list[dict[s
         return opened, opened.plan.pipelines[0]
 
     def rebuilt(stopped: bool) -> object:
-        of = context()
-        estimate, _ = rebuild.check_rebuild(*of, without_lost=False)
-        return rebuild.rebuild(*of, estimate, lambda _: None, lambda: stopped)
+        opened = context()
+        estimate, _ = rebuild.check_rebuild(*opened, without_lost=False)
+        return rebuild.rebuild(*opened, estimate, lambda _: None, lambda: stopped)
 
     def replayed() -> int:
         return len(list(replay.replay(*context(), replay.condition(""), lambda: False)))
@@ -159,7 +159,7 @@ def test_a_rebuild_and_a_replay_are_runs(project: Project, received: list[dict[s
     assert replayed() == 1
     project.run()
     assert replayed() == 1, "the row is still bad"
-    assert [each["eventType"] for each in received] == [
+    assert [event["eventType"] for event in received] == [
         "START",
         "ABORT",
         "START",
@@ -169,10 +169,10 @@ def test_a_rebuild_and_a_replay_are_runs(project: Project, received: list[dict[s
         "START",
         "COMPLETE",
     ]
-    assert {each["job"]["name"] for each in received} == {"trades"}
-    facets = [each["outputs"][0]["outputFacets"] for each in received if each["outputs"]]
+    assert {event["job"]["name"] for event in received} == {"trades"}
+    facets = [event["outputs"][0]["outputFacets"] for event in received if event["outputs"]]
     assert facets[0] == {}, "what was built is not published"
-    assert [each["outputStatistics"]["rowCount"] for each in facets[1:]] == [2, 0, 0]
+    assert [facet["outputStatistics"]["rowCount"] for facet in facets[1:]] == [2, 0, 0]
 
     replay.discard(*context(), replay.condition(""))
     received.clear()

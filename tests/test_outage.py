@@ -22,17 +22,17 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mar
 
 
 def kill(home: Path) -> None:
-    """The Kafka that was started under `home`, which has no time to write anything down."""
-    there = process.running(home / "services" / "kafka")
-    assert there is not None
-    os.kill(there.pid, signal.SIGKILL)
+    """Kills the Kafka that was started under `home`; it has no time to write anything down."""
+    running = process.running(home / "services" / "kafka")
+    assert running is not None
+    os.kill(running.pid, signal.SIGKILL)
     with suppress(ChildProcessError):
-        os.waitpid(there.pid, 0)
+        os.waitpid(running.pid, 0)
 
 
 @pytest.mark.parametrize("point", ["branched", "staged", "checked"])
 def test_a_kafka_that_dies_in_the_middle_of_a_batch(tmp_path: Path, lake: Path, spark: SparkSession, point: str) -> None:
-    """Before its messages are read, and before and after it is asked whether the topic is still the same one."""
+    """Kafka dies before the batch reads its messages, and before and after the check that the topic is still the same one."""
     home = tmp_path / "own"
     with kafka.running(home) as address:
         project = begun(Project(tmp_path, lake, address, spark), 30, bad_every=10)

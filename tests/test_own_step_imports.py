@@ -1,4 +1,4 @@
-"""Imports of own steps: what `sluice.steps` has, and steps that import it from where it was before."""
+"""Imports of own steps: from `sluice.steps`, and from the places where its names were before."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.test_own_steps import ROOT, SHOUT, planned
 
 
 def old_imports() -> Iterator[tuple[str, str]]:
-    """Statements that import names from where they were, and code that uses these names."""
+    """Statements that import names from their old places, and code that uses these names."""
     for module, names in moved_names.MOVED.items():
         old_names = [name.partition("=")[0] for name in names.split()]
         yield f"from {module} import {', '.join(old_names)}", f"USED = [{', '.join(old_names)}]"
         yield f"import {module}", f"USED = [{', '.join(f'{module}.{name}' for name in old_names)}]"
-        package, _, last = module.rpartition(".")
-        yield f"from {package} import {last}", f"USED = [{', '.join(f'{last}.{name}' for name in old_names)}]"
+        package, _, short_name = module.rpartition(".")
+        yield f"from {package} import {short_name}", f"USED = [{', '.join(f'{short_name}.{name}' for name in old_names)}]"
         yield f"from {module} import *", f"USED = [{', '.join(old_names)}]"
         yield f"from {module} import {old_names[0]} as Other", "USED = [Other]"
     yield "from framework.model.topic import Column", "USED = [Column]"
@@ -31,7 +31,7 @@ def old_imports() -> Iterator[tuple[str, str]]:
 
 
 def obeyed(text: str, problem: str) -> str:
-    """The text of a step after its hint: the import is replaced, and then each name that the hint says."""
+    """The text of a step after its hint was obeyed: with another import, and then with each new name that the hint gives."""
     replaced, line = re.search(r"\| write `(.*?)`", problem), int(problem.split(":")[1])
     assert replaced
     lines = text.splitlines()
