@@ -170,7 +170,7 @@ def test_a_constant_price_is_not_beyond(lake: Path, spark: Any) -> None:
 
 @pytest.mark.long
 def test_a_value_without_end_is_not_measured(lake: Path, spark: Any) -> None:
-    """Infinite and missing values count neither where all rows are read, nor where only new rows are."""
+    """An infinite price counts neither where all rows are read, nor where only new rows are."""
     tables = Trades(lake, spark, "string", steps="  - cast: {price: double}\n")
     for _ in range(3):
         tables.lands([("A", price, 0) for price in ("2", "3", "Infinity", "2", "-Infinity", "3")])
