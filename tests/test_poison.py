@@ -133,16 +133,18 @@ def test_every_poison_is_a_bad_row_with_its_bytes(project: Project) -> None:
     project.run()
 
     project.assert_exactly_once()
-    found = {row["value"]: (row["code"], row["message"]) for row in project.rows(bad=True)}
-    assert set(found) == set(BAD), "other messages are bad than should be"
-    wrong = {value: (found[value][1], said) for value, said in BAD.items() if said is not None and found[value][1] != said}
+    bad_rows = {row["value"]: (row["code"], row["message"]) for row in project.rows(bad=True)}
+    assert set(bad_rows) == set(BAD), "other messages are bad than should be"
+    wrong = {value: (bad_rows[value][1], text) for value, text in BAD.items() if text is not None and bad_rows[value][1] != text}
     assert wrong == {}
-    assert found[None][0] == "null_value"
+    assert bad_rows[None][0] == "null_value"
     rows = [{name: _plain(value) for name, value in row.items()} for row in project.rows()]
     for value, expected in GOOD.items():
-        shown = {name: _plain(each) for name, each in expected.items()}
-        near = [row for row in rows if row["id"] == shown["id"]]
-        assert [row for row in near if shown.items() <= row.items()], f"{value[:60]!r} is not {shown} but {str(near)[:300]}"
+        shown_row = {name: _plain(cell) for name, cell in expected.items()}
+        near_rows = [row for row in rows if row["id"] == shown_row["id"]]
+        assert [row for row in near_rows if shown_row.items() <= row.items()], (
+            f"{value[:60]!r} is not {shown_row} but {str(near_rows)[:300]}"
+        )
 
 
 def _plain(value: Any) -> str | None:
@@ -218,17 +220,21 @@ into: {{{{table: {{namespace}}.trades}}}}
 """
     project.make_topic(1)
     producer = Producer({"bootstrap.servers": project.bootstrap})
-    sent = list(KEYS[key])
-    for at, each in enumerate(sent):
-        producer.produce(project.topic, b'{"number":%d}' % at, key=each)
+    sent_keys = list(KEYS[key])
+    for index, key_bytes in enumerate(sent_keys):
+        producer.produce(project.topic, b'{"number":%d}' % index, key=key_bytes)
     producer.flush(30)
 
     project.run()
 
-    good = {at: made for at, made in enumerate(KEYS[key].values()) if isinstance(made, tuple)}
+    good = {index: expected for index, expected in enumerate(KEYS[key].values()) if isinstance(expected, tuple)}
     assert {row["number"]: (row["id"],) for row in project.rows()} == good
     bad = {row["offset"]: (row["stage"], row["code"], row["key"]) for row in project.rows(bad=True)}
-    assert bad == {at: ("key", made, sent[at]) for at, made in enumerate(KEYS[key].values()) if isinstance(made, str)}
+    assert bad == {
+        index: ("key", expected, sent_keys[index])
+        for index, expected in enumerate(KEYS[key].values())
+        if isinstance(expected, str)
+    }
 
 
 @pytest.mark.parametrize(
@@ -264,14 +270,14 @@ def test_many_large_bad_messages_do_not_pass_through_memory(project: Project) ->
 class CompactedBetweenReads:
     """The messages of a topic, of which some are gone when it is read a second time."""
 
-    def __init__(self, kafka: Messages, gone: str) -> None:
-        self.kafka, self.gone, self.reads = kafka, gone, 0
+    def __init__(self, kafka: Messages, condition: str) -> None:
+        self.kafka, self.condition, self.reads = kafka, condition, 0
         self.topic_state, self.topic_ids, self.starts = kafka.topic_state, kafka.topic_ids, kafka.starts
 
     def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
         self.reads += 1
         messages = self.kafka.read(spark, pipeline, range_)
-        return messages if self.reads == 1 else messages.where(f"NOT ({self.gone})")
+        return messages if self.reads == 1 else messages.where(f"NOT ({self.condition})")
 
 
 def test_bad_rows_that_are_compacted_before_they_are_read_again_are_kept_without_their_bytes(project: Project) -> None:
@@ -281,10 +287,10 @@ def test_bad_rows_that_are_compacted_before_they_are_read_again_are_kept_without
     kafka = CompactedBetweenReads(context.kafka(project.pipeline), "offset <= 1")
     (batch,) = batches(Context(context.plan, spark=lambda: project.spark, source=kafka), project.pipeline)
     assert (kafka.reads, batch.rows, batch.bad) == (2, 1, 3)
-    found = {row["offset"]: row for row in project.rows(bad=True)}
-    assert [found[at]["value"] for at in range(3)] == [None, b"small and bad", b"y" * 100_000]
-    assert found[0]["message"].endswith("; Kafka compacted the message before its bytes were kept")
-    assert [found[at]["message"] for at in (1, 2)] == [
-        f"the value is not JSON: `{each}` is not expected at byte 0" for each in "sy"
+    bad_rows = {row["offset"]: row for row in project.rows(bad=True)}
+    assert [bad_rows[offset]["value"] for offset in range(3)] == [None, b"small and bad", b"y" * 100_000]
+    assert bad_rows[0]["message"].endswith("; Kafka compacted the message before its bytes were kept")
+    assert [bad_rows[offset]["message"] for offset in (1, 2)] == [
+        f"the value is not JSON: `{letter}` is not expected at byte 0" for letter in "sy"
     ]
     project.assert_exactly_once()

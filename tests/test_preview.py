@@ -70,7 +70,7 @@ def resolve(step, rows):
 '''
 
 
-def made(folder: Path, bootstrap: str = "127.0.0.1:1", topic: str = "orders", namespace: str = "shop") -> Plan:
+def make_plan(folder: Path, bootstrap: str = "127.0.0.1:1", topic: str = "orders", namespace: str = "shop") -> Plan:
     """The plan of a project in a folder, which has a step of its own."""
     (folder / "pipelines" / "steps").mkdir(parents=True)
     (folder / "pipelines" / "steps" / "shout.py").write_text(SHOUT)
@@ -101,7 +101,7 @@ LANDS = Row(
     unexpected=("cheap",),
 )
 FREE = {**EXPLODED, "item_name": "gift", "item_price": 0.0}
-GONE = Row(
+FILTERED = Row(
     item="2",
     after=(
         READ,
@@ -117,7 +117,13 @@ BAD = Row(item=None, after=(), fate="bad", code="undecodable", stage="value", me
 VALUE = json.dumps(READ).encode()
 MESSAGES = (
     PreviewedMessage(
-        topic="orders", partition=0, offset=7, timestamp="2026-01-05T10:00:00.000Z", key=b"k\xff", value=VALUE, rows=(LANDS, GONE)
+        topic="orders",
+        partition=0,
+        offset=7,
+        timestamp="2026-01-05T10:00:00.000Z",
+        key=b"k\xff",
+        value=VALUE,
+        rows=(LANDS, FILTERED),
     ),
     PreviewedMessage(
         topic="orders", partition=2, offset=1, timestamp="2026-01-05T10:00:01.000Z", key=None, value=b"not\x1b json", rows=(BAD,)
@@ -195,17 +201,17 @@ partition 2, offset 2, 2026-01-05T10:00:02.000Z
 """
 
 
-def shown(tmp_path: Path, found: Preview, name: str = "orders", out: io.StringIO | None = None) -> str:
-    out = out or io.StringIO()
+def printed_text(tmp_path: Path, result: Preview, name: str = "orders", stream: io.StringIO | None = None) -> str:
+    stream = stream or io.StringIO()
     pipeline = make(tmp_path / "specs").pipeline(name)
     assert pipeline is not None
-    preview_text.show(console(out), pipeline, found)
-    return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    preview_text.show(console(stream), pipeline, result)
+    return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
 
 
 def test_a_page_shows_all_parts(tmp_path: Path) -> None:
-    made(tmp_path)
-    assert shown(tmp_path, Preview(MESSAGES, "next", 1005)) == PAGE
+    make_plan(tmp_path)
+    assert printed_text(tmp_path, Preview(MESSAGES, "next", 1005)) == PAGE
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -214,17 +220,17 @@ def test_a_page_fits_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         def isatty(self) -> bool:
             return True
 
-    made(tmp_path)
+    make_plan(tmp_path)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(width))
-    page = shown(tmp_path, Preview(MESSAGES, "next", 1005), out=Terminal())
+    page = printed_text(tmp_path, Preview(MESSAGES, "next", 1005), stream=Terminal())
     page = page[page.index("\n\n") :]
     assert width * 0.9 < max(map(len, page.splitlines())) <= width
     assert all(name in page for name in ("item_price", "1 derive", "7 sql", "lands in shop.orders; not as `cheap` expects"))
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("result", "text"),
     [
         (Preview((), "latest", 0), "orders: nothing to show, there are no messages in orders\n"),
         (Preview((), "next", 5), "orders: nothing to show, no messages are at the offsets that wait in orders\n"),
@@ -237,26 +243,26 @@ def test_a_page_fits_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ),
     ],
 )
-def test_which_messages_they_are(tmp_path: Path, found: Preview, said: str) -> None:
-    made(tmp_path)
-    assert shown(tmp_path, found).startswith(said)
+def test_which_messages_they_are(tmp_path: Path, result: Preview, text: str) -> None:
+    make_plan(tmp_path)
+    assert printed_text(tmp_path, result).startswith(text)
 
 
 def test_refusals_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made(tmp_path)
+    make_plan(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))  # in which no Kafka runs
     before = digests(tmp_path)
-    asked = [
+    cases = [
         (["orderz"], 1, "unknown-pipeline: there is no pipeline `orderz`\n  hint: did you mean `orders`?"),
         (["orders"], 1, "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer\n  hint: is it running?"),
         (["large"], 1, "source-missing: the table shop.orders, which large reads, does not exist yet\n  hint: run `orders`"),
         (["large", "--from", "latest"], 2, "--from has no effect here: large reads a table, not a topic"),
         (["orders", "--messages", "0"], 2, "0 is not in the range"),
     ]
-    for words, status, said in asked:
+    for words, status, text in cases:
         done = CliRunner().invoke(main, ["preview", *words])
-        assert (done.exit_code, said in done.output) == (status, True), done.output
+        assert (done.exit_code, text in done.output) == (status, True), done.output
     assert digests(tmp_path) == before
 
 
@@ -279,14 +285,14 @@ def digests(*folders: Path) -> dict[str, str]:
 # Real messages
 
 
-def fates(found: Preview) -> list[Any]:
+def fates(result: Preview) -> list[Any]:
     """Of each message its id, where it has one, and what becomes of its rows."""
-    return [[_fate(row) for row in message.rows] for message in found.messages]
+    return [[_fate(row) for row in message.rows] for message in result.messages]
 
 
 def _fate(row: Row) -> tuple[Any, ...]:
-    last = row.after[-1] if row.after else {}
-    return row.fate, len(row.after), last.get("name", last.get("id")), row.code or row.unexpected
+    last_row = row.after[-1] if row.after else {}
+    return row.fate, len(row.after), last_row.get("name", last_row.get("id")), row.code or row.unexpected
 
 
 ORDERS: tuple[dict[str, Any], ...] = (
@@ -308,7 +314,7 @@ def sent(order: dict[str, Any]) -> bytes:
 @pytest.fixture
 def shop(project: Project, tmp_path: Path) -> tuple[Project, Plan, Context]:
     project.make_topic(partitions=1)
-    plan = made(tmp_path / "shop", project.bootstrap, project.topic, project.namespace)
+    plan = make_plan(tmp_path / "shop", project.bootstrap, project.topic, project.namespace)
     return project, plan, Context(plan, spark=lambda: project.spark)
 
 
@@ -321,10 +327,10 @@ def test_it_says_what_a_run_then_does(shop: tuple[Project, Plan, Context]) -> No
     assert preview(context, orders, 5) == Preview((), "latest", 0)
     project.send([*map(sent, ORDERS), b"no json", None], partition=0)
 
-    found = preview(context, orders, 20)
+    result = preview(context, orders, 20)
 
-    assert (found.which, found.waiting, found.refused) == ("next", 9, None)
-    assert fates(found) == [
+    assert (result.which, result.waiting, result.refused) == ("next", 9, None)
+    assert fates(result) == [
         [("lands", 9, "PEN", ()), ("bad", 8, "DESK", "expectation_failed"), ("filtered", 5, 1, ())],
         [("lands", 9, "CAR", ("cheap",))],
         [("filtered", 2, 3, ())],
@@ -332,7 +338,7 @@ def test_it_says_what_a_run_then_does(shop: tuple[Project, Plan, Context]) -> No
         [("filtered", 7, 8, ())],
         *([("bad", 0, None, code)] for code in ("missing_field", "undecodable", "undecodable", "null_value")),
     ]
-    pen = found.messages[0].rows[0].after[-1]
+    pen = result.messages[0].rows[0].after[-1]
     assert pen == {
         "id": 1, "name": "PEN", "item_price": 1.5, "at": "2026-01-05T09:00:00.250Z", "cents": "12345678901234567.10", "size": "NORMAL",
     }  # fmt: skip
@@ -346,19 +352,19 @@ def test_it_says_what_a_run_then_does(shop: tuple[Project, Plan, Context]) -> No
     assert bad is not None
     landed = {(row["offset"], row["item"]): (row["code"], row["message"]) for row in bad.scan().to_arrow().to_pylist()}
     assert landed == {
-        (message.offset, row.item): (row.code, row.message) for message in found.messages for row in message.rows if row.code
+        (message.offset, row.item): (row.code, row.message) for message in result.messages for row in message.rows if row.code
     }
 
-    found = preview(context, orders, 2)
-    assert (found.which, found.waiting, [message.offset for message in found.messages]) == ("latest", 0, [7, 8])
+    result = preview(context, orders, 2)
+    assert (result.which, result.waiting, [message.offset for message in result.messages]) == ("latest", 0, [7, 8])
     project.send([good(2)], partition=0)
-    found = preview(context, orders, 2)
-    assert (found.which, found.waiting, [message.offset for message in found.messages]) == ("next", 1, [9])
+    result = preview(context, orders, 2)
+    assert (result.which, result.waiting, [message.offset for message in result.messages]) == ("next", 1, [9])
     assert [message.offset for message in preview(context, orders, 2, "earliest").messages] == [0, 1]
     assert [message.offset for message in preview(context, orders, 2, "latest").messages] == [8, 9]
 
-    found = preview(context, large, 20)
-    assert sorted(fates(found)) == [[("filtered", 1, "PEN", ())], [("lands", 2, "CAR", ())]]
+    result = preview(context, large, 20)
+    assert sorted(fates(result)) == [[("filtered", 1, "PEN", ())], [("lands", 2, "CAR", ())]]
 
 
 @pytest.mark.kafka
@@ -367,11 +373,11 @@ def test_of_many_large_messages_as_many_as_fit_into_memory(project: Project) -> 
     project.make_topic(partitions=1)
     project.send([b" " * 900_000 + good(number) for number in range(30)], partition=0)
     context = project.context()
-    found = preview(context, context.plan.pipelines[0], 30)
-    assert [message.offset for message in found.messages] == list(range(19))
-    assert found.waiting == 30
-    newest = preview(context, context.plan.pipelines[0], 30, "latest")
-    assert [message.offset for message in newest.messages] == list(range(11, 30))
+    result = preview(context, context.plan.pipelines[0], 30)
+    assert [message.offset for message in result.messages] == list(range(19))
+    assert result.waiting == 30
+    latest_result = preview(context, context.plan.pipelines[0], 30, "latest")
+    assert [message.offset for message in latest_result.messages] == list(range(11, 30))
 
 
 @pytest.mark.kafka
@@ -399,9 +405,9 @@ def test_where_transactions_left_nothing(project: Project) -> None:
         lambda: context.source(pipeline).topic_state().ends[f"{project.topic}/0"] >= 116, "the end of a transaction does not come"
     )
     for which, waiting in (("next", 116), ("earliest", None), ("latest", None)):
-        found = preview(context, pipeline, 2, which)  # type: ignore[arg-type]
+        result = preview(context, pipeline, 2, which)  # type: ignore[arg-type]
         offsets = [52, 53] if which == "latest" else [51, 52]
-        assert (found.which, found.waiting, [each.offset for each in found.messages]) == (which, waiting, offsets)
+        assert (result.which, result.waiting, [message.offset for message in result.messages]) == (which, waiting, offsets)
 
 
 @pytest.mark.kafka
@@ -410,14 +416,18 @@ def test_schemas_of_a_registry(tmp_path: Path, lake: Path, kafka: str, spark: An
     """A version that came since the plan was made, a schema of another subject, and one that there is not: as a run has them."""
     project = Registered(tmp_path, lake, kafka, spark, registry)
     project.make_topic(partitions=1)
-    one = project.register(record(("id", "long")))
+    first_id = project.register(record(("id", "long")))
     context = project.context()
-    two = project.register(record(("id", "long"), ("note", ["null", "string"], {"default": None})))
-    other = project.register(record(("id", "int"), name="Other"), f"{project.topic}-other")
-    good = [*project.avro(one, {"id": 1}), *project.avro(two, {"id": 2, "note": "n"}), *project.avro(other, {"id": 3})]
+    second_id = project.register(record(("id", "long"), ("note", ["null", "string"], {"default": None})))
+    other_id = project.register(record(("id", "int"), name="Other"), f"{project.topic}-other")
+    good = [
+        *project.avro(first_id, {"id": 1}),
+        *project.avro(second_id, {"id": 2, "note": "n"}),
+        *project.avro(other_id, {"id": 3}),
+    ]
     project.send([*good, framed(77777, b"x"), good[0] + b"\0"], partition=0)
-    found = preview(context, context.plan.pipelines[0], 9)
-    rows = [row for message in found.messages for row in message.rows]
+    result = preview(context, context.plan.pipelines[0], 9)
+    rows = [row for message in result.messages for row in message.rows]
     assert [row.after[0] for row in rows[:3]] == [{"id": 1, "note": None}, {"id": 2, "note": "n"}, {"id": 3, "note": None}]
     assert [row.code for row in rows] == ["", "", "", "unknown_schema", "undecodable"]
     assert table_state.table(project.pipeline.table.catalog, project.table.removeprefix("lake.")) is None
@@ -434,9 +444,9 @@ def test_what_a_run_refuses_is_said(project: Project) -> None:
     project.make_topic()
     project.send_good(6)
     context = project.context()
-    found = preview(context, context.plan.pipelines[0], 4)
-    assert (found.which, found.waiting, len(found.messages)) == ("latest", None, 4)
-    assert found.refused and found.refused.code == "topic-recreated"
+    result = preview(context, context.plan.pipelines[0], 4)
+    assert (result.which, result.waiting, len(result.messages)) == ("latest", None, 4)
+    assert result.refused and result.refused.code == "topic-recreated"
 
 
 MERGED = """
@@ -460,17 +470,17 @@ into: {{table: {namespace}.merged, partition_by: [came_from]}}
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_messages_of_several_topics_are_shown(project: Project) -> None:
-    other = Project(project.folder, project.lake, project.bootstrap, project.spark)
-    for each in (project, other):
-        each.make_topic()
-        each.send([b"one", b"\xff"])
-    specs = MERGED.format(a=project.topic, b=other.topic, namespace=project.namespace)
+    other_project = Project(project.folder, project.lake, project.bootstrap, project.spark)
+    for topic_project in (project, other_project):
+        topic_project.make_topic()
+        topic_project.send([b"one", b"\xff"])
+    specs = MERGED.format(a=project.topic, b=other_project.topic, namespace=project.namespace)
     context = Context(plan_for(project.lake, project.bootstrap, specs), spark=lambda: project.spark)
-    found = preview(context, context.plan.pipelines[0], 10)
-    assert {(each.topic, each.value) for each in found.messages} == {
-        (name, value) for name in (project.topic, other.topic) for value in (b"one", b"\xff")
+    result = preview(context, context.plan.pipelines[0], 10)
+    assert {(message.topic, message.value) for message in result.messages} == {
+        (name, value) for name in (project.topic, other_project.topic) for value in (b"one", b"\xff")
     }
-    for message in found.messages:
+    for message in result.messages:
         (row,) = message.rows
         if message.value == b"one":
             assert row.after[-1] == {"value": "one", "k": "azA=", "came_from": message.topic}

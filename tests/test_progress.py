@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 def elsewhere(plan: Plan) -> Plan:
     """The plan, with a Kafka that nobody runs."""
     return replace(
-        plan, clusters=tuple(Cluster(name=each.name, bootstrap="127.0.0.1:1", security=Security()) for each in plan.clusters)
+        plan,
+        clusters=tuple(Cluster(name=cluster.name, bootstrap="127.0.0.1:1", security=Security()) for cluster in plan.clusters),
     )
 
 
@@ -43,15 +44,15 @@ def test_progress_counts_rows_lag_and_files(project: Project) -> None:
 
     project.run()
     project.send_good(9)
-    seen = read_progress(project.plan)[0]
-    assert (seen.pipeline, seen.rows, seen.bad_rows, seen.lag, seen.trouble) == ("trades", 50, 10, 9, None)
-    assert seen.position is not None
-    assert sum(seen.position.ends.values()) == 60
-    assert seen.committed is not None
-    assert abs((datetime.now(timezone.utc) - seen.committed).total_seconds()) < 60
-    assert seen.files == len(project.files())
-    assert seen.bytes > 1000
-    table = table_state.table(project.pipeline.table.catalog, seen.table)
+    progress = read_progress(project.plan)[0]
+    assert (progress.pipeline, progress.rows, progress.bad_rows, progress.lag, progress.trouble) == ("trades", 50, 10, 9, None)
+    assert progress.position is not None
+    assert sum(progress.position.ends.values()) == 60
+    assert progress.committed is not None
+    assert abs((datetime.now(timezone.utc) - progress.committed).total_seconds()) < 60
+    assert progress.files == len(project.files())
+    assert progress.bytes > 1000
+    table = table_state.table(project.pipeline.table.catalog, progress.table)
     assert table is not None
     times = table.scan(selected_fields=("_kafka_timestamp",)).to_arrow().column(0).to_pylist()
     assert newest_event(project.pipeline) == max(times)
@@ -66,8 +67,8 @@ def test_a_refusal_is_the_trouble(project: Project) -> None:
     project.run()
     project.delete_topic()
     project.make_topic()
-    seen = read_progress(project.plan)[0]
-    assert (seen.rows, seen.lag, seen.trouble and seen.trouble.code) == (30, None, "topic-recreated")
+    progress = read_progress(project.plan)[0]
+    assert (progress.rows, progress.lag, progress.trouble and progress.trouble.code) == (30, None, "topic-recreated")
 
 
 class Killed(BaseException):

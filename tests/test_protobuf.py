@@ -34,11 +34,13 @@ UTC = timezone.utc
 
 
 def proto(body: str, syntax: str = 'syntax = "proto3";', **references: Schema) -> Schema:
-    return Schema("PROTOBUF", f"{syntax} {IMPORTS} {body}", tuple((f"{name}.proto", each) for name, each in references.items()))
+    return Schema(
+        "PROTOBUF", f"{syntax} {IMPORTS} {body}", tuple((f"{name}.proto", schema) for name, schema in references.items())
+    )
 
 
-def one(fields: str, more: str = "") -> Schema:
-    return proto(f"message M {{ {fields} }} {more}")
+def one(fields: str, types: str = "") -> Schema:
+    return proto(f"message M {{ {fields} }} {types}")
 
 
 @lru_cache
@@ -61,16 +63,16 @@ def running(request: pytest.FixtureRequest) -> None:
 
 def description(*schemas: Schema) -> tuple[dict[str, Any], dict[str, Type]]:
     """How the decoder reads messages of these schemas, and its columns. The first has the id 1 and the version 1."""
-    merged = merge([(Version(at, schema, at), shapes(schema)) for at, schema in enumerate(schemas, 1)])
-    asked = read("value", merged)
-    described = {"format": asked.format, "columns": asked.columns, "writers": asked.writers}
+    merged = merge([(Version(number, schema, number), shapes(schema)) for number, schema in enumerate(schemas, 1)])
+    reading = read("value", merged)
+    described = {"format": reading.format, "columns": reading.columns, "writers": reading.writers}
     return described, {shape.name: shape.type for shape in merged.shapes}
 
 
 def using(*schemas: Schema) -> Callable[[Sequence[bytes | None]], Rows]:
     """A row is None where the message has no schema."""
     described, types_ = description(*schemas)
-    return lambda messages: [_flagged(each, types_) for each in _RUNNING["jvm"].rows(described, types_, messages)]
+    return lambda messages: [_flagged(row, types_) for row in _RUNNING["jvm"].rows(described, types_, messages)]
 
 
 def _flagged(row: Row, types_: Mapping[str, Type]) -> dict[str, Any] | None:
@@ -89,9 +91,9 @@ def with_maps(value: Any, type_: Type) -> Any:
         return None
     match type_:
         case Array():
-            return [with_maps(each, type_.element) for each in value]
+            return [with_maps(item, type_.element) for item in value]
         case Map():
-            entries = {key: with_maps(each, type_.value) for key, each in value}
+            entries = {key: with_maps(item, type_.value) for key, item in value}
             assert len(entries) == len(value), "a key is there twice"
             return entries
         case Struct():
@@ -104,26 +106,26 @@ def framed(message: Any, id: int = 1) -> bytes:
     return b"\0" + id.to_bytes(4, "big") + b"\0" + body
 
 
-def rows(found: Callable[[Sequence[bytes | None]], Rows], *messages: bytes | None) -> list[Any]:
-    decoded = found(messages)
+def rows(decode: Callable[[Sequence[bytes | None]], Rows], *messages: bytes | None) -> list[Any]:
+    decoded = decode(messages)
     assert len(decoded) == len(messages)
     return list(decoded)
 
 
 def row(schema: Schema, message: Any) -> dict[str, Any]:
     """Of a message that is right."""
-    (found,) = rows(using(schema), framed(message))
-    assert found.pop("_sluice_wrong") is False
-    return dict(found)
+    (decoded,) = rows(using(schema), framed(message))
+    assert decoded.pop("_sluice_wrong") is False
+    return dict(decoded)
 
 
 def is_wrong(schema: Schema, message: Any) -> bool:
     """A wrong message has no values besides; right ones around it stay right."""
-    before, found, after = rows(using(schema), framed(b""), framed(message), framed(b""))
+    before, decoded, after = rows(using(schema), framed(b""), framed(message), framed(b""))
     assert before == after
-    if found["_sluice_wrong"]:
-        assert set(found.values()) == {True, None}
-    return bool(found["_sluice_wrong"])
+    if decoded["_sluice_wrong"]:
+        assert set(decoded.values()) == {True, None}
+    return bool(decoded["_sluice_wrong"])
 
 
 def types(schema: Schema) -> dict[str, str]:
@@ -228,13 +230,13 @@ TABLE: list[tuple[str, str, list[tuple[Any, Any]]]] = [
         [([{"value": b"\x01"}], [Decimal(1)])],
     ),
 ]  # fmt: skip
-MORE = "enum E { NONE = 0; SOME = 1; } message N { int32 x = 1; optional string y = 2; }"
+OTHER_TYPES = "enum E { NONE = 0; SOME = 1; } message N { int32 x = 1; optional string y = 2; }"
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("declared", "type_", "values"), TABLE, ids=[declared for declared, _, _ in TABLE])
 def test_each_type_is_its_column(declared: str, type_: str, values: list[tuple[Any, Any]]) -> None:
-    schema = one(declared, MORE)
+    schema = one(declared, OTHER_TYPES)
     assert types(schema)["f"] == type_
     for value, expected in values:
         message = written(schema)(**({} if value is None else {"f": value}))
@@ -263,11 +265,11 @@ def test_json_values_are_json_text_in_the_order_of_the_message() -> None:
 
 def _sized(data: bytes) -> bytes:
     """A length and what is so long."""
-    length, made = len(data), b""
+    length, prefix = len(data), b""
     while length > 127:
-        made += bytes([length & 127 | 128])
+        prefix += bytes([length & 127 | 128])
         length >>= 7
-    return made + bytes([length]) + data
+    return prefix + bytes([length]) + data
 
 
 OUTSIDE: list[tuple[str, dict[str, Any]]] = [
@@ -301,19 +303,24 @@ def test_values_that_no_column_can_take_are_wrong(type_: str, value: dict[str, A
         f"{type_} a = 1; repeated {type_} b = 2; map<string, {type_}> c = 3; N n = 4;", f"message N {{ {type_} d = 1; }}"
     )
     message = written(schema)
-    for made in (message(a=value), message(b=[value]), message(c={"k": value}), message(n={"d": value})):
-        assert is_wrong(schema, made)
+    for wrong_message in (message(a=value), message(b=[value]), message(c={"k": value}), message(n={"d": value})):
+        assert is_wrong(schema, wrong_message)
 
 
 @pytest.mark.spark
 def test_versions_become_the_columns_of_all() -> None:
-    first = one("int32 id = 1; Place at = 2; repeated Place all = 3; map<string, Place> by = 4; float old = 5;",
+    first_schema = one("int32 id = 1; Place at = 2; repeated Place all = 3; map<string, Place> by = 4; float old = 5;",
                 "message Place { string town = 1; uint64 n = 2; }")  # fmt: skip
-    second = one("int64 id = 1; Place place = 2; repeated Place all = 3; map<string, Place> by = 4; string new = 6;",
+    second_schema = one("int64 id = 1; Place place = 2; repeated Place all = 3; map<string, Place> by = 4; string new = 6;",
                  "message Place { string city = 1; uint64 n = 2; optional bool sure = 3; }")  # fmt: skip
-    third = one("uint32 id = 1; string place = 2;")
-    merged = merge([(Version(at, each, at), shapes(each)) for at, each in enumerate((first, second, third), 1)])
-    assert [each.id for each, _ in merged.unfit] == [3]
+    third_schema = one("uint32 id = 1; string place = 2;")
+    merged = merge(
+        [
+            (Version(number, schema, number), shapes(schema))
+            for number, schema in enumerate((first_schema, second_schema, third_schema), 1)
+        ]
+    )
+    assert [version.id for version, _ in merged.unfit] == [3]
     assert [str(shape.type) for shape in merged.shapes] == [
         "bigint",
         "struct<city:string,n:decimal(20,0),sure:boolean>",
@@ -323,38 +330,47 @@ def test_versions_become_the_columns_of_all() -> None:
         "string",
     ]
     place = {"town": "Ulm", "n": 1}
-    old = written(first)(id=-1, at=place, all=[place], by={"a": place}, old=0.5)
+    old = written(first_schema)(id=-1, at=place, all=[place], by={"a": place}, old=0.5)
     place = {"city": "Ulm", "n": 2}
-    new = written(second)(id=2**40, place=place | {"sure": False}, all=[place], by={"a": place}, new="x")
-    found = rows(using(first, second), framed(new, 2), framed(old), None, framed(new, 3), framed(new, 2), framed(b"\xff"))
-    was = {"city": "Ulm", "n": Decimal(1), "sure": None}
-    now = {"city": "Ulm", "n": Decimal(2), "sure": None}
-    of_new = {"id": 2**40, "place": now | {"sure": False}, "all": [now], "by": {"a": now}, "old": None, "new": "x"}
-    of_old = {"id": -1, "place": was, "all": [was], "by": {"a": was}, "old": 0.5, "new": None}
+    new = written(second_schema)(id=2**40, place=place | {"sure": False}, all=[place], by={"a": place}, new="x")
+    decoded = rows(
+        using(first_schema, second_schema), framed(new, 2), framed(old), None, framed(new, 3), framed(new, 2), framed(b"\xff")
+    )
+    old_place = {"city": "Ulm", "n": Decimal(1), "sure": None}
+    new_place = {"city": "Ulm", "n": Decimal(2), "sure": None}
+    of_new = {
+        "id": 2**40,
+        "place": new_place | {"sure": False},
+        "all": [new_place],
+        "by": {"a": new_place},
+        "old": None,
+        "new": "x",
+    }
+    of_old = {"id": -1, "place": old_place, "all": [old_place], "by": {"a": old_place}, "old": 0.5, "new": None}
     wrong = dict.fromkeys(of_old) | {"_sluice_wrong": True}
     right = {"_sluice_wrong": False}
-    assert found == [of_new | right, of_old | right, None, None, of_new | right, wrong]
+    assert decoded == [of_new | right, of_old | right, None, None, of_new | right, wrong]
 
 
 def test_what_the_plan_gets() -> None:
     schema = one("int32 a = 1;")
     merged = merge([(Version(5, schema, 1), shapes(schema))])
-    for of, column in (("key", "_sluice_decoded_key"), ("value", "_sluice_decoded")):
-        found = read(of, merged)  # type: ignore[arg-type]
-        assert found.columns == ({"name": "a", "type": "int"},)
+    for part, column in (("key", "_sluice_decoded_key"), ("value", "_sluice_decoded")):
+        reading = read(part, merged)  # type: ignore[arg-type]
+        assert reading.columns == ({"name": "a", "type": "int"},)
         member = {"name": "a", "number": 1, "kind": "int32", "default": "0"}
-        assert found.writers == {5: {"first": "M", "types": {"M": [member]}, "enums": {}}}
+        assert reading.writers == {5: {"first": "M", "types": {"M": [member]}, "enums": {}}}
         sql = [("a", f"{column}.`a`")]
-        assert [name for name, _ in decoding(of, merged, found, sql, (), ()).structs] == [column]  # type: ignore[arg-type]
+        assert [name for name, _ in decoding(part, merged, reading, sql, (), ()).structs] == [column]  # type: ignore[arg-type]
 
 
 @pytest.mark.spark
 def test_messages_without_a_schema_are_null_and_not_wrong() -> None:
-    found = using(one("int32 a = 1;"))
+    decode = using(one("int32 a = 1;"))
     none = [None, b"", b"\0", b"\0\0\0\0", b"\1\0\0\0\1\0", framed(b"", 2), b"\0\0\0\0\xff"]
-    assert rows(found, *none) == [None] * len(none)
-    assert rows(found, framed(b"\x08\x05"), *none)[0] == {"a": 5, "_sluice_wrong": False}
-    assert rows(found) == []
+    assert rows(decode, *none) == [None] * len(none)
+    assert rows(decode, framed(b"\x08\x05"), *none)[0] == {"a": 5, "_sluice_wrong": False}
+    assert rows(decode) == []
 
 
 @pytest.mark.spark
@@ -372,9 +388,9 @@ def test_messages_without_a_schema_are_null_and_not_wrong() -> None:
     ],
 )
 def test_only_the_first_message_type_is_read(index: bytes, right: bool) -> None:
-    found = using(proto("message M { int32 a = 1; message N { int32 a = 1; } } message O { int32 a = 1; }"))
-    (each,) = rows(found, b"\0\0\0\0\1" + index + b"\x08\x05")
-    assert each == ({"a": 5, "_sluice_wrong": False} if right else {"a": None, "_sluice_wrong": True})
+    decode = using(proto("message M { int32 a = 1; message N { int32 a = 1; } } message O { int32 a = 1; }"))
+    (decoded,) = rows(decode, b"\0\0\0\0\1" + index + b"\x08\x05")
+    assert decoded == ({"a": 5, "_sluice_wrong": False} if right else {"a": None, "_sluice_wrong": True})
 
 
 STRANGE = b"\xf8\x3f\x01"  # the field 1023
@@ -432,7 +448,7 @@ def test_columns_of_a_proto2_schema() -> None:
     }
     assert row(schema, b"\x08\x01") == {"a": 1, **absent}
     assert row(schema, written(schema)(a=1, b="", c=0, d="X", e=["Y"], g={"q": "Y"}))["g"] == {"q": "Y"}
-    found = using(schema)
+    decode = using(schema)
     text = b"\x08\x01"
     bad = [
         b"",  # a required field is missing
@@ -445,7 +461,7 @@ def test_columns_of_a_proto2_schema() -> None:
         text + b"\x62\0",  # in the message the required field is missing
         text + b"\x5a\x02\x12\0",
     ]
-    assert [each["_sluice_wrong"] for each in rows(found, *map(framed, bad), framed(text))] == [True] * len(bad) + [False]
+    assert [decoded["_sluice_wrong"] for decoded in rows(decode, *map(framed, bad), framed(text))] == [True] * len(bad) + [False]
     assert row(schema, text + b"\x3a\x03\x0a\x01a")["g"] == {"a": "X"}  # an entry without a value has the default
 
 
@@ -462,7 +478,7 @@ def test_columns_of_a_schema_with_editions() -> None:
 
 
 def is_wrong_all(schema: Schema, bodies: list[bytes]) -> bool:
-    return all(each["_sluice_wrong"] for each in rows(using(schema), *map(framed, bodies)))
+    return all(decoded["_sluice_wrong"] for decoded in rows(using(schema), *map(framed, bodies)))
 
 
 @pytest.mark.spark
@@ -524,9 +540,9 @@ def test_references_are_imports() -> None:
 
 @pytest.mark.spark
 def test_two_schemas_have_the_same_names_in_one_process() -> None:
-    one_, other = one("N a = 1;", "message N { int32 x = 1; }"), one("N a = 1;", "message N { string x = 1; }")
-    assert row(one_, written(one_)(a={"x": 1})) == {"a": {"x": 1}}
-    assert row(other, written(other)(a={"x": "1"})) == {"a": {"x": "1"}}
+    int_schema, text_schema = one("N a = 1;", "message N { int32 x = 1; }"), one("N a = 1;", "message N { string x = 1; }")
+    assert row(int_schema, written(int_schema)(a={"x": 1})) == {"a": {"x": 1}}
+    assert row(text_schema, written(text_schema)(a={"x": "1"})) == {"a": {"x": "1"}}
 
 
 DEEP = "".join(f"message M{n} {{ repeated M{n + 1} m = 1; }} " for n in range(30)) + "message M30 { int32 x = 1; }"
@@ -641,21 +657,21 @@ def unreadable(body: bytes) -> bool:
 @pytest.mark.spark
 def test_a_message_cut_off_at_any_byte_is_wrong_or_ends_between_two_fields() -> None:
     whole = everything()
-    cuts = [whole[:at] for at in range(len(whole) + 1)]
-    found = rows(using(EVERYTHING), *map(framed, cuts))
-    right = [cut for cut, each in zip(cuts, found, strict=True) if not each["_sluice_wrong"]]
+    cuts = [whole[:end] for end in range(len(whole) + 1)]
+    decoded_rows = rows(using(EVERYTHING), *map(framed, cuts))
+    right = [cut for cut, decoded in zip(cuts, decoded_rows, strict=True) if not decoded["_sluice_wrong"]]
     assert right == [cut for cut in cuts if not unreadable(cut)]
     assert len(right) == 20  # the empty one, and one behind each field and each of two items
-    assert found[-1]["by"] == {"7": {"x": 300, "y": ["a", "ü"], "z": {"k": Decimal(2**64 - 1)}}}
+    assert decoded_rows[-1]["by"] == {"7": {"x": 300, "y": ["a", "ü"], "z": {"k": Decimal(2**64 - 1)}}}
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 def test_messages_changed_at_random_are_right_or_wrong_and_never_an_error() -> None:
     chance = random.Random(20)
-    whole, found = everything(), using(EVERYTHING)
+    whole, decode = everything(), using(EVERYTHING)
     bodies = [_changed(chance, whole) for _ in range(20_000)]
-    wrong = [each["_sluice_wrong"] for each in rows(found, *map(framed, bodies))]
+    wrong = [decoded["_sluice_wrong"] for decoded in rows(decode, *map(framed, bodies))]
     assert [body for body, is_wrong in zip(bodies, wrong, strict=True) if not is_wrong and unreadable(body)] == []
     assert 5_000 < sum(wrong) < 19_000
 
@@ -663,16 +679,16 @@ def test_messages_changed_at_random_are_right_or_wrong_and_never_an_error() -> N
 def _changed(chance: random.Random, whole: bytes) -> bytes:
     body = bytearray(whole)
     for _ in range(chance.randint(1, 3)):
-        at, length = chance.randrange(len(body)), chance.randint(0, 4)
-        how = chance.randrange(4)
-        if how == 0:
-            body[at] ^= 1 << chance.randrange(8)
-        elif how == 1:
-            body[at] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
-        elif how == 2:
-            body[at : at + length] = chance.randbytes(chance.randint(0, 4))
+        start, length = chance.randrange(len(body)), chance.randint(0, 4)
+        kind = chance.randrange(4)
+        if kind == 0:
+            body[start] ^= 1 << chance.randrange(8)
+        elif kind == 1:
+            body[start] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
+        elif kind == 2:
+            body[start : start + length] = chance.randbytes(chance.randint(0, 4))
         else:
-            body[at:at] = body[chance.randrange(len(body)) :][:length]
+            body[start:start] = body[chance.randrange(len(body)) :][:length]
     return bytes(body)
 
 
@@ -708,9 +724,9 @@ def test_plain_values_become_messages() -> None:
         "e": "7", "day": "2024-02-29", "left": "l", "numbers": [Decimal(1), 2], "wrapped": "w", "big": Decimal(2**64 - 1), "raw": "AP8=",
         "took": -1_500_000,
     }  # fmt: skip
-    (found,) = rows(using(EVERYTHING), b"\0\0\0\0\1" + encoder(EVERYTHING)(value))
+    (decoded,) = rows(using(EVERYTHING), b"\0\0\0\0\1" + encoder(EVERYTHING)(value))
     empty: dict[str, Any] = {"y": [], "z": {}}
-    assert found == {
+    assert decoded == {
         "id": -(2**63), "name": "näme", "heat": 0.5, "ok": None, "n": {"x": 1, "y": ["a"], "z": {"k": Decimal(2**64 - 1)}},
         "all": [{"x": 1, **empty}], "by": {"7": {"x": 2, **empty}}, "at": datetime(2026, 11, 21, 10, 20, 30, 123_000, UTC),
         "any": '{"a":[1,null]}', "cost": Decimal("-12.34"), "e": "7", "day": date(2024, 2, 29), "left": "l", "right": None,
@@ -751,10 +767,10 @@ def test_a_schema_for_columns() -> None:
     assert types(schema) == expected
     value = {"a": False, "i": "2024-02-29", "k": Decimal("1.5"), "l": [1], "m": {"k": {"i_n": {"y": "0001-01-01"}}}, "google": "",
              "message": {"message": "x"}}  # fmt: skip
-    (found,) = rows(using(schema), b"\0\0\0\0\1" + encoder(schema)(value))
-    assert found["_sluice_wrong"] is False
-    assert (found["a"], found["c"], found["google"], found["k"]) == (False, None, "", Decimal("1.50"))
-    assert found["m"] == {"k": {"x": None, "i_n": {"y": date(1, 1, 1)}}}
+    (decoded,) = rows(using(schema), b"\0\0\0\0\1" + encoder(schema)(value))
+    assert decoded["_sluice_wrong"] is False
+    assert (decoded["a"], decoded["c"], decoded["google"], decoded["k"]) == (False, None, "", Decimal("1.50"))
+    assert decoded["m"] == {"k": {"x": None, "i_n": {"y": date(1, 1, 1)}}}
     with pytest.raises(ValueError, match=r"1\.234 has more than the 2 decimal places of `k`"):
         encoder(schema)({"k": "1.234"})
 

@@ -36,9 +36,18 @@ def messages(project: Registered, text: str, *values: dict[str, Any], subject: s
 
 def test_two_versions_in_one_batch(trades: Registered) -> None:
     trades.into_more = ", schema_changes: {rename: allow}"
-    one = messages(trades, V1, {"id": 1, "side": "BUY", "prices": [1.5]}, {"id": 2})
+    old_messages = messages(trades, V1, {"id": 1, "side": "BUY", "prices": [1.5]}, {"id": 2})
     new = {"id": 2**40, "direction": "SELL", "at": "2026-01-05T10:00:00Z", "counts": {"a": 1}, "who": {"name": "n"}}
-    trades.send([*one, *messages(trades, V2, new), one[0] + b"\x38\x01", one[0][:-1], one[0][:5] + b"\x05", None])
+    trades.send(
+        [
+            *old_messages,
+            *messages(trades, V2, new),
+            old_messages[0] + b"\x38\x01",
+            old_messages[0][:-1],
+            old_messages[0][:5] + b"\x05",
+            None,
+        ]
+    )
     trades.run()
     assert trades.sql("select id, direction, prices, cast(at as string), counts['a'], who.name from {table} order by id") == [
         (1, "BUY", [1.5], None, None, None), (2, None, [], None, None, None), (2**40, "SELL", [], "2026-01-05 10:00:00", 1, "n"),

@@ -74,18 +74,18 @@ FINDS: dict[Broken, tuple[Callable[[], Iterator[Schedule]], set[str], str]] = {
 @pytest.mark.slow
 @CATALOGS
 def test_a_small_search(merges: bool) -> None:
-    found = search(scattered(1, SMALL), merges=merges)
-    assert found.wrong is None
-    assert found.reached == set(KILL_POINTS)
-    assert found.happened >= set(HAPPENINGS)
+    result = search(scattered(1, SMALL), merges=merges)
+    assert result.wrong is None
+    assert result.reached == set(KILL_POINTS)
+    assert result.happened >= set(HAPPENINGS)
 
 
 @pytest.mark.long
 @CATALOGS
 def test_a_hundred_thousand_schedules(merges: bool) -> None:
-    found = search(chain(overtaken(), mistaken(), woken(), changed(), stopped(), left(), scattered(2, LARGE)), merges=merges)
-    assert found.wrong is None
-    assert found.schedules >= 100_000
+    result = search(chain(overtaken(), mistaken(), woken(), changed(), stopped(), left(), scattered(2, LARGE)), merges=merges)
+    assert result.wrong is None
+    assert result.schedules >= 100_000
 
 
 @pytest.mark.slow
@@ -93,10 +93,10 @@ def test_a_hundred_thousand_schedules(merges: bool) -> None:
 def test_what_is_broken_is_found(broken: Broken) -> None:
     schedules, needed, says = FINDS[broken]
     merges = broken in IN_REST
-    found = search((schedule for schedule in schedules() if needed.issubset(schedule)), broken, merges)
-    assert found.wrong is not None, f"{found.schedules} schedules, and none finds this: {broken.value}"
-    shortest, said = found.wrong
-    assert says in said, shortest
+    result = search((schedule for schedule in schedules() if needed.issubset(schedule)), broken, merges)
+    assert result.wrong is not None, f"{result.schedules} schedules, and none finds this: {broken.value}"
+    shortest, problem = result.wrong
+    assert says in problem, shortest
     play(shortest, merges=merges)  # it is not the schedule that is wrong
 
 

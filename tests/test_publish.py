@@ -44,7 +44,7 @@ into: {{{{table: {{namespace}}.trades{into}}}}}
 publish: [{{{{catalog: there_{{namespace}}, as: "seen_{{namespace}}.flagged"}}}}]
 ---
 """
-BESIDE = """\
+SQL_CATALOG = """\
 catalog: THERE
 type: sql
 uri: sqlite:///there.db
@@ -75,28 +75,28 @@ def shared(request: pytest.FixtureRequest, project: Project, monkeypatch: pytest
     login(monkeypatch)
     kind: str = request.param
     if kind == "sql":
-        project.template = of(BESIDE)
+        project.template = template_of(SQL_CATALOG)
     else:
         store = request.getfixturevalue("quick_store")
         storage = STORAGE.format(store=store)
         if kind == "rest":
-            there = DOCUMENT.format(name="THERE", uri=request.getfixturevalue("rest_catalog"), store=store)
+            other_document = DOCUMENT.format(name="THERE", uri=request.getfixturevalue("rest_catalog"), store=store)
         else:
-            there = GLUE.format(aws=request.getfixturevalue("aws")) + storage
-        project.template = of(f"{HOME}{storage}\n---\n{there}", ", catalog: home")
+            other_document = GLUE.format(aws=request.getfixturevalue("aws")) + storage
+        project.template = template_of(f"{HOME}{storage}\n---\n{other_document}", ", catalog: home")
     plan = project.plan
     session.prepare(plan)
     tell(project.spark, plan)
     project.make_topic(1)
     yield project
-    for each in unpublish.of_pipeline(project.plan, project.pipeline):
-        unpublish.end(project.plan, project.pipeline, each)
+    for listing in unpublish.of_pipeline(project.plan, project.pipeline):
+        unpublish.end(project.plan, project.pipeline, listing)
 
 
-def of(documents: str, into: str = "", more: str = "") -> str:
+def template_of(documents: str, into: str = "", extra: str = "") -> str:
     """With a name of its own for the other catalog: Spark keeps the first of a name."""
     written = documents.replace("{", "{{").replace("}", "}}").replace("THERE", "there_{namespace}")
-    return TOPIC.format(into=into, more=more) + written
+    return TOPIC.format(into=into, more=extra) + written
 
 
 def send(project: Project, *ids: int) -> None:
@@ -107,79 +107,83 @@ def name(project: Project) -> str:
     return f"seen_{project.namespace}.flagged"
 
 
-def there(project: Project) -> Any:
-    (catalog,) = [each for each in project.plan.catalogs if each.name.startswith("there_")]
+def other_catalog(project: Project) -> Any:
+    (catalog,) = [candidate for candidate in project.plan.catalogs if candidate.name.startswith("there_")]
     return catalog
 
 
-def seen(project: Project) -> list[int]:
+def seen_ids(project: Project) -> list[int]:
     """The ids that a reader of the other catalog sees."""
-    table = table_state.table(there(project), name(project))
+    table = table_state.table(other_catalog(project), name(project))
     return sorted(row["id"] for row in table.scan().to_arrow().to_pylist()) if table else []
 
 
-def both(project: Project) -> tuple[Metadata, Metadata]:
+def both_tables(project: Project) -> tuple[Metadata, Metadata]:
     """The table's metadata here and there."""
-    own = metadata.read(project.pipeline.table.catalog, project.pipeline.table.identifier)
-    other = metadata.read(there(project), name(project))
-    assert own is not None and other is not None
-    return own, other
+    own_table = metadata.read(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    other_table = metadata.read(other_catalog(project), name(project))
+    assert own_table is not None and other_table is not None
+    return own_table, other_table
 
 
 def state(project: Project) -> tuple[str, int]:
-    (each,) = status_of(project.plan, project.pipeline).followers
-    return each.state, each.rows
+    (follower,) = status_of(project.plan, project.pipeline).followers
+    return follower.state, follower.rows
 
 
 def test_it_is_the_same_table(shared: Project) -> None:
     assert state(shared) == ("pending", 0)
     send(shared, 1, 2)
     assert ran(shared) == []
-    assert (seen(shared), state(shared)) == ([1, 2], ("connected", 0))
-    own, other = both(shared)
-    assert (other.uuid, other.refs["main"], set(other.refs)) == (own.uuid, own.refs["main"], {"main"})
-    assert not any("sluice." in name for name in (*other.properties, *metadata.summary(other.main)))
+    assert (seen_ids(shared), state(shared)) == ([1, 2], ("connected", 0))
+    own_table, other_table = both_tables(shared)
+    assert (other_table.uuid, other_table.refs["main"], set(other_table.refs)) == (
+        own_table.uuid,
+        own_table.refs["main"],
+        {"main"},
+    )
+    assert not any("sluice." in name for name in (*other_table.properties, *metadata.summary(other_table.main)))
     for number in range(3, 7):
         send(shared, number)
         ran(shared)
-    assert seen(shared) == [1, 2, 3, 4, 5, 6]
-    assert len(published.files(own, shared.pipeline.published[0])) <= 2  # the listed one, and that before
+    assert seen_ids(shared) == [1, 2, 3, 4, 5, 6]
+    assert len(published.files(own_table, shared.pipeline.published[0])) <= 2  # the listed one, and that before
     context = shared.context()
     list(maintain.maintain(context, context.plan.pipelines[0]))
     assert ran(shared) == []
-    assert (seen(shared), state(shared)) == ([1, 2, 3, 4, 5, 6], ("connected", 0))
+    assert (seen_ids(shared), state(shared)) == ([1, 2, 3, 4, 5, 6], ("connected", 0))
     assert ran(shared) == []
 
 
 def test_columns_that_are_added_and_a_rollback(shared: Project) -> None:
     send(shared, 1)
     ran(shared)
-    own, _ = both(shared)
+    own_table, _ = both_tables(shared)
     shared.template = shared.template.replace("price: double", "price: double, note: string")
     shared.send([b'{"id": 2, "note": "new"}'], 0)
     ran(shared)
-    table = table_state.table(there(shared), name(shared))
+    table = table_state.table(other_catalog(shared), name(shared))
     assert table is not None
     assert sorted((row["id"], row["note"]) for row in table.scan().to_arrow().to_pylist()) == [(1, None), (2, "new")]
     context = shared.context()
     pipeline = context.plan.pipelines[0]
-    accept.move(context, pipeline, rollback.judged(context, pipeline, own.refs["main"]).moves)
+    accept.move(context, pipeline, rollback.judged(context, pipeline, own_table.refs["main"]).moves)
     list(follow.after_run(context, pipeline))
-    assert seen(shared) == [1]
+    assert seen_ids(shared) == [1]
     ran(shared)
-    assert seen(shared) == [1, 2]
+    assert seen_ids(shared) == [1, 2]
 
 
 def test_what_another_program_changed_there_is_reported(shared: Project) -> None:
     send(shared, 1)
     ran(shared)
-    Lake(shared.spark, there(shared))
-    shared.spark.sql(f"ALTER TABLE {there(shared).name}.{name(shared)} ADD COLUMN theirs bigint")
+    Lake(shared.spark, other_catalog(shared))
+    shared.spark.sql(f"ALTER TABLE {other_catalog(shared).name}.{name(shared)} ADD COLUMN theirs bigint")
     send(shared, 2)
     with pytest.raises(SluiceError) as caught:
         ran(shared)
     assert caught.value.code == "published-changed"
-    assert seen(shared) == [1]
+    assert seen_ids(shared) == [1]
     assert len(shared.rows()) == 2
     assert state(shared) == ("failing", 1)
     (listed,) = unpublish.of_pipeline(shared.plan, shared.pipeline)
@@ -187,7 +191,7 @@ def test_what_another_program_changed_there_is_reported(shared: Project) -> None
     unpublish.end(shared.plan, shared.pipeline, listed)
     untag(shared)
     ran(shared)
-    assert (seen(shared), state(shared)) == ([1, 2], ("connected", 0))
+    assert (seen_ids(shared), state(shared)) == ([1, 2], ("connected", 0))
 
 
 def untag(project: Project) -> None:
@@ -203,13 +207,13 @@ def untag(project: Project) -> None:
 def test_what_was_removed_there_is_reported(shared: Project) -> None:
     send(shared, 1)
     ran(shared)
-    catalogs.of(there(shared)).drop(name(shared))
+    catalogs.of(other_catalog(shared)).drop(name(shared))
     send(shared, 2)
     with pytest.raises(SluiceError, match="is not there any more"):
         ran(shared)
     untag(shared)
     ran(shared)
-    assert seen(shared) == [1, 2]
+    assert seen_ids(shared) == [1, 2]
 
 
 @pytest.mark.parametrize("shared", ["sql"], indirect=True)
@@ -221,19 +225,19 @@ def test_another_table_of_that_name_stays(shared: Project) -> None:
     shared.template = shared.template.replace("{namespace}.trades", "second.trades").replace("{{namespace}}", "{namespace}")
     with pytest.raises(SluiceError, match="is another table"):
         ran(shared)
-    assert (seen(shared), shared.namespace) == ([1], before)
+    assert (seen_ids(shared), shared.namespace) == ([1], before)
 
 
 @pytest.mark.parametrize("point", ["shown", "tagged"])
 @pytest.mark.parametrize("shared", ["sql"], indirect=True)
 def test_a_run_dies_and_more_is_committed(shared: Project, point: str) -> None:
-    for first in (1, 2):  # with and without a commit that was shown before
-        send(shared, first)
+    for number in (1, 2):  # with and without a commit that was shown before
+        send(shared, number)
         with suppress(Died):
             ran(shared, dies_at(point))
-        send(shared, first + 10)
+        send(shared, number + 10)
         ran(shared)
-        assert seen(shared) == sorted(row["id"] for row in shared.rows())
+        assert seen_ids(shared) == sorted(row["id"] for row in shared.rows())
         assert state(shared) == ("connected", 0)
 
 
@@ -246,14 +250,14 @@ def test_between_two_looks_somebody_else_is_first(shared: Project, monkeypatch: 
 
     def then_another(*arguments: Any) -> Any:
         written = shows(*arguments)
-        with sqlite3.connect(there(shared).options.uri.removeprefix("sqlite:///")) as file:
+        with sqlite3.connect(other_catalog(shared).options.uri.removeprefix("sqlite:///")) as file:
             file.execute("UPDATE iceberg_tables SET metadata_location = metadata_location || '.theirs'")
         return written
 
     monkeypatch.setattr(published, "write", then_another)
     with pytest.raises(SluiceError, match="another program changed it"):
         ran(shared)
-    catalogs.of(there(shared)).drop(name(shared))
+    catalogs.of(other_catalog(shared)).drop(name(shared))
 
 
 @pytest.mark.parametrize("shared", ["sql"], indirect=True)
@@ -266,13 +270,13 @@ def test_expired_files_go_and_those_that_are_listed_stay(shared: Project) -> Non
     context = shared.context()
     pipeline = context.plan.pipelines[0]
     lake = context.lake(pipeline)
-    own, _ = both(shared)
-    old = [each for each in own.snapshots if each not in own.refs.values()]
-    lists = [own.files.path(own.snapshots[each]["manifest-list"]) for each in old]
-    assert lists and all(Path(each).exists() for each in lists)
+    own_table, _ = both_tables(shared)
+    old = [snapshot for snapshot in own_table.snapshots if snapshot not in own_table.refs.values()]
+    lists = [own_table.files.path(own_table.snapshots[snapshot]["manifest-list"]) for snapshot in old]
+    assert lists and all(Path(path).exists() for path in lists)
     expire.expire(lake, pipeline.table.catalog, pipeline.table.identifier, old)
-    assert not any(Path(each).exists() for each in lists)
-    assert seen(shared) == [0, 1, 2, 3]
+    assert not any(Path(path).exists() for path in lists)
+    assert seen_ids(shared) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("shared", ["sql"], indirect=True)
@@ -290,7 +294,7 @@ def test_a_spec_without_it_keeps_the_listing_until_it_is_unpublished(shared: Pro
     shared.template = listed
     send(shared, 2)
     ran(shared)
-    assert seen(shared) == [1, 2]
+    assert seen_ids(shared) == [1, 2]
 
 
 @pytest.mark.parametrize("shared", ["sql"], indirect=True)
@@ -298,19 +302,21 @@ def test_the_table_itself_is_never_unpublished(shared: Project) -> None:
     """It moved into the catalog that had listed it: under that name is the table itself."""
     send(shared, 1)
     ran(shared)
-    own, other = both(shared)
-    catalogs.of(there(shared)).show(name(shared), Current(other.file, {}, other.files), Current(own.file, {}, own.files))
+    own_table, other_table = both_tables(shared)
+    catalogs.of(other_catalog(shared)).show(
+        name(shared), Current(other_table.file, {}, other_table.files), Current(own_table.file, {}, own_table.files)
+    )
     (listed,) = unpublish.of_pipeline(shared.plan, shared.pipeline)
     assert (listed.there, listed.there_is) == (None, "where another table is: that stays")
     unpublish.end(shared.plan, shared.pipeline, listed)
-    assert seen(shared) == [1]
+    assert seen_ids(shared) == [1]
 
 
 @pytest.mark.parametrize("shared", ["sql"], indirect=True)
 def test_a_listing_whose_catalog_is_gone_is_forgotten(shared: Project) -> None:
     send(shared, 1)
     ran(shared)
-    file = Path(there(shared).options.uri.removeprefix("sqlite:///"))
+    file = Path(other_catalog(shared).options.uri.removeprefix("sqlite:///"))
     before = file.read_bytes()
     file.write_bytes(b"no database" * 100)
     with pytest.raises(SluiceError):
@@ -321,9 +327,9 @@ def test_a_listing_whose_catalog_is_gone_is_forgotten(shared: Project) -> None:
     unpublish.forget_tags(context, context.plan.pipelines[0], listed)
     assert state(shared) == ("lagging", 1)
     file.write_bytes(before)
-    catalogs.of(there(shared)).drop(name(shared))
+    catalogs.of(other_catalog(shared)).drop(name(shared))
     ran(shared)
-    assert seen(shared) == [1]
+    assert seen_ids(shared) == [1]
 
 
 def test_changes_that_a_rest_catalog_takes() -> None:
@@ -340,11 +346,14 @@ def test_changes_that_a_rest_catalog_takes() -> None:
             "last-sequence-number": max(id_ for id_, _ in snapshots),
         }  # fmt: skip
 
-    def done(there: dict[str, Any], wanted: dict[str, Any]) -> list[tuple[str, Any]]:
-        told = _rest_changes.between(there, wanted)
+    def done(current: dict[str, Any], target: dict[str, Any]) -> list[tuple[str, Any]]:
+        changes = _rest_changes.between(current, target)
         return [
-            (each["action"], each.get("snapshot", {}).get("snapshot-id") or each.get("snapshot-ids") or each.get("snapshot-id"))
-            for each in told
+            (
+                change["action"],
+                change.get("snapshot", {}).get("snapshot-id") or change.get("snapshot-ids") or change.get("snapshot-id"),
+            )
+            for change in changes
         ]
 
     add, main, remove, upgrade = "add-snapshot", "set-snapshot-ref", "remove-snapshots", ("upgrade-format-version", None)

@@ -66,9 +66,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         catalog.create_namespace("shop")
         for _ in range(times):
             catalog.create_table_if_not_exists("shop.orders", rows.schema).append(rows)
-    many = pa.table({"n": list(range(1000))})
-    sql_catalog("lake").create_table("shop.many", many.schema).append(many)
-    sql_catalog("lake").create_table("shop.many__bad_rows", many.schema)
+    many_rows = pa.table({"n": list(range(1000))})
+    sql_catalog("lake").create_table("shop.many", many_rows.schema).append(many_rows)
+    sql_catalog("lake").create_table("shop.many__bad_rows", many_rows.schema)
     yield folder
     os.chdir(before)
 
@@ -91,28 +91,30 @@ def answered(*arguments: str) -> str:
     return done.stdout
 
 
-def rows(sql: str, *more: str) -> Any:
-    return json.loads(answered(sql, "--json", *more))
+def rows(sql: str, *options: str) -> Any:
+    return json.loads(answered(sql, "--json", *options))
 
 
 @pytest.mark.usefixtures("lake")
 class TestAnswers:
     def test_json_is_exact(self) -> None:
-        first, second, third = rows("from shop.orders order by id")
-        assert first == {
+        first_row, second_row, third_row = rows("from shop.orders order by id")
+        assert first_row == {
             "id": 1, "amount": "1.10", "at": "2026-01-05T10:00:00.123456Z", "raw": "/wA=", "text": 'a "b", c',
             "inner": {"x": ["2.50"], "m": {"k": "2026-01-05T10:00:00.123456Z"}}, "day": "2026-01-05", "hour": "10:00:00.000001",
             "yes": True, "share": 0.1, "small": 0.1,
         }  # fmt: skip
-        assert (second["share"], second["at"], second["inner"], second["raw"]) == ("NaN", None, None, "")
-        assert (third["id"], third["share"], third["amount"]) == (2**53 + 1, "Infinity", None)
+        assert (second_row["share"], second_row["at"], second_row["inner"], second_row["raw"]) == ("NaN", None, None, "")
+        assert (third_row["id"], third_row["share"], third_row["amount"]) == (2**53 + 1, "Infinity", None)
 
     def test_tables_as_they_were(self) -> None:
-        first, second = (each.snapshot_id for each in sql_catalog("attic").load_table("shop.orders").history())
+        first_snapshot, second_snapshot = (
+            entry.snapshot_id for entry in sql_catalog("attic").load_table("shop.orders").history()
+        )
         count = "select count(*) n from attic.shop.orders"
-        assert [rows(count, "--at", str(snapshot)) for snapshot in (first, second)] == [[{"n": 3}], [{"n": 6}]]
+        assert [rows(count, "--at", str(snapshot)) for snapshot in (first_snapshot, second_snapshot)] == [[{"n": 3}], [{"n": 6}]]
         table = sql_catalog("attic").load_table("shop.orders")
-        times = [datetime.fromtimestamp(each.timestamp_ms / 1000, timezone.utc) for each in table.history()]
+        times = [datetime.fromtimestamp(entry.timestamp_ms / 1000, timezone.utc) for entry in table.history()]
         assert [rows(count, "--at", time.isoformat()) for time in times] == [[{"n": 3}], [{"n": 6}]]
         assert rows(count, "--at", "2999-01-01") == [{"n": 6}]
 
@@ -128,12 +130,12 @@ class TestAnswers:
             assert ask("from shop.orders", "--at", wrong).exit_code == 2
 
     def test_csv_is_exact(self) -> None:
-        said = answered('select id, amount, "at", raw, text, "inner", yes from shop.orders order by id', "--csv")
-        assert said.splitlines()[2] == '2,-0.01,,"","",,', "an empty text is not null"
-        header, first, *_ = csv.reader(io.StringIO(said))
+        output = answered('select id, amount, "at", raw, text, "inner", yes from shop.orders order by id', "--csv")
+        assert output.splitlines()[2] == '2,-0.01,,"","",,', "an empty text is not null"
+        header, first_line, *_ = csv.reader(io.StringIO(output))
         assert header == ["id", "amount", "at", "raw", "text", "inner", "yes"]
-        assert first[:5] == ["1", "1.10", "2026-01-05T10:00:00.123456Z", "/wA=", 'a "b", c']
-        assert json.loads(first[5])["x"] == ["2.50"] and first[6] == "true"
+        assert first_line[:5] == ["1", "1.10", "2026-01-05T10:00:00.123456Z", "/wA=", 'a "b", c']
+        assert json.loads(first_line[5])["x"] == ["2.50"] and first_line[6] == "true"
 
     @pytest.mark.parametrize(
         ("sql", "value"),
@@ -154,14 +156,14 @@ class TestAnswers:
         assert rows(f"select {sql} as v") == [{"v": value}]
 
     def test_times_of_a_column_have_as_many_digits(self) -> None:
-        said = answered(
+        output = answered(
             "select * from (values (timestamptz'2026-01-05 10:00:00+00'), (timestamptz'2026-01-05 10:00:00.1+00')) t(moment)"
         )
-        assert said.splitlines()[2:] == ["2026-01-05T10:00:00Z", "2026-01-05T10:00:00.100Z"]
+        assert output.splitlines()[2:] == ["2026-01-05T10:00:00Z", "2026-01-05T10:00:00.100Z"]
 
     def test_plain_text_is_aligned(self) -> None:
-        said = answered("select id, text, raw from shop.orders order by id")
-        assert said == (
+        output = answered("select id, text, raw from shop.orders order by id")
+        assert output == (
             "              id  text      raw\n"
             "----------------  --------  --------\n"
             '               1  a "b", c  \\xff\\x00\n'
@@ -240,17 +242,17 @@ class TestRefusals:
         assert "pivot … on side in" in ask("pivot shop.many on n using count(*)").stderr
 
     def test_show_tables_lists_them(self) -> None:
-        said = ask("show tables").stderr
-        assert "shop.many, shop.many__bad_rows, shop.orders, " in said and "attic.shop.orders" in said
+        output = ask("show tables").stderr
+        assert "shop.many, shop.many__bad_rows, shop.orders, " in output and "attic.shop.orders" in output
 
     @pytest.mark.parametrize(
-        ("name", "meant"),
+        ("name", "close_name"),
         [("shop.order", "shop.orders"), ("orders", "shop.orders"), ("atic.shop.orders", "attic.shop.orders"), ("zzz.zzz", None)],
     )
-    def test_an_unknown_table(self, name: str, meant: str | None) -> None:
+    def test_an_unknown_table(self, name: str, close_name: str | None) -> None:
         done = ask(f"select * from {name} as t")
         assert done.exit_code == 1 and done.stderr.startswith(f"unknown-table: there is no table `{name}`\n")
-        assert (f"did you mean `{meant}`?" in done.stderr) is (meant is not None)
+        assert (f"did you mean `{close_name}`?" in done.stderr) is (close_name is not None)
         assert "shop.many, shop.many__bad_rows, shop.orders, attic.shop.orders" in done.stderr
 
     @pytest.mark.parametrize(
@@ -271,10 +273,10 @@ class TestRefusals:
         [("select at, id from shop.orders", "at"), ("select order from shop.many", "order"), ("select , from shop.many", None)],
     )
     def test_columns_that_are_words_of_sql(self, sql: str, word: str | None) -> None:
-        said = ask(sql).stderr
-        assert said.startswith("bad-query: Parser Error")
-        assert (f'hint: where `{word}` is a column, write it in quotes: "{word}"' in said) is (word is not None)
-        assert ("hint" in said) is (word is not None)
+        output = ask(sql).stderr
+        assert output.startswith("bad-query: Parser Error")
+        assert (f'hint: where `{word}` is a column, write it in quotes: "{word}"' in output) is (word is not None)
+        assert ("hint" in output) is (word is not None)
 
     @pytest.mark.parametrize(
         "source",
@@ -354,13 +356,13 @@ class TestProcesses:
     @pytest.mark.timed
     def test_ctrl_c_ends_it(self) -> None:
         endless = "select count(*) from shop.many a, shop.many b, shop.many c, shop.many d where a.n + b.n + c.n + d.n = 1"
-        with process(endless, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asked:
-            until(lambda: seconds_of_work(asked.pid) > 2, "it does not work")
-            assert asked.poll() is None
+        with process(endless, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+            until(lambda: seconds_of_work(child.pid) > 2, "it does not work")
+            assert child.poll() is None
             began = time.monotonic()
-            asked.send_signal(signal.SIGINT)
-            _, said = asked.communicate(timeout=30)
-        assert asked.returncode == 130 and "Traceback" not in said
+            child.send_signal(signal.SIGINT)
+            _, output = child.communicate(timeout=30)
+        assert child.returncode == 130 and "Traceback" not in output
         assert time.monotonic() - began < bar(10)
 
     @pytest.mark.timed
@@ -375,8 +377,8 @@ class TestProcesses:
             before = os.times()
             with process(
                 "select symbol, count(*), avg(n) from shop.million group by 1", stdout=subprocess.PIPE, text=True
-            ) as asked:
-                assert asked.stdout is not None and len(asked.stdout.readlines()) == 102
+            ) as child:
+                assert child.stdout is not None and len(child.stdout.readlines()) == 102
             after = os.times()
             # Of all cores together: on a quiet machine the clock shows less, on a busy one it shows the others' work.
             took.append(after.children_user + after.children_system - before.children_user - before.children_system)
@@ -384,39 +386,39 @@ class TestProcesses:
 
     def test_a_closed_pipe_is_no_traceback(self) -> None:
         wide = "select a.n, b.n as m from shop.many a, shop.many b"
-        with process(wide, "--csv", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asked:
-            assert asked.stdout is not None and asked.stderr is not None
-            assert asked.stdout.readline() == "n,m\n"
-            asked.stdout.close()
-            assert asked.stderr.read() == ""
+        with process(wide, "--csv", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None and child.stderr is not None
+            assert child.stdout.readline() == "n,m\n"
+            child.stdout.close()
+            assert child.stderr.read() == ""
 
     def test_a_table_on_a_terminal(self) -> None:
-        said = re.sub(
+        output = re.sub(
             "\x1b\\[[0-9;]*m", "", terminal("select n, n || '\x1b[31m' as text, null::int as x from shop.many where n = 7", 80)
         )
-        assert [line.split() for line in said.splitlines() if line.strip()] == [
+        assert [line.split() for line in output.splitlines() if line.strip()] == [
             ["n", "text", "x"], ["─" * 20], ["7", "7\\x1b[31m", "NULL"], ["1", "row"],
         ]  # fmt: skip
 
     @pytest.mark.parametrize("colour", [True, False])
     def test_a_row_that_is_too_wide_is_shown_in_lines(self, colour: bool) -> None:
-        said = terminal("from shop.orders where id = 1", 60, **({} if colour else {"NO_COLOR": "1"}))
-        assert ("\x1b[36m" in said) is colour
-        assert "  amount  1.10\n" in re.sub("\x1b\\[[0-9;]*m", "", said)
+        output = terminal("from shop.orders where id = 1", 60, **({} if colour else {"NO_COLOR": "1"}))
+        assert ("\x1b[36m" in output) is colour
+        assert "  amount  1.10\n" in re.sub("\x1b\\[[0-9;]*m", "", output)
 
 
 def terminal(sql: str, width: int, **environment: str) -> str:
     """What a terminal gets."""
     ours, theirs = pty.openpty()
-    look = {"TERM": "xterm-256color", "COLUMNS": str(width), **environment}
-    with process(sql, stdin=theirs, stdout=theirs, stderr=theirs, env=look) as asked:
+    variables = {"TERM": "xterm-256color", "COLUMNS": str(width), **environment}
+    with process(sql, stdin=theirs, stdout=theirs, stderr=theirs, env=variables) as child:
         os.close(theirs)
-        said = b""
+        output = b""
         try:
             while part := os.read(ours, 65536):
-                said += part
+                output += part
         except OSError:  # the other end is closed
             pass
-        assert asked.wait(30) == 0, said
+        assert child.wait(30) == 0, output
     os.close(ours)
-    return said.decode().replace("\r\n", "\n")
+    return output.decode().replace("\r\n", "\n")

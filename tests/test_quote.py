@@ -45,27 +45,27 @@ def test_sluices_lexer_reads_a_quoted_literal_as_the_text(text: str) -> None:
 @given(st.lists(texts, min_size=1, max_size=5), texts)
 def test_a_name_is_replaced_outside_of_quotes_alone(parts: list[str], name: str) -> None:
     name = name or "x"
-    quoted = [each for part in parts for each in (literal(part + NAMES[0]), identifier(name + NAMES[1]))]
+    quoted = [text for part in parts for text in (literal(part + NAMES[0]), identifier(name + NAMES[1]))]
     sql = f" {NAMES[0]} || ".join(quoted) + f" = {NAMES[0]}.{NAMES[1]}"
-    made = substituted(sql, {NAMES[0]: "(a)", NAMES[1]: "b"})
-    assert made == " (a) || ".join(quoted) + " = (a).b"
+    result = substituted(sql, {NAMES[0]: "(a)", NAMES[1]: "b"})
+    assert result == " (a) || ".join(quoted) + " = (a).b"
 
 
 @pytest.mark.spark
 def test_spark_reads_literals_and_names_as_they_are(spark: SparkSession) -> None:
     """Many at once; also where somebody had turned substitution on again."""
-    own: Any = spark.newSession()
+    new_session: Any = spark.newSession()
 
     @settings(max_examples=5, deadline=None)
     @given(st.lists(texts, min_size=100, max_size=100))
     def same(values: list[str]) -> None:
-        names = [f"{at} {value}" for at, value in enumerate(values)]
+        names = [f"{index} {value}" for index, value in enumerate(values)]
         parts = zip(values, names, strict=True)
         frame = spark.range(1).selectExpr(*(f"{literal(value)} AS {identifier(name)}" for value, name in parts))
         assert (frame.columns, list(frame.collect()[0])) == (names, values)
         assert spark.conf.get("spark.sql.variable.substitute") == "false"
-        own.conf.set("spark.sql.variable.substitute", "true")
-        assert list(own.range(1).selectExpr(*map(literal, values)).collect()[0]) == values
+        new_session.conf.set("spark.sql.variable.substitute", "true")
+        assert list(new_session.range(1).selectExpr(*map(literal, values)).collect()[0]) == values
 
     same()
 
@@ -78,7 +78,7 @@ def test_names_that_are_equal_for_spark_fold_to_the_same_key(spark: SparkSession
     for letter in map(chr, range(0x110000)):
         for form in {letter.lower(), letter.upper(), letter.title()} - {letter}:
             alike.setdefault(form, {form}).add(letter)
-    pairs = {(one, other) for letters in alike.values() for one in letters for other in letters if one < other}
+    pairs = {(low, high) for letters in alike.values() for low in letters for high in letters if low < high}
     assert len(pairs) > 1_000 and folded("I\u0307") == folded("\u0130")
     assert [pair for pair in pairs if folded(pair[0]) != folded(pair[1]) and resolver.apply(*pair)] == []
 
@@ -88,8 +88,8 @@ def test_a_spec_cannot_change_a_setting_that_decides_what_sql_means(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     plan = plan_for(tmp_path, "127.0.0.1:1")
-    other = replace(plan.engine, conf=tuple((name, "other") for name in SQL_SETTINGS))
-    assert {name: session.settings(replace(plan, engine=other))[name] for name in SQL_SETTINGS} == SQL_SETTINGS
+    engine = replace(plan.engine, conf=tuple((name, "other") for name in SQL_SETTINGS))
+    assert {name: session.settings(replace(plan, engine=engine))[name] for name in SQL_SETTINGS} == SQL_SETTINGS
 
 
 @pytest.mark.parametrize(("master", "asks"), [("local", "true"), ("local[2]", "true"), ("spark://127.0.0.1:7077", "false")])

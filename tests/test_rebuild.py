@@ -36,8 +36,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 
 def with_into(project: Project, into: str) -> None:
-    said = f"into: {{{{table: {{namespace}}.trades{into}}}}}"
-    project.template = re.sub(r"into: \{\{table: \{namespace\}\.trades.*\}\}", lambda _: said, project.template)
+    line = f"into: {{{{table: {{namespace}}.trades{into}}}}}"
+    project.template = re.sub(r"into: \{\{table: \{namespace\}\.trades.*\}\}", lambda _: line, project.template)
 
 
 def with_flag(project: Project, above: int) -> None:
@@ -46,15 +46,15 @@ def with_flag(project: Project, above: int) -> None:
 
 def run_rebuild(
     project: Project,
-    at: Callable[[str], None] | None = None,
+    hook: Callable[[str], None] | None = None,
     commit: CommitCall = commit_transaction,
     without_lost: bool = False,
     done: list[Batch] | None = None,
 ) -> Published | None:
-    context = project.context(at, commit)
+    context = project.context(hook, commit)
     pipeline = context.plan.pipelines[0]
-    ahead, _ = rebuild.check_rebuild(context, pipeline, without_lost)
-    return rebuild.rebuild(context, pipeline, ahead, (done if done is not None else []).append, lambda: False)
+    estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost)
+    return rebuild.rebuild(context, pipeline, estimate, (done if done is not None else []).append, lambda: False)
 
 
 def is_new(project: Project) -> None:
@@ -107,11 +107,11 @@ def test_steps_of_rows_that_are_there(project: Project) -> None:
     assert published is not None and (published.number, [batch.read for batch in done]) == (3, [21])
     is_new(project)
     assert ({row["batch"] for row in project.rows(bad=True)}, bad_before) == ({3}, {1, 2})
-    last, emptied, before = json.loads(sluice(project, "history", "trades", "--json"))["commits"][:3]
-    assert [(each["batch"], each["rebuilt"], each["spec_changed"]) for each in (last, emptied, before)] == [
+    last_commit, emptied, before = json.loads(sluice(project, "history", "trades", "--json"))["commits"][:3]
+    assert [(commit["batch"], commit["rebuilt"], commit["spec_changed"]) for commit in (last_commit, emptied, before)] == [
         (3, True, True), (None, False, False), (2, False, False),
     ]  # fmt: skip
-    assert [each["from"] for each in last["offsets"]] == [None, None, None]
+    assert [offsets["from"] for offsets in last_commit["offsets"]] == [None, None, None]
     assert project.sql(f"select distinct size from {{table}} version as of {old}") == [("NORMAL",)]
     project.send_good(6, bad_every=3)
     project.run()
@@ -119,7 +119,7 @@ def test_steps_of_rows_that_are_there(project: Project) -> None:
     assert {row["batch"] for row in project.rows(bad=True)} == {3, 4}
     table = table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
     assert table is not None
-    assert [each.summary.operation.value for each in table.metadata.snapshots if each.summary][-3:] == [
+    assert [snapshot.summary.operation.value for snapshot in table.metadata.snapshots if snapshot.summary][-3:] == [
         "delete",
         "append",
         "append",
@@ -143,9 +143,9 @@ def test_partitions_order_format_and_columns(project: Project) -> None:
         project.send_good(1)
         project.run()
 
-    said = sluice(project, "plan", status=1)
-    assert "REFUSED `id` is bigint, the spec says string" in said
-    assert f"`sluice rebuild trades` rebuilds the table: reads 25 messages of {project.topic}, 3 partitions" in said
+    output = sluice(project, "plan", status=1)
+    assert "REFUSED `id` is bigint, the spec says string" in output
+    assert f"`sluice rebuild trades` rebuilds the table: reads 25 messages of {project.topic}, 3 partitions" in output
     project.send([b'{"id": "x%d", "price": %d}' % (number, number) for number in range(8)])
     run_rebuild(project)
 
@@ -162,8 +162,8 @@ def test_partitions_order_format_and_columns(project: Project) -> None:
     assert {spec for (spec,) in project.sql("select distinct spec_id from {table}.files")} != {0}
     project.sql("select * from {table}.partitions")
     project.sql("select * from {table}.all_data_files")
-    asked = f"select count(*) as n, max(id) as id from {project.namespace}.trades where id like 'x%' and price > 2"
-    assert '"n": 5, "id": "x7"' in sluice(project, "query", asked, "--json")
+    query = f"select count(*) as n, max(id) as id from {project.namespace}.trades where id like 'x%' and price > 2"
+    assert '"n": 5, "id": "x7"' in sluice(project, "query", query, "--json")
     project.send([b'{"id": "x8", "price": 8}'])
     project.run()
     assert len(project.rows()) == 28
@@ -198,12 +198,12 @@ def test_a_table_from_a_table(project: Project) -> None:
     assert copy is not None
     with pytest.raises(RefusedError, match="`id` is bigint, the spec says string"):
         next_batch(context, copy)
-    said = sluice(project, "plan", "with_copy", status=1)
-    assert f"`sluice rebuild with_copy` rebuilds the table: reads {project.namespace}.trades: 9 rows" in said
-    said = sluice(project, "rebuild", "with_copy", "--yes")
+    output = sluice(project, "plan", "with_copy", status=1)
+    assert f"`sluice rebuild with_copy` rebuilds the table: reads {project.namespace}.trades: 9 rows" in output
+    output = sluice(project, "rebuild", "with_copy", "--yes")
     assert (
-        "with_copy: batch 1, 9 rows" in said
-        and f"{project.namespace}.copy is rebuilt, published by one commit as batch 2" in said
+        "with_copy: batch 1, 9 rows" in output
+        and f"{project.namespace}.copy is rebuilt, published by one commit as batch 2" in output
     )
     assert project.spark.sql(f"select max(id) from lake.{project.namespace}.copy").collect()[0][0] == "9"
     assert list(batches(context, copy)) == []
@@ -243,19 +243,19 @@ def test_bad_rows_stop_a_rebuild_as_well(project: Project) -> None:
 @pytest.mark.long
 def test_messages_that_kafka_no_longer_has(project: Project) -> None:
     begun(project, count=30, bad_every=10)
-    to = TopicPartition(project.topic, 0, 4)
-    project.admin.delete_records([to])[to].result()
+    end = TopicPartition(project.topic, 0, 4)
+    project.admin.delete_records([end])[end].result()
     with_flag(project, 3)
-    says = rf"without 3 rows and 1 bad row of {project.topic}, whose messages come before those that would be read"
+    pattern = rf"without 3 rows and 1 bad row of {project.topic}, whose messages come before those that would be read"
 
-    (ahead,) = next_runs(project.plan, project.plan.pipelines)
-    assert ahead.would_run and ahead.rebuild and re.search(says, f"without {ahead.rebuild.lost[0].words}")
-    assert re.search(says, sluice(project, "plan"))
-    with pytest.raises(RefusedError, match=says) as refused:
+    (next_run,) = next_runs(project.plan, project.plan.pipelines)
+    assert next_run.would_run and next_run.rebuild and re.search(pattern, f"without {next_run.rebuild.lost[0].words}")
+    assert re.search(pattern, sluice(project, "plan"))
+    with pytest.raises(RefusedError, match=pattern) as refused:
         run_rebuild(project)
     assert (refused.value.code, "`sluice rebuild trades --without-lost`" in refused.value.hint) == ("rows-not-in-kafka", True)
     assert len(project.rows()) == 27
-    assert re.search(says, sluice(project, "rebuild", "trades", "--without-lost", "--yes"))
+    assert re.search(pattern, sluice(project, "rebuild", "trades", "--without-lost", "--yes"))
     is_new(project)
     assert len(project.rows()) == 24
 
@@ -263,8 +263,8 @@ def test_messages_that_kafka_no_longer_has(project: Project) -> None:
 def test_a_table_without_kafkas_columns_counts_messages(project: Project) -> None:
     with_into(project, ", kafka_columns: false")
     begun(project, count=30, bad_every=10)
-    to = TopicPartition(project.topic, 0, 4)
-    project.admin.delete_records([to])[to].result()
+    end = TopicPartition(project.topic, 0, 4)
+    project.admin.delete_records([end])[end].result()
     with pytest.raises(RefusedError, match="without the rows of up to 3 messages and 1 bad row of "):
         run_rebuild(project)
 
@@ -302,7 +302,7 @@ def test_commits_of_others(project: Project) -> None:
     with_flag(project, 2)
     foreign = partial(project.sql, "delete from {table} where id = 1")
     with pytest.raises(RefusedError, match="another program changed"):
-        run_rebuild(project, at=once(foreign, "rebuild_built"))
+        run_rebuild(project, hook=once(foreign, "rebuild_built"))
     (missing,) = project.messages() - set(project.where())
     project.assert_exactly_once(project.messages() - {missing})
     run_rebuild(project, without_lost=True)
@@ -348,7 +348,9 @@ def test_a_rollback_while_it_is_rebuilt(project: Project, point: str) -> None:
     project.run()
     with_flag(project, 3)
     with pytest.raises(RolledBack):
-        run_rebuild(project, at=once(partial(project.sql, f"call lake.system.rollback_to_snapshot('{{bare}}', {before})"), point))
+        run_rebuild(
+            project, hook=once(partial(project.sql, f"call lake.system.rollback_to_snapshot('{{bare}}', {before})"), point)
+        )
 
 
 # what comes between
@@ -365,7 +367,7 @@ def test_a_batch_comes_between(project: Project, point: str) -> None:
         project.send_good(9, bad_every=3)
         assert project.run()
 
-    run_rebuild(project, at=once(other, point))
+    run_rebuild(project, hook=once(other, point))
     is_new(project)
     project.send_good(3)
     project.run()
@@ -377,7 +379,7 @@ def test_a_column_comes_between(project: Project) -> None:
     begun(project)
     with_flag(project, 3)
     with pytest.raises(BatchError):
-        run_rebuild(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
+        run_rebuild(project, hook=once(partial(fail, "stopped here"), "rebuild_built"))
     project.sql("alter table {table} add column extra int")
     run_rebuild(project)
     is_new(project)
@@ -392,7 +394,7 @@ def test_a_leftover_of_another_spec_is_thrown_away(project: Project) -> None:
     begun(project)
     with_flag(project, 500)
     with pytest.raises(BatchError):
-        run_rebuild(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
+        run_rebuild(project, hook=once(partial(fail, "stopped here"), "rebuild_built"))
     assert f"{project.namespace}.trades__rebuild" in catalogs.of(project.pipeline.table.catalog).tables()
     project.send_good(3)
     project.run()
@@ -408,9 +410,9 @@ def test_a_leftover_goes_with_the_table(project: Project) -> None:
     begun(project)
     with_flag(project, 3)
     with pytest.raises(BatchError):
-        run_rebuild(project, at=once(partial(fail, "stopped here"), "rebuild_built"))
-    said = sluice(project, "drop", "trades", "--data", "--yes")
-    assert f"{project.namespace}.trades__rebuild, 9 rows, " in said
+        run_rebuild(project, hook=once(partial(fail, "stopped here"), "rebuild_built"))
+    output = sluice(project, "drop", "trades", "--data", "--yes")
+    assert f"{project.namespace}.trades__rebuild, 9 rows, " in output
     assert [name for name in catalogs.of(project.pipeline.table.catalog).tables() if name.startswith(project.namespace)] == []
     assert [path for path in (project.lake / "warehouse" / project.namespace).rglob("*") if path.is_file()] == []
     project.run()
@@ -454,7 +456,7 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
         commit_transaction(transaction)
 
     with pytest.raises(BatchError, match="did not accept the commit"):
-        run_rebuild(project, commit=commit, at=lambda point: built.append(point) if point == "rebuild_checked" else None)
+        run_rebuild(project, commit=commit, hook=lambda point: built.append(point) if point == "rebuild_checked" else None)
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
     done: list[Batch] = []
     run_rebuild(project, done=done)
@@ -509,8 +511,8 @@ def test_ctrl_c_and_then_it_goes_on(project: Project) -> None:
 
     assert (process.returncode, "Traceback" in errors) == (130, False), errors
     table = project.pipeline.table.identifier
-    again = f"sluice rebuild trades --specs {specs}"
-    assert output.endswith(f"trades: stopped, {table} is unchanged; `{again}` continues from here\n")
+    next_command = f"sluice rebuild trades --specs {specs}"
+    assert output.endswith(f"trades: stopped, {table} is unchanged; `{next_command}` continues from here\n")
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
     assert not project.branches()
     done: list[Batch] = []

@@ -39,11 +39,14 @@ def with_into(project: Project, into: str) -> None:
     project.template = SPEC.replace("INTO", into.replace("{", "{{").replace("}", "}}"))
 
 
-def send(project: Project, *rows: tuple[int, str, int], gone: bool = False) -> None:
-    project.send((json.dumps({"id": id_, "name": name, "at": at * 1000, "gone": gone}).encode() for id_, name, at in rows), 0)
+def send(project: Project, *rows: tuple[int, str, int], is_deleted: bool = False) -> None:
+    project.send(
+        (json.dumps({"id": id_, "name": name, "at": seconds * 1000, "gone": is_deleted}).encode() for id_, name, seconds in rows),
+        0,
+    )
 
 
-def found(project: Project) -> list[tuple[int, str]]:
+def current_rows(project: Project) -> list[tuple[int, str]]:
     """As three engines read it."""
     table = project.pipeline.table
     current = "where is_current" if table.write.name == "history" else ""
@@ -59,43 +62,43 @@ def keyed(project: Project) -> Project:
     project.make_topic(1)
     send(project, *((id_, "ab"[id_ % 2], 10 + id_) for id_ in range(10)))
     send(project, *((id_, "c", 30 + id_) for id_ in range(4)))
-    send(project, (8, "a", 50), gone=True)
-    send(project, (9, "d", 60), gone=True)
+    send(project, (8, "a", 50), is_deleted=True)
+    send(project, (9, "d", 60), is_deleted=True)
     project.run()
-    assert found(project) == [(0, "c"), (1, "c"), (2, "c"), (3, "c"), (4, "a"), (5, "b"), (6, "a"), (7, "b")]
+    assert current_rows(project) == [(0, "c"), (1, "c"), (2, "c"), (3, "c"), (4, "a"), (5, "b"), (6, "a"), (7, "b")]
     return project
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("more", few(["", ", format_version: 2", ", partition_by: [name]"], ""))
-def test_a_table_gets_other_keys(keyed: Project, more: str) -> None:
-    if "2" in more:
-        with_into(keyed, BY_ID + more)
+@pytest.mark.parametrize("options", few(["", ", format_version: 2", ", partition_by: [name]"], ""))
+def test_a_table_gets_other_keys(keyed: Project, options: str) -> None:
+    if "2" in options:
+        with_into(keyed, BY_ID + options)
         keyed.sql("DROP TABLE {table}")
         keyed.run()
-    with_into(keyed, BY_NAME + more)
+    with_into(keyed, BY_NAME + options)
     send(keyed, (1, "a", 49))
     with pytest.raises(ColumnsChanged, match="one row per id, the newest by at, the spec says one row per name"):
         keyed.run()
     old = "older_than => timestamp'2100-01-01', retain_last => 1"
     keyed.sql(f"CALL lake.system.expire_snapshots(table => '{{bare}}', {old})")
     assert run_rebuild(keyed) is not None
-    assert found(keyed) == [(3, "c"), (9, "b")], "d and a were deleted"
-    if "2" not in more:  # of the table that was dropped before files are left
+    assert current_rows(keyed) == [(3, "c"), (9, "b")], "d and a were deleted"
+    if "2" not in options:  # of the table that was dropped before files are left
         nothing_left(keyed)
     send(keyed, (2, "d", 59), (3, "b", 5))
     keyed.run()
-    assert found(keyed) == [(3, "c"), (9, "b")], "what was deleted comes back, or an older row wins"
+    assert current_rows(keyed) == [(3, "c"), (9, "b")], "what was deleted comes back, or an older row wins"
     send(keyed, (1, "a", 51))
     keyed.run()
-    assert found(keyed) == [(1, "a"), (3, "c"), (9, "b")]
+    assert current_rows(keyed) == [(1, "a"), (3, "c"), (9, "b")]
 
 
 @pytest.mark.long
 def test_to_a_history_and_back_to_appends(keyed: Project) -> None:
     with_into(keyed, "write: history, keys: [id], deletes: {when: gone}")
     assert run_rebuild(keyed) is not None
-    assert found(keyed) == [(0, "c"), (1, "c"), (2, "c"), (3, "c"), (4, "a"), (5, "b"), (6, "a"), (7, "b")]
+    assert current_rows(keyed) == [(0, "c"), (1, "c"), (2, "c"), (3, "c"), (4, "a"), (5, "b"), (6, "a"), (7, "b")]
     assert len(keyed.rows()) == 14
     send(keyed, (8, "late", 45))
     keyed.run()
@@ -107,7 +110,7 @@ def test_to_a_history_and_back_to_appends(keyed: Project) -> None:
     keyed.run()
     with_into(keyed, BY_ID)
     assert run_rebuild(keyed) is not None
-    assert len(found(keyed)) == 8
+    assert len(current_rows(keyed)) == 8
     nothing_left(keyed)
 
 
@@ -120,7 +123,7 @@ def test_a_rebuild_by_other_keys_goes_on_after_a_kill_at(keyed: Project, point: 
     run_rebuild(keyed)
     send(keyed, (1, "a", 49), (2, "d", 59))
     keyed.run()
-    assert found(keyed) == [(3, "c"), (9, "b")]
+    assert current_rows(keyed) == [(3, "c"), (9, "b")]
     nothing_left(keyed)
 
 
@@ -129,18 +132,18 @@ def test_runs_go_on_meanwhile(keyed: Project) -> None:
     """Also what they delete is known afterwards."""
     before = keyed.context()
     with_into(keyed, BY_NAME)
-    said: list[Any] = [1]
+    pending: list[Any] = [1]
 
-    def at(point: str) -> None:
-        if point == "rebuild_checked" and said:
-            said.pop()
-            send(keyed, (3, "c", 70), gone=True)
+    def hook(point: str) -> None:
+        if point == "rebuild_checked" and pending:
+            pending.pop()
+            send(keyed, (3, "c", 70), is_deleted=True)
             assert next_batch(before, before.plan.pipelines[0]) is not None
 
-    run_rebuild(keyed, at)
+    run_rebuild(keyed, hook)
     send(keyed, (3, "c", 69))
     keyed.run()
-    assert found(keyed) == [(9, "b")]
+    assert current_rows(keyed) == [(9, "b")]
 
 
 def test_deletes_that_kafka_no_longer_has(keyed: Project) -> None:
@@ -151,10 +154,10 @@ def test_deletes_that_kafka_no_longer_has(keyed: Project) -> None:
     with pytest.raises(RefusedError, match="no longer has them"):
         run_rebuild(keyed)
     assert run_rebuild(keyed, without_lost=True) is not None
-    assert found(keyed) == []
+    assert current_rows(keyed) == []
     send(keyed, (8, "late", 49), (7, "new", 49))
     keyed.run()
-    assert found(keyed) == [(7, "new")]
+    assert current_rows(keyed) == [(7, "new")]
 
 
 def test_a_topic_that_kafka_compacts(project: Project) -> None:
@@ -167,4 +170,4 @@ def test_a_topic_that_kafka_compacts(project: Project) -> None:
         run_rebuild(project)
     with_into(project, "write: upsert, keys: [id]")
     assert run_rebuild(project) is not None
-    assert found(project) == [(1, "b")]
+    assert current_rows(project) == [(1, "b")]

@@ -35,7 +35,7 @@ PAGES = ROOT / "docs" / "language"
 
 
 @cache
-def made() -> Mapping[str, str]:
+def generated_pages() -> Mapping[str, str]:
     with extensions.project(ROOT):
         return pages()
 
@@ -64,28 +64,32 @@ def test_pages_on_disk_are_the_generated_ones() -> None:
     if os.environ.get("REWRITE") == "1":
         for old in PAGES.glob("*.md"):
             old.unlink()
-        for name, text in made().items():
+        for name, text in generated_pages().items():
             (PAGES / name).write_text(text, encoding="utf-8")
-    there = {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md")}
-    assert there == made(), "renew them: REWRITE=1 .venv/bin/python -m pytest tests/test_reference.py"
+    stored_pages = {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md")}
+    assert stored_pages == generated_pages(), "renew them: REWRITE=1 .venv/bin/python -m pytest tests/test_reference.py"
 
 
 def test_every_kind_and_step_has_a_page_with_its_example() -> None:
     kinds: dict[str, Any] = {kind: getmodule(cls) for kind, cls in document_types().items()}
     for kind, module in kinds.items():
-        assert module.EXAMPLE in made()[f"{kind}.md"]
-        assert f"]({kind}.md)" in made()["index.md"]
+        assert module.EXAMPLE in generated_pages()[f"{kind}.md"]
+        assert f"]({kind}.md)" in generated_pages()["index.md"]
     for name, example in of_steps().items():
         assert f"  - {name}:" in example
         assert re.search(
-            rf"```yaml\nsteps:\n  - {name}:.*```\n\n(Rows of .*)?Rows before:.*Rows after:", made()[f"step-{name}.md"], re.DOTALL
+            rf"```yaml\nsteps:\n  - {name}:.*```\n\n(Rows of .*)?Rows before:.*Rows after:",
+            generated_pages()[f"step-{name}.md"],
+            re.DOTALL,
         )
-        assert f"](step-{name}.md)" in made()["index.md"]
+        assert f"](step-{name}.md)" in generated_pages()["index.md"]
 
 
 def test_links_lead_somewhere() -> None:
-    targets = {name: {anchor(each) for each in re.findall(r"^#+ (.*)", text, re.MULTILINE)} for name, text in made().items()}
-    links = [(name, link) for name, text in made().items() for link in re.findall(r"\]\(([^)]*)\)", text)]
+    targets = {
+        name: {anchor(title) for title in re.findall(r"^#+ (.*)", text, re.MULTILINE)} for name, text in generated_pages().items()
+    }
+    links = [(name, link) for name, text in generated_pages().items() for link in re.findall(r"\]\(([^)]*)\)", text)]
     assert len(links) > 40
     for name, link in links:
         page, _, heading = link.partition("#")
@@ -118,10 +122,10 @@ def test_the_documented_default_of_batch_rows_is_the_real_one() -> None:
 
 
 def test_every_function_is_on_the_page_with_an_example() -> None:
-    written = [each for lines in samples(FUNCTIONS).values() for each, _ in lines]
-    called = {word for each in written for word in re.findall(r"\b(\w+)\(", each)}
+    expressions = [expression for lines in samples(FUNCTIONS).values() for expression, _ in lines]
+    called = {word for expression in expressions for word in re.findall(r"\b(\w+)\(", expression)}
     assert [name for name in functions.names() if " " not in name and name not in called] == []
-    assert "| `round(2.567, 1)` | `2.6` | `decimal(3,1)` |" in made()["expressions.md"]
+    assert "| `round(2.567, 1)` | `2.6` | `decimal(3,1)` |" in generated_pages()["expressions.md"]
 
 
 @pytest.fixture
@@ -131,7 +135,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-OWN = '''"""Shouts."""
+OWN_STEP = '''"""Shouts."""
 from sluice.steps import Resolved
 Written = str
 EXAMPLE = """
@@ -150,30 +154,30 @@ def resolve(step, rows):
 
 @pytest.mark.slow
 def test_steps_of_a_project_have_pages(project: Path) -> None:
-    (project / "pipelines" / "steps" / "shout.py").write_text(OWN)
+    (project / "pipelines" / "steps" / "shout.py").write_text(OWN_STEP)
     done = CliRunner().invoke(main, ["docs", "out"])
     assert done.output == f"wrote {len(document_types()) + len(of_steps()) + 5} pages; the first is out/index.md\n"
     assert "| [shout](step-shout.md) | Shouts. A step of this project. |" in (project / "out" / "index.md").read_text()
-    assert (project / "out" / "own-steps.md").read_text() == made()["own-steps.md"]
+    assert (project / "out" / "own-steps.md").read_text() == generated_pages()["own-steps.md"]
     page = (project / "out" / "step-shout.md").read_text()
     assert page.startswith("# shout\n\nShouts.\n\nA step of this project: `shout.py`.\n\n```yaml\nsteps:\n  - shout: name\n```\n")
     assert "| name `string` |\n| --- |\n| ab\\|c |" in page
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("1 / 0", "shout.py:1:1: bad-step: this step failed: ZeroDivisionError: division by zero"),
-        (OWN.replace("given:", "givn:"), "shout.py:1:1: bad-step: this step failed: KeyError: 'given'"),
-        (OWN.replace("shout: name", "shuot: name"), "shout.py:1:1: bad-step: this step failed: "),
-        (OWN.replace("steps:", "\tsteps:"), "shout.py:1:1: bad-step: this step failed: SpecError: EXAMPLE:3:1: yaml-syntax"),
+        (OWN_STEP.replace("given:", "givn:"), "shout.py:1:1: bad-step: this step failed: KeyError: 'given'"),
+        (OWN_STEP.replace("shout: name", "shuot: name"), "shout.py:1:1: bad-step: this step failed: "),
+        (OWN_STEP.replace("steps:", "\tsteps:"), "shout.py:1:1: bad-step: this step failed: SpecError: EXAMPLE:3:1: yaml-syntax"),
     ],
 )
-def test_an_error_in_a_projects_step_is_reported(project: Path, text: str, said: str) -> None:
+def test_an_error_in_a_projects_step_is_reported(project: Path, text: str, message: str) -> None:
     (project / "pipelines" / "steps" / "shout.py").write_text(text)
     done = CliRunner().invoke(main, ["docs", "out"])
     assert done.exit_code == 1
-    assert f"pipelines/steps/{said}" in done.output
+    assert f"pipelines/steps/{message}" in done.output
     assert not (project / "out").exists()
 
 
@@ -181,22 +185,24 @@ def test_an_error_in_a_projects_step_is_reported(project: Path, text: str, said:
 def test_expressions_give_what_the_page_says(spark: Any) -> None:
     row = spark.range(1).selectExpr(*(f"cast({value} as {type}) as {name}" for name, (type, value) in ROW.items()))
     for file in (OPERATORS, FUNCTIONS):
-        said = [line for lines in samples(file).values() for line in lines]
-        (found,) = row.selectExpr(*(shown(check(each, COLUMNS)) for each, _ in said)).collect()
+        expected = [line for lines in samples(file).values() for line in lines]
+        (results,) = row.selectExpr(*(as_text(check(expression, COLUMNS)) for expression, _ in expected)).collect()
         if os.environ.get("REWRITE") == "1":
-            values = dict(zip((each for each, _ in said), found, strict=True))
+            values = dict(zip((expression for expression, _ in expected), results, strict=True))
             lines = file.read_text().splitlines()
             file.write_text(
                 "".join(
-                    f"{each} => {values[each]}\n" if (each := line.partition(" => ")[0]) in values else f"{line}\n"
+                    f"{expression} => {values[expression]}\n"
+                    if (expression := line.partition(" => ")[0]) in values
+                    else f"{line}\n"
                     for line in lines
                 )
             )
         else:
-            assert [(each, value) for (each, _), value in zip(said, found, strict=True)] == said
+            assert [(expression, value) for (expression, _), value in zip(expected, results, strict=True)] == expected
 
 
-def shown(checked: Checked) -> str:
+def as_text(checked: Checked) -> str:
     sql = f"concat('X\\'', hex({checked.sql}), '\\'')" if checked.type == BINARY else f"cast({checked.sql} as string)"
     return f"coalesce(regexp_replace({sql}, r'\\s*\\n\\s*', ' '), 'null')"
 

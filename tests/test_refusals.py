@@ -82,8 +82,8 @@ def test_foreign_commits_between_and_within_batches(project: Project, point: str
         project.run()
     else:
         project.run(at=once(foreign, point))
-    (gone,) = [row for row in project.messages() if row not in project.where()]
-    project.assert_exactly_once(project.messages() - {gone})
+    (lost_message,) = [row for row in project.messages() if row not in project.where()]
+    project.assert_exactly_once(project.messages() - {lost_message})
     assert project.branches() == []
 
 
@@ -121,8 +121,8 @@ def test_a_dead_attempt_that_names_files_of_others_deletes_none(project: Project
     lake = project.context().lake(project.pipeline)
     table: Any = lake.load(project.pipeline.table.identifier)
     lake.branch(table, attempt, table.currentSnapshot().snapshotId())
-    made = lake.iceberg.DataFiles.builder(table.spec()).withPath(f"file://{victim}").withFormat("parquet")
-    file = made.withFileSizeInBytes(1).withRecordCount(1).build()
+    builder = lake.iceberg.DataFiles.builder(table.spec()).withPath(f"file://{victim}").withFormat("parquet")
+    file = builder.withFileSizeInBytes(1).withRecordCount(1).build()
     append = table.newFastAppend().appendFile(file).set(protocol.ATTEMPT, attempt)
     append.toBranch(protocol.BRANCH + attempt).commit()
     assert project.branches() == [protocol.BRANCH + attempt]
@@ -149,8 +149,8 @@ def test_expiry_between_and_within_batches(project: Project, point: str | None) 
         project.run(at=once(expire, point))
     project.send_good(3)
     project.run()
-    (gone,) = [row for row in project.messages() if row not in project.where()]
-    project.assert_exactly_once(project.messages() - {gone})
+    (lost_message,) = [row for row in project.messages() if row not in project.where()]
+    project.assert_exactly_once(project.messages() - {lost_message})
 
 
 def test_a_table_that_was_rolled_back(project: Project) -> None:
@@ -170,8 +170,8 @@ def test_a_table_that_was_rolled_back(project: Project) -> None:
 
 def test_a_table_that_is_rolled_back_to_its_birth_and_written_by_others(project: Project) -> None:
     begun(project)
-    first = project.sql("select snapshot_id from {table}.snapshots order by committed_at limit 1")[0][0]
-    project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {first})")
+    first_snapshot = project.sql("select snapshot_id from {table}.snapshots order by committed_at limit 1")[0][0]
+    project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {first_snapshot})")
     project.sql("insert into {table} select -1, 1.0, 'x', 0, 1000000, timestamp '2026-01-01'")
     with pytest.raises(RolledBack):
         project.run()
@@ -238,19 +238,19 @@ def test_a_table_of_another_pipeline(project: Project) -> None:
         project.run()
 
 
-@pytest.mark.parametrize("more", [3, 40])
-def test_a_topic_that_was_made_again(project: Project, more: int) -> None:
+@pytest.mark.parametrize("count", [3, 40])
+def test_a_topic_that_was_made_again(project: Project, count: int) -> None:
     begun(project, bad_every=0)
     project.delete_topic()
     project.make_topic()
-    project.send_good(more)
+    project.send_good(count)
 
     with pytest.raises(TopicRecreated, match="was deleted and created again"):
         project.run()
     accept_it(project)
     project.run()
 
-    assert sorted(row["id"] for row in project.rows()) == list(range(12 + more))
+    assert sorted(row["id"] for row in project.rows()) == list(range(12 + count))
 
 
 def test_what_was_read_ahead_of_a_topic_that_was_made_again(project: Project) -> None:
@@ -306,8 +306,8 @@ def test_messages_that_kafka_loses_while_they_are_read(project: Project) -> None
     project.send_good(9, partition=1)
 
     def lose() -> None:
-        gone = TopicPartition(project.topic, 1, 10)
-        project.admin.delete_records([gone])[gone].result()
+        end = TopicPartition(project.topic, 1, 10)
+        project.admin.delete_records([end])[end].result()
 
     with pytest.raises(Transient, match=rf"^messages-gone: Kafka lost messages of {project.topic} while they were read"):
         project.run(at=once(lose, "branched"))
@@ -393,18 +393,20 @@ def test_a_full_disk(project: Project) -> None:
     assert project.branches() == []
 
 
-@pytest.mark.parametrize(("how", "code"), few([("full", "disk-full"), ("read-only", "permission-denied")], ("full", "disk-full")))
-def test_metadata_that_cannot_be_written(project: Project, how: str, code: str) -> None:
+@pytest.mark.parametrize(
+    ("fault", "code"), few([("full", "disk-full"), ("read-only", "permission-denied")], ("full", "disk-full"))
+)
+def test_metadata_that_cannot_be_written(project: Project, fault: str, code: str) -> None:
     """As `table-busy` it would be another writer's fault, of whom there is none."""
     begun(project)
     project.send_good(30, bad_every=10)
     folder = project.lake / "warehouse" / project.namespace / "trades" / "metadata"
     specs, copy = Path(project.pipeline.where.file).parent, project.folder / "copy"
-    ends = f"cat /dev/zero > {folder}/fill 2>&1; true" if how == "full" else f"mount -o remount,ro {folder}"
+    ends = f"cat /dev/zero > {folder}/fill 2>&1; true" if fault == "full" else f"mount -o remount,ro {folder}"
     mount = f"cp -a {folder} {copy} && mount -t tmpfs -o size=1m none {folder} && cp -a {copy}/. {folder}"
     run = in_own_mounts(f"{mount} && ({ends}) && exec {sys.executable} -m tests.victim {specs} nowhere SIGCONT")
-    said = re.search(rf"refused {code}: the catalog did not accept .* in 5 tries, since .*: .*", run.stdout)
-    assert said and (str(folder) in said[0]) is (how == "read-only"), run.stdout
+    refusal = re.search(rf"refused {code}: the catalog did not accept .* in 5 tries, since .*: .*", run.stdout)
+    assert refusal and (str(folder) in refusal[0]) is (fault == "read-only"), run.stdout
     project.run()
     project.assert_exactly_once()
     assert project.branches() == []
@@ -424,7 +426,7 @@ def test_causes_that_the_machine_has_are_named() -> None:
     assert not is_spark_gone(
         Py4JError("An error occurred while calling o1.x. Trace:\npy4j.Py4JException: Method x([]) does not exist")
     )
-    for said, code in {
+    for message, code in {
         "/w/a.json (Permission denied)": "permission-denied",
         "[SQLITE_BUSY] The database file is locked (database is locked)": "catalog-locked",
         "attempt to write a readonly database": "permission-denied",
@@ -432,16 +434,16 @@ def test_causes_that_the_machine_has_are_named() -> None:
         "Cannot commit: stale metadata": "table-busy",
         "": "table-busy",
     }.items():
-        error = commit_failed("table-busy", "the catalog took nothing", said, "run again")
-        assert error.code == code and error.message.startswith("the catalog took nothing") and error.message.endswith(said)
+        error = commit_failed("table-busy", "the catalog took nothing", message, "run again")
+        assert error.code == code and error.message.startswith("the catalog took nothing") and error.message.endswith(message)
 
 
 def test_two_writers_to_the_catalog_at_the_last_moment(project: Project) -> None:
     begun(project)
     project.send_good(12, bad_every=4)
-    other: list[Any] = []
-    project.run(at=once(lambda: other.append(project.run()), "checked"))
-    assert len(other[0]) == 1
+    other_runs: list[Any] = []
+    project.run(at=once(lambda: other_runs.append(project.run()), "checked"))
+    assert len(other_runs[0]) == 1
     project.assert_exactly_once()
     assert project.branches() == []
 

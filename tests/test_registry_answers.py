@@ -40,7 +40,7 @@ class Server:
 
     answers: Answers
     port: int = 0
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -48,7 +48,7 @@ class Server:
 
     @property
     def paths(self) -> list[str]:
-        return [each.split(" ")[1] for each in self.asked]
+        return [request.split(" ")[1] for request in self.requests]
 
     def registry(self, login: Login | None = None, patience: float = 3.0) -> Registry:
         return Registry(
@@ -79,12 +79,12 @@ def _answer(connection: socket.socket, server: Server) -> None:
         request = b""
         while b"\r\n\r\n" not in request:
             request += connection.recv(65536)
-        server.asked.append(request.decode("latin-1"))
-        said = server.answers(server.paths[-1])
-        if isinstance(said, (bytes, dict, list)) or said is None:
-            connection.sendall(said if isinstance(said, bytes) else whole(json.dumps(said).encode()))
+        server.requests.append(request.decode("latin-1"))
+        answer = server.answers(server.paths[-1])
+        if isinstance(answer, (bytes, dict, list)) or answer is None:
+            connection.sendall(answer if isinstance(answer, bytes) else whole(json.dumps(answer).encode()))
             return
-        for part in said:  # until the other side has had enough
+        for part in answer:  # until the other side has had enough
             connection.sendall(part)
 
 
@@ -126,7 +126,7 @@ def test_a_dripping_answer_times_out(stream: tuple[bytes, bytes]) -> None:
             server.registry(patience=0.05).numbers("s")
         assert error.value.code == "registry-unreachable"
         assert time.monotonic() - began < bar(2)  # and not for ever
-        assert len(server.asked) <= 1
+        assert len(server.requests) <= 1
 
 
 def test_an_answer_that_stops_in_the_middle_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,17 +179,17 @@ def test_an_answer_that_would_unpack_to_more_is_not_unpacked() -> None:
     packed = gzip.compress(b" " * 1_000_000)
     with serving(lambda _: whole(packed, "200 OK", "Content-Encoding: gzip")) as server:
         assert "encoding 'gzip'" in strange(lambda: server.registry().numbers("s"))
-        assert "accept-encoding: identity" in server.asked[0].lower()
+        assert "accept-encoding: identity" in server.requests[0].lower()
 
 
 def test_nothing_is_asked_of_an_address_that_the_spec_does_not_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_SECRET_PASSWORD", "open sesame")
-    with serving(lambda _: [1]) as other:
-        to = f"Location: http://me:secret@localhost:{other.port}/x"
-        with serving(lambda _: whole(b"", "307 Temporary Redirect", to)) as server:
+    with serving(lambda _: [1]) as other_server:
+        location = f"Location: http://me:secret@localhost:{other_server.port}/x"
+        with serving(lambda _: whole(b"", "307 Temporary Redirect", location)) as server:
             message = strange(lambda: server.registry(Login("me", SecretRef("PASSWORD"))).numbers("s"))
-    assert message.endswith(f"sends on to localhost:{other.port}, where nothing is asked")
-    assert other.asked == []
+    assert message.endswith(f"sends on to localhost:{other_server.port}, where nothing is asked")
+    assert other_server.requests == []
 
 
 def test_no_login_is_sent_that_the_spec_does_not_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,15 +199,15 @@ def test_no_login_is_sent_that_the_spec_does_not_name(tmp_path: Path, monkeypatc
         registry = server.registry()
         registry._connected()._session.trust_env = True  # as for every address but this machine's own
         assert registry.numbers("s") == (1,)
-    assert "authorization" not in server.asked[0].lower()
+    assert "authorization" not in server.requests[0].lower()
 
 
-def version(**other: Any) -> dict[str, Any]:
-    return {"id": 1, "version": 1, "subject": "s", "schema": '"long"', **other}
+def version(**fields: Any) -> dict[str, Any]:
+    return {"id": 1, "version": 1, "subject": "s", "schema": '"long"', **fields}
 
 
-def referring(**other: Any) -> dict[str, Any]:
-    return version(references=[{"name": "a", "subject": "a", "version": 1, **other}])
+def referring(**fields: Any) -> dict[str, Any]:
+    return version(references=[{"name": "a", "subject": "a", "version": 1, **fields}])
 
 
 OF_NUMBERS = {
@@ -223,28 +223,28 @@ OF_VERSION = {
     "a reference that is none": version(references=[None]), "a reference without a name": referring(name=None),
     "a reference to no version": referring(version="latest"), "half a character": version(schema="\ud800"),
     "a name with half a character": referring(name="\ud800"), "a subject with half a character": referring(subject="\ud800"),
-    "very many references": version(references=[{"name": f"n{at}", "subject": "s", "version": 1} for at in range(2000)]),
+    "very many references": version(references=[{"name": f"n{number}", "subject": "s", "version": 1} for number in range(2000)]),
     "itself": referring(subject="s"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("said", OF_NUMBERS.values(), ids=OF_NUMBERS)
-def test_invalid_version_numbers_are_strange(said: Any) -> None:
-    with serving(lambda _: said) as server:
+@pytest.mark.parametrize("answer", OF_NUMBERS.values(), ids=OF_NUMBERS)
+def test_invalid_version_numbers_are_strange(answer: Any) -> None:
+    with serving(lambda _: answer) as server:
         strange(lambda: server.registry().numbers("s"))
 
 
-@pytest.mark.parametrize("said", OF_VERSION.values(), ids=OF_VERSION)
-def test_an_invalid_version_is_strange(said: Any) -> None:
-    with serving(lambda path: [1] if path.endswith("/versions") else said) as server:
+@pytest.mark.parametrize("answer", OF_VERSION.values(), ids=OF_VERSION)
+def test_an_invalid_version_is_strange(answer: Any) -> None:
+    with serving(lambda path: [1] if path.endswith("/versions") else answer) as server:
         strange(lambda: server.registry().subject("s"))
-        if "id" not in said or isinstance(said["id"], int):
+        if "id" not in answer or isinstance(answer["id"], int):
             strange(lambda: server.registry().schema(7))
 
 
 def test_answers_of_another_form_are_strange() -> None:
-    for said in ({"a": 1}, [None], [{"subject": 1}], [{"subject": "\ud800"}]):
-        with serving(lambda _, said=said: said) as server:  # type: ignore[misc]
+    for answer in ({"a": 1}, [None], [{"subject": 1}], [{"subject": "\ud800"}]):
+        with serving(lambda _, answer=answer: answer) as server:  # type: ignore[misc]
             strange(lambda: server.registry().subjects(7))
             strange(lambda: server.registry().register("s", "AVRO", '"long"'))
 
@@ -291,14 +291,14 @@ def bomb(levels: int) -> Answers:
 
 def test_branching_references_are_read_once_each() -> None:
     with serving(bomb(25)) as server:
-        found = server.registry().subject("l0")
+        subject = server.registry().subject("l0")
         assert len(server.paths) == 27  # the numbers, and each version once
-        (whole_,) = found.versions
+        (whole_,) = subject.versions
         names = [name for name, _ in whole_.schema.behind]
         assert len(names) == len(set(names)) == 50
         assert names[0] == "l24.a"  # what others need comes first
         assert hash(whole_.schema) == hash(Schema(whole_.schema.kind, whole_.schema.text, whole_.schema.behind))
-        assert cache.read(server.url, "l0") == found
+        assert cache.read(server.url, "l0") == subject
 
 
 def test_references_without_end_are_strange() -> None:
@@ -312,19 +312,19 @@ def test_too_many_or_too_large_references_are_strange(monkeypatch: pytest.Monkey
     def wide(path: str) -> Any:
         name = path.split("/")[2]
         count = 20 if name.count(".") < 2 else 0
-        more = [{"name": f"{name}.{at}", "subject": f"{name}.{at}", "version": 1} for at in range(count)]
-        return [1] if path.endswith("/versions") else version(references=more)
+        references = [{"name": f"{name}.{number}", "subject": f"{name}.{number}", "version": 1} for number in range(count)]
+        return [1] if path.endswith("/versions") else version(references=references)
 
     with serving(wide) as server:
         assert "more than 100 references" in strange(lambda: server.registry().subject("w"))
-        assert len(server.asked) < 120
+        assert len(server.requests) < 120
 
 
 def test_all_versions_together_are_bounded() -> None:
     large = " " * (7 << 20) + '"long"'
     with serving(lambda path: list(range(1, 40)) if path.endswith("/versions") else version(schema=large)) as server:
         assert strange(lambda: server.registry().subject("s")).endswith("has more than 64 MB for one subject")
-        assert len(server.asked) < 13
+        assert len(server.requests) < 13
 
 
 TOPIC = """
@@ -339,9 +339,9 @@ value: avro
 """
 
 
-def checked(folder: Path, server: Server, *arguments: str, more: str = "") -> Result:
+def checked(folder: Path, server: Server, *arguments: str, extra: str = "") -> Result:
     (folder / "specs").mkdir(exist_ok=True)
-    (folder / "specs" / "a.yaml").write_text(TOPIC.format(url=server.url, more=more))
+    (folder / "specs" / "a.yaml").write_text(TOPIC.format(url=server.url, more=extra))
     return CliRunner().invoke(main, ["check", "--specs", str(folder / "specs"), *arguments])
 
 
@@ -353,18 +353,18 @@ def test_check_sends_a_login_only_with_online(tmp_path: Path, monkeypatch: pytes
         assert refused.exit_code == 1
         assert "registry-not-asked: the schema registry at http://127.0.0.1:" in refused.output
         assert f"`sluice check --online --specs {tmp_path / 'specs'}` asks it; or write `columns:`" in refused.output
-        fine = checked(tmp_path, server, more="columns: {id: bigint}")
+        fine = checked(tmp_path, server, extra="columns: {id: bigint}")
         assert fine.exit_code == 0
         assert "`columns` were not compared with it" in fine.stderr
-        assert server.asked == []
+        assert server.requests == []
 
         assert checked(tmp_path, server, "--online").output == "0 pipelines, 1 topic: no problems\n"
-        assert {line for each in server.asked for line in each.splitlines() if line.startswith("Authorization")}
-        server.asked.clear()
+        assert {line for request in server.requests for line in request.splitlines() if line.startswith("Authorization")}
+        server.requests.clear()
         remembered = checked(tmp_path, server)
         assert remembered.exit_code == 0
         assert "it wants a login, and none is sent here; its cached schemas count" in remembered.stderr
-        assert server.asked == []
+        assert server.requests == []
 
 
 def test_an_error_that_quotes_somebody_cannot_steer_a_terminal() -> None:
@@ -375,12 +375,12 @@ def test_an_id_that_no_registry_has_is_not_asked_for() -> None:
     """Some registries call an id of 32 bits no address, which is an answer of its own."""
     with serving(lambda _: {"error_code": 404, "message": "HTTP 404 Not Found"}) as server:
         assert server.registry().schema(1 << 31) is None
-        assert server.asked == []
+        assert server.requests == []
 
 
 def test_a_subject_that_was_deleted_and_has_more_versions_now_is_read_anew() -> None:
     schemas = {1: version(schema='"string"')}
     with serving(lambda path: sorted(schemas) if path.endswith("/versions") else schemas[int(path[-1])]) as server:
-        assert [each.schema.text for each in server.registry().subject("s").versions] == ['"string"']
+        assert [read_version.schema.text for read_version in server.registry().subject("s").versions] == ['"string"']
         schemas.update({1: version(id=50, schema='"int"'), 2: version(id=51, version=2, schema='"long"')})
-        assert [each.schema.text for each in server.registry().subject("s").versions] == ['"int"', '"long"']
+        assert [read_version.schema.text for read_version in server.registry().subject("s").versions] == ['"int"', '"long"']

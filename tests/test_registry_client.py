@@ -28,14 +28,14 @@ pytestmark = pytest.mark.slow
 
 @dataclass
 class Front:
-    """What stands before the registry; `asked` counts what came."""
+    """What stands before the registry; XX."""
 
     behind: str
     url: str = ""
     login: str = ""
     seconds: float = 0.0
     busy: int = 0
-    asked: int = 0
+    request_count: int = 0
     ended: threading.Event = field(default_factory=threading.Event)
 
     def registry(self, login: Login | None = None, patience: float = 3.0) -> Registry:
@@ -50,16 +50,16 @@ class Front:
 def standing(front: Front, certificate: Path | None = None) -> Iterator[Front]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            front.asked += 1
+            front.request_count += 1
             front.ended.wait(front.seconds)
-            wanted = "Basic " + base64.b64encode(front.login.encode()).decode()
-            if front.login and self.headers["Authorization"] != wanted:
+            expected_login = "Basic " + base64.b64encode(front.login.encode()).decode()
+            if front.login and self.headers["Authorization"] != expected_login:
                 return self.answer(401, b"{}")
             if front.busy:
                 front.busy -= 1
                 return self.answer(503, b"try again")
-            found = requests.get(front.behind + self.path, timeout=20)
-            return self.answer(found.status_code, found.content)
+            answer = requests.get(front.behind + self.path, timeout=20)
+            return self.answer(answer.status_code, answer.content)
 
         def answer(self, status: int, body: bytes) -> None:
             self.send_response(status)
@@ -116,9 +116,9 @@ def test_an_untrusted_certificate_is_an_error(
     registry: str, subject: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificate, key = certified(tmp_path)
-    both = tmp_path / "both.pem"
-    both.write_text(key.read_text() + certificate.read_text())
-    with standing(Front(registry), both) as front:
+    pem_file = tmp_path / "both.pem"
+    pem_file.write_text(key.read_text() + certificate.read_text())
+    with standing(Front(registry), pem_file) as front:
         with pytest.raises(UnreachableError, match="is not trusted") as error:
             front.registry().numbers(subject)
         assert error.value.code == "registry-refused"
@@ -131,21 +131,21 @@ def test_an_untrusted_certificate_is_an_error(
 def test_a_slow_registry_is_awaited_only_up_to_the_limit(front: Front, subject: str) -> None:
     front.seconds = 0.2
     assert front.registry(patience=30.0).numbers(subject) == (1,)
-    front.seconds, front.asked = 5.0, 0
+    front.seconds, front.request_count = 5.0, 0
     away = front.registry(patience=1.0)
     began = time.monotonic()
     for _ in range(3):
         with pytest.raises(UnreachableError, match="does not answer in time"):
             away.numbers(subject)
     assert time.monotonic() - began < bar(2)
-    assert front.asked == 1  # and not again until its patience has passed
+    assert front.request_count == 1  # and not again until its patience has passed
 
 
 def test_a_busy_registry_is_asked_again(front: Front, subject: str) -> None:
     front.busy = 2
     assert front.registry().numbers(subject) == (1,)
-    assert front.asked == 3
+    assert front.request_count == 3
     front.busy = 1000
     with pytest.raises(UnreachableError, match="answers 503"):
         front.registry(patience=1.0).numbers(subject)
-    assert front.asked < 12
+    assert front.request_count < 12

@@ -77,17 +77,17 @@ class Shop(Commands):
         self.registry = registry
         self.name = f"t{uuid.uuid4().hex[:10]}"
 
-    def specs(self, text: str = "", registry: str | None = None, **said: str) -> None:
+    def specs(self, text: str = "", registry: str | None = None, **values: str) -> None:
         (self.folder / "specs").mkdir(exist_ok=True)
         base = BASE.format(kafka=self.kafka, registry=registry or self.registry)
-        (self.folder / "specs" / "a.yaml").write_text(base + text.format(name=self.name, **said))
+        (self.folder / "specs" / "a.yaml").write_text(base + text.format(name=self.name, **values))
 
     def peeked(self, topic: str, count: int = 100) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.ok("peek", topic, "--count", str(count), "--json").splitlines()]
 
     def register(self, schema: Any, subject: str | None = None, kind: str = "AVRO") -> int:
-        said = {"schema": schema if kind == "PROTOBUF" else json.dumps(schema), "schemaType": kind}
-        answer = requests.post(f"{self.registry}/subjects/{subject or self.name + '-value'}/versions", json=said, timeout=20)
+        body = {"schema": schema if kind == "PROTOBUF" else json.dumps(schema), "schemaType": kind}
+        answer = requests.post(f"{self.registry}/subjects/{subject or self.name + '-value'}/versions", json=body, timeout=20)
         answer.raise_for_status()
         return int(answer.json()["id"])
 
@@ -105,10 +105,10 @@ class Shop(Commands):
 @pytest.fixture
 def shop(tmp_path: Path, kafka: str, registry: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.chdir(tmp_path)
-    made = Shop(tmp_path, kafka, registry)
-    yield made
+    new_shop = Shop(tmp_path, kafka, registry)
+    yield new_shop
     admin = AdminClient({"bootstrap.servers": kafka})
-    for future in admin.delete_topics([made.name]).values():
+    for future in admin.delete_topics([new_shop.name]).values():
         future.exception()
 
 
@@ -116,20 +116,20 @@ def shop(tmp_path: Path, kafka: str, registry: str, monkeypatch: pytest.MonkeyPa
 def test_generated_and_sent_messages_are_decoded_by_peek(shop: Shop, format_: str) -> None:
     """The first messages register a schema of the columns; what is sent comes back as it was, by the same schema."""
     shop.specs(ORDERS, format=format_)
-    said = shop.ok("generate", "orders", "--count", "3", "--seed", "1")
+    output = shop.ok("generate", "orders", "--count", "3", "--seed", "1")
     value, key = (
-        re.search(rf"^orders: registered the schema of {shop.name}-{of}, id (\d+)$", said, re.M) for of in ("value", "key")
+        re.search(rf"^orders: registered the schema of {shop.name}-{part}, id (\d+)$", output, re.M) for part in ("value", "key")
     )
-    assert value and key, said
+    assert value and key, output
     assert "registered" not in shop.ok("generate", "orders", "--count", "1", "--seed", "1")
     order = {"side": "BUY", "price": 1.5, "at": "2026-01-05T10:00:00Z", "day": "2026-01-05", "deep": {"a": 1, "b": "x"},
              "parts": ["p"], "data": "AAE="}  # fmt: skip
     shop.ok("send", "orders", json.dumps(order), "--key", '{"order_id": 7}')
-    *made, sent = shop.peeked("orders")
-    assert [each["key"]["order_id"] for each in made] == [3, 8, 4, 3]
-    assert {each["value"]["side"] for each in made} <= {"BUY", "SELL"}
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", each["value"]["day"]) for each in made)
-    assert [each["bad"] for each in made] == [None] * 4
+    *generated, sent = shop.peeked("orders")
+    assert [message["key"]["order_id"] for message in generated] == [3, 8, 4, 3]
+    assert {message["value"]["side"] for message in generated} <= {"BUY", "SELL"}
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", message["value"]["day"]) for message in generated)
+    assert [message["bad"] for message in generated] == [None] * 4
     assert (sent["value"], sent["key"]) == (order, {"order_id": 7})
     assert (sent["value_schema"], sent["key_schema"]) == ({"id": int(value[1]), "version": 1}, {"id": int(key[1]), "version": 1})
     assert "no problems" in shop.ok("check")
@@ -137,8 +137,8 @@ def test_generated_and_sent_messages_are_decoded_by_peek(shop: Shop, format_: st
 
 def test_a_value_that_does_not_fit_its_schema_is_not_sent(shop: Shop) -> None:
     shop.specs(ORDERS, format="avro")
-    said = shop.refused("send", "orders", "{}")
-    assert said.startswith(
+    output = shop.refused("send", "orders", "{}")
+    assert output.startswith(
         f"no-subject: the registry has no schema for the subject `{shop.name}-value`\n  hint: `sluice generate orders`"
     )
     shop.ok("generate", "orders", "--count", "1")
@@ -151,20 +151,20 @@ def test_a_value_that_does_not_fit_its_schema_is_not_sent(shop: Shop) -> None:
         ('{"side": "a", "side": "b"}', "it is not one JSON object, or names a field twice"),
         ("[1]", "it is no JSON object"),
     ):
-        said = shop.refused("send", "orders", value)
+        output = shop.refused("send", "orders", value)
         assert re.fullmatch(
             rf"not-its-format: the value does not fit schema \d+ \(version 1\) of `{shop.name}-value`: {re.escape(wrong)}\n"
-            r"  hint: correct it; --raw sends the bytes as they are\n", said,
-        ), said  # fmt: skip
+            r"  hint: correct it; --raw sends the bytes as they are\n", output,
+        ), output  # fmt: skip
     assert "`order_id` must be long" in shop.refused("send", "orders", "{}", "--key", '{"order_id": "x"}')
     lines = b'{"side": "a"}\n{"side": 5}\n{"side": "b"}\n'
     assert "line 2: the value does not fit" in shop.refused("send", "orders", "-", given=lines)
     shop.ok("send", "orders", '{"side": 5}', "--raw", "--key", "k")
-    *_, one, raw = shop.peeked("orders")
+    *_, good_message, raw_message = shop.peeked("orders")
     assert len(shop.peeked("orders")) == before + 2
-    assert one["value"]["side"] == "a"
-    assert (raw["value"], raw["value_hex"], raw["key_hex"]) == (None, b'{"side": 5}'.hex(), b"k".hex())
-    assert raw["bad"] == {"code": "undecodable", "message": "the value does not begin with the id of a schema"}
+    assert good_message["value"]["side"] == "a"
+    assert (raw_message["value"], raw_message["value_hex"], raw_message["key_hex"]) == (None, b'{"side": 5}'.hex(), b"k".hex())
+    assert raw_message["bad"] == {"code": "undecodable", "message": "the value does not begin with the id of a schema"}
 
 
 def test_generate_uses_an_existing_schema(shop: Shop) -> None:
@@ -172,18 +172,18 @@ def test_generate_uses_an_existing_schema(shop: Shop) -> None:
     side = {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]}
     shop.register(record(("side", side), ("note", ["null", "string"]), ("at", {"type": "long", "logicalType": "timestamp-millis"}),
                          ("kind", "string", {"default": "web"})))  # fmt: skip
-    more = "generate: {{rate: 1/s, columns: {{{0}}}}}".format
-    for columns, said in (
+    options = "generate: {{rate: 1/s, columns: {{{0}}}}}".format
+    for columns, problem in (
         ("side: {one_of: [BUY]}", "`at` is missing, and the schema has no default for it"),
         ("side: {one_of: [BUY, HOLD]}, at: {now: true}", '`side` must be one of BUY, SELL, and is "HOLD"'),
     ):
-        shop.specs(TRADES, more=more(columns))
-        assert f"cannot-generate: no messages for `trades` can be generated: {said}\n" in shop.refused("generate", "trades")
+        shop.specs(TRADES, more=options(columns))
+        assert f"cannot-generate: no messages for `trades` can be generated: {problem}\n" in shop.refused("generate", "trades")
         assert "no-topic" in shop.refused("peek", "trades")
-    shop.specs(TRADES, more=more("side: {one_of: [BUY]}, at: {now: true}"))
+    shop.specs(TRADES, more=options("side: {one_of: [BUY]}, at: {now: true}"))
     shop.ok("generate", "trades", "--count", "1")
-    (one,) = shop.peeked("trades")
-    assert {**one["value"], "at": None} == {"side": "BUY", "note": None, "at": None, "kind": "web"}
+    (message,) = shop.peeked("trades")
+    assert {**message["value"], "at": None} == {"side": "BUY", "note": None, "at": None, "kind": "web"}
 
 
 def test_columns_that_do_not_fit_the_schema_are_not_generated(shop: Shop) -> None:
@@ -195,9 +195,9 @@ def test_columns_that_do_not_fit_the_schema_are_not_generated(shop: Shop) -> Non
     spec = f"\n---\ntopic: trades\nkafka_name: {{name}}\nvalue: debezium_json\n{columns}"
     shop.specs(spec + "generate: {{rate: 1/s, columns: {{id: {{between: [1, 1]}}}}}}\n")
     shop.ok("generate", "trades", "--count", "1")
-    (one,) = shop.peeked("trades")
-    assert (one["value"]["op"], one["value"]["before"], one["value"]["after"]) == ("c", None, {"id": 1})
-    assert isinstance(one["value"]["source"]["ts_ms"], int)
+    (message,) = shop.peeked("trades")
+    assert (message["value"]["op"], message["value"]["before"], message["value"]["after"]) == ("c", None, {"id": 1})
+    assert isinstance(message["value"]["source"]["ts_ms"], int)
 
 
 CHANGES = """
@@ -229,50 +229,50 @@ def test_changes_of_a_database(shop: Shop) -> None:
     shop.specs(CHANGES)
     sent = {"before": None, "after": {"id": 1, "name": "a"}, "source": {"ts_ms": 1, "db": "d"}, "op": "c"}
     shop.ok("send", "changes", json.dumps(sent))
-    said = shop.refused("send", "changes", '{"op": "c", "after": {"id": 1}}')
-    assert "`after.name` is missing, and the schema has no default for it" in said
+    output = shop.refused("send", "changes", '{"op": "c", "after": {"id": 1}}')
+    assert "`after.name` is missing, and the schema has no default for it" in output
     (peeked,) = shop.peeked("changes")
     assert (peeked["value"], peeked["value_schema"], peeked["bad"]) == (sent, {"id": id_, "version": 1}, None)
     assert "no problems" in shop.ok("check")
 
 
 def test_peek_shows_each_by_its_own_schema(shop: Shop) -> None:
-    first, second = record(("id", "long")), record(("id", "long"), ("note", ["null", "string"], {"default": None}))
-    one, two = shop.register(first), shop.register(second)
-    other = shop.register(record(("id", "int"), name="Other"), f"{shop.name}-other")
+    first_schema, second_schema = record(("id", "long")), record(("id", "long"), ("note", ["null", "string"], {"default": None}))
+    first_id, second_id = shop.register(first_schema), shop.register(second_schema)
+    other_id = shop.register(record(("id", "int"), name="Other"), f"{shop.name}-other")
     key = shop.register("string", f"{shop.name}-key")
     shop.specs(TRADES, more="key: {format: avro, as: who}")
     shop.ok("topics", "create", "trades")
-    good = framed(one, encoded(first, {"id": 1}))
-    shop.put(good, framed(two, encoded(second, {"id": 2, "note": "n"})), framed(other, b"\x06"), good + b"\0", framed(77777, b"x"),
-             b"\0\0", None, key=framed(key, b"\x02k"))  # fmt: skip
-    found = shop.peeked("trades")
-    assert [each["value"] for each in found] == [{"id": 1}, {"id": 2, "note": "n"}, {"id": 3}, None, None, None, None]
-    versions = [(one, 1), (two, 2), (other, None), (one, 1), None, None, None]
-    assert [each["value_schema"] for each in found] == [each and {"id": each[0], "version": each[1]} for each in versions]
-    assert {each["key"] for each in found} == {"k"}
-    assert [each["bad"] and each["bad"]["message"] for each in found] == [
-        None, None, None, f"the value is not what schema {one} says: more follows behind the message",
+    good = framed(first_id, encoded(first_schema, {"id": 1}))
+    shop.put(good, framed(second_id, encoded(second_schema, {"id": 2, "note": "n"})), framed(other_id, b"\x06"), good + b"\0",
+             framed(77777, b"x"), b"\0\0", None, key=framed(key, b"\x02k"))  # fmt: skip
+    messages = shop.peeked("trades")
+    assert [message["value"] for message in messages] == [{"id": 1}, {"id": 2, "note": "n"}, {"id": 3}, None, None, None, None]
+    versions = [(first_id, 1), (second_id, 2), (other_id, None), (first_id, 1), None, None, None]
+    assert [item["value_schema"] for item in messages] == [item and {"id": item[0], "version": item[1]} for item in versions]
+    assert {message["key"] for message in messages} == {"k"}
+    assert [message["bad"] and message["bad"]["message"] for message in messages] == [
+        None, None, None, f"the value is not what schema {first_id} says: more follows behind the message",
         "the registry has no schema 77777", "the value does not begin with the id of a schema", "the message has no value",
     ]  # fmt: skip
-    said = shop.ok("peek", "trades")
-    assert f', key k by schema {key} (version 1), value by schema {two} (version 2)\n  {{"id": 2, "note": "n"}}\n' in said
-    assert f"value by schema {other}\n" in said
-    assert f"  0x{good.hex()}00\n  bad row: undecodable: " in said
+    output = shop.ok("peek", "trades")
+    assert f', key k by schema {key} (version 1), value by schema {second_id} (version 2)\n  {{"id": 2, "note": "n"}}\n' in output
+    assert f"value by schema {other_id}\n" in output
+    assert f"  0x{good.hex()}00\n  bad row: undecodable: " in output
 
 
 @pytest.mark.usefixtures("registry_away")
 def test_without_a_registry_peek_shows_bytes_and_send_is_an_error(shop: Shop) -> None:
-    first = record(("id", "long"))
-    id_ = shop.register(first)
-    more = "columns: {id: bigint}\ngenerate: {rate: 1/s, columns: {id: {between: [1, 9]}}}"
-    shop.specs(TRADES, more=more)
+    schema = record(("id", "long"))
+    id_ = shop.register(schema)
+    options = "columns: {id: bigint}\ngenerate: {rate: 1/s, columns: {id: {between: [1, 9]}}}"
+    shop.specs(TRADES, more=options)
     shop.ok("topics", "create", "trades")
-    shop.put(framed(id_, encoded(first, {"id": 1})))
-    shop.specs(TRADES, registry=f"http://127.0.0.1:{free_port()}", more=more)
+    shop.put(framed(id_, encoded(schema, {"id": 1})))
+    shop.specs(TRADES, registry=f"http://127.0.0.1:{free_port()}", more=options)
     done = shop.run("peek", "trades")
     assert "shown as bytes" in done.stderr
-    sent = framed(id_, encoded(first, {"id": 1}))
+    sent = framed(id_, encoded(schema, {"id": 1}))
     assert f"  0x{sent.hex()}\n" in done.stdout
     assert "bad row:" not in done.stdout
     for words in (("send", "trades", '{"id": 1}'), ("generate", "trades", "--count", "1")):
@@ -288,7 +288,7 @@ def test_given_values_are_written_by_the_newest_schema(shop: Shop) -> None:
     side = {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]}
     shop.register(record(("id", "long"), ("side", side)))
     id_ = shop.register(record(("id", "long"), ("side", side), ("kind", "string", {"default": "web"})))
-    more = """
+    text = """
 columns: {id: bigint}
 ---
 pipeline: trades
@@ -296,7 +296,7 @@ from: {topic: trades}
 into: {table: shop.trades}
 tests: [{name: one, given: [{id: 1, side: BUY}, {id: 2, side: HOLD}, {id: 3}, {id: 4, side: 5}], expect: [{id: 1}]}]
 """
-    shop.specs(TRADES, more=more)
+    shop.specs(TRADES, more=text)
     version = f"schema {id_} (version 2) of `{shop.name}-value`"
     problems = re.findall(r"a\.yaml:(\d+:\d+): (.*)", shop.refused("check"))
     assert problems == [
@@ -304,10 +304,10 @@ tests: [{name: one, given: [{id: 1, side: BUY}, {id: 2, side: HOLD}, {id: 3}, {i
         ("21:71", f"wrong-type: the value does not fit {version}: `side` is missing, and the schema has no default for it"),
         ("21:87", f'wrong-type: the value does not fit {version}: `side` must be one of BUY, SELL, and is "5"'),
     ]
-    shop.specs(TRADES, more=more.replace(", {id: 2, side: HOLD}, {id: 3}, {id: 4, side: 5}", ""))
-    (given,) = make(Path("specs")).pipelines[0].examples[0].given
-    assert isinstance(given, Message)
-    assert given.value == framed(id_, b"\x02\x00\x06web")
+    shop.specs(TRADES, more=text.replace(", {id: 2, side: HOLD}, {id: 3}, {id: 4, side: 5}", ""))
+    (example_message,) = make(Path("specs")).pipelines[0].examples[0].given
+    assert isinstance(example_message, Message)
+    assert example_message.value == framed(id_, b"\x02\x00\x06web")
 
 
 # A first spec
@@ -320,8 +320,8 @@ def test_a_spec_from_the_registry(shop: Shop) -> None:
     shop.specs()
     shop.make_topic()
     shop.put(framed(id_, b"\x06BUY\x00"), key=framed(key, b"\x0e"))
-    said = shop.ok("init", "--topic", shop.name)
-    assert f"{shop.name}: avro, 3 columns, from 1 message; into the table raw.{shop.name}" in said
+    output = shop.ok("init", "--topic", shop.name)
+    assert f"{shop.name}: avro, 3 columns, from 1 message; into the table raw.{shop.name}" in output
     spec = (shop.folder / "specs" / f"{shop.name}.yaml").read_text()
     lines = spec.splitlines()
     assert lines[4:12] == [
@@ -389,19 +389,19 @@ def test_what_only_looks_like_it(shop: Shop) -> None:
     shop.put(framed(77777, b"x"))
     shop.ok("init", "--topic", shop.name)
     spec = (shop.folder / "specs" / f"{shop.name}.yaml").read_text()
-    said = "they begin as those of a schema registry do, but the registry does not have the schemas that they name"
-    assert f"value: bytes  # 0 of 1 messages are UTF-8 text; {said}\n" in spec
+    reason = "they begin as those of a schema registry do, but the registry does not have the schemas that they name"
+    assert f"value: bytes  # 0 of 1 messages are UTF-8 text; {reason}\n" in spec
     assert "no problems" in shop.ok("check")
 
 
 def test_another_registry_than_that_of_the_specs_is_refused(shop: Shop) -> None:
     shop.specs()
-    said = shop.refused("init", "--topic", shop.name, "--registry", "http://registry.example.com")
-    assert said.startswith(f"other-registry: the specs' cluster `main` names another registry, {shop.registry}\n")
+    output = shop.refused("init", "--topic", shop.name, "--registry", "http://registry.example.com")
+    assert output.startswith(f"other-registry: the specs' cluster `main` names another registry, {shop.registry}\n")
 
 
 def test_a_schema_that_does_not_fit_its_spec_keeps_no_other_pipeline_from_running(shop: Shop) -> None:
-    both = """
+    two_pipelines = """
 ---
 topic: a
 value: avro
@@ -421,7 +421,7 @@ into: {{table: shop.b}}
 """
     for name in "ab":
         shop.register(record(("id", "long")), f"{shop.name}-{name}")
-    shop.specs(both)
+    shop.specs(two_pipelines)
     schemas = Schemas(make(Path("specs")))
     a, b = schemas.plan.pipelines
     for name, field in (("a", "ID"), ("b", "more")):

@@ -29,21 +29,23 @@ def text(id_: int, value: Any) -> bytes:
 def test_two_versions_of_json_schema_in_one_batch(trades: Registered) -> None:
     """Two versions in one batch; text that is not what the schemas say is a bad row."""
     trades.format = "json_schema"
-    one = trades.register(json.dumps(schema(id={"type": "integer"}, at={"type": "string", "format": "date-time"})), kind="JSON")
-    who = {"type": "object", "properties": {"name": {"type": "string"}}}
-    two = trades.register(
-        json.dumps(schema(id={"type": "integer"}, who=who, tags={"type": "array", "items": {"type": "number"}})), kind="JSON"
+    first_id = trades.register(
+        json.dumps(schema(id={"type": "integer"}, at={"type": "string", "format": "date-time"})), kind="JSON"
+    )
+    person = {"type": "object", "properties": {"name": {"type": "string"}}}
+    second_id = trades.register(
+        json.dumps(schema(id={"type": "integer"}, who=person, tags={"type": "array", "items": {"type": "number"}})), kind="JSON"
     )
     trades.send([
-        text(one, {"id": 1, "at": "2026-01-05T10:00:00Z"}), text(two, {"id": 2, "who": {"name": "n"}, "tags": [1.5], "more": 1}),
-        text(one, {"id": "x"}), text(one, b'{"id": 1} {"id": 2}'), text(one, b"no json"), b"\0\0", None,
+        text(first_id, {"id": 1, "at": "2026-01-05T10:00:00Z"}), text(second_id, {"id": 2, "who": {"name": "n"}, "tags": [1.5], "more": 1}),
+        text(first_id, {"id": "x"}), text(first_id, b'{"id": 1} {"id": 2}'), text(first_id, b"no json"), b"\0\0", None,
     ])  # fmt: skip
     trades.run()
     assert trades.sql("select id, cast(at as string), who.name, tags from {table} order by id") == [
         (1, "2026-01-05 10:00:00", None, None), (2, None, "n", [1.5]),
     ]  # fmt: skip
     assert sorted(row["code"] for row in trades.rows(bad=True)) == ["null_value", *["undecodable"] * 4]
-    assert {row["schema_id"] for row in trades.rows(bad=True)} == {one, None}
+    assert {row["schema_id"] for row in trades.rows(bad=True)} == {first_id, None}
     trades.assert_exactly_once()
 
 
@@ -56,9 +58,9 @@ def test_json_schema_of_a_single_key(trades: Registered) -> None:
     good = {b'"a"': "a", b' "b\\n" ': "b\n", b"5": "5"}
     ends = b'"x",{"_sluice_end":true}],["y"'
     wrong = [b'"a","b"', b'"a", "other": "b"', b'"a"}{"value":"b"', b'"a"]', b"a", b"", b'"\xff"', ends]
-    trades.send_keys([(framed(key, each), value) for each in [*good, *wrong]])
+    trades.send_keys([(framed(key, key_bytes), value) for key_bytes in [*good, *wrong]])
     trades.run()
-    assert sorted(trades.sql("select id, price from {table}")) == sorted((each, 1.5) for each in good.values())
+    assert sorted(trades.sql("select id, price from {table}")) == sorted((key_text, 1.5) for key_text in good.values())
     assert [row["code"] for row in trades.rows(bad=True)] == ["undecodable_key"] * len(wrong)
     trades.assert_exactly_once()
 
@@ -84,11 +86,11 @@ into: {{table: {namespace}.trades}}
 def test_topics_whose_schemas_differ(trades: Registered) -> None:
     """Each reads by its own schemas, and a pipeline by one."""
     trades.template = TWO
-    one = record(("id", "long"))
-    trades.register(one)
+    id_schema = record(("id", "long"))
+    trades.register(id_schema)
     with pytest.raises(SpecError, match=r"no-subject.*_others-value"):
         trades.plan  # noqa: B018
-    trades.register(one, f"{trades.topic}_others-value")
+    trades.register(id_schema, f"{trades.topic}_others-value")
     assert [topic.name for topic in trades.pipeline.topics] == ["trades", "others"]  # the same text has one id
     trades.register(record(("id", "long"), ("at", ["null", "int"], {"default": None})))
     trades.register(record(("id", "long"), ("at", ["null", "int"], {"default": 5})), f"{trades.topic}_others-value")
@@ -136,11 +138,11 @@ def test_debezium_avro_by_its_keys(trades: Registered, write: str) -> None:
     trades.run()
     trades.send([*trades.avro(id_, change("u", None, unsent), change("d", {"id": 2, "name": None})), None], 0)
     trades.run()
-    now = "where is_current" if write == "history" else ""
-    assert trades.sql(f"select _op, id, name from {{table}} {now}") == [("u", 1, "a")]
+    condition = "where is_current" if write == "history" else ""
+    assert trades.sql(f"select _op, id, name from {{table}} {condition}") == [("u", 1, "a")]
     trades.send(trades.avro(id_, change("t"), change("c", None, {"id": 3, "name": "c"})), 0)
     trades.run()
-    assert trades.sql(f"select _op, id, name from {{table}} {now}") == [("c", 3, "c")]
+    assert trades.sql(f"select _op, id, name from {{table}} {condition}") == [("c", 3, "c")]
     assert trades.rows(bad=True) == []
     if write == "history":
         assert [row[0] for row in trades.sql("select name from {table} order by id, _kafka_offset")] == ["a", "a", "a", "b", "c"]
@@ -168,7 +170,7 @@ def test_fields_of_two_versions_that_spark_takes_for_one(trades: Registered) -> 
         trades.register(json.dumps(schema(x={"type": "object", "properties": {name: {"type": "string"}}})), kind="JSON")
     with pytest.raises(SpecError, match="`s` and `ſ` of `x` differ only in case") as error:
         _ = trades.plan
-    assert [each.code for each in error.value.problems] == ["unsupported-schema"]
+    assert [problem.code for problem in error.value.problems] == ["unsupported-schema"]
 
 
 @pytest.mark.parametrize("format_", ["json_schema", "protobuf", "debezium_avro"])
@@ -177,11 +179,11 @@ def test_a_schema_of_another_kind(trades: Registered, format_: str) -> None:
     trades.register(record(("id", "long")))
     with pytest.raises(SpecError) as error:
         _ = trades.plan
-    assert [each.code for each in error.value.problems] == ["unsupported-schema"]
-    said = (
+    assert [problem.code for problem in error.value.problems] == ["unsupported-schema"]
+    reason = (
         "an envelope of Debezium has `op`" if format_ == "debezium_avro" else f"is of the kind AVRO, and the spec says {format_}"
     )
-    assert said in error.value.problems[0].message
+    assert reason in error.value.problems[0].message
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ from tests.test_services import tiny
 pytestmark = pytest.mark.slow
 
 ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
-OTHER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "string"}]}
+OTHER_ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "string"}]}
 
 
 def call(url: str, method: str, path: str, body: object = None) -> tuple[int, Any]:
@@ -69,18 +69,18 @@ def sluice(*arguments: str) -> tuple[int, str]:
 
 
 def test_an_interrupted_unpacking_is_repeated(home: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = tmp_path / "own"
-    (own / "jars" / "registry" / "unpacking" / "lib").mkdir(parents=True)
-    (own / "jars" / "registry" / "apicurio-registry-app-1.0-all").mkdir()
+    own_home = tmp_path / "own"
+    (own_home / "jars" / "registry" / "unpacking" / "lib").mkdir(parents=True)
+    (own_home / "jars" / "registry" / "apicurio-registry-app-1.0-all").mkdir()
     for file in ("stamp", "apicurio-registry-app-3.3.3-all.tar.gz"):
-        (own / "jars" / "registry" / file).symlink_to(archive / "registry" / file)
-    monkeypatch.setenv("SLUICE_HOME", str(own))
-    said: list[str] = []
+        (own_home / "jars" / "registry" / file).symlink_to(archive / "registry" / file)
+    monkeypatch.setenv("SLUICE_HOME", str(own_home))
+    messages: list[str] = []
     get = services.services()["registry"].get
     assert get is not None
-    get(said.append)
-    assert said == []
-    folders = [path for path in (own / "jars" / "registry").iterdir() if path.is_dir()]
+    get(messages.append)
+    assert messages == []
+    folders = [path for path in (own_home / "jars" / "registry").iterdir() if path.is_dir()]
     assert [path.name for path in folders] == ["apicurio-registry-app-3.3.3-all"]
     assert (folders[0] / "quarkus-run.jar").is_file() and len(list(folders[0].rglob("*.jar"))) > 400
 
@@ -89,22 +89,22 @@ def test_an_interrupted_unpacking_is_repeated(home: Path, archive: Path, tmp_pat
 def test_schemas_stay_over_a_restart_and_over_a_kill(home: Path) -> None:
     port = registry.ports()[0]
     url = f"http://127.0.0.1:{port}{registry.API}"
-    code, said = sluice("up", "registry")
-    assert code == 0 and said.startswith(f"registry: started, 127.0.0.1:{port}, process "), said
+    code, output = sluice("up", "registry")
+    assert code == 0 and output.startswith(f"registry: started, 127.0.0.1:{port}, process "), output
     assert call(url, "GET", "/config") == (200, {"compatibilityLevel": "NONE"})
     assert call(url, "PUT", "/config", {"compatibility": "BACKWARD"})[0] == 200
-    status, made = register(url, ORDER)
+    status, answer = register(url, ORDER)
     assert status == 200
-    status, conflict = register(url, OTHER)
+    status, conflict = register(url, OTHER_ORDER)
     assert (status, conflict["error_code"]) == (409, 409) and "/fields/0/type" in conflict["message"]
 
-    code, said = sluice("up", "registry")
-    assert code == 0 and "already running" in said
+    code, output = sluice("up", "registry")
+    assert code == 0 and "already running" in output
     (state,) = services.down(["registry"])
     assert state.changed and is_free(port)
     (state,) = services.up(["registry"])
-    assert json.loads(call(url, "GET", f"/schemas/ids/{made['id']}")[1]["schema"]) == ORDER
-    assert register(url, OTHER)[0] == 409
+    assert json.loads(call(url, "GET", f"/schemas/ids/{answer['id']}")[1]["schema"]) == ORDER
+    assert register(url, OTHER_ORDER)[0] == 409
 
     wider = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": "string", "default": ""}]}
     assert register(url, wider)[0] == 200
@@ -137,7 +137,7 @@ def test_only_this_machine_reaches_it_and_one_that_hangs_is_noticed(home: Path) 
 
 def listening(pid: int) -> set[tuple[str, int]]:
     """Address and port of each socket on which a process listens."""
-    files, found = set(), set()
+    files, addresses = set(), set()
     for file in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # closed in the meantime
             files.add(os.readlink(file))
@@ -146,16 +146,18 @@ def listening(pid: int) -> set[tuple[str, int]]:
             field = line.split()
             if field[3] == "0A" and f"socket:[{field[9]}]" in files:
                 address, port = field[1].split(":")
-                found.add((socket.inet_ntoa(bytes.fromhex(address[-8:])[::-1]), int(port, 16)))
-    return found
+                addresses.add((socket.inet_ntoa(bytes.fromhex(address[-8:])[::-1]), int(port, 16)))
+    return addresses
 
 
 def test_it_is_started_only_by_name_and_a_busy_port_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", registry.ports()[1])) as server:
         port = server.getsockname()[1]
-        code, said = sluice("up", "registry")
+        code, output = sluice("up", "registry")
         assert (
-            code != 0 and f"registry needs port {port}, but process {os.getpid()} (" in said and "SLUICE_REGISTRY_PORT=" in said
+            code != 0
+            and f"registry needs port {port}, but process {os.getpid()} (" in output
+            and "SLUICE_REGISTRY_PORT=" in output
         )
     for wrong in ("65535", "0", "registry"):
         monkeypatch.setenv("SLUICE_REGISTRY_PORT", wrong)

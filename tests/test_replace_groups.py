@@ -82,7 +82,7 @@ COMPARED = {
     "again": ("country", "more"),
 }
 READ = st.sampled_from(["", "reads", "reads", "dies", "maintains"])
-POINT = st.sampled_from([each for each in POINTS if "bad" not in each])
+POINT = st.sampled_from([point for point in POINTS if "bad" not in point])
 
 
 class Tables:
@@ -117,14 +117,14 @@ class Tables:
         return next_batch(context or self.context, self.pipeline(name))
 
     def dies(self, name: str, point: str) -> None:
-        def at(reached: str) -> None:
+        def die(reached: str) -> None:
             if reached == point:
                 raise Died
 
         with suppress(Died):
-            self.reads(name, Context(self.plan, spark=lambda: self.spark, at=at))
+            self.reads(name, Context(self.plan, spark=lambda: self.spark, at=die))
 
-    def there(self, name: str) -> list[dict[str, Any]]:
+    def table_rows(self, name: str) -> list[dict[str, Any]]:
         table = self.pipeline(name).table
         loaded = table_state.table(table.catalog, table.identifier)
         assert loaded is not None
@@ -140,7 +140,7 @@ class Tables:
 
     def rows_of(self, name: str) -> list[tuple[Any, ...]]:
         columns = COMPARED[name]
-        return [tuple(row[column] for column in columns) for row in self.there(name)]
+        return [tuple(row[column] for column in columns) for row in self.table_rows(name)]
 
     def expected(self, name: str) -> list[tuple[Any, ...]]:
         groups: dict[str | None, list[tuple[int, int]]] = defaultdict(list)
@@ -162,12 +162,12 @@ class Tables:
 
 
 def agree_after(batches: Sequence[tuple[Sequence[Order], str, str]], tables: Tables) -> None:
-    for batch, what, point in batches:
+    for batch, event, point in batches:
         tables.lands(batch)
-        for name in {"": (), "reads": ("totals", "ranked", "again")}.get(what, ("totals", "ranked")):
-            if what == "dies":
+        for name in {"": (), "reads": ("totals", "ranked", "again")}.get(event, ("totals", "ranked")):
+            if event == "dies":
                 tables.dies(name, point)
-            elif what == "maintains":
+            elif event == "maintains":
                 list(maintain(tables.context, tables.pipeline("newest")))
             else:
                 tables.reads(name)
@@ -177,7 +177,7 @@ def agree_after(batches: Sequence[tuple[Sequence[Order], str, str]], tables: Tab
 @pytest.mark.parametrize(
     ("version", "partitions", "examples"),
     few(
-        [(3, "[country]", 1), *((version, each, EXAMPLES) for version in (3, 2) for each in ("[]", "[country]"))],
+        [(3, "[country]", 1), *((version, partition, EXAMPLES) for version in (3, 2) for partition in ("[]", "[country]"))],
         (3, "[country]", 1),
     ),
 )
@@ -218,8 +218,8 @@ def test_rows_that_were_changed_and_then_deleted(lake: Path, spark: Any) -> None
 def test_only_groups_that_changed_are_computed(lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = Tables(lake, spark)
     tables.lands([(1, "DE", 1), (2, "FR", 2), (3, None, 3), (4, "IT", 4)])
-    first = tables.reads("ranked")
-    assert first and first.rows == 4
+    first_batch = tables.reads("ranked")
+    assert first_batch and first_batch.rows == 4
     tables.lands([(1, "FR", 1), (3, None, 5)])
     (planned,) = next_runs(tables.plan, [tables.pipeline("ranked")])
     source = tables.pipeline("newest").table.identifier
@@ -228,8 +228,8 @@ def test_only_groups_that_changed_are_computed(lake: Path, spark: Any, monkeypat
         == f"computes again the groups by country in which {source} has changed, by up to 4 rows"
     )
 
-    moved = tables.reads("ranked")
-    assert moved and moved.rows == 3  # two of FR and one without a country; DE is gone
+    second_batch = tables.reads("ranked")
+    assert second_batch and second_batch.rows == 3  # two of FR and one without a country; DE is gone
     tables.agree("ranked")
     tables.lands([(4, "IT", None)])
     monkeypatch.setattr(select_source, "_MOST_GROUPS", 0)
@@ -258,9 +258,9 @@ def test_a_compaction_is_no_news(lake: Path, spark: Any) -> None:
     for id_ in range(1, 4):
         tables.lands([(id_, "DE", id_)])
     tables.agree("totals", "ranked")
-    newest = tables.pipeline("newest")
+    pipeline = tables.pipeline("newest")
     tables.spark.sql(
-        f"CALL `{newest.table.catalog.name}`.system.rewrite_data_files(table => '{newest.table.identifier}', "
+        f"CALL `{pipeline.table.catalog.name}`.system.rewrite_data_files(table => '{pipeline.table.identifier}', "
         "options => map('rewrite-all', 'true'))"
     )
 
@@ -280,9 +280,9 @@ def test_after_a_rollback_and_another_spec_all_is_computed(lake: Path, spark: An
     tables.agree("ranked")
     table = metadata.read(ranked.table.catalog, ranked.table.identifier)
     assert table is not None and table.main is not None
-    first = min(table.snapshots.values(), key=lambda each: each["sequence-number"])
+    first_snapshot = min(table.snapshots.values(), key=lambda snapshot: snapshot["sequence-number"])
     tables.spark.sql(
-        f"CALL `{ranked.table.catalog.name}`.system.set_current_snapshot('{ranked.table.identifier}', {first['snapshot-id']})"
+        f"CALL `{ranked.table.catalog.name}`.system.set_current_snapshot('{ranked.table.identifier}', {first_snapshot['snapshot-id']})"
     )
 
     back = tables.reads("ranked")
@@ -293,10 +293,10 @@ def test_after_a_rollback_and_another_spec_all_is_computed(lake: Path, spark: An
 def test_a_column_that_was_added_since_is_null(lake: Path, spark: Any) -> None:
     tables = Tables(lake, spark)
     tables.lands([(1, "DE", 1)])
-    newest, ranked = tables.pipeline("newest"), tables.pipeline("ranked")
-    tables.spark.sql(f"ALTER TABLE `{newest.table.catalog.name}`.{newest.table.identifier} ADD COLUMN later string")
+    newest_orders, ranked = tables.pipeline("newest"), tables.pipeline("ranked")
+    tables.spark.sql(f"ALTER TABLE `{newest_orders.table.catalog.name}`.{newest_orders.table.identifier} ADD COLUMN later string")
     assert isinstance(ranked.source, SelectSource)
-    later = ranked.source.with_tables(lambda each: replace(each, columns=(*each.columns, Column("later", STRING))))
+    later = ranked.source.with_tables(lambda table: replace(table, columns=(*table.columns, Column("later", STRING))))
 
     batch = next_batch(tables.context, replace(ranked, source=later))
 
@@ -321,8 +321,8 @@ into: {{table: {namespace}.shares, write: replace}}
     plan = plan_for(lake, "127.0.0.1:1", spec.format(namespace=f"n{uuid.uuid4().hex[:10]}"))
     moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
     sent = tuple(
-        Message(batch=1, topic="orders", partition=0, offset=at, timestamp=moment, value=json.dumps({"id": at}).encode())
-        for at in range(2)
+        Message(batch=1, topic="orders", partition=0, offset=offset, timestamp=moment, value=json.dumps({"id": offset}).encode())
+        for offset in range(2)
     )
     source, shares = plan.pipeline("orders"), plan.pipeline("shares")
     assert source and shares
@@ -389,4 +389,6 @@ def test_groups_are_right_after_kills_at_any_point(project: Project) -> None:
     table = table_state.table(totals.table.catalog, totals.table.identifier)
     assert table is not None
     by_key = {row["parity"]: (row["total"], row["trades"]) for row in table.scan().to_arrow().to_pylist()}
-    assert by_key == {each: (sum(of), len(of)) for each in range(3) if (of := [n for n in range(total) if n % 3 == each])}
+    assert by_key == {
+        key: (sum(numbers), len(numbers)) for key in range(3) if (numbers := [n for n in range(total) if n % 3 == key])
+    }

@@ -122,12 +122,12 @@ def test_a_wrong_login_and_a_wrong_address_are_said(
 def test_a_token_that_was_taken_back_is_asked_for_again(
     planned: Callable[[str], Catalog], rest_catalog: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: Any = catalogs.of(planned(rest_catalog))
-    assert asked.current("shop.none") is None
-    client = asked._client
+    catalog: Any = catalogs.of(planned(rest_catalog))
+    assert catalog.current("shop.none") is None
+    client = catalog._client
     assert client is catalogs.of(planned(rest_catalog))._client  # type: ignore[attr-defined]
     client._token = ("taken back", client._token[1])
-    assert asked.current("shop.none") is None
+    assert catalog.current("shop.none") is None
     assert client._token[0] != "taken back"
 
 
@@ -161,7 +161,7 @@ def test_spark_writes_with_keys_that_the_catalog_gives(
     planned: Callable[..., Catalog], server: Callable[..., Any], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And with no others: neither the spec nor this machine has any."""
-    for name in [each for each in os.environ if each.startswith("AWS_")]:
+    for name in [variable for variable in os.environ if variable.startswith("AWS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(Path.cwd()))
     with server(**{"catalog_to_include-credentials": "true"}) as url:
@@ -203,15 +203,15 @@ def test_a_run_outlives_its_tokens_and_shows_no_secret(
         spec = SPEC.format(uri=url, store=quick_store, keys=KEYS).replace("topic: orders", "topic: canaries")
         Path("specs/a.yaml").write_text(f"{spec}---\nengine: spark\nconf: {{{events}}}\n", encoding="utf-8")
 
-        def sluice(*arguments: str, given: str = "") -> str:
-            done = subprocess.run([SLUICE, *arguments], input=given, capture_output=True, text=True)
+        def sluice(*arguments: str, text: str = "") -> str:
+            done = subprocess.run([SLUICE, *arguments], input=text, capture_output=True, text=True)
             assert done.returncode == 0, done.stdout + done.stderr
             assert CANARY not in done.stdout + done.stderr
             return done.stdout + done.stderr
 
         sluice("topics", "create", "canaries")
         for batch in range(2):
-            assert "sent to canaries" in sluice("send", "canaries", "-", given=f'{{"id": {batch}}}\n')
+            assert "sent to canaries" in sluice("send", "canaries", "-", text=f'{{"id": {batch}}}\n')
             assert "caught up" in sluice("run")
         for command in (("status",), ("plan", "orders"), ("history", "orders")):
             sluice(*command)
@@ -243,11 +243,11 @@ def test_a_certificate_of_the_companys_own_authority(
         spec = SPEC.format(uri=front.url, store=quick_store, keys=KEYS)
         Path("specs/a.yaml").write_text(spec.replace("shop.orders", "company.orders").replace("topic: orders", "topic: company"))
 
-        def sluice(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-            return subprocess.run([SLUICE, *arguments], input=given, capture_output=True, text=True)
+        def sluice(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+            return subprocess.run([SLUICE, *arguments], input=text, capture_output=True, text=True)
 
         sluice("topics", "create", "company")
-        sluice("send", "company", "-", given='{"id": 1}\n')
+        sluice("send", "company", "-", text='{"id": 1}\n')
         untrusted = " ".join(sluice("status").stdout.split())
         assert "its certificate is not trusted" in untrusted
         assert "REQUESTS_CA_BUNDLE" in untrusted

@@ -88,7 +88,7 @@ def locked(tmp_path_factory: pytest.TempPathFactory, sluice_home: Path) -> Itera
 
 def findings(plan: Plan, *subjects: str) -> list[Finding]:
     """Those that are problems, of these systems."""
-    return [each for each in preflight(plan) if each.hint and each.subject.startswith(subjects)]
+    return [finding for finding in preflight(plan) if finding.hint and finding.subject.startswith(subjects)]
 
 
 @pytest.mark.spark
@@ -159,7 +159,7 @@ def test_a_bucket_and_glue_are_used_with_the_rights_that_are_printed(
     plan = make(Path("specs"))
 
     asks(strict, strictly=True)
-    problems = {each.subject: each for each in findings(plan, "catalog", "files")}
+    problems = {finding.subject: finding for finding in findings(plan, "catalog", "files")}
     assert set(problems) == {"catalog aws_rights", "files of aws_rights", "files of weekly"}
     assert "glue:GetDatabase, glue:GetDatabases, glue:GetTable, glue:GetTables" in problems["catalog aws_rights"].state
     assert problems["files of weekly"].state.startswith("the object store refused s3://exported/weekly/")
@@ -169,8 +169,8 @@ def test_a_bucket_and_glue_are_used_with_the_rights_that_are_printed(
         statements += json.loads(f"[{problem.hint.partition(': ')[2]}]")
     for without in range(len(statements)):
         asks(strict, strictly=False)
-        given = [each for number, each in enumerate(statements) if number != without]
-        policy = {"Version": "2012-10-17", "Statement": [for_moto(each) for each in given]}
+        allowed = [statement for number, statement in enumerate(statements) if number != without]
+        policy = {"Version": "2012-10-17", "Statement": [for_moto(statement) for statement in allowed]}
         iam.put_user_policy(UserName="ingest", PolicyName="doctor", PolicyDocument=json.dumps(policy))
         asks(strict, strictly=True)
         assert len(findings(plan, "catalog", "files")) == 1
@@ -183,7 +183,7 @@ def test_a_bucket_and_glue_are_used_with_the_rights_that_are_printed(
     of_glue, *of_s3 = findings(plan, "catalog", "files")
     assert of_glue.state.endswith("Glue refused it (403)")  # of which moto does not say more
     assert len(of_s3) == 2
-    assert all("SignatureDoesNotMatch" in each.state and "the policy" not in each.hint for each in of_s3), of_s3
+    assert all("SignatureDoesNotMatch" in finding.state and "the policy" not in finding.hint for finding in of_s3), of_s3
 
 
 def for_moto(statement: dict[str, Any]) -> dict[str, Any]:

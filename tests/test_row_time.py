@@ -93,8 +93,8 @@ def planned(folder: Path, steps: str, into: str) -> tuple[Pipeline | None, tuple
 def test_a_step_compares_the_time_of_the_event_under_whatever_name_the_table_has_it(
     tmp_path: Path, comparer: str, steps: str, behind: bool
 ) -> None:
-    step, (others, column) = COMPARERS[comparer][0], KEEP[steps]
-    pipeline, problems = planned(tmp_path, f"{step}, {others}" if behind else f"{others}, {step}", "write: append")
+    step, (other_steps, column) = COMPARERS[comparer][0], KEEP[steps]
+    pipeline, problems = planned(tmp_path, f"{step}, {other_steps}" if behind else f"{other_steps}, {step}", "write: append")
     assert not problems
     assert pipeline is not None
     assert pipeline.event_time == column
@@ -106,8 +106,8 @@ def test_a_step_compares_the_time_of_the_event_under_whatever_name_the_table_has
 def test_a_step_that_compares_times_is_refused_where_the_table_has_other_times(
     tmp_path: Path, comparer: str, steps: str, behind: bool
 ) -> None:
-    (step, code), (others, says) = COMPARERS[comparer], LOSE[steps]
-    _, problems = planned(tmp_path, f"{step}, {others}" if behind else f"{others}, {step}", "write: append")
+    (step, code), (other_steps, says) = COMPARERS[comparer], LOSE[steps]
+    _, problems = planned(tmp_path, f"{step}, {other_steps}" if behind else f"{other_steps}, {step}", "write: append")
     assert [problem.code for problem in problems] == [code]
     assert says in problems[0].message
 
@@ -115,15 +115,15 @@ def test_a_step_that_compares_times_is_refused_where_the_table_has_other_times(
 @pytest.mark.parametrize("write", ["upsert", "history"])
 @pytest.mark.parametrize("steps", [*KEEP, *LOSE])
 def test_rows_of_a_key_are_ordered_by_the_time_of_the_event_or_a_mask_is_refused(tmp_path: Path, write: str, steps: str) -> None:
-    others, _ = (KEEP | LOSE)[steps]
-    pipeline, problems = planned(tmp_path, others, f"write: {write}, keys: [k]")
+    other_steps, _ = (KEEP | LOSE)[steps]
+    pipeline, problems = planned(tmp_path, other_steps, f"write: {write}, keys: [k]")
     if steps.startswith("mask") and steps in LOSE:
         assert [problem.code for problem in problems] == ["mask-of-time"]
         return
     assert not problems
     assert pipeline is not None
     assert pipeline.table.keyed is not None
-    untouched = steps in KEEP and KEEP[steps][1] == "at" and "rename" not in others
+    untouched = steps in KEEP and KEEP[steps][1] == "at" and "rename" not in other_steps
     assert pipeline.table.keyed.order[0] == ("at" if untouched else "_event_time")
 
 

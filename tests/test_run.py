@@ -50,8 +50,8 @@ def test_a_refusal_is_told_and_accepted(project: Project) -> None:
     project.make_topic()
     project.send_good(12, bad_every=4)
     project.run()
-    first = project.sql("select snapshot_id from {table}.snapshots order by committed_at limit 1")[0][0]
-    project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {first})")
+    first_snapshot = project.sql("select snapshot_id from {table}.snapshots order by committed_at limit 1")[0][0]
+    project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {first_snapshot})")
 
     refused = sluice(project, "run")
     assert refused.returncode == 1
@@ -80,15 +80,15 @@ def test_an_end_that_is_asked_for_comes_behind_a_commit(project: Project, ask: s
         start_new_session=True,
     )
     assert process.stdout is not None
-    first = process.stdout.readline()
-    assert "batch 1," in first
+    first_line = process.stdout.readline()
+    assert "batch 1," in first_line
     process.send_signal(ask)
-    others, errors = process.communicate(timeout=60)
+    other_lines, errors = process.communicate(timeout=60)
 
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
     assert "loading trades every 1s; Ctrl-C stops after the batch that is under way\n" in errors
-    batches = [line for line in (first + others).splitlines() if ": batch " in line]
+    batches = [line for line in (first_line + other_lines).splitlines() if ": batch " in line]
     rows = sum(int(re.findall(r"(\d+) rows?,", line)[0]) for line in batches)
     counted = f"{rows} rows in {len(batches)} batch{'es' if len(batches) != 1 else ''}"
     assert f"stopped: {counted}, all committed; the next run continues there\n" in errors

@@ -34,7 +34,7 @@ SCHEMA = ROOT / "docs" / "language" / "schema.json"
 SHIPPED = sorted((ROOT / "specs").rglob("*.yaml"))
 EDITOR = Draft202012Validator(document_schema())
 NAMED = "# yaml-language-server: $schema="
-MORE = """\
+MORE_DOCUMENTS = """\
 pipeline: all
 from: {topics: [a, b]}
 steps:
@@ -112,16 +112,16 @@ def mutations(node: Node) -> Iterator[Node]:
 def right() -> list[Node]:
     """Documents without problems."""
     cases = [case for path in sorted(CASES.parent.rglob("*.case")) for case in read(path) if case.expected.strip() == "ok"]
-    texts = [GOOD, MORE, *(path.read_text(encoding="utf-8") for path in SHIPPED)]
+    texts = [GOOD, MORE_DOCUMENTS, *(path.read_text(encoding="utf-8") for path in SHIPPED)]
     texts += [text for case in cases for text in re.split(r"^>>> .*\n", case.given, flags=re.MULTILINE)]
     return [node for text in texts for node in documents(text) if node.kind == "map"]
 
 
 @cache
-def wrong_texts(each: int) -> list[str]:
+def wrong_texts(count: int) -> list[str]:
     """Some changes of every document."""
     chance = random.Random(7)
-    return [written(changed) for node in right() for changed in chance.sample(list(mutations(node)), each)]
+    return [written(changed) for node in right() for changed in chance.sample(list(mutations(node)), count)]
 
 
 def refused(node: Node) -> bool:
@@ -137,18 +137,18 @@ def test_the_schema_accepts_right_specs(node: Node) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("each", few((2, 6), 2))
-def test_a_text_that_the_schema_refuses_has_problems(each: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", few((2, 6), 2))
+def test_a_text_that_the_schema_refuses_has_problems(count: int, tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
     refusals = {True: 0, False: 0}
-    for text in wrong_texts(each):
+    for text in wrong_texts(count):
         nodes = documents(text)
         if nodes:
             (tmp_path / "specs" / "a.yaml").write_text(text, encoding="utf-8")
             problems = load(tmp_path / "specs", environ={"SLUICE_VAR_ONE": "1"}).problems
             refusals[refused(nodes[0])] += 1
             assert problems or not refused(nodes[0]), text
-    assert min(refusals.values()) > 8 * each
+    assert min(refusals.values()) > 8 * count
 
 
 @pytest.mark.slow
@@ -172,7 +172,7 @@ def problems_of_shape(node: Node) -> list[Any]:
 
 def beyond_json_schema(node: Node) -> bool:
     """Whether an editor sees another document: a reference for its value, YAML 1.2's numbers, any map where a message is meant."""
-    numbers = [each.text for each in node.scalars() if not each.quoted and not isinstance(as_data(each), str | None)]
+    numbers = [scalar.text for scalar in node.scalars() if not scalar.quoted and not isinstance(as_data(scalar), str | None)]
     odd = [text for text in numbers if not re.fullmatch(r"-?(0|[1-9][0-9]*)|true|false", text)]
     return bool(odd) or "${" in written(node) or '"message":' in written(node)
 
@@ -198,7 +198,7 @@ def test_the_compiler_and_the_schema_judge_a_shape_alike(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("text", "at"),
+    ("text", "path"),
     [
         ("nothing: 1", []),
         ("topic: T-1\nvalue: string", ["topic"]),
@@ -215,8 +215,8 @@ def test_the_compiler_and_the_schema_judge_a_shape_alike(monkeypatch: pytest.Mon
         ("pipeline: p\nfrom: {topic: t}\ninto: {table: a.b}\nfresh_within: 15 minutes", ["fresh_within"]),
     ],
 )
-def test_the_schema_refuses_wrong_documents(text: str, at: list[str | int]) -> None:
-    assert at in [list(error.absolute_path) for error in EDITOR.iter_errors(as_data(documents(text)[0]))]
+def test_the_schema_refuses_wrong_documents(text: str, path: list[str | int]) -> None:
+    assert path in [list(error.absolute_path) for error in EDITOR.iter_errors(as_data(documents(text)[0]))]
 
 
 def test_text_that_looks_like_a_number_is_accepted_as_text() -> None:

@@ -24,11 +24,11 @@ COLUMNS = {
         "_kafka_offset": "bigint",
     }.items()
 }
-OWN = [name for name in COLUMNS if not name.startswith("_")]
+OWN_COLUMNS = [name for name in COLUMNS if not name.startswith("_")]
 
 
 def chosen(text: str) -> Selected:
-    return select(text, COLUMNS, OWN)
+    return select(text, COLUMNS, OWN_COLUMNS)
 
 
 def faults(text: str) -> tuple[Fault, ...]:
@@ -38,15 +38,15 @@ def faults(text: str) -> tuple[Fault, ...]:
 
 
 def test_items_have_names_types_and_a_safe_form() -> None:
-    found = chosen("select price, upper(symbol) as name, quantity * 2 twice from input where price > 0")
-    assert [(item.name, str(item.value.type), item.text) for item in found.items] == [
+    result = chosen("select price, upper(symbol) as name, quantity * 2 twice from input where price > 0")
+    assert [(item.name, str(item.value.type), item.text) for item in result.items] == [
         ("price", "double", "price"),
         ("name", "string", "upper(symbol)"),
         ("twice", "int", "quantity * 2"),
     ]
-    assert [item.value for item in found.items[1:]] == [check("upper(symbol)", COLUMNS), check("quantity * 2", COLUMNS)]
-    assert found.where == check("price > 0", COLUMNS)
-    assert found.where_text == "price > 0"
+    assert [item.value for item in result.items[1:]] == [check("upper(symbol)", COLUMNS), check("quantity * 2", COLUMNS)]
+    assert result.where == check("price > 0", COLUMNS)
+    assert result.where_text == "price > 0"
 
 
 def test_columns_and_fields_keep_their_declared_names() -> None:
@@ -67,12 +67,12 @@ def test_columns_and_fields_keep_their_declared_names() -> None:
 
 
 def test_a_star_stands_for_all_columns_except_those_left_out() -> None:
-    assert [item.name for item in chosen("select * from input").items] == OWN
+    assert [item.name for item in chosen("select * from input").items] == OWN_COLUMNS
     assert [item.name for item in select("select * from input", COLUMNS).items] == list(COLUMNS)
-    found = chosen("select * except (PRICE, `tags`), _kafka_offset as at_offset from input")
-    assert [item.name for item in found.items] == ["quantity", "Symbol", "location", "paid", "at_offset"]
-    assert [item.value.sql for item in found.items] == ["`quantity`", "`Symbol`", "`location`", "`paid`", "`_kafka_offset`"]
-    assert found.where is None
+    result = chosen("select * except (PRICE, `tags`), _kafka_offset as at_offset from input")
+    assert [item.name for item in result.items] == ["quantity", "Symbol", "location", "paid", "at_offset"]
+    assert [item.value.sql for item in result.items] == ["`quantity`", "`Symbol`", "`location`", "`paid`", "`_kafka_offset`"]
+    assert result.where is None
 
 
 def test_words_are_read_in_any_case_and_on_any_line() -> None:
@@ -85,8 +85,8 @@ def test_words_are_read_in_any_case_and_on_any_line() -> None:
 
 def test_the_place_is_right_on_every_line() -> None:
     text = "select\n  prce,\n  upper(symbl) as s,\n  count(*) as n\nfrom input\nwhere\n  quantity\norder by 1\n"
-    found = faults(text)
-    assert [(text[fault.offset :].split()[0], fault.code) for fault in found] == [
+    problems = faults(text)
+    assert [(text[fault.offset :].split()[0], fault.code) for fault in problems] == [
         ("prce,", "unknown-column"),
         ("symbl)", "unknown-column"),
         ("count(*)", "sql-aggregate"),
@@ -203,14 +203,14 @@ def test_all_errors_are_reported_at_once() -> None:
 
 def test_from_inside_an_item_does_not_end_it() -> None:
     assert chosen("select price is distinct from quantity as d from input").items[0].name == "d"
-    found = faults("select prce is distinct from as d, prise as p from input")
-    assert [fault.code for fault in found] == ["sql-alias", "unknown-column"]
+    problems = faults("select prce is distinct from as d, prise as p from input")
+    assert [fault.code for fault in problems] == ["sql-alias", "unknown-column"]
 
 
 def test_uses_of_an_invalid_column_are_not_reported() -> None:
     columns = COLUMNS | {"odd": VOID}
-    found = select("select odd, odd + 1 as more, odd.x, price from input where odd > 0", columns)
-    assert [(item.name, str(item.value.type)) for item in found.items] == [
+    result = select("select odd, odd + 1 as more, odd.x, price from input where odd > 0", columns)
+    assert [(item.name, str(item.value.type)) for item in result.items] == [
         ("odd", "void"),
         ("more", "void"),
         ("x", "void"),
@@ -219,7 +219,7 @@ def test_uses_of_an_invalid_column_are_not_reported() -> None:
 
 
 def test_a_star_without_any_column_left_is_refused() -> None:
-    assert [fault.message for fault in faults(f"select * except ({', '.join(OWN)}) from input")] == ["no column is left"]
+    assert [fault.message for fault in faults(f"select * except ({', '.join(OWN_COLUMNS)}) from input")] == ["no column is left"]
 
 
 @pytest.mark.slow
@@ -229,20 +229,20 @@ def test_any_text_is_accepted_or_refused_at_a_place_inside_it() -> None:
         "select select price quantity Symbol location . , , * ( ) except from from input input where as a b paid and is distinct "
         "not null 1 'x' ; group by order limit join on union [ ] upper ( case when then end `q` ~ =>"
     )
-    taken = 0
+    accepted = 0
     for _ in range(6000):
         text = "select " * draw.randint(0, 1) + " ".join(draw.choices(words.split(), k=draw.randint(1, 9)))
         text += draw.choice(["", " from input", " from input where paid"])
-        said = tried(text)
-        taken += not said
-        assert all(0 <= fault.offset <= len(text) and fault.message for fault in said), text
-    assert taken > 30
+        problems = tried(text)
+        accepted += not problems
+        assert all(0 <= fault.offset <= len(text) and fault.message for fault in problems), text
+    assert accepted > 30
 
 
 def tried(text: str) -> tuple[Fault, ...]:
     try:
-        found = chosen(text)
+        result = chosen(text)
     except ExpressionError as error:
         return error.faults or (Fault(-1, "", ""),)
-    assert found.items, text
+    assert result.items, text
     return ()

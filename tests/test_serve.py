@@ -83,8 +83,8 @@ def address(plan: Plan) -> Iterator[str]:
         yield url
 
 
-def reader(address: str, **more: str) -> RestCatalog:
-    return RestCatalog("served", uri=address, credential=f"{CLIENT}:{SECRET}", **more)
+def reader(address: str, **settings: str) -> RestCatalog:
+    return RestCatalog("served", uri=address, credential=f"{CLIENT}:{SECRET}", **settings)
 
 
 def token(address: str) -> dict[str, str]:
@@ -137,18 +137,20 @@ def typed(address: str) -> list[str]:
     page = (Path(__file__).parent.parent / "docs" / "howto" / "serve.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```sql\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     statements = block.replace("<address>", address).replace("<secret>", SECRET).split(";")
-    kept = [each for each in statements if each.strip() and "INSTALL" not in each and "LOAD" not in each]
-    assert len(kept) == 3
-    return kept
+    chosen = [
+        statement for statement in statements if statement.strip() and "INSTALL" not in statement and "LOAD" not in statement
+    ]
+    assert len(chosen) == 3
+    return chosen
 
 
 @pytest.mark.spark
 @pytest.mark.long
 def test_spark_reads_and_cannot_write(address: str, spark: SparkSession) -> None:
     name = f"served_{address.rpartition(':')[2]}"
-    told = {"type": "rest", "uri": address, "credential": f"{CLIENT}:{SECRET}", "rest.auth.type": "oauth2"}
+    settings = {"type": "rest", "uri": address, "credential": f"{CLIENT}:{SECRET}", "rest.auth.type": "oauth2"}
     spark.conf.set(f"spark.sql.catalog.{name}", "org.apache.iceberg.spark.SparkCatalog")
-    for key, value in {**told, "oauth2-server-uri": f"{address}/v1/oauth/tokens"}.items():
+    for key, value in {**settings, "oauth2-server-uri": f"{address}/v1/oauth/tokens"}.items():
         spark.conf.set(f"spark.sql.catalog.{name}.{key}", value)
     assert [row[0] for row in spark.sql(f"SELECT id FROM {name}.shop.orders ORDER BY id").collect()] == [1, 2, 3]
     assert [row["tableName"] for row in spark.sql(f"SHOW TABLES IN {name}.shop").collect()] == ["orders"]
@@ -169,14 +171,14 @@ def test_readers_get_keys_of_one_table(aws: str, tmp_path: Path, monkeypatch: py
         requested.assumed.clear()
         requested.logins.clear()
         table = reader(url).load_table("shop.orders")
-        (asked,) = [parse_qs(body) for body in requested.assumed if "Policy=" in body]
-        statement = json.loads(asked["Policy"][0])["Statement"]
+        (request,) = [parse_qs(body) for body in requested.assumed if "Policy=" in body]
+        statement = json.loads(request["Policy"][0])["Statement"]
         assert statement[0]["Resource"] == ["arn:aws:s3:::sluice/served/shop/orders/*"]
-        assert [each["Action"] for each in statement] == [["s3:GetObject"], ["s3:ListBucket"]]
+        assert [rule["Action"] for rule in statement] == [["s3:GetObject"], ["s3:ListBucket"]]
         assert "AKIAOFTHESPEC" not in f"{table.config} {table.io.properties}"
         requested.logins.clear()
         assert table.scan().to_arrow().column("id").to_pylist() == [1, 2, 3]
-        assert requested.logins and all(each.startswith("ASIA") for each in requested.logins)
+        assert requested.logins and all(key.startswith("ASIA") for key in requested.logins)
         plain = reader(url, **{"header.X-Iceberg-Access-Delegation": ""}).load_table("shop.orders")
         assert "s3.access-key-id" not in plain.io.properties
         assert plain.io.properties["s3.endpoint"] == requested.url
@@ -218,8 +220,8 @@ def test_a_login_in_a_header_and_strange_requests(address: str) -> None:
 def test_a_token_ends(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     headers = token(address)
     assert requests.get(f"{address}/v1/namespaces", headers=headers).ok
-    now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now + 3601)
+    current_time = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: current_time + 3601)
     assert requests.get(f"{address}/v1/namespaces", headers=headers).status_code == 401
 
 
@@ -238,10 +240,10 @@ def test_the_command_serves_until_it_is_stopped(plan: Plan, tmp_path: Path) -> N
         env={**os.environ, "SLUICE_SERVE_SECRET": SECRET},
     ) as child:  # fmt: skip
         assert child.stdout is not None
-        first = child.stdout.readline()
-        assert "catalog lake, read-only" in first, first
+        first_line = child.stdout.readline()
+        assert "catalog lake, read-only" in first_line, first_line
         assert SECRET not in child.stdout.readline()
-        assert reader(first.partition(": ")[0]).list_tables("shop") == [("shop", "orders")]
+        assert reader(first_line.partition(": ")[0]).list_tables("shop") == [("shop", "orders")]
         child.send_signal(signal.SIGINT)
         assert child.wait(20) == 0
         assert "Traceback" not in child.stdout.read()

@@ -129,11 +129,11 @@ def test_the_holder_of_a_port_is_found_while_it_opens_and_closes_files() -> None
     thread.start()
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
-            said = {listener(server.getsockname()[1]) for _ in range(20)}
+            holders = {listener(server.getsockname()[1]) for _ in range(20)}
     finally:
         ended.set()
         thread.join()
-    assert len(said) == 1 and said.pop().startswith(f"process {os.getpid()} (")
+    assert len(holders) == 1 and holders.pop().startswith(f"process {os.getpid()} (")
 
 
 @pytest.mark.parametrize("began", ["another boot 123", "gone"])
@@ -201,16 +201,16 @@ def test_topics_survive_starting_and_stopping_kafka_twice(kafka_home: Path) -> N
     from confluent_kafka.admin import AdminClient, NewTopic
 
     try:
-        (first,) = services.up(["kafka"])
-        assert first.changed and first.state == "running" and first.address
-        (again,) = services.up()
-        assert not again.changed and again.pid == first.pid
-        admin = AdminClient({"bootstrap.servers": first.address})
+        (first_state,) = services.up(["kafka"])
+        assert first_state.changed and first_state.state == "running" and first_state.address
+        (second_state,) = services.up()
+        assert not second_state.changed and second_state.pid == first_state.pid
+        admin = AdminClient({"bootstrap.servers": first_state.address})
         admin.create_topics([NewTopic("kept", 2)])["kept"].result(10)
         del admin
         assert services.status(["kafka"])[0].memory
         assert services.down(["kafka"])[0].changed and not services.down(["kafka"])[0].changed
-        assert first.pid is not None and not alive(first.pid)
+        assert first_state.pid is not None and not alive(first_state.pid)
         (third,) = services.up()
         assert "kept" in AdminClient({"bootstrap.servers": str(third.address)}).list_topics(timeout=5).topics
     finally:
@@ -282,9 +282,9 @@ def test_kafka_starts_where_the_specs_of_the_environment_say(kafka_home: Path, m
         assert started.exit_code == 0, started.output
         assert started.output.startswith(f"kafka: started, 127.0.0.1:{port}, process ")
         assert len(started.output.splitlines()) == 1
-        again = runner.invoke(main, ["services", "up", "kafka", "--env", "prod"]).output
-        assert f"kafka: already running, 127.0.0.1:{port}, process " in again
-        assert "kafka: the cluster `main` names kafka.example.com:9092, which is another machine" in again
+        output = runner.invoke(main, ["services", "up", "kafka", "--env", "prod"]).output
+        assert f"kafka: already running, 127.0.0.1:{port}, process " in output
+        assert "kafka: the cluster `main` names kafka.example.com:9092, which is another machine" in output
         (specs / "main.yaml").write_text(SPEC_OF_ADDRESSES.format(bootstrap=f"127.0.0.1:{elsewhere}"))
         moved = runner.invoke(main, ["services", "up"]).output
         assert (

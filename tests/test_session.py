@@ -73,12 +73,12 @@ def test_what_waits_is_counted_before_spark_starts(project: Project) -> None:
 def test_all_that_is_used_ahead_works(spark: Any) -> None:
     """A run ignores what fails there: its own first use says what is wrong."""
     java = spark._jvm.java.lang
-    ahead = java.Class.forName("sluice.Ahead")
+    java_class = java.Class.forName("sluice.Ahead")
     for name in ("OF_SESSIONS", "OF_TASKS"):
-        uses = ahead.getDeclaredField(name)
+        uses = java_class.getDeclaredField(name)
         uses.setAccessible(True)
-        for each in uses.get(None):
-            assert each.call() is not None
+        for task in uses.get(None):
+            assert task.call() is not None
 
 
 @pytest.mark.spark

@@ -51,11 +51,20 @@ MOMENT = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 class Orders:
     def __init__(
-        self, lake: Path, spark: Any, write: str = "append", version: int = 3, customers: str = "", known: str = "", most: int = 4
+        self,
+        lake: Path,
+        spark: Any,
+        write: str = "append",
+        version: int = 3,
+        customers: str = "",
+        known_options: str = "",
+        max_rows: int = 4,
     ) -> None:
         self.spark = spark
         namespace = f"n{uuid.uuid4().hex[:10]}"
-        text = SPEC.format(namespace=namespace, write=write, version=version, customers=customers, known=known, most=most)
+        text = SPEC.format(
+            namespace=namespace, write=write, version=version, customers=customers, known=known_options, most=max_rows
+        )
         self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
         self.sent: dict[str, list[Message]] = {"customers": [], "orders": []}
 
@@ -80,13 +89,13 @@ def order(id_: int, customer: str | None = "c-1", amount: int = 1) -> dict[str, 
 
 
 def warned(batch: Batch) -> Sequence[tuple[str, int, str]]:
-    return [(each.name, each.rows, each.sample) for each in batch.warnings]
+    return [(warning.name, warning.rows, warning.sample) for warning in batch.warnings]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("version", [3, 2])
 def test_rows_of_a_batch_beside_those_of_the_table(version: int, lake: Path, spark: Any) -> None:
-    orders = Orders(lake, spark, version=version, most=9)
+    orders = Orders(lake, spark, version=version, max_rows=9)
     orders.lands("customers", {"customer": "c-1"})
 
     assert warned(orders.lands("orders", order(1), order(2, None))) == []
@@ -99,8 +108,10 @@ def test_rows_of_a_batch_beside_those_of_the_table(version: int, lake: Path, spa
     ]
     assert "2 not as `once` expects" in batch.counts
     assert warned(orders.lands("orders", order(4))) == []  # what is wrong in the table was said before
-    results = {each.check_name: each for each in checks.results(Keys(), orders.pipeline("orders"), [batch], {"short: x": 0})}
-    assert {name: each.passed for name, each in results.items()} == {
+    results = {
+        result.check_name: result for result in checks.results(Keys(), orders.pipeline("orders"), [batch], {"short: x": 0})
+    }
+    assert {name: result.passed for name, result in results.items()} == {
         "once": False, "known": False, "few": True, "positive": False, "short": True,
     }  # fmt: skip
     assert results["once"].metadata["where"].value == "between partition 0 offset 0 and partition 0 offset 2"
@@ -109,7 +120,7 @@ def test_rows_of_a_batch_beside_those_of_the_table(version: int, lake: Path, spa
 def test_a_table_that_is_not_there_yet_has_no_values(lake: Path, spark: Any) -> None:
     assert warned(Orders(lake, spark).lands("orders", order(1), order(2, None))) == [("known", 1, "at partition 0 offset 0")]
     with pytest.raises(SourceMissing):
-        Orders(lake, spark, known=", else: stop").lands("orders", order(1))
+        Orders(lake, spark, known_options=", else: stop").lands("orders", order(1))
 
 
 @pytest.mark.long
@@ -124,7 +135,7 @@ def test_what_has_ended_is_no_value_of_a_history(lake: Path, spark: Any) -> None
 def test_too_many_rows_stop_the_batch(lake: Path, spark: Any) -> None:
     orders = Orders(lake, spark)
     orders.lands("customers", {"customer": "c-1"})
-    orders.lands("orders", *(order(at) for at in range(4)))
+    orders.lands("orders", *(order(number) for number in range(4)))
 
     with pytest.raises(Unexpected) as stopped:
         orders.lands("orders", order(5))
@@ -132,5 +143,5 @@ def test_too_many_rows_stop_the_batch(lake: Path, spark: Any) -> None:
     assert stopped.value.expectation == "few"
     assert "5 rows in the table, not as `few` expects" in stopped.value.message
     table = orders.pipeline("orders").table
-    there = table_state.table(table.catalog, table.identifier)
-    assert there is not None and there.scan().to_arrow().num_rows == 4
+    loaded_table = table_state.table(table.catalog, table.identifier)
+    assert loaded_table is not None and loaded_table.scan().to_arrow().num_rows == 4

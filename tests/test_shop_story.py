@@ -68,10 +68,10 @@ def orders_of(shop: Registered) -> list[Row]:
     consumer = Consumer({"bootstrap.servers": shop.bootstrap, "group.id": "story", "auto.offset.reset": "earliest"})
     places = [TopicPartition(shop.topic, number, 0) for number in range(3)]
     consumer.assign(places)
-    left = sum(consumer.get_watermark_offsets(each)[1] for each in places)
+    message_count = sum(consumer.get_watermark_offsets(place)[1] for place in places)
     schemas: dict[int, Any] = {}
     orders = []
-    for _ in range(left):
+    for _ in range(message_count):
         message = consumer.poll(10)
         assert message is not None and message.error() is None
         value = message.value() or b""
@@ -83,15 +83,15 @@ def orders_of(shop: Registered) -> list[Row]:
             row: Any = fastavro.schemaless_reader(io.BytesIO(value[5:]), schemas[id_], None)
             orders.append((message.timestamp()[1], message.partition(), message.offset(), row))
     consumer.close()
-    return [row for *_, row in sorted(orders, key=lambda each: each[:3])]
+    return [row for *_, row in sorted(orders, key=lambda entry: entry[:3])]
 
 
-def once(orders: list[Row]) -> list[Row]:
+def first_of_each(orders: list[Row]) -> list[Row]:
     """The first of each order."""
-    first: dict[str, Row] = {}
-    for each in orders:
-        first.setdefault(each["order_id"], each)
-    return sorted(first.values(), key=lambda row: str(row["order_id"]))
+    by_id: dict[str, Row] = {}
+    for order in orders:
+        by_id.setdefault(order["order_id"], order)
+    return sorted(by_id.values(), key=lambda row: str(row["order_id"]))
 
 
 def hashed(value: str) -> str:
@@ -121,10 +121,10 @@ def last_week(orders: list[Row]) -> list[list[str]]:
     today = datetime.now(zone).date()
     monday = today - timedelta(days=today.weekday() + 7)
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
-    for each in orders:
-        day = each["ordered_at"].astimezone(zone).date()
+    for order in orders:
+        day = order["ordered_at"].astimezone(zone).date()
         if monday <= day < monday + timedelta(days=7):
-            groups[each["channel"], each["customer"]["country"], each["product"]["category"]].append(each)
+            groups[order["channel"], order["customer"]["country"], order["product"]["category"]].append(order)
     return [
         [
             *group, str(len(rows)), str(len({row["customer"]["id"] for row in rows})), str(sum(row["quantity"] for row in rows)),
@@ -151,22 +151,22 @@ def test_table_and_weekly_file_equal_plain_python(shop: Registered, store: str) 
         )  # a part of the first ones again, after all others
         shop.run()
         assert len(orders_of(shop)) == 3300
-        orders = once(orders_of(shop))
+        orders = first_of_each(orders_of(shop))
         assert 2800 < len(orders) < 2900, "of 3,000 some 5 % come twice, and then 300 again"
         expected = list(map(landed, orders))
         rows_ = [{name: row[name] for name in expected[0]} for row in shop.rows()]
         assert sorted(rows_, key=lambda row: str(row["order_id"])) == expected
         assert [row["code"] for row in shop.rows(bad=True)] == ["undecodable", "undecodable"]
 
-        said = commands.ok("export", "weekly_sales")
-        file = re.search(r"exports/weekly_sales_[\d-]+\.csv", said)
-        assert file is not None, said
+        output = commands.ok("export", "weekly_sales")
+        file = re.search(r"exports/weekly_sales_[\d-]+\.csv", output)
+        assert file is not None, output
         head, *rows = csv.reader(io.StringIO(Path(file[0]).read_text(encoding="utf-8-sig")))
         assert head == ["channel", "country", "category", "orders", "customers", "items", "amount", "currency"]
         assert rows == last_week(orders)
         assert len(rows) == 4 * 5 * 3
 
-        assert "mailed to sales@example.com" in said
+        assert "mailed to sales@example.com" in output
         assert "mailed to sales@example.com" in commands.ok("export", "mailed")
     weekly, mail = box.mails
     assert re.fullmatch(r"Weekly sales \d\d \w+", str(weekly["Subject"]))

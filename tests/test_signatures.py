@@ -26,7 +26,7 @@ def piece(type: str) -> Piece:
 
 
 @pytest.mark.parametrize(
-    ("line", "given", "result"),
+    ("line", "arguments", "result"),
     [
         ("f(text, number?) string", ["int"], "string"),
         ("f(text, number?) string", ["int", "string"], "string"),
@@ -40,21 +40,21 @@ def piece(type: str) -> Piece:
         ("f(int!) int", ["int"], None),
     ],
 )
-def test_a_signature_says_what_it_takes_and_gives(line: str, given: list[str], result: str | None) -> None:
-    found = Match(read(line), lambda index, types: None).result([piece(type) for type in given])
-    assert (str(found) if found else None) == result
+def test_a_signature_says_what_it_takes_and_gives(line: str, arguments: list[str], result: str | None) -> None:
+    type_ = Match(read(line), lambda index, types: None).result([piece(type) for type in arguments])
+    assert (str(type_) if type_ else None) == result
 
 
 def test_a_lambda_is_typed_by_the_arguments_before_it() -> None:
-    seen: list[list[Type]] = []
+    argument_types: list[list[Type]] = []
 
-    def body(index: int, given: Any) -> Piece:
-        seen.append(list(given))
+    def body(index: int, types: Any) -> Piece:
+        argument_types.append(list(types))
         return piece("string")
 
     signature = read("f(map<K,V>, (K,V)->X) map<K,X>")
     assert str(Match(signature, body).result([piece("map<string,int>"), None])) == "map<string,string>"
-    assert seen == [[parse("string"), INT]]
+    assert argument_types == [[parse("string"), INT]]
 
 
 def committed() -> list[str]:
@@ -84,11 +84,11 @@ def test_every_function_of_spark_is_taken_or_has_a_reason(spark: Any) -> None:
     for text in operators.values():
         check(text, {"i": INT, "b": parse("boolean"), "s": parse("string"), "t": parse("timestamp")})
     casts = {name for name in NAMES if name in of_spark} | {"decimal"}
-    taken = of_spark & (functions.names() | operators.keys() | casts)
-    assert sorted(of_spark - taken - LEFT_OUT.keys()) == ["time"]  # a type that no column has
-    assert sorted(taken & LEFT_OUT.keys()) == []
-    assert len(taken) >= 350
-    for name in of_spark - taken - {"time"}:
+    allowed_names = of_spark & (functions.names() | operators.keys() | casts)
+    assert sorted(of_spark - allowed_names - LEFT_OUT.keys()) == ["time"]  # a type that no column has
+    assert sorted(allowed_names & LEFT_OUT.keys()) == []
+    assert len(allowed_names) >= 350
+    for name in of_spark - allowed_names - {"time"}:
         with pytest.raises(ExpressionError) as caught:
             check(f"{name}(s)", {"s": parse("string")})
         assert "not an allowed function" not in str(caught.value), name

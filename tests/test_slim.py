@@ -48,8 +48,10 @@ def name(requirement: str) -> str:
 
 def test_it_is_the_whole_without_spark_and_dagster() -> None:
     tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no reader of TOML")
-    whole, slim = (tomllib.loads((ROOT / each).read_text()) for each in ("pyproject.toml", "deploy/slim/pyproject.toml"))
-    assert slim["project"]["dependencies"] == [each for each in whole["project"]["dependencies"] if name(each) not in WITHOUT]
+    whole, slim = (tomllib.loads((ROOT / file).read_text()) for file in ("pyproject.toml", "deploy/slim/pyproject.toml"))
+    assert slim["project"]["dependencies"] == [
+        requirement for requirement in whole["project"]["dependencies"] if name(requirement) not in WITHOUT
+    ]
     for key in ("version", "requires-python", "license", "scripts"):
         assert slim["project"][key] == whole["project"][key]
     tools = slim["tool"]["setuptools"], whole["tool"]["setuptools"]
@@ -78,20 +80,22 @@ def test_it_checks_queries_and_exports(tmp_path: Path, monkeypatch: pytest.Monke
         return ended.returncode, ended.stdout
 
     for line in re.findall(r"`(?:sluice )?([a-z -]+)`", LISTED):
-        status, told = sluice(*WORDS.get(line, (line,)))
-        assert "not-installed" not in told and "Traceback" not in told and status != 2, told
-        assert status == 0 or "kafka-unreachable" in told or line == "plan", told  # Sluice did not create the table
-    status, told = sluice("query", "select order_id, amount from shop.orders")
-    assert (status, "o-1" in told, "10.50" in told) == (0, True, True)
+        status, output = sluice(*WORDS.get(line, (line,)))
+        assert "not-installed" not in output and "Traceback" not in output and status != 2, output
+        assert status == 0 or "kafka-unreachable" in output or line == "plan", output  # Sluice did not create the table
+    status, output = sluice("query", "select order_id, amount from shop.orders")
+    assert (status, "o-1" in output, "10.50" in output) == (0, True, True)
     assert Path("exports/weekly_2026-11-09.csv").exists()
     for command in ("run", "test", "preview orders", "ui", "setup", "serve", "demo", "diff orders --from 1"):
-        status, told = sluice(*command.split())
-        assert (status, "Traceback" in told) == (1, False), told
-        assert told.startswith("not-installed: this needs the Python package "), told
-        assert "install `sluice` in an environment of its own" in told
-    status, told = sluice("doctor")
-    assert [line.split()[1] for line in told.splitlines() if not line.startswith(" ")][:3] == ["Python", "packages", "disk"], told
-    assert status == 0, told
+        status, output = sluice(*command.split())
+        assert (status, "Traceback" in output) == (1, False), output
+        assert output.startswith("not-installed: this needs the Python package "), output
+        assert "install `sluice` in an environment of its own" in output
+    status, output = sluice("doctor")
+    assert [line.split()[1] for line in output.splitlines() if not line.startswith(" ")][:3] == ["Python", "packages", "disk"], (
+        output
+    )
+    assert status == 0, output
 
 
 def test_another_error_has_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,13 +38,13 @@ def _send(project: Project, chance: random.Random, model: dict[int, int]) -> Non
     messages: list[dict[str, Any]] = []
     for _ in range(OF_A_BATCH):
         id_, price = chance.randrange(KEYS), chance.randrange(10**6)
-        gone = chance.random() < 0.1
-        bad = not gone and chance.random() < 0.01
-        value = None if gone else b"{" if bad else json.dumps({"price": price}).encode()
+        is_delete = chance.random() < 0.1
+        is_bad = not is_delete and chance.random() < 0.01
+        value = None if is_delete else b"{" if is_bad else json.dumps({"price": price}).encode()
         messages.append({"value": value, "key": id_.to_bytes(8, "big", signed=True), "partition": 0})
-        if gone:
+        if is_delete:
             model.pop(id_, None)
-        elif not bad:
+        elif not is_bad:
             model[id_] = price
     project.produce(messages)
 
@@ -54,30 +54,30 @@ def test_four_hours_of_upserts_with_maintenance(project: Project, monkeypatch: p
     project.template = UPSERTS
     project.make_topic(1)
     chance, model = random.Random(17), dict[int, int]()
-    now, done, batches = [datetime.now(timezone.utc)], list[str](), list[Batch]()
-    monkeypatch.setattr(module, "_now", lambda: now[0])
+    clock, done, batches = [datetime.now(timezone.utc)], list[str](), list[Batch]()
+    monkeypatch.setattr(module, "_now", lambda: clock[0])
     context = project.context()
     (pipeline,) = context.plan.pipelines
-    most = {"files": 0, "snapshots": 0, "metadata": 0}
+    peaks = {"files": 0, "snapshots": 0, "metadata": 0}
     for _ in range(BATCHES):
         _send(project, chance, model)
-        failures = catch_up(context, [pipeline], batches.append, lambda: False, on_maintained=lambda each: done.extend(each.says))
+        failures = catch_up(context, [pipeline], batches.append, lambda: False, on_maintained=lambda work: done.extend(work.says))
         assert failures == ()
-        now[0] += timedelta(minutes=4)
+        clock[0] += timedelta(minutes=4)
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
         assert table is not None
         total: Any = metadata.summary(table.main)
-        most["files"] = max(most["files"], int(total["total-data-files"]) + int(total["total-delete-files"]))
-        most["snapshots"] = max(most["snapshots"], len(table.snapshots))
-        most["metadata"] = max(most["metadata"], Path(table.file.removeprefix("file:")).stat().st_size)
+        peaks["files"] = max(peaks["files"], int(total["total-data-files"]) + int(total["total-delete-files"]))
+        peaks["snapshots"] = max(peaks["snapshots"], len(table.snapshots))
+        peaks["metadata"] = max(peaks["metadata"], Path(table.file.removeprefix("file:")).stat().st_size)
     assert {row["id"]: row["price"] for row in project.rows()} == model
     assert len(project.rows(bad=True)) == sum(batch.bad for batch in batches)
     compactions = sum(" files into " in says for says in done)
     expiries = sum("snapshot" in says and says.endswith("gone") for says in done)
-    print(f"{len(batches)} batches, {compactions} compactions, {expiries} expiries, at most {most}")
+    print(f"{len(batches)} batches, {compactions} compactions, {expiries} expiries, at most {peaks}")
     assert compactions >= len(batches) // 20
     assert expiries >= 1
-    assert most["files"] < 40
-    assert most["snapshots"] < 160  # a hundred of them of the remembered deletes
-    assert most["metadata"] < 400_000
+    assert peaks["files"] < 40
+    assert peaks["snapshots"] < 160  # a hundred of them of the remembered deletes
+    assert peaks["metadata"] < 400_000
     assert project.branches() == []

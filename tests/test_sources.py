@@ -65,54 +65,54 @@ class Both:
 
 
 @pytest.fixture
-def both(project: Project) -> Both:
-    other = Project(project.folder, project.lake, project.bootstrap, project.spark)
+def two_topics(project: Project) -> Both:
+    other_project = Project(project.folder, project.lake, project.bootstrap, project.spark)
     project.make_topic()
-    other.make_topic(partitions=5)
-    return Both(project, other)
+    other_project.make_topic(partitions=5)
+    return Both(project, other_project)
 
 
-def test_several_topics_land_in_one_table(both: Both) -> None:
-    both.a.send_good(30, bad_every=10)
-    both.b.send_good(20)
+def test_several_topics_land_in_one_table(two_topics: Both) -> None:
+    two_topics.a.send_good(30, bad_every=10)
+    two_topics.b.send_good(20)
 
-    (batch,) = both.run("a", "b")
+    (batch,) = two_topics.run("a", "b")
 
     assert (batch.read, batch.rows, batch.bad) == (50, 47, 3)
-    assert both.landed() == {"a": 27, "b": 20}
-    assert {row["topic"] for row in both.a.rows(bad=True)} == {both.a.topic}
-    assert both.run("a", "b") == []
+    assert two_topics.landed() == {"a": 27, "b": 20}
+    assert {row["topic"] for row in two_topics.a.rows(bad=True)} == {two_topics.a.topic}
+    assert two_topics.run("a", "b") == []
 
 
-def test_a_topic_joins_and_none_leaves(both: Both) -> None:
-    both.a.send_good(10)
-    both.b.send_good(10)
-    both.run("a")
-    both.start = "latest"
+def test_a_topic_joins_and_none_leaves(two_topics: Both) -> None:
+    two_topics.a.send_good(10)
+    two_topics.b.send_good(10)
+    two_topics.run("a")
+    two_topics.start = "latest"
 
-    assert both.run("a", "b") == []
-    both.b.send_good(4)
-    both.a.send_good(1)
-    (batch,) = both.run("a", "b")
+    assert two_topics.run("a", "b") == []
+    two_topics.b.send_good(4)
+    two_topics.a.send_good(1)
+    (batch,) = two_topics.run("a", "b")
 
-    assert (batch.read, both.landed()) == (5, {"a": 11, "b": 4})
+    assert (batch.read, two_topics.landed()) == (5, {"a": 11, "b": 4})
     with pytest.raises(RefusedError, match="belongs to the pipeline merged from"):
-        both.run("b")
+        two_topics.run("b")
 
 
-def test_a_catalog_that_lets_no_topic_join_is_told_and_ends_the_run(both: Both) -> None:
-    both.run("a")
+def test_a_catalog_that_lets_no_topic_join_is_told_and_ends_the_run(two_topics: Both) -> None:
+    two_topics.run("a")
     refused: list[Any] = []
 
     def commit(transaction: Any) -> None:
         refused.append(transaction)
         raise CommitRefused("this catalog is read only")
 
-    with pytest.raises(BatchError, match=r"did not accept a batch of .* in 5 tries: this catalog is read only") as told:
-        both.run("a", "b", commit=commit)
-    assert (told.value.code, len(refused)) == ("table-busy", 5)
-    both.b.send_good(3)
-    assert [batch.read for batch in both.run("a", "b")] == [3]
+    with pytest.raises(BatchError, match=r"did not accept a batch of .* in 5 tries: this catalog is read only") as error:
+        two_topics.run("a", "b", commit=commit)
+    assert (error.value.code, len(refused)) == ("table-busy", 5)
+    two_topics.b.send_good(3)
+    assert [batch.read for batch in two_topics.run("a", "b")] == [3]
 
 
 class Large:
@@ -191,8 +191,8 @@ def test_what_was_rolled_back_is_computed_again(project: Project) -> None:
     project.send_good(5)
     large.run()
     name = f"lake.{project.namespace}.large"
-    first = project.spark.sql(f"select snapshot_id from {name}.snapshots order by committed_at").collect()[0][0]
-    project.spark.sql(f"call lake.system.rollback_to_snapshot('{name.removeprefix('lake.')}', {first})")
+    first_snapshot = project.spark.sql(f"select snapshot_id from {name}.snapshots order by committed_at").collect()[0][0]
+    project.spark.sql(f"call lake.system.rollback_to_snapshot('{name.removeprefix('lake.')}', {first_snapshot})")
     assert large.rows() == []
 
     assert len(large.run()["large"]) == 1

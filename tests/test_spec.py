@@ -157,30 +157,30 @@ def test_every_value_keeps_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyP
     written = load(Path("specs"), environ={})
     lines = GOOD.split("\n")
 
-    def at(where: Where) -> str:
+    def line_at(where: Where) -> str:
         assert where.file == "specs/a.yaml"
         return lines[where.line - 1][where.column - 1 :]
 
     [topic], [pipeline] = written.of(Topic), written.of(Pipeline)
-    assert at(topic.place("partitions")) == "6"
-    assert at(topic.key_place("partitions")) == "partitions: 6"
-    assert at(topic.key_place("columns", "price")) == "price: {type: double, doc: USD, required: true}"
-    assert at(topic.place("columns", "price", "type")) == "double, doc: USD, required: true}"
-    assert at(topic.columns["price"].place("required")) == "true}"
-    assert at(topic.columns["side"].place()) == "string"
-    assert at(topic.place("columns", "nothing", "there")) == "side: string"
-    assert at(topic.key.place("as")) == "userid}"
-    assert at(pipeline.place("into", "partition_by", 1)) == '"bucket(16, userid)"]'
-    assert at(pipeline.place("into", "partition_by", 9)) == '[day(at), "bucket(16, userid)"]'
-    assert at(pipeline.into.place("catalog")) == "table: markets.flagged"
-    assert at(pipeline.steps[0].place()) == "price > 0"
-    assert at(pipeline.steps[1].key_place()) == "flag:"
-    assert at(pipeline.steps[1].place("rules", 1, "label")) == "HIGH}"
-    assert at(pipeline.steps[1].value.rules[1].place("label")) == "HIGH}"
-    assert at(pipeline.steps[2].key_place("twice")) == "twice: price * 2}"
+    assert line_at(topic.place("partitions")) == "6"
+    assert line_at(topic.key_place("partitions")) == "partitions: 6"
+    assert line_at(topic.key_place("columns", "price")) == "price: {type: double, doc: USD, required: true}"
+    assert line_at(topic.place("columns", "price", "type")) == "double, doc: USD, required: true}"
+    assert line_at(topic.columns["price"].place("required")) == "true}"
+    assert line_at(topic.columns["side"].place()) == "string"
+    assert line_at(topic.place("columns", "nothing", "there")) == "side: string"
+    assert line_at(topic.key.place("as")) == "userid}"
+    assert line_at(pipeline.place("into", "partition_by", 1)) == '"bucket(16, userid)"]'
+    assert line_at(pipeline.place("into", "partition_by", 9)) == '[day(at), "bucket(16, userid)"]'
+    assert line_at(pipeline.into.place("catalog")) == "table: markets.flagged"
+    assert line_at(pipeline.steps[0].place()) == "price > 0"
+    assert line_at(pipeline.steps[1].key_place()) == "flag:"
+    assert line_at(pipeline.steps[1].place("rules", 1, "label")) == "HIGH}"
+    assert line_at(pipeline.steps[1].value.rules[1].place("label")) == "HIGH}"
+    assert line_at(pipeline.steps[2].key_place("twice")) == "twice: price * 2}"
     assert isinstance(pipeline.run, Run)
-    assert at(pipeline.run.place("every")) == "pipeline: flagged"  # a default stands where its map does
-    assert [at(document.where) for document in written.documents][-1] == "flagged"
+    assert line_at(pipeline.run.place("every")) == "pipeline: flagged"  # a default stands where its map does
+    assert [line_at(document.where) for document in written.documents][-1] == "flagged"
 
 
 def test_documents_with_problems_keep_their_names(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_a_file_over_one_mebibyte_is_refused(tmp_path: Path) -> None:
 def test_bad_characters_are_problems_at_their_place(data: bytes, code: str, place: tuple[int, int]) -> None:
     problems: list[Problem] = []
     assert decode(data, "f.yaml", problems) is None
-    assert [(each.code, (each.where.line, each.where.column)) for each in problems] == [(code, place)]
+    assert [(problem.code, (problem.where.line, problem.where.column)) for problem in problems] == [(code, place)]
     assert problems[0].hint
 
 
@@ -323,7 +323,7 @@ def test_a_byte_order_mark_and_other_line_ends_are_accepted(tmp_path: Path) -> N
 def test_characters_beyond_ascii_keep_places_right() -> None:
     [node], problems = read("é: {ü: [日本, f(a, b), x]}\n")
     assert node.place("é", "ü", 2) == Where("f.yaml", 1, 22)
-    assert [(each.code, each.where.column) for each in problems] == [("unquoted-comma", 13)]
+    assert [(problem.code, problem.where.column) for problem in problems] == [("unquoted-comma", 13)]
 
 
 # hostile texts
@@ -356,14 +356,14 @@ def test_hostile_texts_are_read_fast(text: str) -> None:
 
 
 def test_too_many_values_are_refused() -> None:
-    assert [each.code for each in read("x: [" + "a," * 100_001 + "]")[1]] == ["too-many-values"]
-    assert [each.code for each in read("---\nx: a\n" * 10_001)[1]] == ["too-many-values"]
+    assert [problem.code for problem in read("x: [" + "a," * 100_001 + "]")[1]] == ["too-many-values"]
+    assert [problem.code for problem in read("---\nx: a\n" * 10_001)[1]] == ["too-many-values"]
 
 
 def test_depth_counts_through_anchors() -> None:
     half = "[" * 40 + "x" + "]" * 40
-    assert [each.code for each in read(f"a: &a {half}\nb: *a\n")[1]] == []
-    assert [each.code for each in read(f"a: &a {half}\nb: {half.replace('x', '*a')}\n")[1]] == ["too-deep"]
+    assert [problem.code for problem in read(f"a: &a {half}\nb: *a\n")[1]] == []
+    assert [problem.code for problem in read(f"a: &a {half}\nb: {half.replace('x', '*a')}\n")[1]] == ["too-deep"]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -387,11 +387,15 @@ def test_no_text_raises_and_every_failure_has_a_problem(tmp_path: Path, edits: l
     assert all(problem.hint and problem.message and problem.where.line for problem in written.problems)
     for document in written.documents:
         end = next(
-            (each.node.where.line for each in written.documents if each.node.where.line > document.node.where.line),
+            (
+                candidate.node.where.line
+                for candidate in written.documents
+                if candidate.node.where.line > document.node.where.line
+            ),
             10**9,
         )
-        inside = [each for each in written.problems if document.node.where.line <= each.where.line <= end]
-        assert document.value is not None or inside or any(each.code == "reference-cycle" for each in written.problems)
+        inside = [problem for problem in written.problems if document.node.where.line <= problem.where.line <= end]
+        assert document.value is not None or inside or any(problem.code == "reference-cycle" for problem in written.problems)
 
 
 # options of every type

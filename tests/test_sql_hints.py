@@ -53,12 +53,12 @@ class Obeyed:
         return corrected
 
 
-def whole(text: str, replacement: str, first: Any, second: Any, quoted: str = "") -> Obeyed:
-    return Obeyed(text, text, replacement, (first, second), quoted)
+def whole(text: str, replacement: str, first_value: Any, second_value: Any, quoted: str = "") -> Obeyed:
+    return Obeyed(text, text, replacement, (first_value, second_value), quoted)
 
 
-def part(text: str, part: str, replacement: str, first: Any, second: Any, quoted: str = "") -> Obeyed:
-    return Obeyed(text, part, replacement, (first, second), quoted)
+def part(text: str, part: str, replacement: str, first_value: Any, second_value: Any, quoted: str = "") -> Obeyed:
+    return Obeyed(text, part, replacement, (first_value, second_value), quoted)
 
 
 OBEYED = [
@@ -273,5 +273,5 @@ def test_each_hint_of_types_in_a_case_has_a_judged_value() -> None:
     shapes = {shape(hint_of(case.text)) for case in OBEYED}
     texts = [path.read_text(encoding="utf-8") for path in test_obeyed_hints.CASES]
     hints = {match[1] for text in texts for match in re.finditer(r": sql-type: .*\n  hint: (.*)$", text, re.MULTILINE)}
-    others = {hint for hint in hints if shape(hint) not in shapes and not hint.startswith(EXAMPLES)}
-    assert sorted(hint for hint in others if not test_obeyed_hints.is_judged(hint)) == []
+    other_hints = {hint for hint in hints if shape(hint) not in shapes and not hint.startswith(EXAMPLES)}
+    assert sorted(hint for hint in other_hints if not test_obeyed_hints.is_judged(hint)) == []

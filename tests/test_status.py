@@ -54,7 +54,7 @@ def status(project: Project) -> dict[str, Any]:
     return table
 
 
-def seen(project: Project) -> tuple[str, int | None, list[str]]:
+def state_of(project: Project) -> tuple[str, int | None, list[str]]:
     table = status(project)
     return table["state"], table["lag"]["records"], [reason["code"] for reason in table["reasons"]]
 
@@ -69,10 +69,10 @@ def accepted(project: Project) -> None:
 def test_from_pending_to_suspended_and_failing(project: Project) -> None:
     project.more = "fresh_within: 15m"
     project.make_topic()
-    assert seen(project) == ("pending", 0, [])
+    assert state_of(project) == ("pending", 0, [])
     assert "nothing has landed yet, and there are no messages to read" in sluice(project, "status").output
     project.send_good(60, bad_every=6)
-    assert seen(project) == ("pending", 60, [])
+    assert state_of(project) == ("pending", 60, [])
 
     (batch,) = project.run()
     table = status(project)
@@ -92,8 +92,8 @@ def test_from_pending_to_suspended_and_failing(project: Project) -> None:
     assert abs((datetime.now(timezone.utc) - datetime.fromisoformat(table["last_commit"])).total_seconds()) < 60
 
     project.send_good(9, partition=1)
-    assert seen(project) == ("syncing", 9, [])
-    assert [(each["partition"], each["end"] - each["position"], each["lag"]) for each in status(project)["offsets"]] == [
+    assert state_of(project) == ("syncing", 9, [])
+    assert [(offsets["partition"], offsets["end"] - offsets["position"], offsets["lag"]) for offsets in status(project)["offsets"]] == [
         (0, 0, 0), (1, 9, 9), (2, 0, 0),
     ]  # fmt: skip
     lines = sluice(project, "status", f"{project.namespace}.trades", "--partitions").output.splitlines()
@@ -101,25 +101,25 @@ def test_from_pending_to_suspended_and_failing(project: Project) -> None:
         [project.topic, str(number), str(20), str(end), str(end - 20)] for number, end in ((0, 20), (1, 29), (2, 20))
     ]
     sluice(project, "pause", "trades")
-    assert (seen(project), sluice(project, "status").exit_code) == (("paused", 9, []), 0)
+    assert (state_of(project), sluice(project, "status").exit_code) == (("paused", 9, []), 0)
     sluice(project, "resume", "trades")
     project.run()
-    assert seen(project) == ("caught up", 0, [])
+    assert state_of(project) == ("caught up", 0, [])
 
     project.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {batch.snapshot})")
     with pytest.raises(RolledBack):
         project.run()
-    assert seen(project) == ("suspended", None, ["rolled-back"])
+    assert state_of(project) == ("suspended", None, ["rolled-back"])
     done = sluice(project, "status")
     assert done.exit_code == 1
     says = re.sub(r" --specs \s*[^`]+", "", done.output.replace("\n", " "))
     assert " do: decide: `sluice accept trades` asks before it acts, then `sluice run trades` continues" in says
     accepted(project)
-    assert seen(project) == ("syncing", 9, [])
+    assert state_of(project) == ("syncing", 9, [])
     project.run()
 
     project.delete_topic()
-    assert seen(project) == ("failing", None, ["no-topic"])
+    assert state_of(project) == ("failing", None, ["no-topic"])
     assert sluice(project, "status").exit_code == 1
 
 
@@ -127,20 +127,20 @@ def test_suspended_by_bad_rows_until_they_are_accepted(project: Project, monkeyp
     project.more = "bad_rows: stop"
     project.make_topic()
     project.send_good(5)
-    now = datetime.now(timezone.utc)
+    moment = datetime.now(timezone.utc)
     with monkeypatch.context() as earlier:  # notes have no fractions of a second
-        earlier.setattr(attempts, "time", SimpleNamespace(time=lambda: now.timestamp() - 6))
+        earlier.setattr(attempts, "time", SimpleNamespace(time=lambda: moment.timestamp() - 6))
         project.run()
     project.send([b"not json"])
     with monkeypatch.context() as earlier, pytest.raises(BadRowsStop):
-        earlier.setattr(run_record, "_now", lambda: (now - timedelta(seconds=3)).isoformat(timespec="seconds"))
+        earlier.setattr(run_record, "_now", lambda: (moment - timedelta(seconds=3)).isoformat(timespec="seconds"))
         project.run()
-    assert seen(project) == ("suspended", 1, ["bad-rows"])
+    assert state_of(project) == ("suspended", 1, ["bad-rows"])
     assert re.search(r"the last run, \d+ (?:s|min) ago: bad-rows: 1 bad message,", sluice(project, "status").output)
     accepted(project)
-    assert seen(project) == ("syncing", 1, [])
+    assert state_of(project) == ("syncing", 1, [])
     project.run()
-    assert seen(project) == ("caught up", 0, [])
+    assert state_of(project) == ("caught up", 0, [])
 
 
 class Killed(BaseException):
@@ -162,13 +162,13 @@ def test_history_and_bad_rows(project: Project) -> None:
         project.run(at=die)
 
     commits = json.loads(sluice(project, "history", "trades", "--json").output)["commits"]
-    assert [(each["batch"], each["rows_added"], each["bad_rows"], each["spec_changed"]) for each in commits] == [
+    assert [(commit["batch"], commit["rows_added"], commit["bad_rows"], commit["spec_changed"]) for commit in commits] == [
         (2, 0, 3, True), (None, 1, None, False), (1, 20, 10, False), (0, 0, None, False),
     ]  # fmt: skip
-    assert [sum(each["to"] - each["from"] for each in commit["offsets"]) for commit in commits] == [3, 0, 30, 0]
-    said = sluice(project, "history", "trades").output
-    assert "not Sluice's: spark" in said
-    assert "30 – 33" in said
+    assert [sum(offsets["to"] - offsets["from"] for offsets in commit["offsets"]) for commit in commits] == [3, 0, 30, 0]
+    output = sluice(project, "history", "trades").output
+    assert "not Sluice's: spark" in output
+    assert "30 – 33" in output
 
     waiting = sluice(project, "bad-rows", "trades").output
     assert waiting.startswith("3 bad rows of the last batch wait: the next run writes them here\n")
@@ -177,17 +177,19 @@ def test_history_and_bad_rows(project: Project) -> None:
     assert (status(project)["bad_rows"], status(project)["bad_rows_waiting"]) == (13, 3)
 
     project.run()
-    found = json.loads(sluice(project, "bad-rows", "trades", "--json", "--limit", "4").output)
-    assert (found["rows"], found["waiting"]) == (13, 0)
-    assert found["kinds"][0] == {"code": "undecodable", "message": "the value is not JSON", "rows": 11}
-    assert sorted(kind["rows"] for kind in found["kinds"]) == [1, 1, 11]
-    values = {(each["offset"], each["partition"]): each.get("value", each.get("value_base64")) for each in found["samples"]}
+    answer = json.loads(sluice(project, "bad-rows", "trades", "--json", "--limit", "4").output)
+    assert (answer["rows"], answer["waiting"]) == (13, 0)
+    assert answer["kinds"][0] == {"code": "undecodable", "message": "the value is not JSON", "rows": 11}
+    assert sorted(kind["rows"] for kind in answer["kinds"]) == [1, 1, 11]
+    values = {
+        (sample["offset"], sample["partition"]): sample.get("value", sample.get("value_base64")) for sample in answer["samples"]
+    }
     assert values[10, 0] == "//4="
     assert values[10, 2] is None
     assert values[10, 1] == '{"id": "one"}'
-    only = json.loads(sluice(project, "bad-rows", "trades", "--json", "--code", "null_value").output)
-    assert [(each["code"], each["key"], each["value"]) for each in only["samples"]] == [("null_value", "k2", None)]
-    assert [each["bad_rows"] for each in json.loads(sluice(project, "history", "trades", "--json").output)["commits"]] == [
+    null_values = json.loads(sluice(project, "bad-rows", "trades", "--json", "--code", "null_value").output)
+    assert [(sample["code"], sample["key"], sample["value"]) for sample in null_values["samples"]] == [("null_value", "k2", None)]
+    assert [commit["bad_rows"] for commit in json.loads(sluice(project, "history", "trades", "--json").output)["commits"]] == [
         3, None, 10, None,
     ]  # fmt: skip
 
@@ -205,7 +207,7 @@ def test_the_shipped_tables_within_a_second(
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(text)
     settings = (ROOT / "specs" / "main.yaml").read_text()
-    documents = [settings[settings.index(first) :].partition("---")[0] for first in ("variables: main", "mail: main")]
+    documents = [settings[settings.index(first_line) :].partition("---")[0] for first_line in ("variables: main", "mail: main")]
     base = BASE.format(bootstrap=project.bootstrap).replace("\n---", f"\nregistry: {registry}\n---", 1)
     monkeypatch.setenv("SLUICE_SECRET_PII", "0123456789abcdef")
     (tmp_path / "specs" / "main.yaml").write_text("---\n".join((base, *documents)))

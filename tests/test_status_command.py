@@ -50,7 +50,7 @@ from tests.pace import bar
 from tests.project import plan_for
 from tests.shop import COPY, NOWHERE, catalog, made_by_hand, planned, sluice, specs
 
-NOW = datetime(2026, 1, 5, 10, 0, tzinfo=timezone.utc)
+MOMENT = datetime(2026, 1, 5, 10, 0, tzinfo=timezone.utc)
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def at(batch: int = 1, attempt: str = "019b8d4b1a00f", **ends: int) -> Position:
+def position_at(batch: int = 1, attempt: str = "019b8d4b1a00f", **ends: int) -> Position:
     """A position; the attempt began on 2026-01-05 at about 08:00."""
     return Position(
         attempt=attempt,
@@ -81,8 +81,14 @@ def at(batch: int = 1, attempt: str = "019b8d4b1a00f", **ends: int) -> Position:
     )
 
 
-HERE = Progress(
-    pipeline="trades", table="shop.trades", rows=10, lag=0, position=at(), committed=NOW - timedelta(hours=1), snapshot=7
+CAUGHT_UP = Progress(
+    pipeline="trades",
+    table="shop.trades",
+    rows=10,
+    lag=0,
+    position=position_at(),
+    committed=MOMENT - timedelta(hours=1),
+    snapshot=7,
 )
 AWAY = KafkaAway("kafka-unreachable", "Kafka at x does not answer", "is it running?")
 BACK = RolledBack("rolled-back", "the table was rolled back", "`sluice accept trades`: 5 messages are read again", "5 messages")
@@ -92,43 +98,43 @@ BUSY = Transient("table-busy", "another commit came first", "run again")
 
 
 def failed(error: SluiceError, hours: float = 0.5) -> RunRecord:
-    return RunRecord(failed=FailedRun.of(error, (NOW - timedelta(hours=hours)).isoformat()))
+    return RunRecord(failed=FailedRun.of(error, (MOMENT - timedelta(hours=hours)).isoformat()))
 
 
 # States
 
 
 @pytest.mark.parametrize(
-    ("seen", "noted", "state", "codes"),
+    ("progress", "record", "state", "codes"),
     [
-        (replace(HERE, position=None, lag=0), RunRecord(), "pending", []),
-        (replace(HERE, position=at(0, BORN), lag=60), RunRecord(), "pending", []),
-        (replace(HERE, lag=1), RunRecord(), "syncing", []),
-        (HERE, RunRecord(), "caught up", []),
-        (replace(HERE, lag=1), RunRecord(paused=NOW.isoformat()), "paused", []),
-        (replace(HERE, lag=None, trouble=AWAY), RunRecord(paused=NOW.isoformat()), "paused", ["kafka-unreachable"]),
-        (replace(HERE, lag=None, trouble=BACK), RunRecord(), "suspended", ["rolled-back"]),
-        (replace(HERE, lag=None, trouble=BACK), failed(BACK), "suspended", ["rolled-back"]),
-        (replace(HERE, lag=None, trouble=AWAY), RunRecord(), "failing", ["kafka-unreachable"]),
-        (replace(HERE, lag=None, trouble=AWAY), failed(BAD_ROWS), "suspended", ["kafka-unreachable", "bad-rows"]),
-        (replace(HERE, lag=5), failed(BAD_ROWS), "suspended", ["bad-rows"]),
-        (replace(HERE, lag=5), failed(BUSY), "failing", ["table-busy"]),
+        (replace(CAUGHT_UP, position=None, lag=0), RunRecord(), "pending", []),
+        (replace(CAUGHT_UP, position=position_at(0, BORN), lag=60), RunRecord(), "pending", []),
+        (replace(CAUGHT_UP, lag=1), RunRecord(), "syncing", []),
+        (CAUGHT_UP, RunRecord(), "caught up", []),
+        (replace(CAUGHT_UP, lag=1), RunRecord(paused=MOMENT.isoformat()), "paused", []),
+        (replace(CAUGHT_UP, lag=None, trouble=AWAY), RunRecord(paused=MOMENT.isoformat()), "paused", ["kafka-unreachable"]),
+        (replace(CAUGHT_UP, lag=None, trouble=BACK), RunRecord(), "suspended", ["rolled-back"]),
+        (replace(CAUGHT_UP, lag=None, trouble=BACK), failed(BACK), "suspended", ["rolled-back"]),
+        (replace(CAUGHT_UP, lag=None, trouble=AWAY), RunRecord(), "failing", ["kafka-unreachable"]),
+        (replace(CAUGHT_UP, lag=None, trouble=AWAY), failed(BAD_ROWS), "suspended", ["kafka-unreachable", "bad-rows"]),
+        (replace(CAUGHT_UP, lag=5), failed(BAD_ROWS), "suspended", ["bad-rows"]),
+        (replace(CAUGHT_UP, lag=5), failed(BUSY), "failing", ["table-busy"]),
         # Accepted since: the position was moved after the run that was refused.
-        (replace(HERE, lag=5), failed(BAD_ROWS, hours=3), "syncing", []),
+        (replace(CAUGHT_UP, lag=5), failed(BAD_ROWS, hours=3), "syncing", []),
         # Put right since: a look would find it.
-        (replace(HERE, lag=5), failed(BACK), "syncing", []),
-        (replace(HERE, lag=5), failed(AWAY), "failing", ["kafka-unreachable"]),
+        (replace(CAUGHT_UP, lag=5), failed(BACK), "syncing", []),
+        (replace(CAUGHT_UP, lag=5), failed(AWAY), "failing", ["kafka-unreachable"]),
         # A table to compute from that nobody has made yet is no failure.
-        (replace(HERE, position=None, lag=None, trouble=MISSING), RunRecord(), "pending", []),
-        (replace(HERE, lag=None, trouble=MISSING), RunRecord(), "failing", ["source-missing"]),
+        (replace(CAUGHT_UP, position=None, lag=None, trouble=MISSING), RunRecord(), "pending", []),
+        (replace(CAUGHT_UP, lag=None, trouble=MISSING), RunRecord(), "failing", ["source-missing"]),
     ],
 )  # fmt: skip
 def test_a_state_follows_from_progress_and_record(
-    folder: Path, seen: Progress, noted: RunRecord, state: str, codes: list[str]
+    folder: Path, progress: Progress, record: RunRecord, state: str, codes: list[str]
 ) -> None:
-    found = status_from(planned(folder, "n: bigint"), seen, noted, None, NOW)
-    assert (found.state, [reason.code for reason in found.reasons]) == (state, codes)
-    assert found.bad == (state in ("suspended", "failing"))
+    status = status_from(planned(folder, "n: bigint"), progress, record, None, MOMENT)
+    assert (status.state, [reason.code for reason in status.reasons]) == (state, codes)
+    assert status.bad == (state in ("suspended", "failing"))
 
 
 @pytest.mark.parametrize(
@@ -146,32 +152,32 @@ def test_a_state_follows_from_progress_and_record(
     ],
 )
 def test_each_reason_has_its_next_step(folder: Path, error: SluiceError, do: str) -> None:
-    (reason,) = status_from(planned(folder, "n: bigint"), HERE, failed(error), None, NOW).reasons
+    (reason,) = status_from(planned(folder, "n: bigint"), CAUGHT_UP, failed(error), None, MOMENT).reasons
     assert reason.do.startswith(do)
-    assert reason.at == NOW - timedelta(hours=0.5)
+    assert reason.at == MOMENT - timedelta(hours=0.5)
 
 
 @pytest.mark.parametrize(
-    ("seen", "fresh"),
+    ("progress", "fresh"),
     [
-        (HERE, True),  # caught up: nothing newer can be in it
-        (replace(HERE, lag=5), False),
-        (replace(HERE, lag=5, committed=NOW - timedelta(minutes=2)), True),
-        (replace(HERE, lag=None, trouble=AWAY), False),
-        (replace(HERE, lag=5, position=None), None),
+        (CAUGHT_UP, True),  # caught up: nothing newer can be in it
+        (replace(CAUGHT_UP, lag=5), False),
+        (replace(CAUGHT_UP, lag=5, committed=MOMENT - timedelta(minutes=2)), True),
+        (replace(CAUGHT_UP, lag=None, trouble=AWAY), False),
+        (replace(CAUGHT_UP, lag=5, position=None), None),
     ],
 )
-def test_a_table_is_fresh_when_caught_up_or_recently_committed(folder: Path, seen: Progress, fresh: bool | None) -> None:
+def test_a_table_is_fresh_when_caught_up_or_recently_committed(folder: Path, progress: Progress, fresh: bool | None) -> None:
     pipeline = planned(folder, "n: bigint", "fresh_within: 15m")
-    assert status_from(pipeline, seen, RunRecord(), None, NOW).fresh is fresh
-    assert status_from(replace(pipeline, fresh_within=None), seen, RunRecord(), None, NOW).fresh is None
+    assert status_from(pipeline, progress, RunRecord(), None, MOMENT).fresh is fresh
+    assert status_from(replace(pipeline, fresh_within=None), progress, RunRecord(), None, MOMENT).fresh is None
 
 
 def test_the_event_time_is_the_topics_or_kafkas(folder: Path) -> None:
     assert planned(folder, "n: bigint").event_time is None
     assert planned(folder, "n: bigint; moment: timestamp", topic="event_time: moment").event_time == "moment"
-    kept = plan_for(folder, "x:1", specs("n: bigint").replace("kafka_columns: false", "partition_by: []")).pipelines[0]
-    assert kept.event_time == "_kafka_timestamp"
+    pipeline = plan_for(folder, "x:1", specs("n: bigint").replace("kafka_columns: false", "partition_by: []")).pipelines[0]
+    assert pipeline.event_time == "_kafka_timestamp"
 
 
 # On the terminal
@@ -181,14 +187,14 @@ def test_a_table_from_a_table_is_as_fresh_as_the_topics_behind_it(folder: Path) 
     plan = plan_for(
         folder, NOWHERE, specs("moment: timestamp", topic="event_time: moment") + COPY.rstrip() + "\nfresh_within: 15m\n"
     )
-    copy = next(each for each in plan.pipelines if each.name == "copy")
+    copy = next(pipeline for pipeline in plan.pipelines if pipeline.name == "copy")
     assert (copy.name, copy.event_time) == ("copy", "moment")
-    fresh = [status_from(copy, HERE, RunRecord(), NOW, NOW, waits).fresh for waits in (False, True)]
+    fresh = [status_from(copy, CAUGHT_UP, RunRecord(), MOMENT, MOMENT, waits).fresh for waits in (False, True)]
     assert fresh == [True, False]
-    watched, source = replace(HERE, pipeline="copy"), replace(HERE, lag=3)
+    watched, source = replace(CAUGHT_UP, pipeline="copy"), replace(CAUGHT_UP, lag=3)
     read = {"copy": watched, "trades": source}
-    assert status_module._status(plan, copy, read, NOW).fresh is False
-    assert status_module._status(plan, copy, {**read, "trades": HERE}, NOW).fresh is True
+    assert status_module._status(plan, copy, read, MOMENT).fresh is False
+    assert status_module._status(plan, copy, {**read, "trades": CAUGHT_UP}, MOMENT).fresh is True
 
 
 def printed(status: Sequence[Status], width: int, partitions: bool = False) -> list[str]:
@@ -199,39 +205,45 @@ def printed(status: Sequence[Status], width: int, partitions: bool = False) -> l
 
 def test_columns_of_numbers_are_aligned_and_all_are_shown_where_there_is_room(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint", "fresh_within: 15m")
-    large = replace(HERE, rows=12_345_678, bad_rows=7, files=12, lag=1234)
-    found = [status_from(pipeline, seen, RunRecord(), NOW - timedelta(seconds=90), NOW) for seen in (HERE, large)]
-    assert printed(found, 120)[:3] == [
+    large = replace(CAUGHT_UP, rows=12_345_678, bad_rows=7, files=12, lag=1234)
+    table_statuses = [
+        status_from(pipeline, progress, RunRecord(), MOMENT - timedelta(seconds=90), MOMENT) for progress in (CAUGHT_UP, large)
+    ]
+    assert printed(table_statuses, 120)[:3] == [
         "table        state      waiting  newest event  last commit        rows  bad rows  files  fresh",
         "shop.trades  caught up        0  90 s ago      60 min ago           10         0      0  yes",
         "shop.trades  syncing      1,234  90 s ago      60 min ago   12,345,678         7     12  LATE",
     ]
-    assert "  late: the last commit is 60 min old, `fresh_within` is 15m, and messages wait" in printed(found, 120)
-    assert printed(found, 80)[2] == "shop.trades  syncing      1,234  90 s ago      12,345,678         7  LATE"
+    assert "  late: the last commit is 60 min old, `fresh_within` is 15m, and messages wait" in printed(table_statuses, 120)
+    assert printed(table_statuses, 80)[2] == "shop.trades  syncing      1,234  90 s ago      12,345,678         7  LATE"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
 def test_nothing_is_wider_than_the_terminal(folder: Path, width: int) -> None:
     pipeline = planned(folder, "n: bigint")
-    seen = replace(HERE, table=f"shop.{'very_' * 9}long", lag=None, trouble=AWAY, offsets=(Offsets("trades/0", 5, 10**12),))
-    lines = printed([status_from(pipeline, seen, RunRecord(), NOW, NOW)], width, partitions=True)
+    progress = replace(
+        CAUGHT_UP, table=f"shop.{'very_' * 9}long", lag=None, trouble=AWAY, offsets=(Offsets("trades/0", 5, 10**12),)
+    )
+    lines = printed([status_from(pipeline, progress, RunRecord(), MOMENT, MOMENT)], width, partitions=True)
     assert max(map(len, lines)) <= width
     assert lines[0].split()[:2] == ["table", "state"]
     assert "failing" in lines[1]
 
 
 def test_an_outage_of_several_tables_is_shown_once(folder: Path) -> None:
-    first = planned(folder, "n: bigint")
-    pipelines = [first, replace(first, name="orders")]
-    found = [status_from(each, replace(HERE, lag=None, trouble=AWAY), RunRecord(), None, NOW) for each in pipelines]
-    assert printed(found, 120)[5:] == [
+    first_pipeline = planned(folder, "n: bigint")
+    pipelines = [first_pipeline, replace(first_pipeline, name="orders")]
+    table_statuses = [
+        status_from(pipeline, replace(CAUGHT_UP, lag=None, trouble=AWAY), RunRecord(), None, MOMENT) for pipeline in pipelines
+    ]
+    assert printed(table_statuses, 120)[5:] == [
         "",
         "kafka-unreachable: Kafka at x does not answer",
         "  hint: is it running?",
         "  do: once it answers, the next run continues; no message is lost",
         "  pipelines: trades, orders",
     ]
-    assert printed(found[:1], 120)[4:] == [
+    assert printed(table_statuses[:1], 120)[4:] == [
         "",
         "trades",
         "  kafka-unreachable: Kafka at x does not answer",
@@ -242,8 +254,8 @@ def test_an_outage_of_several_tables_is_shown_once(folder: Path) -> None:
 
 def test_partitions_and_waiting_bad_rows_are_shown(folder: Path) -> None:
     offsets = (Offsets("trades/0", 5, 1005), Offsets("trades/11", 3, 3))
-    seen = replace(HERE, lag=1000, bad_waiting=1, offsets=offsets)
-    lines = printed([status_from(planned(folder, "n: bigint"), seen, RunRecord(), None, NOW)], 120, partitions=True)
+    progress = replace(CAUGHT_UP, lag=1000, bad_waiting=1, offsets=offsets)
+    lines = printed([status_from(planned(folder, "n: bigint"), progress, RunRecord(), None, MOMENT)], 120, partitions=True)
     assert lines[4:] == [
         "",
         "trades",
@@ -257,11 +269,11 @@ def test_partitions_and_waiting_bad_rows_are_shown(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [(None, "–"), (0, "0 s ago"), (119.4, "119 s ago"), (120, "2 min ago"), (7200, "2 h ago"), (9e5, "10 d ago")],
 )
-def test_ages_have_their_units(seconds: float | None, said: str) -> None:
-    assert _grid.ago(seconds) == said
+def test_ages_have_their_units(seconds: float | None, text: str) -> None:
+    assert _grid.ago(seconds) == text
 
 
 def test_columns_that_do_not_fit_are_dropped_by_rank() -> None:
@@ -272,7 +284,7 @@ def test_columns_that_do_not_fit_are_dropped_by_rank() -> None:
         _grid.Column("number", right=True),
     ]
     rows = [(Text("abcdefghijklmnopqrstuvwxyz"), "x", "y", "1")]
-    heads = {width: [each.header for each in _grid.grid(columns, rows, width).columns] for width in (80, 45, 39, 20)}
+    heads = {width: [column.header for column in _grid.grid(columns, rows, width).columns] for width in (80, 45, 39, 20)}
     assert heads == {80: ["name", "less", "least", "number"], 45: ["name", "less", "number"], 39: ["name", "number"],
                      20: ["name", "number"]}  # fmt: skip
     assert _grid.one_line("a\nb\x1b[31m" + "c" * 50, 10) == "a�b�[31mc…"
@@ -315,9 +327,9 @@ def test_a_computed_table_is_pending_until_its_source_exists(folder: Path) -> No
     made_by_hand(refusals.owner(trades))
     assert "  nothing has landed yet, 1 row to read: `sluice run copy`\n" in sluice("status", "copy").output
     made_by_hand(refusals.owner(copy), "copy", copy.spec, of="shop.trades")
-    (found,) = statuses(plan, [copy])
-    assert found.reasons == ()
-    assert (found.state, found.progress.lag, found.progress.rows, found.newest_event) == ("caught up", 0, 1, None)
+    (status,) = statuses(plan, [copy])
+    assert status.reasons == ()
+    assert (status.state, status.progress.lag, status.progress.rows, status.newest_event) == ("caught up", 0, 1, None)
     assert "is computed from the table shop.trades" in sluice("status", "copy", "--partitions").output
 
 
@@ -363,16 +375,16 @@ def test_watch_goes_on_until_it_is_interrupted(folder: Path, terminal: bool) -> 
     environment = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=theirs if terminal else subprocess.PIPE, env=environment) as child:
         os.close(theirs)
-        out = ours if terminal else child.stdout.fileno() if child.stdout else -1
-        said, until = b"", time.monotonic() + 60
-        while said.count(b"every 2 s") < 2 and time.monotonic() < until:
-            if select.select([out], [], [], 1)[0]:
-                said += os.read(out, 65536)
+        descriptor = ours if terminal else child.stdout.fileno() if child.stdout else -1
+        output, deadline = b"", time.monotonic() + 60
+        while output.count(b"every 2 s") < 2 and time.monotonic() < deadline:
+            if select.select([descriptor], [], [], 1)[0]:
+                output += os.read(descriptor, 65536)
         child.send_signal(signal.SIGINT)
         assert child.wait(30) == 1  # Kafka is away
-    assert said.count(b"every 2 s") >= 2
-    assert b"Traceback" not in said
-    assert (b"\x1b[" in said) == terminal
+    assert output.count(b"every 2 s") >= 2
+    assert b"Traceback" not in output
+    assert (b"\x1b[" in output) == terminal
     os.close(ours)
 
 
@@ -382,9 +394,9 @@ def test_a_silent_kafka_is_reported_within_two_seconds(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         plan = plan_for(folder, f"127.0.0.1:{server.getsockname()[1]}", specs("n: bigint"))
         began = time.monotonic()
-        (found,) = statuses(plan, plan.pipelines)
+        (status,) = statuses(plan, plan.pipelines)
         assert time.monotonic() - began < 1.5 + bar(0.5)
-    assert [reason.code for reason in found.reasons] == ["kafka-unreachable"]
+    assert [reason.code for reason in status.reasons] == ["kafka-unreachable"]
 
 
 @pytest.mark.slow
@@ -406,9 +418,9 @@ def test_status_loads_nothing_that_is_slow_to_load(folder: Path) -> None:
 # Metadata, read as JSON
 
 
-def written(said: dict[str, Any], name: str = "trades", zipped: bool = False) -> None:
+def write_metadata(document: dict[str, Any], name: str = "trades", zipped: bool = False) -> None:
     """A table by its metadata alone, as any writer may leave it."""
-    data = json.dumps(said).encode()
+    data = json.dumps(document).encode()
     file = Path(f"{name}.{'gz.' if zipped else ''}metadata.json").absolute()
     file.write_bytes(gzip.compress(data) if zipped else data)
     with sqlite3.connect("lake.db") as database:
@@ -420,13 +432,13 @@ def written(said: dict[str, Any], name: str = "trades", zipped: bool = False) ->
 
 
 def snapshot(
-    number: int, to: Position | None = None, parent: int | None = None, more: Mapping[str, str] | None = None
+    number: int, position: Position | None = None, parent: int | None = None, extra: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    ours = {protocol.POSITION: to.text(), protocol.ATTEMPT: to.attempt} if to else {}
+    ours = {protocol.POSITION: position.text(), protocol.ATTEMPT: position.attempt} if position else {}
     above = number - 1 if parent is None else parent
     return {
         "snapshot-id": number, "timestamp-ms": number * 1000, "sequence-number": number,
-        "summary": {"operation": "append", "added-records": "10", **ours, **(more or {})},
+        "summary": {"operation": "append", "added-records": "10", **ours, **(extra or {})},
         **({"parent-snapshot-id": above} if above else {}),
     }  # fmt: skip
 
@@ -434,36 +446,44 @@ def snapshot(
 def metadata_of(
     snapshots: list[dict[str, Any]], log: Sequence[int] | None = None, properties: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    ids = [each["snapshot-id"] for each in snapshots] if log is None else log
+    ids = [snapshot["snapshot-id"] for snapshot in snapshots] if log is None else log
     return {
         "format-version": 2, "table-uuid": "u", "location": "file:///x", "current-schema-id": 0,
         "schemas": [{"schema-id": 0, "type": "struct", "fields": []}], "properties": properties or {}, "snapshots": snapshots,
         "current-snapshot-id": ids[-1], "refs": {"main": {"snapshot-id": ids[-1], "type": "branch"}},
-        "snapshot-log": [{"snapshot-id": each, "timestamp-ms": each * 1000 + 5000} for each in ids],
+        "snapshot-log": [{"snapshot-id": id_, "timestamp-ms": id_ * 1000 + 5000} for id_ in ids],
     }  # fmt: skip
 
 
-def told(pipeline: Pipeline, *arguments: str) -> list[str]:
+def history_lines(pipeline: Pipeline, *arguments: str) -> list[str]:
     return [" ".join(line.split()) for line in sluice("history", pipeline.name, *arguments).output.splitlines()]
 
 
 def test_history_shows_commits_with_their_changes(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint")
-    born = replace(at(0, BORN), ends={"trades/0": 5, "trades/1": 0}, spec="one")
-    first = replace(at(1, "a1"), ends={"trades/0": 15, "trades/1": 2}, spec="one")
-    second = replace(at(2, "a2"), ends={"trades/0": 20, "trades/1": 2}, spec="two")
-    fourth = replace(at(4, "a4"), ends={"trades/0": 30, "trades/1": 9, "trades/2": 1}, spec="two")
-    other = snapshot(4, more={"engine-name": "spark", "engine-version": "4.1", "deleted-records": "3", "operation": "overwrite"})
-    made = [snapshot(1, born), snapshot(2, first), snapshot(3, second), other, snapshot(5, fourth)]
-    written(metadata_of(made, properties={protocol.POSITION: replace(fourth, bad=3).text()}))
+    born = replace(position_at(0, BORN), ends={"trades/0": 5, "trades/1": 0}, spec="one")
+    first_position = replace(position_at(1, "a1"), ends={"trades/0": 15, "trades/1": 2}, spec="one")
+    second_position = replace(position_at(2, "a2"), ends={"trades/0": 20, "trades/1": 2}, spec="two")
+    fourth_position = replace(position_at(4, "a4"), ends={"trades/0": 30, "trades/1": 9, "trades/2": 1}, spec="two")
+    other_snapshot = snapshot(
+        4, extra={"engine-name": "spark", "engine-version": "4.1", "deleted-records": "3", "operation": "overwrite"}
+    )
+    snapshots = [
+        snapshot(1, born),
+        snapshot(2, first_position),
+        snapshot(3, second_position),
+        other_snapshot,
+        snapshot(5, fourth_position),
+    ]
+    write_metadata(metadata_of(snapshots, properties={protocol.POSITION: replace(fourth_position, bad=3).text()}))
     bad = [
         snapshot(1),
-        snapshot(2, more={protocol.ATTEMPT: "a1", "added-records": "4"}),
-        snapshot(3, more={"source-snapshot-id": "9"}),
+        snapshot(2, extra={protocol.ATTEMPT: "a1", "added-records": "4"}),
+        snapshot(3, extra={"source-snapshot-id": "9"}),
     ]
-    picked = snapshot(9, parent=1, more={protocol.ATTEMPT: "a2"})
-    written(metadata_of([*bad, picked], log=[1, 2, 3]), "trades__bad_rows")
-    assert told(pipeline) == [
+    picked = snapshot(9, parent=1, extra={protocol.ATTEMPT: "a2"})
+    write_metadata(metadata_of([*bad, picked], log=[1, 2, 3]), "trades__bad_rows")
+    assert history_lines(pipeline) == [
         "when batch operation rows bad rows offsets snapshot",
         "1970-01-01T00:00:10Z 4 append +10 3 ? – 40 5 position moved",
         "1970-01-01T00:00:09Z overwrite +10 −3 4 not Sluice's: spark 4.1",
@@ -472,38 +492,38 @@ def test_history_shows_commits_with_their_changes(folder: Path) -> None:
         "1970-01-01T00:00:06Z 0 append +10 1 table created",
         "the next batch will differ: the spec, or Sluice itself, has changed since the last one",
     ]
-    assert told(pipeline, "--limit", "1", "--partitions")[1:4] == [
+    assert history_lines(pipeline, "--limit", "1", "--partitions")[1:4] == [
         "1970-01-01T00:00:10Z 4 append +10 3 0: ? – 30 5 position moved",
         "1: ? – 9",
         "2: ? – 1",
     ]
-    assert "4 older commits: --limit 5 shows them" in told(pipeline, "--limit", "1")
-    said = json.loads(sluice("history", "shop.trades", "--json").output)
-    assert said["commits"][2]["offsets"] == [
+    assert "4 older commits: --limit 5 shows them" in history_lines(pipeline, "--limit", "1")
+    answer = json.loads(sluice("history", "shop.trades", "--json").output)
+    assert answer["commits"][2]["offsets"] == [
         {"topic": "trades", "partition": 0, "from": 15, "to": 20}, {"topic": "trades", "partition": 1, "from": 2, "to": 2},
     ]  # fmt: skip
-    assert [each["batch"] for each in said["commits"]] == [4, None, 2, 1, 0]
-    assert (said["commits"][1]["by"], said["commits"][1]["offsets"], said["expired"]) == ("spark 4.1", [], False)
+    assert [commit["batch"] for commit in answer["commits"]] == [4, None, 2, 1, 0]
+    assert (answer["commits"][1]["by"], answer["commits"][1]["offsets"], answer["expired"]) == ("spark 4.1", [], False)
 
 
 def test_history_says_what_expired_or_was_rolled_back(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint")
-    made = [snapshot(3, at(3, "a3")), snapshot(4, replace(at(4, "a4"), ends={"trades/0": 25}))]
-    written(metadata_of(made, log=[3, 4, 3]))
-    written(metadata_of([snapshot(2)]), "trades__bad_rows")
-    found = history(pipeline)
-    assert isinstance(found, History)
-    assert (found.expired, found.rolled_back, len(found.commits)) == (True, 1, 2)
-    assert (found.commits[0].operation, found.commits[0].ours) == ("rollback", False)
-    assert (found.commits[1].offsets, found.commits[1].bad) == ((("trades/0", None, 10),), None)
-    assert told(pipeline)[3:] == ["older commits have expired", "1 not shown: main was rolled back past it"]
+    snapshots = [snapshot(3, position_at(3, "a3")), snapshot(4, replace(position_at(4, "a4"), ends={"trades/0": 25}))]
+    write_metadata(metadata_of(snapshots, log=[3, 4, 3]))
+    write_metadata(metadata_of([snapshot(2)]), "trades__bad_rows")
+    result = history(pipeline)
+    assert isinstance(result, History)
+    assert (result.expired, result.rolled_back, len(result.commits)) == (True, 1, 2)
+    assert (result.commits[0].operation, result.commits[0].ours) == ("rollback", False)
+    assert (result.commits[1].offsets, result.commits[1].bad) == ((("trades/0", None, 10),), None)
+    assert history_lines(pipeline)[3:] == ["older commits have expired", "1 not shown: main was rolled back past it"]
     assert history(replace(pipeline, bad_rows="drop")) is not None
 
 
 @pytest.mark.parametrize("width", [30, 60, 80])
 def test_history_fits_a_narrow_terminal(folder: Path, width: int) -> None:
     pipeline = planned(folder, "n: bigint")
-    written(metadata_of([snapshot(1), snapshot(2, at())]))
+    write_metadata(metadata_of([snapshot(1), snapshot(2, position_at())]))
     console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
     for part in history_command.lines(pipeline, history(pipeline), 20, False, width):
         console.print(part)
@@ -512,10 +532,10 @@ def test_history_fits_a_narrow_terminal(folder: Path, width: int) -> None:
 
 def test_zipped_metadata_is_read_and_damaged_is_an_error(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint")
-    written(metadata_of([snapshot(1), snapshot(2, at())]), zipped=True)
-    found = table_state.state(pipeline.table)
-    assert found is not None
-    assert (found.main, list(found.snapshots)) == (2, [2, 1])
+    write_metadata(metadata_of([snapshot(1), snapshot(2, position_at())]), zipped=True)
+    state = table_state.state(pipeline.table)
+    assert state is not None
+    assert (state.main, list(state.snapshots)) == (2, [2, 1])
     for wrong in (b"", b"{", b"[]", b"{}", b'{"table-uuid": "u", "schemas": []}'):
         Path("trades.gz.metadata.json").write_bytes(gzip.compress(wrong))
         with pytest.raises(UnreachableError, match="the catalog `lake` cannot be read: "):
@@ -561,25 +581,30 @@ def test_the_newest_event_is_that_of_the_files_bounds(folder: Path, times: Any) 
     old = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
     times(old)
     assert newest_event(pipeline) == old
-    times(NOW, old, None)
-    times(NOW - timedelta(days=1))
-    assert newest_event(pipeline) == NOW
-    times.delete(f"moment >= '{NOW.isoformat()}'")
-    assert newest_event(pipeline) == NOW - timedelta(days=1)
+    times(MOMENT, old, None)
+    times(MOMENT - timedelta(days=1))
+    assert newest_event(pipeline) == MOMENT
+    times.delete(f"moment >= '{MOMENT.isoformat()}'")
+    assert newest_event(pipeline) == MOMENT - timedelta(days=1)
 
 
 def test_lists_of_files_are_read_as_pyiceberg_reads_them(folder: Path, times: Any) -> None:
-    times(NOW, None)
-    times(NOW)
+    times(MOMENT, None)
+    times(MOMENT)
     table = catalog().load_table("shop.trades")
     main = table.current_snapshot()
     assert main is not None
-    theirs = [entry for each in main.manifests(table.io) for entry in each.fetch_manifest_entry(table.io)]
-    ours = [entry for each in main.manifests(table.io) for entry in metadata.records(local_files("."), each.manifest_path)]
-    assert [each.data_file.file_path for each in theirs] == [each["data_file"]["file_path"] for each in ours]
-    for one, other in zip(theirs, ours, strict=True):
-        read = {each["key"]: each["value"] for each in other["data_file"]["upper_bounds"]}
-        assert (one.data_file.upper_bounds, one.data_file.record_count) == (read, other["data_file"]["record_count"])
+    theirs = [entry for manifest in main.manifests(table.io) for entry in manifest.fetch_manifest_entry(table.io)]
+    ours = [
+        entry for manifest in main.manifests(table.io) for entry in metadata.records(local_files("."), manifest.manifest_path)
+    ]
+    assert [entry.data_file.file_path for entry in theirs] == [entry["data_file"]["file_path"] for entry in ours]
+    for their_entry, our_entry in zip(theirs, ours, strict=True):
+        bounds = {bound["key"]: bound["value"] for bound in our_entry["data_file"]["upper_bounds"]}
+        assert (their_entry.data_file.upper_bounds, their_entry.data_file.record_count) == (
+            bounds,
+            our_entry["data_file"]["record_count"],
+        )
 
 
 @pytest.mark.parametrize("data", [b"", b"Obj\x01", b"PK\x03\x04 no Avro", b"Obj\x01" + b"\x00" * 40])
@@ -594,7 +619,7 @@ def test_records_are_read_from_this_home(folder: Path) -> None:
     planned(folder, "n: bigint")
     run_record.record_failure("trades", Transient("table-busy", "somebody else writes", "run again"))
     (table,) = json.loads(sluice("status", "--json").output)["tables"]
-    assert [(each["code"], each["at"] is None) for each in table["reasons"]] == [
+    assert [(reason["code"], reason["at"] is None) for reason in table["reasons"]] == [
         ("kafka-unreachable", True),
         ("table-busy", False),
     ]

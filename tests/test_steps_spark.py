@@ -38,16 +38,16 @@ VALUES = {
         "place": {"building": "B", "floor": 2}}""",
     "broken": "not json",
 }
-MOST, LEAST = Decimal("999999999999999999999999999999999999.99"), Decimal("-999999999999999999999999999999999999.99")
+LARGEST, SMALLEST = Decimal("999999999999999999999999999999999999.99"), Decimal("-999999999999999999999999999999999999.99")
 NOTHING = dict.fromkeys(("n", "d", "at", "s", "items", "place"))
 ROWS: dict[str, dict[str, Any]] = {
     "nothing": {"id": "nothing", **NOTHING},
     "most": {
-        "id": "most", "n": 2**63 - 1, "d": MOST, "at": datetime(9999, 12, 31, 23, 59, 59, 999999, timezone.utc), "s": "日本 🙂 é",
+        "id": "most", "n": 2**63 - 1, "d": LARGEST, "at": datetime(9999, 12, 31, 23, 59, 59, 999999, timezone.utc), "s": "日本 🙂 é",
         "items": ["a", None, ""], "place": {"building": "A", "floor": 2**31 - 1},
     },
     "least": {
-        "id": "least", "n": -(2**63), "d": LEAST, "at": datetime(1, 1, 1, tzinfo=timezone.utc), "s": "", "items": [],
+        "id": "least", "n": -(2**63), "d": SMALLEST, "at": datetime(1, 1, 1, tzinfo=timezone.utc), "s": "", "items": [],
         "place": {"building": None, "floor": None},
     },
     "plain": {
@@ -76,11 +76,11 @@ class Case:
 
 def rows(*ids: str, **changed: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
     """The rows of these ids; `changed` are columns that are made, replaced or (without values) taken away."""
-    found = []
-    for at, name in enumerate(ids):
-        row = {**ROWS[name], **{column: values[at] for column, values in changed.items() if values}}
-        found.append({column: value for column, value in row.items() if changed.get(column, (None,))})
-    return tuple(found)
+    chosen = []
+    for index, name in enumerate(ids):
+        row = {**ROWS[name], **{column: values[index] for column, values in changed.items() if values}}
+        chosen.append({column: value for column, value in row.items() if changed.get(column, (None,))})
+    return tuple(chosen)
 
 
 def failed(stage: str, text: str, *ids: str) -> tuple[tuple[str, str, str, str], ...]:
@@ -94,7 +94,7 @@ def unexpected(says: str, *ids: str) -> tuple[tuple[str, str, str, str], ...]:
 ALL = ("nothing", "most", "least", "plain")
 FLOORS = (None, 2**31 - 1, None, 2)
 BUILDINGS = (None, "A", None, "B")
-GONE: tuple[Any, ...] = ()
+REMOVED: tuple[Any, ...] = ()
 
 CASES: dict[str, Case] = {
     "nothing": Case("steps: []", rows(*ALL)),
@@ -107,9 +107,9 @@ CASES: dict[str, Case] = {
         rows("most", "least", "plain"),
         (("nothing", "dedup", "null_key", "`s` is null, and it is one of the keys"),),
     ),
-    "drop": Case("steps: [{drop: [place, d]}]", rows(*ALL, place=GONE, d=GONE)),
+    "drop": Case("steps: [{drop: [place, d]}]", rows(*ALL, place=REMOVED, d=REMOVED)),
     "rename": Case(
-        "steps: [{rename: {n: d, d: n}}]", rows(*ALL, n=(None, MOST, LEAST, Decimal("1.50")), d=(None, 2**63 - 1, -(2**63), 1))
+        "steps: [{rename: {n: d, d: n}}]", rows(*ALL, n=(None, LARGEST, SMALLEST, Decimal("1.50")), d=(None, 2**63 - 1, -(2**63), 1))
     ),
     "cast": Case(
         'steps: [{cast: {n: int, d: "decimal(4,1)"}}]',
@@ -136,11 +136,11 @@ CASES: dict[str, Case] = {
         failed("flag", "size", "least"),
     ),
     "flatten": Case(
-        "steps: [{flatten: [place]}]", rows(*ALL, place=GONE, place_building=BUILDINGS, place_floor=FLOORS),
+        "steps: [{flatten: [place]}]", rows(*ALL, place=REMOVED, place_building=BUILDINGS, place_floor=FLOORS),
     ),
     "explode": Case(
         "steps: [{explode: {column: items, into: item}}]",
-        rows("most", "most", "most", "plain", items=GONE, item=("a", None, "", "b")),
+        rows("most", "most", "most", "plain", items=REMOVED, item=("a", None, "", "b")),
     ),
     "explode and fail": Case(
         "steps: [{explode: {column: items}}, {derive: {length: 10 / length(items)}}]",
@@ -155,7 +155,7 @@ CASES: dict[str, Case] = {
     "tidy": Case("steps: [{tidy: [s]}]", rows(*ALL, s=(None, "日本 🙂 é", None, "x"))),
     "several": Case(
         "steps: [{filter: n > 0}, {derive: {n: n - 1}}, {tidy: [s]}, {drop: [place]}]",
-        rows("most", "plain", n=(2**63 - 2, 0), s=("日本 🙂 é", "x"), place=GONE),
+        rows("most", "plain", n=(2**63 - 2, 0), s=("日本 🙂 é", "x"), place=REMOVED),
     ),
     "not null": Case("expect: [{column: n, not_null: true}]", rows("most", "least", "plain"), unexpected("n is not null", "nothing")),
     "between": Case(
@@ -192,14 +192,14 @@ CASES: dict[str, Case] = {
 
 @pytest.fixture(scope="module")
 def plan(lake: Path) -> Iterator[Plan]:
-    own = lake / "specs" / "pipelines"
-    shutil.copytree(ROOT / "pipelines" / "steps", own / "steps", dirs_exist_ok=True)
+    folder = lake / "specs" / "pipelines"
+    shutil.copytree(ROOT / "pipelines" / "steps", folder / "steps", dirs_exist_ok=True)
     pipelines = [
-        f"---\npipeline: case{at}\nfrom: {{topic: all}}\n{case.says}\ninto: {{table: steps.case{at}}}\n"
-        for at, case in enumerate(CASES.values())
+        f"---\npipeline: case{number}\nfrom: {{topic: all}}\n{case.says}\ninto: {{table: steps.case{number}}}\n"
+        for number, case in enumerate(CASES.values())
     ]
     yield plan_for(lake, "127.0.0.1:1", TOPIC + "".join(pipelines))
-    shutil.rmtree(own)
+    shutil.rmtree(folder)
 
 
 def without_cause(message: str) -> str:
@@ -208,26 +208,26 @@ def without_cause(message: str) -> str:
 
 def messages(partitions: int, batches: tuple[int, ...]) -> tuple[Message, ...]:
     """All values, in these batches in turn, from so many partitions of Kafka."""
-    found = []
+    sent = []
     offsets = [0] * partitions
     for batch in batches:
-        for at, value in enumerate(VALUES.values()):
-            if batches[at % len(batches)] == batch:
-                found.append(
+        for index, value in enumerate(VALUES.values()):
+            if batches[index % len(batches)] == batch:
+                sent.append(
                     Message(
                         batch=batch,
                         topic="all",
-                        partition=at % partitions,
-                        offset=offsets[at % partitions],
+                        partition=index % partitions,
+                        offset=offsets[index % partitions],
                         timestamp=START,
                         value=value.encode(),
                     )
                 )
-                offsets[at % partitions] += 1
-    return tuple(found)
+                offsets[index % partitions] += 1
+    return tuple(sent)
 
 
-def said(outcome: Outcome) -> tuple[list[str], list[tuple[str, ...]]]:
+def rows_and_bad_rows(outcome: Outcome) -> tuple[list[str], list[tuple[str, ...]]]:
     good = [repr({name: _utc(value) for name, value in row.items() if not name.startswith("_kafka_")}) for row in outcome.rows]
     ids = {value.encode(): name for name, value in VALUES.items()}
     bad = [(ids[row["value"]], row["stage"], row["code"], without_cause(row["message"])) for row in outcome.bad]
@@ -260,7 +260,7 @@ def test_a_step_gives_the_rows_of_its_case(
     )
 
     assert case.stops in str(outcome.error) if case.stops else outcome.error is None
-    good, bad = said(outcome)
+    good, bad = rows_and_bad_rows(outcome)
     names = [column.name for column in table.columns if not column.name.startswith("_kafka_")]
     assert good == sorted(repr({name: row[name] for name in names}) for row in case.rows)
     undecodable = (
@@ -282,16 +282,16 @@ def test_an_error_that_nobody_foresaw_fails_its_own_test_alone(
         for name in ("a", "b")
     ]
     outcomes = list(Trials(spark, plan).outcomes(work))
-    assert [each.error and each.error.code for each in outcomes] == ["unexpected-error"] * 2
+    assert [outcome.error and outcome.error.code for outcome in outcomes] == ["unexpected-error"] * 2
 
 
 def test_every_step_and_expectation_has_a_case(plan: Plan) -> None:
-    there = {module.name for module in pkgutil.iter_modules(steps.__path__) if not module.name.startswith("_")}
+    step_names = {module.name for module in pkgutil.iter_modules(steps.__path__) if not module.name.startswith("_")}
     # What mask hides is compared here, aggregate adds rows up, and join needs another table: they have tests of their own.
-    there -= {"mask", "aggregate", "join"}
-    own = {path.stem for path in (ROOT / "pipelines" / "steps").glob("*.py")}
-    used = {step.name for pipeline in plan.pipelines for step in pipeline.steps}
-    assert there | own <= used, "add a case to CASES"
+    step_names -= {"mask", "aggregate", "join"}
+    own_names = {path.stem for path in (ROOT / "pipelines" / "steps").glob("*.py")}
+    used_names = {step.name for pipeline in plan.pipelines for step in pipeline.steps}
+    assert step_names | own_names <= used_names, "add a case to CASES"
     text = "".join(case.says for case in CASES.values())
     words = [f"{test}:" for test in (*TESTS, *OF_MANY, "when") if test != "references"]  # which has another table, too
     assert all(word in text for word in (*words, "else: warn", "else: stop"))

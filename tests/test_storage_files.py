@@ -42,10 +42,10 @@ class Gone(Refusing):
 
 
 def test_what_others_name_is_unknown_while_a_store_does_not_answer() -> None:
-    there = ["a/metadata/1.metadata.json"]
+    files = ["a/metadata/1.metadata.json"]
     document = {"table-uuid": "own", "location": "a", "snapshots": []}
-    assert others.named(Metadata("own.metadata.json", document, Refusing("")), there) is None
-    assert others.named(Metadata("own.metadata.json", document, Gone("")), there) == frozenset({"list.avro"})
+    assert others.named(Metadata("own.metadata.json", document, Refusing("")), files) is None
+    assert others.named(Metadata("own.metadata.json", document, Gone("")), files) == frozenset({"list.avro"})
 
 
 def test_a_login_is_for_the_files_of_its_own_catalog(monkeypatch: pytest.MonkeyPatch) -> None:

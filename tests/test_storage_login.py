@@ -153,7 +153,7 @@ def test_the_login_of_the_spec_is_used_by_all(
     lake: Lake = context.lake(pipeline)
     open_table(context, lake, pipeline)
     expected = "ASIA" if with_role else "AKIAOFTHEPROFILE" if "profile" in login else "AKIAOFTHESPEC"
-    assert all(each.startswith(expected) for each in requested.logins) and requested.logins, requested.logins
+    assert all(key_id.startswith(expected) for key_id in requested.logins) and requested.logins, requested.logins
     by_java, requested.logins = requested.logins, set()
     table = metadata.read(pipeline.table.catalog, "shop.orders")
     assert table is not None
@@ -161,7 +161,7 @@ def test_the_login_of_the_spec_is_used_by_all(
     assert loaded is not None
     assert loaded.scan().to_arrow().num_rows == 0
     assert list(ask([pipeline.table.catalog], "select count(*) as n from shop.orders").rows()) == [[0]]
-    assert all(each.startswith(expected) for each in requested.logins) and requested.logins, (by_java, requested.logins)
+    assert all(key_id.startswith(expected) for key_id in requested.logins) and requested.logins, (by_java, requested.logins)
     assert bool(requested.assumed) is with_role
     assert all("ExternalId=one" in body for body in requested.assumed) or "external_id" not in login
     assert requested.encrypted == ({"arn:aws:kms:us-east-1:123456789012:key/one"} if "kms" in login else set())

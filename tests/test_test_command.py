@@ -207,29 +207,29 @@ def tested(tmp_path_factory: pytest.TempPathFactory, sluice_home: Path) -> tuple
         "trades": TRADES.format(name="trades", more=stop) + WRONG,
         "keyed": KEYED,
         "days": DAYS,
-        "registered": "---".join(REGISTERED.format(format=each) for each in ("avro", "json_schema", "protobuf")),
+        "registered": "---".join(REGISTERED.format(format=format_) for format_ in ("avro", "json_schema", "protobuf")),
     }
     for name, text in specs.items():
         (folder / "specs" / f"{name}.yaml").write_text(text)
-    status, said, errors = sluice_test(folder, sluice_home)
+    status, output, errors = sluice_test(folder, sluice_home)
     assert errors == ""
-    return folder, status, said.splitlines()
+    return folder, status, output.splitlines()
 
 
-def said_of(lines: list[str], pipeline: str) -> list[str]:
+def lines_of(lines: list[str], pipeline: str) -> list[str]:
     """What is said of one pipeline: its line, and those of its tests that failed."""
-    begin = next(at for at, line in enumerate(lines) if line.startswith(f"{pipeline}: "))
-    found = [lines[begin]]
+    begin = next(index for index, line in enumerate(lines) if line.startswith(f"{pipeline}: "))
+    section = [lines[begin]]
     for line in lines[begin + 1 :]:
         if re.match(r"[a-z_]+: |\d+ tests", line):
             break
-        found.append(" ".join(line.split()))  # test_examples.py judges the columns
-    return found
+        section.append(" ".join(line.split()))  # test_examples.py judges the columns
+    return section
 
 
 def test_a_failing_test_shows_what_differs(tested: tuple[Path, int, list[str]]) -> None:
     folder, status, lines = tested
-    assert said_of(lines, "trades") == [
+    assert lines_of(lines, "trades") == [
         "trades: 2 of 4 tests failed",
         "specs/trades.yaml:21:5: test-failed: it is wrong",
         "expected 2 rows, got 2",
@@ -252,40 +252,43 @@ def test_a_failing_test_shows_what_differs(tested: tuple[Path, int, list[str]]) 
 
 
 def test_a_second_batch_meets_the_rows_of_the_first(tested: tuple[Path, int, list[str]]) -> None:
-    assert [said_of(tested[2], name) for name in ("newest", "versions")] == [["newest: 1 test ok"], ["versions: 1 test ok"]]
+    assert [lines_of(tested[2], name) for name in ("newest", "versions")] == [["newest: 1 test ok"], ["versions: 1 test ok"]]
 
 
 def test_a_pipeline_that_reads_a_table_computes_it_of_rows_of_every_type(tested: tuple[Path, int, list[str]]) -> None:
-    said = said_of(tested[2], "days")
-    assert said[:2] == ["days: 1 of 3 tests failed", "specs/days.yaml:43:5: test-failed: it is wrong"]
-    assert "- expected BUY 7 + got BUY 6.00" in " ".join(said)
+    section = lines_of(tested[2], "days")
+    assert section[:2] == ["days: 1 of 3 tests failed", "specs/days.yaml:43:5: test-failed: it is wrong"]
+    assert "- expected BUY 7 + got BUY 6.00" in " ".join(section)
 
 
 def test_formats_of_a_registry_that_does_not_answer_go_by_the_columns(tested: tuple[Path, int, list[str]]) -> None:
     formats = ("avro", "json_schema", "protobuf")
-    assert [said_of(tested[2], name) for name in formats] == [[f"{name}: 1 test ok"] for name in formats]
+    assert [lines_of(tested[2], name) for name in formats] == [[f"{name}: 1 test ok"] for name in formats]
 
 
 def test_shipped_specs_pass_their_tests(sluice_home: Path, tmp_path: Path) -> None:
     for name in ("specs", "pipelines"):
         (tmp_path / name).symlink_to(ROOT / name)
-    status, said, _ = sluice_test(tmp_path, sluice_home)
-    assert status == 0, said
-    assert [line.split(":")[0] for line in said.splitlines()[:-1]] == SHIPPED
+    status, output, _ = sluice_test(tmp_path, sluice_home)
+    assert status == 0, output
+    assert [line.split(":")[0] for line in output.splitlines()[:-1]] == SHIPPED
 
 
 @pytest.mark.long
 @pytest.mark.timed
 def test_fifty_tests_are_quick(tmp_path: Path, sluice_home: Path) -> None:
     test = "  - {{name: test {at}, given: [{{price: {at}}}, {{price: -1}}], expect: [{{price: {at}}}, {{size: NEGATIVE}}]}}\n"
-    pipelines = [TRADES.format(name=f"trades{at}", more="") + "".join(test.format(at=at) for at in range(10)) for at in range(5)]
+    pipelines = [
+        TRADES.format(name=f"trades{number}", more="") + "".join(test.format(at=number) for number in range(10))
+        for number in range(5)
+    ]
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs" / "a.yaml").write_text("---".join([MAIN, *pipelines]))
     began = time.monotonic()
 
-    status, said, _ = sluice_test(tmp_path, sluice_home)
+    status, output, _ = sluice_test(tmp_path, sluice_home)
 
-    assert status == 0, said
-    assert "50 tests, 50 passed" in said
+    assert status == 0, output
+    assert "50 tests, 50 passed" in output
     # The aim is 30 s; 43 s is what a quiet machine of two cores takes.
     assert time.monotonic() - began < bar(40)

@@ -12,23 +12,23 @@ from framework.core.maintain.thinning import expirable, kept
 from framework.plan import Maintain, Thin
 from framework.systems.catalogs._local_files import LocalFiles
 
-NOW = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+MOMENT = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 
 
 def policy(**changed: int) -> Maintain:
     thin = Thin(all_for=3600, then_every=60, for_=86400, then_every_hour=True)
-    given_ = {"keep_snapshots_for": 7 * 86400, "keep_at_least": 20, **changed}
-    return Maintain(compact_to=1, compact_every=1, orphans_after=1, thin=thin, **given_)
+    settings = {"keep_snapshots_for": 7 * 86400, "keep_at_least": 20, **changed}
+    return Maintain(compact_to=1, compact_every=1, orphans_after=1, thin=thin, **settings)
 
 
 def ago(*seconds: float) -> list[datetime]:
-    return [NOW - timedelta(seconds=each) for each in sorted(seconds)]
+    return [MOMENT - timedelta(seconds=second) for second in sorted(seconds)]
 
 
 def test_a_week_of_batches_each_ten_seconds() -> None:
-    times = ago(*(10 * each for each in range(8 * 8640)))
-    keep = kept(times, policy(), NOW)
-    ages = [(NOW - times[at]).total_seconds() for at in keep]
+    times = ago(*(10 * number for number in range(8 * 8640)))
+    keep = kept(times, policy(), MOMENT)
+    ages = [(MOMENT - times[index]).total_seconds() for index in keep]
     assert sum(age <= 3600 for age in ages) == 361
     assert 1439 <= sum(3600 < age <= 90000 for age in ages) <= 1441
     assert 142 <= sum(age > 90000 for age in ages) <= 144
@@ -36,30 +36,30 @@ def test_a_week_of_batches_each_ten_seconds() -> None:
 
 
 def test_so_many_are_kept_however_old() -> None:
-    assert kept(ago(*(86400 * each for each in range(10, 50))), policy(), NOW) == frozenset(range(20))
+    assert kept(ago(*(86400 * day for day in range(10, 50))), policy(), MOMENT) == frozenset(range(20))
 
 
 @given(st.lists(st.integers(0, 9 * 86400), max_size=60), st.integers(1, 5), st.integers(0, 3 * 86400))
-def test_what_is_kept_later_was_kept_before(seconds: list[int], least: int, later: int) -> None:
+def test_what_is_kept_later_was_kept_before(seconds: list[int], min_count: int, later: int) -> None:
     """Thinning what was thinned gives what thinning all gives: nothing is missed because maintenance ran in between."""
-    times, chosen = ago(*seconds), policy(keep_at_least=least)
-    first = [times[at] for at in sorted(kept(times, chosen, NOW))]
-    then = NOW + timedelta(seconds=later)
-    after_both = {first[at] for at in kept(first, chosen, then)}
-    at_once = {times[at] for at in kept(times, chosen, then)}
-    assert at_once <= after_both | {each for each in at_once if times.count(each) > 1}
+    times, chosen = ago(*seconds), policy(keep_at_least=min_count)
+    first_times = [times[index] for index in sorted(kept(times, chosen, MOMENT))]
+    later_moment = MOMENT + timedelta(seconds=later)
+    after_both = {first_times[index] for index in kept(first_times, chosen, later_moment)}
+    at_once = {times[index] for index in kept(times, chosen, later_moment)}
+    assert at_once <= after_both | {moment for moment in at_once if times.count(moment) > 1}
 
 
 def test_what_was_thinned_out_leaves_a_gap_and_no_end() -> None:
     """Main is followed across expired snapshots, so the next maintenance keeps what this one kept. Other branches are not counted to it."""
     count, seconds = 3000, 30
-    began = NOW - timedelta(seconds=seconds * count)
+    began = MOMENT - timedelta(seconds=seconds * count)
 
     def snapshot(number: int, parent: int | None, id_: int | None = None) -> dict[str, object]:
         moment = int((began + timedelta(seconds=seconds * number)).timestamp() * 1000)
         summary = {"operation": "append", "total-records": "1"}
-        own = {"snapshot-id": id_ or number, "sequence-number": number, "timestamp-ms": moment, "summary": summary}
-        return own if parent is None else {**own, "parent-snapshot-id": parent}
+        fields = {"snapshot-id": id_ or number, "sequence-number": number, "timestamp-ms": moment, "summary": summary}
+        return fields if parent is None else {**fields, "parent-snapshot-id": parent}
 
     snapshots = [snapshot(number, number - 1 if number > 1 else None) for number in range(1, count + 1)]
     snapshots += [snapshot(100, 99, 10_100), snapshot(101, 10_100, 10_101)]
@@ -68,8 +68,8 @@ def test_what_was_thinned_out_leaves_a_gap_and_no_end() -> None:
     sizes = []
     for _ in range(3):
         table = Metadata("", document, LocalFiles("file:///"))
-        gone = set(expirable(table, policy(), NOW))
-        document["snapshots"] = [each for each in document["snapshots"] if each["snapshot-id"] not in gone]  # type: ignore[attr-defined]
+        expired = set(expirable(table, policy(), MOMENT))
+        document["snapshots"] = [entry for entry in document["snapshots"] if entry["snapshot-id"] not in expired]  # type: ignore[attr-defined]
         sizes.append(len(document["snapshots"]))  # type: ignore[arg-type]
     assert sizes[0] == sizes[1] == sizes[2]
     assert sizes[0] > 1400

@@ -87,10 +87,10 @@ class Shop(Commands):
 
 @pytest.fixture
 def shop(tmp_path: Path, kafka: str) -> Iterator[Shop]:
-    made = Shop(tmp_path, kafka)
-    yield made
-    names = [f"{made.name}_{topic}" for topic in ("orders", "lines", "blobs")]
-    for future in made.admin.delete_topics(names).values():
+    new_shop = Shop(tmp_path, kafka)
+    yield new_shop
+    names = [f"{new_shop.name}_{topic}" for topic in ("orders", "lines", "blobs")]
+    for future in new_shop.admin.delete_topics(names).values():
         future.exception()
 
 
@@ -98,7 +98,7 @@ def shop(tmp_path: Path, kafka: str) -> Iterator[Shop]:
 
 
 @pytest.mark.parametrize(
-    ("format_", "data", "found"),
+    ("format_", "data", "decoded"),
     [
         ("string", "ü".encode(), Decoded("ü", '"ü"')),
         ("string", b"\xff\x00", Decoded("0xff00", None)),
@@ -112,10 +112,10 @@ def shop(tmp_path: Path, kafka: str) -> Iterator[Shop]:
         ("json", b"[" * 100_000, Decoded("[" * 100_000, None)),
     ],
 )
-def test_bytes_are_shown_by_their_format(format_: str, data: bytes, found: Decoded) -> None:
-    by = find("key", format_)
-    assert isinstance(by, Given | Single)
-    assert by.decoded(data) == found
+def test_bytes_are_shown_by_their_format(format_: str, data: bytes, decoded: Decoded) -> None:
+    decoder = find("key", format_)
+    assert isinstance(decoder, Given | Single)
+    assert decoder.decoded(data) == decoded
 
 
 def test_json_keeps_every_digit() -> None:
@@ -130,7 +130,7 @@ def test_json_keeps_every_digit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("topic", "value", "more", "found"),
+    ("topic", "value", "parts", "reason"),
     [
         ("orders", b'{"id": "no number, which takes a closer look"}', {}, None),
         ("orders", b'{"id": ' + b"9" * 5000 + b"}", {}, None),
@@ -157,14 +157,14 @@ def test_json_keeps_every_digit() -> None:
     ],
 )
 def test_obvious_bad_rows_are_marked(
-    topic: str, value: bytes | None, more: dict[str, Any], found: tuple[str, str] | None, tmp_path: Path
+    topic: str, value: bytes | None, parts: dict[str, Any], reason: tuple[str, str] | None, tmp_path: Path
 ) -> None:
     plan = make(project(tmp_path))
-    named = next(each for each in plan.topics if each.name == topic)
+    declared_topic = next(candidate for candidate in plan.topics if candidate.name == topic)
     message = KafkaMessage(
-        partition=0, offset=0, timestamp=None, key=more.get("key"), value=value, headers=more.get("headers", ())
+        partition=0, offset=0, timestamp=None, key=parts.get("key"), value=value, headers=parts.get("headers", ())
     )
-    assert Reader(topic=named, secrets=plan.secrets).decode_message(message).bad_reason == found
+    assert Reader(topic=declared_topic, secrets=plan.secrets).decode_message(message).bad_reason == reason
 
 
 # Without a Kafka
@@ -250,7 +250,7 @@ def test_options_without_effect_are_wrong_usage(words: tuple[str, ...], says: st
 @pytest.mark.kafka
 def test_topics_are_listed_and_created(shop: Shop) -> None:
     listed = json.loads(shop.ok("topics", "--json"))["topics"]
-    assert [(each["topic"], each["there"], each["partitions"], each["messages"]) for each in listed] == [
+    assert [(row["topic"], row["there"], row["partitions"], row["messages"]) for row in listed] == [
         ("orders", False, None, None), ("lines", False, None, None), ("blobs", False, None, None)
     ]  # fmt: skip
     assert "orders: `sluice topics create orders` creates it" in shop.ok("topics")
@@ -261,14 +261,18 @@ def test_topics_are_listed_and_created(shop: Shop) -> None:
 
     orders, lines, _ = json.loads(shop.ok("topics", "--json"))["topics"]
     assert (orders["there"], orders["messages"], orders["read_by"], lines["read_by"]) == (True, 1, ["orders"], [])
-    assert [(each["partition"], each["start"], each["end"]) for each in orders["partitions"]] == [(0, 0, 0), (1, 0, 1), (2, 0, 0)]
-    assert all(each["leader"] in each["replicas"] == each["in_sync"] for each in orders["partitions"])
-    header, first, second, third, _ = shop.ok("topics").splitlines()
+    assert [(partition["partition"], partition["start"], partition["end"]) for partition in orders["partitions"]] == [
+        (0, 0, 0),
+        (1, 0, 1),
+        (2, 0, 0),
+    ]
+    assert all(partition["leader"] in partition["replicas"] == partition["in_sync"] for partition in orders["partitions"])
+    header, first_line, second_line, third_line, _ = shop.ok("topics").splitlines()
     assert header.split()[:4] == ["topic", "in", "Kafka", "there"]
     broker = str(orders["partitions"][0]["leader"])
-    assert first.split() == ["orders", f"{shop.name}_orders", "yes", "3", broker, "1", "1", "1", "orders"]
-    assert second.split()[-1] == "nobody"
-    assert third.split() == ["blobs", f"{shop.name}_blobs", "no", "nobody"]
+    assert first_line.split() == ["orders", f"{shop.name}_orders", "yes", "3", broker, "1", "1", "1", "orders"]
+    assert second_line.split()[-1] == "nobody"
+    assert third_line.split() == ["blobs", f"{shop.name}_blobs", "no", "nobody"]
 
     shop.admin.create_partitions([NewPartitions(f"{shop.name}_lines", 2)])[f"{shop.name}_lines"].result()
     wait_for_partitions(shop.admin, f"{shop.name}_lines", 2)
@@ -297,10 +301,10 @@ def test_several_topics_are_created_at_once_and_each_problem_is_told(shop: Shop)
 def test_a_topic_is_deleted_after_a_question(shop: Shop) -> None:
     shop.ok("topics", "create", "lines", "blobs")
     shop.ok("send", "lines", "one")
-    asked = shop.run("topics", "delete", "lines", "blobs", given=b"n\n")
-    assert asked.exit_code == 1
-    assert f"  topic {shop.name}_lines at {shop.bootstrap}: 1 message in 1 partition\n" in asked.output
-    assert "Delete these 2 topics? [y/N]" in asked.output
+    question = shop.run("topics", "delete", "lines", "blobs", given=b"n\n")
+    assert question.exit_code == 1
+    assert f"  topic {shop.name}_lines at {shop.bootstrap}: 1 message in 1 partition\n" in question.output
+    assert "Delete these 2 topics? [y/N]" in question.output
     assert {f"{shop.name}_lines", f"{shop.name}_blobs"} <= set(shop.admin.list_topics(timeout=10).topics)
     assert "there is no topic `linez`" in shop.refused("topics", "delete", "blobs", "linez", "--yes")
     assert f"{shop.name}_blobs" in shop.admin.list_topics(timeout=10).topics
@@ -343,9 +347,9 @@ def test_a_rejected_login_is_not_reported_as_an_unreachable_kafka(
     spec.write_text(spec.read_text().replace("\n---", f"\nsecurity: {{{login}}}\n---", 1))
     peeked = shop.refused("peek", "orders")
     assert "kafka-refused: Kafka at 127.0.0.1:" in peeked
-    for said in (peeked, shop.ok("plan", "orders"), shop.refused("status")):
-        assert " rejected the login: " in said
-        assert "correct `security` of the cluster `main`" in said
+    for output in (peeked, shop.ok("plan", "orders"), shop.refused("status")):
+        assert " rejected the login: " in output
+        assert "correct `security` of the cluster `main`" in output
 
 
 @pytest.mark.kafka
@@ -355,16 +359,16 @@ def test_a_sent_message_is_shown_unchanged(shop: Shop) -> None:
     value = '{"id": 1.10, "text": "ü\\u001b"}'
     sent = shop.ok("send", "orders", value, "--key", "Ann", "--header", "source=web=x", "--header", "other=", "--partition", "2")
     assert sent == f"orders: sent to {shop.name}_orders, partition 2, offset 0\n"
-    (found,) = shop.peeked("orders")
-    assert abs(time.time() - _seconds(found.pop("timestamp"))) < 60
-    assert found == {
+    (row,) = shop.peeked("orders")
+    assert abs(time.time() - _seconds(row.pop("timestamp"))) < 60
+    assert row == {
         "topic": f"{shop.name}_orders", "partition": 2, "offset": 0, "key": "Ann", "value": {"id": 1.1, "text": "ü\x1b"},
         "headers": [{"name": "source", "value": "web=x"}, {"name": "other", "value": ""}], "bad": None,
     }  # fmt: skip
-    shown = shop.ok("peek", f"{shop.name}_orders")
-    assert "partition 2, offset 0, 2" in shown
-    assert ", key Ann\n  headers: source=web=x, other=\n" + f"  {value}\n" in shown
-    assert "`sluice preview orders` shows the rows" in shown
+    output = shop.ok("peek", f"{shop.name}_orders")
+    assert "partition 2, offset 0, 2" in output
+    assert ", key Ann\n  headers: source=web=x, other=\n" + f"  {value}\n" in output
+    assert "`sluice preview orders` shows the rows" in output
 
     assert "takes one JSON object" in shop.refused("send", "orders", "nope")
     shop.ok("send", "orders", "nope", "--raw", "--partition", "2")
@@ -378,7 +382,7 @@ def test_a_sent_message_is_shown_unchanged(shop: Shop) -> None:
     assert (red["key"], red["value"], plain["key"], plain["key_hex"]) == (-5, "\x1b[31mred", None, b"five".hex())
     assert "key -5\n  \\x1b[31mred\n" in shop.ok("peek", "lines")
     shop.ok("send", "blobs", "hi", "--key", '{"a": 1}')
-    assert [(each["key"], each["value"]) for each in shop.peeked("blobs")] == [({"a": 1}, "6869")]
+    assert [(message["key"], message["value"]) for message in shop.peeked("blobs")] == [({"a": 1}, "6869")]
     assert "  0x6869\n" in shop.ok("peek", "blobs")
     assert "no-partition" in shop.refused("send", "lines", "x", "--partition", "1")
     assert "it has one partition, 0" in shop.refused("peek", "lines", "--partition", "1")
@@ -393,14 +397,16 @@ def _seconds(text: str) -> float:
 @pytest.mark.kafka
 def test_each_line_of_standard_input_is_a_message(shop: Shop) -> None:
     shop.ok("topics", "create", "orders")
-    few = shop.ok("send", "orders", "-", "--partition", "0", given=b'{"id": 1}\n{"id": 2}\r\n{"id": 3}')
-    assert few == "".join(f"orders: sent to {shop.name}_orders, partition 0, offset {offset}\n" for offset in range(3))
-    many = shop.ok("send", "orders", "-", "--partition", "1", given=b"".join(b'{"id": %d}\n' % at for at in range(500)))
-    assert many == f"orders: 500 messages sent to {shop.name}_orders\n  partition 1: 500, offsets 0 to 499\n"
+    few_output = shop.ok("send", "orders", "-", "--partition", "0", given=b'{"id": 1}\n{"id": 2}\r\n{"id": 3}')
+    assert few_output == "".join(f"orders: sent to {shop.name}_orders, partition 0, offset {offset}\n" for offset in range(3))
+    many_output = shop.ok(
+        "send", "orders", "-", "--partition", "1", given=b"".join(b'{"id": %d}\n' % number for number in range(500))
+    )
+    assert many_output == f"orders: 500 messages sent to {shop.name}_orders\n  partition 1: 500, offsets 0 to 499\n"
     refused = shop.refused("send", "orders", "-", "--partition", "2", given=b'{"id": 1}\n{"id": 2}\n\n{"id": 4}\n')
     assert "partition 2, offset 1\n" in refused
     assert "line 3: `orders` takes one JSON object, and the value is empty; the 2 lines before it were sent" in refused
-    assert [each["value"]["id"] for each in shop.peeked("orders", "--partition", "2")] == [1, 2]
+    assert [message["value"]["id"] for message in shop.peeked("orders", "--partition", "2")] == [1, 2]
     assert shop.ok("send", "orders", "-", given=b"") == "orders: nothing was sent\n"
 
 
@@ -417,11 +423,11 @@ def test_peek_shows_the_first_and_last_messages_without_a_consumer_group(shop: S
     for number in range(60):  # the timestamps of each partition go on, and those of all are mixed
         producer.produce(f"{shop.name}_orders", b'{"id": %d}' % number, partition=number % 2, timestamp=begin + number)
     producer.flush()
-    ids = [each["value"]["id"] for each in shop.peeked("orders", "--count", "7")]
+    ids = [message["value"]["id"] for message in shop.peeked("orders", "--count", "7")]
     assert ids == list(range(53, 60))
-    assert [each["value"]["id"] for each in shop.peeked("orders")] == list(range(50, 60))
-    assert [each["value"]["id"] for each in shop.peeked("orders", "--from", "earliest", "--count", "5")] == list(range(5))
-    assert [each["value"]["id"] for each in shop.peeked("orders", "--partition", "1", "--count", "2")] == [57, 59]
+    assert [message["value"]["id"] for message in shop.peeked("orders")] == list(range(50, 60))
+    assert [message["value"]["id"] for message in shop.peeked("orders", "--from", "earliest", "--count", "5")] == list(range(5))
+    assert [message["value"]["id"] for message in shop.peeked("orders", "--partition", "1", "--count", "2")] == [57, 59]
     assert len(shop.peeked("orders", "--count", "1000")) == 60
     assert "the last 10 messages of" in shop.ok("peek", "orders")
     groups = shop.admin.list_consumer_groups().result()
@@ -437,12 +443,12 @@ def test_offsets_without_messages_are_skipped(shop: Shop) -> None:
         producer.begin_transaction()
         producer.produce(f"{shop.name}_orders", b'{"id": %d}' % number, partition=0)
         producer.commit_transaction() if number % 3 == 0 else producer.abort_transaction()
-    assert [each["value"]["id"] for each in shop.peeked("orders", "--count", "2")] == [6, 9]
-    assert [each["value"]["id"] for each in shop.peeked("orders", "--count", "3", "--from", "earliest")] == [0, 3, 6]
+    assert [message["value"]["id"] for message in shop.peeked("orders", "--count", "2")] == [6, 9]
+    assert [message["value"]["id"] for message in shop.peeked("orders", "--count", "3", "--from", "earliest")] == [0, 3, 6]
     producer.begin_transaction()
     producer.produce(f"{shop.name}_orders", b'{"id": 99}', partition=0)
     producer.flush()
-    assert [each["value"]["id"] for each in shop.peeked("orders")] == [0, 3, 6, 9]
+    assert [message["value"]["id"] for message in shop.peeked("orders")] == [0, 3, 6, 9]
     producer.abort_transaction()
 
 
@@ -450,7 +456,7 @@ def test_offsets_without_messages_are_skipped(shop: Shop) -> None:
 @pytest.mark.parametrize("start", ["latest", "earliest"])
 def test_follow_shows_new_messages_until_ctrl_c(shop: Shop, start: str) -> None:
     shop.ok("topics", "create", "orders")
-    shop.ok("send", "orders", "-", given=b"".join(b'{"id": %d}\n' % at for at in range(30)))
+    shop.ok("send", "orders", "-", given=b"".join(b'{"id": %d}\n' % number for number in range(30)))
     count = ["--count", "4"] if start == "latest" else []
     called = [sys.executable, "-c", "from framework.host.cli import main; main()", "peek", "orders", "--follow", "--json"]
     child = subprocess.Popen(
@@ -466,5 +472,5 @@ def test_follow_shows_new_messages_until_ctrl_c(shop: Shop, start: str) -> None:
     shop.ok("send", "orders", '{"id": 30}')
     assert json.loads(child.stdout.readline())["value"]["id"] == 30
     child.send_signal(signal.SIGINT)
-    said, errors = child.communicate(timeout=20)
-    assert (child.returncode, said, errors) == (0, "", "")
+    output, errors = child.communicate(timeout=20)
+    assert (child.returncode, output, errors) == (0, "", "")

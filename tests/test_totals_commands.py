@@ -57,31 +57,31 @@ def send(project: Project, *trades: tuple[str, Any]) -> None:
     project.send([json.dumps({"user": user, "amount": amount}).encode() for user, amount in trades], 0)
 
 
-def there(project: Project, table: str = "") -> dict[str, tuple[int, int]]:
+def totals_by_user(project: Project, table: str = "") -> dict[str, tuple[int, int]]:
     rows = project.spark.table(f"lake.{table or project.pipeline.table.identifier}").collect()
     return {row["user"]: (row["total"], row["trades"]) for row in rows}
 
 
-def of(*trades: tuple[str, int]) -> dict[str, tuple[int, int]]:
+def sums_by_user(*trades: tuple[str, int]) -> dict[str, tuple[int, int]]:
     sums: Counter[str] = Counter()
     for user, amount in trades:
         sums[user] += amount
-    return {user: (total, sum(each == user for each, _ in trades)) for user, total in sums.items()}
+    return {user: (total, sum(trader == user for trader, _ in trades)) for user, total in sums.items()}
 
 
 def test_a_rollback_takes_back_what_was_added(totals: Project) -> None:
-    first, second = (("a", 1), ("b", 2)), (("a", 10), ("c", 5))
-    send(totals, *first)
+    first_trades, second_trades = (("a", 1), ("b", 2)), (("a", 10), ("c", 5))
+    send(totals, *first_trades)
     totals.run()
     before = snapshots(totals)[-1]
-    send(totals, *second)
+    send(totals, *second_trades)
     totals.run()
     context = totals.context()
     meaning = rollback.judged(context, context.plan.pipelines[0], before)
     accept.move(context, context.plan.pipelines[0], meaning.moves)
-    assert there(totals) == of(*first)
+    assert totals_by_user(totals) == sums_by_user(*first_trades)
     totals.run()
-    assert there(totals) == of(*first, *second)
+    assert totals_by_user(totals) == sums_by_user(*first_trades, *second_trades)
 
 
 def test_a_rollback_opens_windows_again(project: Project) -> None:
@@ -89,8 +89,8 @@ def test_a_rollback_opens_windows_again(project: Project) -> None:
     project.template = WINDOWS
     project.make_topic(1)
     moments = ("2026-01-05T10:00:00Z", "2026-01-05T10:00:10Z", "2099-01-01T00:00:00Z")
-    for at in moments[:2]:
-        project.send([json.dumps({"user": "a", "at": at}).encode()], 0)
+    for moment in moments[:2]:
+        project.send([json.dumps({"user": "a", "at": moment}).encode()], 0)
     project.run()
     before = snapshots(project)[-1]
     project.send([json.dumps({"user": "a", "at": moments[2]}).encode()], 0)
@@ -115,25 +115,25 @@ def test_a_rebuild_computes_them_again(totals: Project) -> None:
     pipeline = context.plan.pipelines[0]
     estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
     assert rebuild.rebuild(context, pipeline, estimate, lambda _: None, lambda: False) is not None
-    assert there(totals) == of(*trades)
+    assert totals_by_user(totals) == sums_by_user(*trades)
     send(totals, ("b", 7))
     totals.run()
-    assert there(totals) == of(*trades, ("b", 7))
+    assert totals_by_user(totals) == sums_by_user(*trades, ("b", 7))
 
 
 def test_bad_rows_that_are_replayed_are_added_once(totals: Project) -> None:
     send(totals, ("a", 1), ("a", "12"), ("b", "3"))
     totals.run()
-    assert there(totals) == of(("a", 1))
+    assert totals_by_user(totals) == sums_by_user(("a", 1))
     totals.more = "string"  # which takes both
     context = totals.context()
     pipeline = context.plan.pipelines[0]
     for _ in range(2):
         list(replay.replay(context, pipeline, replay.condition(""), lambda: False))
-    assert there(totals) == of(("a", 1), ("a", 12), ("b", 3))
+    assert totals_by_user(totals) == sums_by_user(("a", 1), ("a", 12), ("b", 3))
     send(totals, ("b", "4"))
     totals.run()
-    assert there(totals) == of(("a", 1), ("a", 12), ("b", 3), ("b", 4))
+    assert totals_by_user(totals) == sums_by_user(("a", 1), ("a", 12), ("b", 3), ("b", 4))
 
 
 def test_a_group_that_is_forgotten_stays_forgotten(totals: Project) -> None:
@@ -142,20 +142,20 @@ def test_a_group_that_is_forgotten_stays_forgotten(totals: Project) -> None:
     context = totals.context()
     pipeline = context.plan.pipelines[0]
     list(forget.forget(context, pipeline, forget.judged(context, pipeline, {"user": "a"}).key))
-    assert there(totals) == of(("b", 2))
+    assert totals_by_user(totals) == sums_by_user(("b", 2))
     send(totals, ("a", 5), ("b", 5))
     totals.run()
-    assert there(totals) == of(("b", 2), ("b", 5))
+    assert totals_by_user(totals) == sums_by_user(("b", 2), ("b", 5))
 
 
 def test_those_since_a_time_are_in_another_table(totals: Project) -> None:
     send(totals, ("a", 1), ("b", 2))
     totals.run()
-    since = datetime.now(timezone.utc)
+    start = datetime.now(timezone.utc)
     send(totals, ("a", 5), ("c", 5))
     totals.run()
-    context, other = totals.context(), f"{totals.namespace}.since"
-    meaning = read_again.judged(context, context.plan.pipelines[0], since, other)
+    context, other_table = totals.context(), f"{totals.namespace}.since"
+    meaning = read_again.judged(context, context.plan.pipelines[0], start, other_table)
     assert read_again.read(context, meaning, lambda _: None, lambda: False)
-    assert there(totals, other) == of(("a", 5), ("c", 5))
-    assert there(totals) == of(("a", 1), ("b", 2), ("a", 5), ("c", 5))
+    assert totals_by_user(totals, other_table) == sums_by_user(("a", 5), ("c", 5))
+    assert totals_by_user(totals) == sums_by_user(("a", 1), ("b", 2), ("a", 5), ("c", 5))

@@ -67,10 +67,10 @@ def test_where_columns_come_from(plan: Plan) -> None:
 def test_what_measures_are_computed_from_is_for_nobody(plan: Plan) -> None:
     totals, largest = named(plan, "totals"), named(plan, "largest")
     assert "_measures" in [column.name for column in totals.table.columns]
-    shown = ["symbol", "window_start", "window_end", "total", "trades", "mean", "users"]
-    assert [column.name for column in totals.table.readable] == shown
+    names = ["symbol", "window_start", "window_end", "total", "trades", "mean", "users"]
+    assert [column.name for column in totals.table.readable] == names
     assert isinstance(largest.source, TableSource)
-    assert [column.name for column in largest.source.columns] == shown
+    assert [column.name for column in largest.source.columns] == names
     assert largest.source.rows_change
     (onward,) = totals.also
     assert [column.name for column in onward.options.keys] == ["symbol", "window_start"]

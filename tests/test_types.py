@@ -54,10 +54,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "shown"), ACCEPTED.items())
-def test_what_spark_accepts_is_accepted(text: str, shown: str) -> None:
+@pytest.mark.parametrize(("text", "expected"), ACCEPTED.items())
+def test_what_spark_accepts_is_accepted(text: str, expected: str) -> None:
     type = parse(text)
-    assert str(type) == shown
+    assert str(type) == expected
     assert parse(type.sql) == type
 
 
@@ -90,7 +90,7 @@ def test_types_are_numeric_integral_or_fractional() -> None:
 def test_fields_are_found_as_spark_finds_them() -> None:
     place = parse("struct<Building string, floor int>")
     assert isinstance(place, types.Struct)
-    found = place.field("BUILDING")
-    assert found is not None
-    assert found.name == "Building"
+    field = place.field("BUILDING")
+    assert field is not None
+    assert field.name == "Building"
     assert place.field("room") is None

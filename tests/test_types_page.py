@@ -11,7 +11,7 @@ from tests.test_json_schema import TYPES
 from tests.test_protobuf import TABLE
 
 PROTOBUF = {declared: type_ for declared, type_, _ in TABLE}
-JSON = {json.dumps(said): type_ for said, type_ in TYPES}
+JSON = {json.dumps(schema): type_ for schema, type_ in TYPES}
 
 
 @pytest.mark.parametrize(("row", "type_"), type_table.rows("Protobuf").items())

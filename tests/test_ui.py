@@ -71,15 +71,15 @@ def served(folder: Path, port: int, *arguments: str) -> Iterator[tuple[subproces
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment, start_new_session=True
-    ) as shown:
+    ) as child:
         try:
-            assert shown.stdout is not None
-            yield shown, shown.stdout.readline() + shown.stdout.readline()
+            assert child.stdout is not None
+            yield child, child.stdout.readline() + child.stdout.readline()
         finally:
-            shown.kill()
+            child.kill()
 
 
-def asked(port: int, query: str) -> Any:
+def ask_dagster(port: int, query: str) -> Any:
     body = json.dumps({"query": query}).encode()
     request = urllib.request.Request(f"http://127.0.0.1:{port}/graphql", body, {"content-type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
@@ -88,14 +88,14 @@ def asked(port: int, query: str) -> Any:
 
 def of_this_server(folder: Path) -> list[str]:
     """Processes that know this test's folder: Dagster tells all of its own where its home is."""
-    found = []
+    commands = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if f"DAGSTER_HOME={folder}".encode() in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+                commands.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
         except OSError:  # ended meanwhile, or of another user
             pass
-    return found
+    return commands
 
 
 @pytest.mark.slow
@@ -106,14 +106,14 @@ def of_this_server(folder: Path) -> list[str]:
 )
 def test_dagster_answers_and_leaves_no_process(folder: Path, read_only: bool, ask: signal.Signals) -> None:
     port = free_port()
-    with served(folder, port, *(["--read-only"] if read_only else [])) as (shown, said):
-        assert f"\nhttp://127.0.0.1:{port}: words, environment prod, " in said, said
-        assets = [asset["assetKey"]["path"] for asset in asked(port, "{assetNodes{assetKey{path}}}")["assetNodes"]]
+    with served(folder, port, *(["--read-only"] if read_only else [])) as (child, output):
+        assert f"\nhttp://127.0.0.1:{port}: words, environment prod, " in output, output
+        assets = [asset["assetKey"]["path"] for asset in ask_dagster(port, "{assetNodes{assetKey{path}}}")["assetNodes"]]
         assert ["lake", "shop", "orders"] in assets and ["kafka", "main", "orders_of_prod"] in assets
-        assert asked(port, "{repositoriesOrError{... on RepositoryConnection{nodes{location{name}}}}}") == {
+        assert ask_dagster(port, "{repositoriesOrError{... on RepositoryConnection{nodes{location{name}}}}}") == {
             "repositoriesOrError": {"nodes": [{"location": {"name": "sluice"}}]}
         }
-        allowed = [each["value"] for each in asked(port, "{permissions{value}}")["permissions"]]
+        allowed = [permission["value"] for permission in ask_dagster(port, "{permissions{value}}")["permissions"]]
         assert any(allowed) is not read_only
         daemons = [line for line in of_this_server(folder) if "dagster._daemon" in line]
         assert (daemons == []) is read_only
@@ -121,8 +121,8 @@ def test_dagster_answers_and_leaves_no_process(folder: Path, read_only: bool, as
         if not read_only:
             second = CliRunner().invoke(main, ["ui", "--port", str(free_port()), "--specs", "words"])
             assert second.exit_code == 1 and f"ui-running: Dagster already runs here, at http://127.0.0.1:{port}" in second.stderr
-        shown.send_signal(ask)
-        assert shown.wait(60) == (-ask if ask == signal.SIGKILL else 0)
+        child.send_signal(ask)
+        assert child.wait(60) == (-ask if ask == signal.SIGKILL else 0)
     until(lambda: not of_this_server(folder), "processes are left", 150 if ask == signal.SIGKILL else 30)
     assert is_free(port) and ui.running() is None
 
@@ -146,19 +146,19 @@ def test_the_pages_show_why_a_table_cannot_run(folder: Path) -> None:
     run_record.pause("prod/still")
 
     def can_run(table: str, port: int) -> tuple[str, str] | None:
-        (check,) = asked(port, CHECKS % table)["assetNodeOrError"]["assetChecksOrError"]["checks"]
+        (check,) = ask_dagster(port, CHECKS % table)["assetNodeOrError"]["assetChecksOrError"]["checks"]
         done = check["executionForLatestMaterialization"]
         return done and (f"{check['name']} {done['status']} {done['evaluation']['severity']}", done["evaluation"]["description"])
 
     port = free_port()
-    with served(folder, port) as (shown, _):
+    with served(folder, port) as (child, _):
         until(lambda: can_run("orders", port), "the states of tables were not looked at in two minutes", 120)
-        ticks = until(lambda: asked(port, TICKS)["sensorOrError"]["sensorState"]["ticks"], "no tick in two minutes", 120)
+        ticks = until(lambda: ask_dagster(port, TICKS)["sensorOrError"]["sensorState"]["ticks"], "no tick in two minutes", 120)
         assert ticks[-1]["status"] == "FAILURE"
         assert "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer" in ticks[-1]["error"]["causes"][0]["message"]
         says = {name: can_run(name, port) or ("", "") for name in ("orders", "still", "wrong")}
-        shown.send_signal(signal.SIGINT)
-        shown.wait(60)
+        child.send_signal(signal.SIGINT)
+        child.wait(60)
     assert {name: verdict for name, (verdict, _) in says.items()} == {
         "orders": "can_run FAILED WARN",
         "still": "can_run FAILED WARN",
@@ -173,11 +173,11 @@ def test_the_pages_show_why_a_table_cannot_run(folder: Path) -> None:
 def test_ctrl_c_ends_dagster_before_it_answers(folder: Path) -> None:
     command = [*SLUICE, "ui", "--port", str(free_port()), "--specs", "words"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as shown:
-        assert shown.stdout is not None and "starting Dagster" in shown.stdout.readline()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as child:
+        assert child.stdout is not None and "starting Dagster" in child.stdout.readline()
         until(lambda: of_this_server(folder), "no Dagster was started")
-        shown.send_signal(signal.SIGINT)
-        assert shown.wait(60) == 0
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 0
     assert of_this_server(folder) == []
 
 

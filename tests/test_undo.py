@@ -68,9 +68,9 @@ def snapshots(project: Project) -> list[int]:
     return [entry.snapshot_id for entry in state.history()]
 
 
-def rolled_back(project: Project, to: datetime | int) -> rollback.Rollback:
+def rolled_back(project: Project, target: datetime | int) -> rollback.Rollback:
     context = project.context()
-    meaning = rollback.judged(context, context.plan.pipelines[0], to)
+    meaning = rollback.judged(context, context.plan.pipelines[0], target)
     accept.move(context, context.plan.pipelines[0], meaning.moves)
     return meaning
 
@@ -89,8 +89,8 @@ def test_a_table_that_goes_back_reads_what_was_undone_again(project: Project) ->
         project.send_good(30, bad_every=10)
         project.run()
         counts.append((len(project.rows()), len(project.rows(bad=True))))
-    first = snapshots(project)[1]
-    meaning = rolled_back(project, first)
+    first_snapshot = snapshots(project)[1]
+    meaning = rolled_back(project, first_snapshot)
     assert (meaning.undone, meaning.rows, meaning.rows_then) == (2, counts[2][0], counts[0][0])
     assert (meaning.messages, meaning.gone) == (60, 0)
     assert (len(project.rows()), len(project.rows(bad=True))) == counts[0]
@@ -184,9 +184,9 @@ def test_a_rewind_reads_again_without_doubles(project: Project) -> None:
     assert batch.read == 3
     assert prices(project) == {"a": 1, "b": 20}
     assert [row["offset"] for row in project.rows(bad=True)] == [4]
-    first = snapshots(project)[1]
+    first_snapshot = snapshots(project)[1]
     with pytest.raises(RefusedError, match="says no offsets to return to"):
-        rollback.judged(project.context(), project.pipeline, first)
+        rollback.judged(project.context(), project.pipeline, first_snapshot)
 
 
 def test_what_cannot_be_rewound_says_what_can_be_done(project: Project) -> None:
@@ -224,8 +224,8 @@ def test_bad_rows_are_replayed_by_the_spec_of_now(project: Project) -> None:
 def test_a_replay_dies_at(project: Project, point: str) -> None:
     _with_bad_rows(project)
 
-    def die(at: str) -> None:
-        if at == point:
+    def die(reached: str) -> None:
+        if reached == point:
             raise Died
 
     with suppress(Died):
@@ -263,8 +263,8 @@ def test_only_items_that_were_bad_land(project: Project) -> None:
     project.template, project.more = ORDERS, "cast(item.amount as int)"
     project.make_topic(1)
     amounts = [["1", "x", "3"], ["y", "5"], ["6"]]
-    made = [{"id": at, "items": [{"sku": "s", "amount": each} for each in row]} for at, row in enumerate(amounts)]
-    project.send([json.dumps(each).encode() for each in made] + [b"{"], partition=0)
+    orders = [{"id": number, "items": [{"sku": "s", "amount": amount} for amount in row]} for number, row in enumerate(amounts)]
+    project.send([json.dumps(order).encode() for order in orders] + [b"{"], partition=0)
     project.run()
     assert sorted(row["amount"] for row in project.rows()) == [1, 3, 5, 6]
     project.more = "cast(nullif(item.amount, 'x') as int)"
@@ -311,15 +311,15 @@ def test_what_differs_between_two_snapshots(project: Project) -> None:
     send(project, {"a": 5, "b": None, "d": 4})
     project.run()
     lake, pipeline = project.context().lake(project.pipeline), project.pipeline
-    _, first, second = snapshots(project)
-    assert diff.snapshots(pipeline, first, None) == (first, second)
-    found = diff.diff(lake, pipeline, first, second, 10)
-    assert found.counts == {"added": 1, "changed": 1, "deleted": 1}
-    names = [column.name for column in found.columns]
-    shown = [(row[0], row[names.index("symbol")], row[names.index("price")]) for row in found.rows]
-    assert sorted(shown) == [("added", "d", 4), ("after", "a", 5), ("before", "a", 1), ("deleted", "b", 2)]
-    assert diff.diff(lake, pipeline, second, second, 10).rows == ()
-    assert len(diff.diff(lake, pipeline, first, second, 2).rows) == 2
+    _, first_snapshot, second_snapshot = snapshots(project)
+    assert diff.snapshots(pipeline, first_snapshot, None) == (first_snapshot, second_snapshot)
+    difference = diff.diff(lake, pipeline, first_snapshot, second_snapshot, 10)
+    assert difference.counts == {"added": 1, "changed": 1, "deleted": 1}
+    names = [column.name for column in difference.columns]
+    changes = [(row[0], row[names.index("symbol")], row[names.index("price")]) for row in difference.rows]
+    assert sorted(changes) == [("added", "d", 4), ("after", "a", 5), ("before", "a", 1), ("deleted", "b", 2)]
+    assert diff.diff(lake, pipeline, second_snapshot, second_snapshot, 10).rows == ()
+    assert len(diff.diff(lake, pipeline, first_snapshot, second_snapshot, 2).rows) == 2
 
 
 def _with_bad_rows(project: Project) -> None:
@@ -349,19 +349,19 @@ def test_a_rewind_undoes_no_replay() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("other", few(["run", "replay"], "run"))
-def test_a_replay_meets_another_writer(project: Project, other: str) -> None:
+@pytest.mark.parametrize("writer", few(["run", "replay"], "run"))
+def test_a_replay_meets_another_writer(project: Project, writer: str) -> None:
     _with_bad_rows(project)
     project.send([json.dumps({"id": 1}).encode()], partition=0)
-    met: list[Any] = []
+    met_points: list[Any] = []
 
-    def meet(at: str) -> None:
-        if at == "checked" and not met:
-            met.append(at)
-            met.extend(project.run() if other == "run" else replayed(project))
+    def meet(reached: str) -> None:
+        if reached == "checked" and not met_points:
+            met_points.append(reached)
+            met_points.extend(project.run() if writer == "run" else replayed(project))
 
     batches = replayed(project, context=project.context(meet))
-    assert [batch.rows for batch in batches] == ([3] if other == "run" else [])
+    assert [batch.rows for batch in batches] == ([3] if writer == "run" else [])
     project.run()
     project.assert_exactly_once()
     assert Counter(row["state"] for row in project.rows(bad=True)) == {"replayed": 3}
@@ -372,15 +372,15 @@ def test_a_lost_answer_does_not_roll_back_twice(project: Project) -> None:
     for _ in range(2):
         project.send_good(30, bad_every=10)
         project.run()
-    first = snapshots(project)[1]
+    first_snapshot = snapshots(project)[1]
     commit, lost = losing_answers(1)
     context = project.context(commit=commit)
     (pipeline,) = context.plan.pipelines
-    meaning = rollback.judged(context, pipeline, first)
-    with pytest.raises(SluiceError) as told:
+    meaning = rollback.judged(context, pipeline, first_snapshot)
+    with pytest.raises(SluiceError) as error:
         accept.move(context, pipeline, meaning.moves)
-    assert (told.value.code, len(lost)) == ("table-busy", 1)
-    assert rollback.judged(context, pipeline, first).undone == 0
+    assert (error.value.code, len(lost)) == ("table-busy", 1)
+    assert rollback.judged(context, pipeline, first_snapshot).undone == 0
     project.run()
     project.assert_exactly_once()
 
@@ -406,9 +406,9 @@ def test_commands_say_what_they_will_do(project: Project, monkeypatch: pytest.Mo
         (specs / "main.yaml").write_text(text)
         return without(CliRunner().invoke(main, [*words, "--specs", str(specs)], input=answer), "--specs", str(specs)).output
 
-    said = typed("rollback", "trades", "--to", "batch:1", answer="n\n")
-    assert "\n  1 commit undone: 7 rows now, 6 then\n" in said
-    assert "the next run reads 1 message again" in said
+    output = typed("rollback", "trades", "--to", "batch:1", answer="n\n")
+    assert "\n  1 commit undone: 7 rows now, 6 then\n" in output
+    assert "the next run reads 1 message again" in output
     assert len(project.rows()) == rows
     assert "batch:9" not in typed("rollback", "trades", "--to", "batch:9")
     assert "has no batch 9" in typed("rollback", "trades", "--to", "batch:9")
@@ -416,11 +416,11 @@ def test_commands_say_what_they_will_do(project: Project, monkeypatch: pytest.Mo
     assert typed("replay", "trades", "--dry-run") == "trades: 3 messages with bad rows: 3 rows would land, 0 stay bad\n"
     assert typed("replay", "trades").startswith("trades: batch 3, 3 rows, ")
     assert typed("replay", "trades") == "trades: no bad row to replay\n"
-    said = typed("diff", "trades", "--from", "batch:2", "--limit", "2")
-    assert ": 3 added, 0 changed, 0 deleted\n" in said
-    assert "2 of 3 rows; --limit 3 shows all" in said
-    said = typed("rollback", "trades", "--to", "batch:1", "--yes")
-    assert said.endswith("again; `sluice run trades` reads on from there\n")
+    output = typed("diff", "trades", "--from", "batch:2", "--limit", "2")
+    assert ": 3 added, 0 changed, 0 deleted\n" in output
+    assert "2 of 3 rows; --limit 3 shows all" in output
+    output = typed("rollback", "trades", "--to", "batch:1", "--yes")
+    assert output.endswith("again; `sluice run trades` reads on from there\n")
     assert len(project.rows()) == 6
 
 
@@ -461,37 +461,37 @@ def test_messages_since_a_time_are_read_into_another_table(project: Project, die
     )
     send(project, {"d": 4})  # which nobody has read yet
     project.more = "price * 10"
-    other, before = f"{project.namespace}.again", prices(project)
+    other_table, before = f"{project.namespace}.again", prices(project)
 
     def reads(context: Context, messages: int) -> list[int]:
-        meaning = read_again.judged(context, context.plan.pipelines[0], begun, other)
+        meaning = read_again.judged(context, context.plan.pipelines[0], begun, other_table)
         assert meaning.messages == messages
         done: list[int] = []
         assert read_again.read(context, meaning, lambda batch: done.append(batch.read), lambda: False)
         return done
 
-    def at(point: str) -> None:
+    def die(point: str) -> None:
         if point == dies:
             raise Died
 
     if dies:
         with pytest.raises(Died):
-            reads(project.context(at=at), 3)
+            reads(project.context(at=die), 3)
         assert sum(reads(project.context(), 0 if dies == "published" else 3)) == (0 if dies == "published" else 3)
     else:
         assert reads(project.context(), 3) == [3]
     assert reads(project.context(), 0) == []
-    rows = project.spark.sql(f"SELECT symbol, shown FROM lake.{other} ORDER BY symbol").collect()
+    rows = project.spark.sql(f"SELECT symbol, shown FROM lake.{other_table} ORDER BY symbol").collect()
     assert [tuple(row) for row in rows] == [("b", 20)]
-    assert project.spark.table(f"lake.{other}__bad_rows").count() == 1
+    assert project.spark.table(f"lake.{other_table}__bad_rows").count() == 1
     assert prices(project) == before
 
     context = project.context()
     pipeline = context.plan.pipelines[0]
-    for since, name, says in (
-        (datetime(2026, 1, 5, tzinfo=timezone.utc), other, "is there already: it was begun for"),
+    for start, name, says in (
+        (datetime(2026, 1, 5, tzinfo=timezone.utc), other_table, "is there already: it was begun for"),
         (begun, pipeline.table.identifier, "is the table of the pipeline"),
         (begun, pipeline.table.bad_rows, "is the table of the pipeline"),
     ):
         with pytest.raises(RefusedError, match=says):
-            read_again.judged(context, pipeline, since, name)
+            read_again.judged(context, pipeline, start, name)

@@ -61,18 +61,18 @@ def test_an_append_that_cannot_be_rewound_is_read_into_another_table_or_rolled_b
     rewind = ("rewind", "trades", "--to", iso_times.text(begun))
     into, rollback = typed.refused(*rewind)
     assert "trades: batch 2, 4 rows" in typed.obeys(into).replace("batch 1", "batch 2")
-    again = project.spark.table(f"lake.{project.namespace}.trades_again")
-    assert again.count() == 4
+    read_table = project.spark.table(f"lake.{project.namespace}.trades_again")
+    assert read_table.count() == 4
 
     next_into, _ = typed.refused(*rewind)
     assert f"{project.namespace}.trades_again2" in next_into
-    own = f"{project.namespace}.trades"
-    assert typed.refused(*rewind, "--into", own) == [next_into]
-    other = ("rewind", "trades", "--to", "2020-01-05", "--into", f"{own}_again")
-    continues, reads = typed.refused(*other)
+    own_name = f"{project.namespace}.trades"
+    assert typed.refused(*rewind, "--into", own_name) == [next_into]
+    other_rewind = ("rewind", "trades", "--to", "2020-01-05", "--into", f"{own_name}_again")
+    continues, reads = typed.refused(*other_rewind)
     assert "has all that" in typed.obeys(continues)
     assert "has all that" in typed.obeys(reads)
-    assert project.spark.table(f"lake.{own}_again2").count() == 7
+    assert project.spark.table(f"lake.{own_name}_again2").count() == 7
 
     typed.obeys(rollback)
     assert len(project.rows()) == 3
@@ -85,13 +85,13 @@ def test_a_rollback_behind_a_rewind_names_how_far_the_table_can_go_back(project:
     project.make_topic(1)
     send(project, {"a": 1})
     project.run()
-    first = snapshots(project)[-1]
+    first_snapshot = snapshots(project)[-1]
     typed.obeys("rewind trades --to 2020-01-05")
-    assert [command.split()[0] for command in typed.refused("rollback", "trades", "--to", str(first))] == ["rebuild"]
+    assert [command.split()[0] for command in typed.refused("rollback", "trades", "--to", str(first_snapshot))] == ["rebuild"]
     project.run()
     send(project, {"a": 2})
     project.run()
-    rollback, rebuild = typed.refused("rollback", "trades", "--to", str(first))
+    rollback, rebuild = typed.refused("rollback", "trades", "--to", str(first_snapshot))
     typed.obeys(rollback)
     assert [row["price"] for row in project.rows()] == [1]
     typed.obeys(rebuild)

@@ -48,16 +48,16 @@ def customers(project: Project) -> Project:
     return project
 
 
-def send(project: Project, *messages: tuple[int | None, str | None, int | None], partition: int = 0, **more: Any) -> None:
+def send(project: Project, *messages: tuple[int | None, str | None, int | None], partition: int = 0, **fields: Any) -> None:
     """Key, name and event time; without a name it is a tombstone, whose time is Kafka's."""
     project.produce(
         {
-            "value": None if name is None else json.dumps({"name": name, "at": at, **more}).encode(),
+            "value": None if name is None else json.dumps({"name": name, "at": millis, **fields}).encode(),
             "key": None if key is None else key.to_bytes(8, "big", signed=True),
             "partition": partition,
-            "timestamp": at or 0,
+            "timestamp": millis or 0,
         }
-        for key, name, at in messages
+        for key, name, millis in messages
     )
 
 
@@ -82,12 +82,12 @@ def test_the_newest_row_of_each_key(customers: Project) -> None:
 @pytest.mark.long
 def test_a_merge_makes_no_session(customers: Project, spark: Any) -> None:
     """`run --every` for days must not fill the memory with them: threads of Spark's pools hold each for as long as there is work."""
-    there = []
+    counts = []
     for number in range(3):
         send(customers, (1, f"ann {number}", 10 + number), (2, "bob", 20 + number), (3, None, 30 + number))
         customers.run()
-        there.append(_sessions(spark))
-    assert there[-1] <= there[0], there
+        counts.append(_sessions(spark))
+    assert counts[-1] <= counts[0], counts
 
 
 def test_a_merge_has_settings_of_its_own(customers: Project, spark: Any) -> None:
@@ -97,8 +97,8 @@ def test_a_merge_has_settings_of_its_own(customers: Project, spark: Any) -> None
         customers.run()
     executions = spark._jsparkSession.sharedState().statusStore().executionsList()
     plans = [executions.apply(index).physicalPlanDescription() for index in range(executions.size())]
-    newest = [plan for plan in plans if "MergeRows" in plan][-1]
-    assert "AdaptiveSparkPlan" not in newest.splitlines()[2], newest  # what is read there can have its own
+    last_plan = [plan for plan in plans if "MergeRows" in plan][-1]
+    assert "AdaptiveSparkPlan" not in last_plan.splitlines()[2], last_plan  # what is read there can have its own
     assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
 
 
@@ -106,8 +106,8 @@ def _sessions(spark: Any) -> int:
     """The number of Spark sessions in the memory of the JVM, after a collection."""
     jvm = spark._jvm
 
-    def array(of: Any, *values: Any) -> Any:
-        result = spark.sparkContext._gateway.new_array(of, len(values))
+    def array(type_: Any, *values: Any) -> Any:
+        result = spark.sparkContext._gateway.new_array(type_, len(values))
         for index, value in enumerate(values):
             result[index] = value
         return result
@@ -117,7 +117,9 @@ def _sessions(spark: Any) -> int:
         jvm.Object, commands, "gcClassHistogram", array(jvm.Object, array(jvm.String)), array(jvm.String, "[Ljava.lang.String;")
     )
     server = jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer()
-    (invoke,) = (each for each in jvm.Class.forName("javax.management.MBeanServer").getMethods() if each.getName() == "invoke")
+    (invoke,) = (
+        method for method in jvm.Class.forName("javax.management.MBeanServer").getMethods() if method.getName() == "invoke"
+    )
     lines = invoke.invoke(server, command).splitlines()
     return sum(int(line.split()[1]) for line in lines if line.split()[3:4] == ["org.apache.spark.sql.classic.SparkSession"])
 
@@ -216,11 +218,11 @@ def test_what_people_see_of_a_delete(customers: Project) -> None:
     customers.run()
     send(customers, (1, None, 5000), (2, "b2", 5000))
     customers.run()
-    seen = preview(customers.context(), customers.pipeline, 2, "latest").messages
-    assert [row.fate for message in seen for row in message.rows] == ["deletes", "lands"]
-    told = history(customers.pipeline)
-    assert told is not None
-    assert [(commit.added, commit.deleted) for commit in told.commits] == [(1, 2), (2, 0), (0, 0)]
+    messages = preview(customers.context(), customers.pipeline, 2, "latest").messages
+    assert [row.fate for message in messages for row in message.rows] == ["deletes", "lands"]
+    commits = history(customers.pipeline)
+    assert commits is not None
+    assert [(commit.added, commit.deleted) for commit in commits.commits] == [(1, 2), (2, 0), (0, 0)]
     peek = ["peek", "trades", "--json", "--specs", str(Path(customers.pipeline.where.file).parent)]
     assert [json.loads(line)["bad"] for line in CliRunner().invoke(main, peek).stdout.splitlines()] == [None] * 4
 
@@ -310,9 +312,9 @@ def test_a_rollback_is_refused_where_it_is_not_known_any_more_what_was_deleted(c
     assert table is not None
     table.manageSnapshots().setMinSnapshotsToKeep(day, 1).commit()
     expire(customers)
-    with pytest.raises(RefusedError, match="the pipeline's state from before the rollback is gone") as told:
+    with pytest.raises(RefusedError, match="the pipeline's state from before the rollback is gone") as error:
         accept_it(customers)
-    assert told.value.code == "deletes-expired"
+    assert error.value.code == "deletes-expired"
 
 
 @pytest.mark.long
@@ -339,8 +341,8 @@ def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.Monke
     from framework.core.staging import state
 
     monkeypatch.setattr(state, "_MANY", 2)
-    now = datetime.now(timezone.utc)
-    monkeypatch.setattr(state, "_now", lambda: now)  # no test is at midnight
+    moment = datetime.now(timezone.utc)
+    monkeypatch.setattr(state, "_now", lambda: moment)  # no test is at midnight
     for number in range(3):
         send(customers, (number, None, 5000), (9, None, 5000 + number))
         customers.run()
@@ -361,9 +363,9 @@ def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatc
     for start in (0, 100, 200):
         send(customers, *((key, "old", 1000) for key in range(start, start + 100)))
         customers.run()
-    for number, (listed, most) in enumerate([(200, 200_000), (5, 200_000), (5, 3)]):
+    for number, (listed, max_keys) in enumerate([(200, 200_000), (5, 200_000), (5, 3)]):
         monkeypatch.setattr(ranges, "_LISTED", listed)
-        monkeypatch.setattr(ranges, "_MOST_KEYS", most)
+        monkeypatch.setattr(ranges, "_MOST_KEYS", max_keys)
         send(customers, *((key, f"new {number}", 2000 + number) for key in (*range(8), *range(210, 220), 1000 + number)))
         (batch,) = customers.run()
         assert batch.changed and (batch.changed.inserted, batch.changed.updated) == (1, 18)
@@ -392,8 +394,8 @@ def test_a_spec_that_changes(customers: Project) -> None:
     send(customers, (1, "gone", 3000))
     customers.run()
     assert names(customers) == {1: None, 2: "b"}, "a column that the spec no longer has is null in a row that is new"
-    for other in ("write: upsert, keys: [id, at]", "write: append, keys: [id]"):
-        customers.template = SPEC.replace("write: upsert, keys: [id]", other).replace("deletes: tombstones", "deletes: ignore")
+    for write in ("write: upsert, keys: [id, at]", "write: append, keys: [id]"):
+        customers.template = SPEC.replace("write: upsert, keys: [id]", write).replace("deletes: tombstones", "deletes: ignore")
         customers.template = customers.template.replace("append, keys: [id]", "append")
         send(customers, (1, "b", 4000))
         with pytest.raises(ColumnsChanged, match="one row per id, the newest by at, the spec says"):

@@ -154,7 +154,7 @@ RIGHT: dict[str, dict[str | bytes, Any]] = {
     },
     "connect38": {
         connect(MOST_38): D(f"{'9' * 29}.{'9' * 9}"), connect(-MOST_38): D(f"-{'9' * 29}.{'9' * 9}"),
-        **{connect(each): D(each).scaleb(-9) for each in (2**63, -(2**63) - 1, 2**64, -(2**64))},
+        **{connect(number): D(number).scaleb(-9) for number in (2**63, -(2**63) - 1, 2**64, -(2**64))},
         "12345678901234567890.123456789": D("12345678901234567890.123456789"), "1.5e1": D(15),
         **bad(connect(10**38), connect(-(10**38)), connect(2**127 - 1), connect(-(2**127)), connect(2**200)),
     },
@@ -213,7 +213,7 @@ RIGHT: dict[str, dict[str | bytes, Any]] = {
         **bad('"-_8="', '"YWI=="', '"YQ="', '"Y"', '"?"', '"===="', '"YWI=x"', '"\u00e9"', "5", "1.5", "true", "{}", "[1]"),
     },
     "day": {
-        **{f'"{each}"': each for each in ("2026-01-05", "2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31", "1582-10-10")},
+        **{f'"{text}"': text for text in ("2026-01-05", "2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31", "1582-10-10")},
         **bad('"2026-02-30"', '"2026-02-29"', '"1900-02-29"', '"1500-02-29"', '"10000-01-01"', '"-0001-01-01"', '"2026-13-01"',
               '"2026-00-01"', '"2026-01-00"', '"2026-04-31"', '"2026-1-5"', '"2026-01-05T00:00:00"', '"2026-01-05Z"', '" 2026-01-05"',
               '"2026-01-05 "', '"20260105"', '"2026-W01-1"', '"2026-01"', '""', "20454", '"epoch"', '"today"', '"\u0662026-01-05"'),
@@ -237,13 +237,13 @@ RIGHT: dict[str, dict[str | bytes, Any]] = {
         '"1969-12-31T23:59:59.9999999Z"': "1969-12-31T23:59:59.999999+00:00",
         '"9999-12-31T23:59:59.9999999Z"': "9999-12-31T23:59:59.999999+00:00",
         '"2026-01-05T10:00:00Z", "at": "2026-01-06T10:00:00Z"': "2026-01-06T10:00:00+00:00", "null": None,
-        **bad(*(f'"2026-01-05T{each}"' for each in (
+        **bad(*(f'"2026-01-05T{text}"' for text in (
             "24:00:00Z", "23:59:60Z", "10:60:00Z", "25:00:00Z", "", "10Z", "1:00:00Z", "-1:00:00Z", "+1:00:00Z", " :00:00Z", "10:-5:00Z",
             "10:00:-5Z", "10:00:", "10::00", "10:00:000", "10:00:00:00Z", "10:00:00.-1Z", "10:00:00.5.5Z", "10:00:00.12 34Z",
             "10:00:00ZZ", "10:00:00Z+01:00", "10:00:00+01:00Z", "10:00:00+-01:00", "10:00:00-01:-30", "10:00:00-", "10:00:00+",
             "10:00:00+18:01", "10:00:00+24:00", "10:00:00+01:60", "10:00:00\u221201:00", "10:00:00\u00a0Z", "10:00:00 PM", "10:00:00A",
             "10:00:00 XYZ", "10:00:00 GMT+25", "10:00:00europe/berlin", "10:00:00 ../../etc/passwd"))),
-        **bad(*(f'"{each}"' for each in (
+        **bad(*(f'"{text}"' for text in (
             "2016-12-31T23:59:60Z", "9999-12-31T23:59:60Z", "2026-02-30T10:00:00Z", "2026-02-29T00:00:00Z", "1500-02-29T00:00:00Z",
             "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-05", "2026-1-05T10:00:00Z", "26-01-05T10:00:00Z",
             "-026-01-05T10:00:00Z", "+026-01-05T10:00:00Z", "+12026-01-05T10:00:00Z", "2026-01-05  10:00:00", "20260105T100000Z",
@@ -251,7 +251,7 @@ RIGHT: dict[str, dict[str | bytes, Any]] = {
         **bad("1767607200000", "true"),
     },
     "local": {
-        **{f'"{each}"': each for each in ("2026-01-05T10:00:00", "2026-03-29T02:30:00", "0001-01-01T00:00:00")},
+        **{f'"{text}"': text for text in ("2026-01-05T10:00:00", "2026-03-29T02:30:00", "0001-01-01T00:00:00")},
         '"9999-12-31T23:59:59.999999"': "9999-12-31T23:59:59.999999", '"2026-01-05T10:00:00.123456789"': "2026-01-05T10:00:00.123456",
         '"2026-01-05 10:00"': "2026-01-05T10:00:00",
         **bad('"2026-01-05T24:00:00"', '"2026-01-05T23:59:60"', '"2026-02-30T00:00:00"', '"2026-01-05T10:00:00 junk"', "1767607200000"),
@@ -367,7 +367,7 @@ FINDINGS: dict[str, dict[str, dict[str | bytes, Any]]] = {
         "at": dict.fromkeys(('"2026-01-05T10:00Z"', '"2026-01-05T11:00+01:00"'), "2026-01-05T10:00:00+00:00"),
     },
     "beside 13: what is no ISO text is taken for a time": {
-        "at": bad(*(f'"2026-01-05T{each}"' for each in (
+        "at": bad(*(f'"2026-01-05T{text}"' for text in (
             "10:5:00Z", "10:00:5Z", "10:00:00.Z", "10:00:00+1", "10:00:00-5", "10:00:00+1:30", "10:00:00+01:2", "10:00:00Z ",
             "10:00:00Z\\u0000", "10:00:00\\n"))),
         "local": bad('"2026-01-05T10:5:00"'), "day": bad('"2026-01-05\\n"'),
@@ -384,27 +384,29 @@ FINDINGS: dict[str, dict[str, dict[str | bytes, Any]]] = {
     },
 }  # fmt: skip
 CASES = [(column, text, want) for column, cases in RIGHT.items() for text, want in cases.items()]
-CASES += [(column, text, want) for of in FINDINGS.values() for column, cases in of.items() for text, want in cases.items()]
+CASES += [
+    (column, text, want) for finding in FINDINGS.values() for column, cases in finding.items() for text, want in cases.items()
+]
 
 # Texts or numbers that are keys, sent in two batches, and the rows that they are.
 MERGED: list[tuple[str, dict[str, Any]]] = [
     ("text", dict(zip(('"\u00e9"', '"\\u00e9"', '"e\u0301"'), ("\u00e9", "\u00e9", "e\u0301"), strict=True))),
-    ("text", {f'"{each}"': each for each in ("a", "A", "a ", " a", "", " ", "null", "ss", "\u00df", "fi", "\ufb01", "I", "\u0131")}),
+    ("text", {f'"{text}"': text for text in ("a", "A", "a ", " a", "", " ", "null", "ss", "\u00df", "fi", "\ufb01", "I", "\u0131")}),
     ("text", {'"\\u0000"': "\0", '"\\u0000\\u0000"': "\0\0", '"a\\n"': "a\n", '"\\u2028"': "\u2028", '"\u2028"': "\u2028"}),
-    ("text", {f'"{each}"': each for each in ("\uffff", "\U00010000", "\U0010ffff", "\U0010ffff" * 40, "\U0010ffff" * 41)}),
-    ("text", {f'"{"x" * 600}{each}"': "x" * 600 + each for each in ("1", "2", "12")}),
+    ("text", {f'"{text}"': text for text in ("\uffff", "\U00010000", "\U0010ffff", "\U0010ffff" * 40, "\U0010ffff" * 41)}),
+    ("text", {f'"{"x" * 600}{text}"': "x" * 600 + text for text in ("1", "2", "12")}),
     ("text", {"1": "1", '"1"': "1", "1.0": "1.0", "true": "true", '"true"': "true", '{"b":1,"a":2}': '{"b":1,"a":2}'}),
     ("sum", {"1.1": D("1.1"), "1.10": D("1.1"), "11e-1": D("1.1"), "0": D(0), "-0": D(0), "-0.0": D(0), "0e5": D(0)}),
-    ("sum", {each: D(each) for each in (f"{sign}99999999999.{'9' * 26}{last}" for sign in ("", "-") for last in "98")}),
-    ("text", {each: each for each in ("10000000000000001.1", "10000000000000001.2")}),
+    ("sum", {text: D(text) for text in (f"{sign}99999999999.{'9' * 26}{digit}" for sign in ("", "-") for digit in "98")}),
+    ("text", {text: text for text in ("10000000000000001.1", "10000000000000001.2")}),
     ("text", {'"\\ud800"': BAD, '"\\udc00"': BAD, '"?"': "?"}),
-    ("sum", {each: D(each) for each in ("1.2345678901234567890E-8", "1.2345678901234567891E-8")}),
+    ("sum", {text: D(text) for text in ("1.2345678901234567890E-8", "1.2345678901234567891E-8")}),
     ("sum", {"1.0000000000000000000000000001": BAD, "1": D(1)}),
 ]  # fmt: skip
 
 
 def column_specs() -> str:
-    return "{" + ", ".join(f"{name}: {said}" for name, said in COLUMNS.items()) + "}"
+    return "{" + ", ".join(f"{name}: {type_}" for name, type_ in COLUMNS.items()) + "}"
 
 
 def message(format_: str, offset: int, column: str, text: str | bytes) -> Message:
@@ -446,11 +448,11 @@ def outcomes(spark: SparkSession, lake: Path) -> Mapping[str, Outcome]:
     """Of all formats with all cases: one batch each, and two of rows by keys."""
     specs = SPECS.replace("{COLUMNS}", column_specs()).replace("NAMESPACE", f"n{uuid.uuid4().hex[:10]}")
     plan = plan_for(lake, "127.0.0.1:1", specs)
-    pipelines: dict[str, Pipeline] = {each.name: each for each in plan.pipelines}
-    work = [(pipelines[name], example(message(name, at, *case[:2]) for at, case in enumerate(CASES))) for name in FORMATS]
+    pipelines: dict[str, Pipeline] = {pipeline.name: pipeline for pipeline in plan.pipelines}
+    work = [(pipelines[name], example(message(name, offset, *case[:2]) for offset, case in enumerate(CASES))) for name in FORMATS]
     work.append((pipelines["merged"], example(keyed_messages())))
     outcomes = dict(zip([*FORMATS, "merged"], Trials(spark, plan).outcomes(work), strict=True))
-    assert [each.error for each in outcomes.values()] == [None] * len(work)
+    assert [outcome.error for outcome in outcomes.values()] == [None] * len(work)
     return outcomes
 
 
@@ -465,8 +467,8 @@ def landed(outcomes: Mapping[str, Outcome]) -> Sequence[Mapping[str, Any]]:
         assert not rows.keys() & codes.keys(), "a message is in two places"
         assert len(rows) + len(codes) == len(outcomes[name].rows) + len(outcomes[name].bad), "a message is there twice"
         assert set(codes.values()) == {code}
-        by_format[name] = [BAD if at in codes else exact(rows[at][column]) for at, (column, _, _) in enumerate(CASES)]
-    return [dict(zip(by_format, each, strict=True)) for each in zip(*by_format.values(), strict=True)]
+        by_format[name] = [BAD if offset in codes else exact(rows[offset][column]) for offset, (column, _, _) in enumerate(CASES)]
+    return [dict(zip(by_format, values, strict=True)) for values in zip(*by_format.values(), strict=True)]
 
 
 def exact(value: Any) -> Any:
@@ -479,16 +481,16 @@ def exact(value: Any) -> Any:
         case datetime() | date():
             return repr(value.isoformat())
         case list():
-            return [exact(each) for each in value]
+            return [exact(item) for item in value]
         case tuple():
-            return tuple(exact(each) for each in value)
+            return tuple(exact(item) for item in value)
         case dict():
-            return {name: exact(each) for name, each in value.items()}
+            return {name: exact(item) for name, item in value.items()}
     return repr(value)
 
 
-def is_wanted(given: Any, want: Any) -> bool:
-    return given in (BAD, exact(want.value)) if isinstance(want, Either) else bool(given == exact(want))
+def is_wanted(result: Any, want: Any) -> bool:
+    return result in (BAD, exact(want.value)) if isinstance(want, Either) else bool(result == exact(want))
 
 
 def short(text: object) -> str:
@@ -498,13 +500,15 @@ def short(text: object) -> str:
 @pytest.mark.spark
 @pytest.mark.parametrize("column", COLUMNS)
 def test_a_value_lands_as_it_is_or_makes_a_bad_row(column: str, landed: Sequence[Mapping[str, Any]]) -> None:
-    cases = [(at, text, want) for at, (name, text, want) in enumerate(CASES[: sum(map(len, RIGHT.values()))]) if name == column]
+    cases = [
+        (offset, text, want) for offset, (name, text, want) in enumerate(CASES[: sum(map(len, RIGHT.values()))]) if name == column
+    ]
     assert cases
     wrong = {
-        (format_, short(text)): (want, given)
-        for at, text, want in cases
-        for format_, given in landed[at].items()
-        if not is_wanted(given, want)
+        (format_, short(text)): (want, result)
+        for offset, text, want in cases
+        for format_, result in landed[offset].items()
+        if not is_wanted(result, want)
     }
     assert wrong == {}
 
@@ -514,11 +518,11 @@ def test_a_value_lands_as_it_is_or_makes_a_bad_row(column: str, landed: Sequence
 def test_what_a_finding_names_is_right(finding: str, landed: Sequence[Mapping[str, Any]]) -> None:
     cases = [(column, text) for column, texts in FINDINGS[finding].items() for text in texts]
     wrong = {
-        (format_, short(text)): (want, given)
-        for at, (column, text, want) in enumerate(CASES)
-        if (column, text) in cases and at >= sum(map(len, RIGHT.values()))
-        for format_, given in landed[at].items()
-        if not is_wanted(given, want)
+        (format_, short(text)): (want, result)
+        for offset, (column, text, want) in enumerate(CASES)
+        if (column, text) in cases and offset >= sum(map(len, RIGHT.values()))
+        for format_, result in landed[offset].items()
+        if not is_wanted(result, want)
     }
     assert wrong == {}
 
@@ -530,7 +534,7 @@ def test_keys_are_one_row_only_if_they_are_equal(group: int, outcomes: Mapping[s
     rows = [row for row in outcomes["merged"].rows if row["group"] == group]
     groups = {message.offset: json.loads(message.value or b"")["group"] for message in keyed_messages()}
     assert {row["batch"] for row in rows} == {2}
-    assert Counter(exact(row[column]) for row in rows) == Counter({exact(each) for each in texts.values() if each != BAD})
+    assert Counter(exact(row[column]) for row in rows) == Counter({exact(key) for key in texts.values() if key != BAD})
     assert [groups[row["offset"]] for row in outcomes["merged"].bad].count(group) == 2 * [*texts.values()].count(BAD)
 
 
@@ -549,9 +553,14 @@ def test_a_text_that_is_too_long_for_a_partition_is_a_bad_row(spark: SparkSessio
     plan = plan_for(lake, "127.0.0.1:1", spec + into)
     fit = [("a", "b"), ("x" * 250, ""), ("é" * 41, "é" * 40), ("", "z" * 300)]
     texts = [*fit, ("x" * 251, "y"), ("é" * 42, ""), ("", "é" * 41), ("/" * 300, "z" * 300)]
-    values = [json.dumps({"id": at, "text": text, "äb": other}).encode() for at, (text, other) in enumerate(texts)]
-    given = [Message(batch=1, topic="t", partition=0, offset=at, timestamp=START, value=value) for at, value in enumerate(values)]
-    outcome = Trials(spark, plan).run(plan.pipelines[0], example(given))
+    values = [
+        json.dumps({"id": offset, "text": text, "äb": other_text}).encode() for offset, (text, other_text) in enumerate(texts)
+    ]
+    messages = [
+        Message(batch=1, topic="t", partition=0, offset=offset, timestamp=START, value=value)
+        for offset, value in enumerate(values)
+    ]
+    outcome = Trials(spark, plan).run(plan.pipelines[0], example(messages))
     assert outcome.error is None
     assert sorted(row["id"] for row in outcome.rows) == [0, 1, 2, 3]
     assert [row["code"] for row in outcome.bad] == ["partition_too_long"] * 4
@@ -563,9 +572,12 @@ def test_bytes_are_named_in_base64_as_a_partition(spark: SparkSession, lake: Pat
     spec = "topic: t\nvalue: json\ncolumns: {id: int, raw: binary}\n---\npipeline: t\nfrom: {topic: t}\n"
     plan = plan_for(lake, "127.0.0.1:1", f"{spec}into: {{table: n{uuid.uuid4().hex[:10]}.t, partition_by: [raw]}}\n")
     raws = [b"", bytes(84), b"\xff" * 60, bytes(183), bytes(186), b"\xff" * 186]
-    values = [json.dumps({"id": at, "raw": b64encode(raw).decode()}).encode() for at, raw in enumerate(raws)]
-    given = [Message(batch=1, topic="t", partition=0, offset=at, timestamp=START, value=value) for at, value in enumerate(values)]
-    outcome = Trials(spark, plan).run(plan.pipelines[0], example(given))
+    values = [json.dumps({"id": offset, "raw": b64encode(raw).decode()}).encode() for offset, raw in enumerate(raws)]
+    messages = [
+        Message(batch=1, topic="t", partition=0, offset=offset, timestamp=START, value=value)
+        for offset, value in enumerate(values)
+    ]
+    outcome = Trials(spark, plan).run(plan.pipelines[0], example(messages))
     assert outcome.error is None
     assert sorted(row["id"] for row in outcome.rows) == [0, 1, 2, 3, 4]
     assert [(row["offset"], row["code"]) for row in outcome.bad] == [(5, "partition_too_long")]
@@ -576,7 +588,7 @@ def test_bytes_are_named_in_base64_as_a_partition(spark: SparkSession, lake: Pat
     "case", [("number", '2, "number": "x"'), ("number", "9" * 1001), ("counts", '{"' + "k" * 60_000 + '": 1}')], ids=short
 )
 def test_json_is_not_called_no_json(case: tuple[str, str], outcomes: Mapping[str, Outcome]) -> None:
-    at = [(column, text) for column, text, _ in CASES].index(case)
+    offset = [(column, text) for column, text, _ in CASES].index(case)
     assert [
-        row["message"] for row in outcomes["plain"].bad if row["offset"] == at and row["message"] == "the value is not JSON"
+        row["message"] for row in outcomes["plain"].bad if row["offset"] == offset and row["message"] == "the value is not JSON"
     ] == []

@@ -27,27 +27,29 @@ def versions(customers: Project) -> Project:
     return customers
 
 
-def told(project: Project) -> list[tuple[Any, ...]]:
+def version_rows(project: Project) -> list[tuple[Any, ...]]:
     """Key, name, from and to, in seconds; no end is one that is current."""
-    found = []
+    versions_ = []
     for row in project.rows():
         assert row["is_current"] == (row["valid_to"] is None)
-        found.append((row["id"], row["name"], *(at and int(at.timestamp()) for at in (row["valid_from"], row["valid_to"]))))
-    return sorted(found, key=lambda each: (each[0], each[2]))
+        versions_.append(
+            (row["id"], row["name"], *(time and int(time.timestamp()) for time in (row["valid_from"], row["valid_to"])))
+        )
+    return sorted(versions_, key=lambda version: (version[0], version[2]))
 
 
 def test_versions_and_when(versions: Project) -> None:
     send(versions, (1, "a", 1000), (1, "b", 3000), (2, "x", 1000))
     (batch,) = versions.run()
-    assert told(versions) == [(1, "a", 1, 3), (1, "b", 3, None), (2, "x", 1, None)]
+    assert version_rows(versions) == [(1, "a", 1, 3), (1, "b", 3, None), (2, "x", 1, None)]
     assert batch.changed and (batch.changed.inserted, batch.changed.ended, batch.changed.deleted) == (3, 0, 0)
     send(versions, (1, "late", 2000), (2, None, 5000), (3, None, 5000), partition=1)
     (batch,) = versions.run()
-    assert told(versions) == [(1, "a", 1, 2), (1, "late", 2, 3), (1, "b", 3, None), (2, "x", 1, 5)]
+    assert version_rows(versions) == [(1, "a", 1, 2), (1, "late", 2, 3), (1, "b", 3, None), (2, "x", 1, 5)]
     assert batch.changed and (batch.changed.inserted, batch.changed.ended) == (1, 2)
     send(versions, (2, "later", 4000), (2, "again", 6000), (3, "y", 4000), partition=2)
     versions.run()
-    assert told(versions)[3:] == [(2, "x", 1, 4), (2, "later", 4, 5), (2, "again", 6, None), (3, "y", 4, 5)]
+    assert version_rows(versions)[3:] == [(2, "x", 1, 4), (2, "later", 4, 5), (2, "again", 6, None), (3, "y", 4, 5)]
 
 
 @pytest.mark.long
@@ -65,14 +67,14 @@ def test_a_delete_that_is_forgotten_still_ended_a_version(versions: Project, mon
     versions.run()
     send(versions, (1, "b", 3000), (2, "b", 3000))
     versions.run()
-    assert told(versions) == [(1, "a", 1, 3), (1, "b", 3, 5), (2, "b", 3, None), (3, "x", 1, None)]
+    assert version_rows(versions) == [(1, "a", 1, 3), (1, "b", 3, 5), (2, "b", 3, None), (3, "x", 1, None)]
 
 
 def test_a_version_without_a_time_is_a_bad_row(versions: Project) -> None:
     """It would be so since nobody knows when. A tombstone has Kafka's."""
     send(versions, (1, "a", None), (2, "a", 1000), (2, None, 5000))
     versions.run()
-    assert told(versions) == [(2, "a", 1, 5)]
+    assert version_rows(versions) == [(2, "a", 1, 5)]
     assert [(row["stage"], row["code"]) for row in versions.rows(bad=True)] == [("keys", "no_order")]
 
 
@@ -82,14 +84,14 @@ def test_what_is_read_a_second_time_adds_nothing(versions: Project) -> None:
     messages: list[tuple[int | None, str | None, int | None]] = [(1, "a", 1000), (1, "b", 2000), (2, "x", 1000), (2, None, 3000)]
     send(versions, *messages)
     versions.run()
-    before = told(versions)
+    before = version_rows(versions)
     assert before == [(1, "a", 1, 2), (1, "b", 2, None), (2, "x", 1, 3)]
     versions.delete_topic()
     versions.make_topic(3)
     send(versions, *messages, (1, "c", 4000))
     accept_it(versions)
     versions.run()
-    assert told(versions) == [(1, "a", 1, 2), (1, "b", 2, 4), (1, "c", 4, None), (2, "x", 1, 3)]
+    assert version_rows(versions) == [(1, "a", 1, 2), (1, "b", 2, 4), (1, "c", 4, None), (2, "x", 1, 3)]
 
 
 @pytest.mark.long
@@ -127,7 +129,7 @@ def test_versions_are_right_after_a_kill_at(versions: Project, point: str) -> No
     new = [(key, "new", 5, None) for key in range(0, 20, 2)]
     late = [(key, "late", 4, 5) for key in range(4)]
     old = [(key, "old", 1, 4 if key < 4 else 5) for key in range(20)]
-    assert told(versions) == sorted([*new, *late, *old], key=lambda each: (each[0], each[2]))
+    assert version_rows(versions) == sorted([*new, *late, *old], key=lambda version: (version[0], version[2]))
 
 
 @pytest.mark.long
@@ -137,15 +139,15 @@ def test_rows_of_others_come_between(customers: Project, write: str) -> None:
     customers.template = SPEC.replace("write: upsert", f"write: {write}")
     send(customers, (1, "a", 1000))
     customers.run()
-    since, value = (", valid_from, is_current", ", timestamp'1970-01-01 00:00:02Z', true") if write == "history" else ("", "")
-    theirs = [f"INSERT INTO {{table}} (id, name, at{since}) VALUES (2, 'theirs', timestamp'1970-01-01 00:00:02Z'{value})"]
+    columns, values = (", valid_from, is_current", ", timestamp'1970-01-01 00:00:02Z', true") if write == "history" else ("", "")
+    theirs = [f"INSERT INTO {{table}} (id, name, at{columns}) VALUES (2, 'theirs', timestamp'1970-01-01 00:00:02Z'{values})"]
 
-    def at(point: str) -> None:
+    def hook(point: str) -> None:
         if point == "staged" and theirs:
             customers.sql(theirs.pop())
 
     send(customers, (1, "b", 3000), (2, "ours", 3000))
-    customers.run(at)
-    found = sorted((row["id"], row["name"], row.get("is_current", True)) for row in customers.rows())
+    customers.run(hook)
+    rows = sorted((row["id"], row["name"], row.get("is_current", True)) for row in customers.rows())
     ended = [(1, "a", False), (2, "theirs", False)] if write == "history" else []
-    assert found == sorted([(1, "b", True), (2, "ours", True), *ended])
+    assert rows == sorted([(1, "b", True), (2, "ours", True), *ended])

@@ -47,14 +47,14 @@ def warm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 @pytest.fixture
 def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """How many Sparks were started."""
-    told, program = tmp_path / "starts", tmp_path / "java" / "bin" / "java"
-    told.touch()
+    log, program = tmp_path / "starts", tmp_path / "java" / "bin" / "java"
+    log.touch()
     program.parent.mkdir(parents=True)
-    counts = f'case "$*" in *launcher.Main*) ;; *org.apache.spark.deploy.SparkSubmit*) echo 1 >> {told} ;; esac'
+    counts = f'case "$*" in *launcher.Main*) ;; *org.apache.spark.deploy.SparkSubmit*) echo 1 >> {log} ;; esac'
     program.write_text(f'#!/bin/sh\n{counts}\nexec {java.java()} "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
-    return lambda: len(told.read_text().splitlines())
+    return lambda: len(log.read_text().splitlines())
 
 
 def sluice(folder: Path, *arguments: str) -> str:
@@ -84,15 +84,15 @@ def test_commands_share_a_jvm(project: Project, warm_home: Path, starts: Callabl
     project.send_good(30)
 
     assert "30 rows" in sluice(folder, "run")
-    first = jvm()
+    first_pid = jvm()
     assert "lands in" in sluice(folder, "preview", "trades", "--from", "earliest")
     project.send_good(6)
     assert "6 rows" in sluice(folder, "run")
-    assert (jvm(), starts()) == (first, 1)
+    assert (jvm(), starts()) == (first_pid, 1)
     assert attempts.alive() == []
     assert (warm_home / "warm" / "address").stat().st_mode & 0o077 == 0
     assert (
-        f"warm Spark: stopped, process {first}"
+        f"warm Spark: stopped, process {first_pid}"
         in subprocess.run([*SLUICE, "services", "down"], capture_output=True, text=True, check=True, cwd=warm_home).stdout
     )
     project.assert_exactly_once()
@@ -104,12 +104,12 @@ def test_another_setting_starts_another_and_cold_uses_none(project: Project, war
     folder = specs(project)
     project.send_good(3)
     sluice(folder, "run")
-    first = jvm()
+    first_pid = jvm()
     main = folder / "main.yaml"
     main.write_text(main.read_text().replace("memory: 2g", "memory: 1g"))
     project.send_good(3)
     assert "3 rows" in sluice(folder, "run")
-    assert jvm() != first
+    assert jvm() != first_pid
 
     second = jvm()
     project.send_good(3)
@@ -186,7 +186,7 @@ def test_totals_of_a_command_that_dies_while_its_jvm_writes(project: Project, wa
 
     sent = [number for number in range(3031) if number % 10]
     totals = {row["parity"]: (row["total"], row["trades"]) for row in project.rows()}
-    assert totals == {each: (sum(of), len(of)) for each in range(3) if (of := [n for n in sent if n % 3 == each])}
+    assert totals == {key: (sum(numbers), len(numbers)) for key in range(3) if (numbers := [n for n in sent if n % 3 == key])}
     assert project.branches() == []
 
 
@@ -196,12 +196,12 @@ def test_one_that_died_or_stopped_is_replaced(project: Project, warm_home: Path)
     folder = specs(project)
     project.send_good(3)
     sluice(folder, "run")
-    first = jvm()
-    os.kill(first, signal.SIGKILL)
+    first_pid = jvm()
+    os.kill(first_pid, signal.SIGKILL)
     project.send_good(3)
     assert "3 rows" in sluice(folder, "run")
-    second = jvm()
-    assert second != first
+    second_pid = jvm()
+    assert second_pid != first_pid
 
     stops = (
         "import sys; from pathlib import Path\n"
@@ -255,13 +255,13 @@ def test_one_that_was_started_for_few_rows_is_not_kept_for_many(
     def options(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
 
-    few = used_for(session.FEW)
-    assert "-XX:TieredStopAtLevel=1" in options(few)
-    assert used_for() == used_for(session.MANY) == few
-    many = used_for(3, session.MANY + 1)
-    assert many != few
-    assert "-XX:TieredStopAtLevel=1" not in options(many)
-    assert used_for(3) == used_for() == many
+    small_jvm = used_for(session.FEW)
+    assert "-XX:TieredStopAtLevel=1" in options(small_jvm)
+    assert used_for() == used_for(session.MANY) == small_jvm
+    large_jvm = used_for(3, session.MANY + 1)
+    assert large_jvm != small_jvm
+    assert "-XX:TieredStopAtLevel=1" not in options(large_jvm)
+    assert used_for(3) == used_for() == large_jvm
 
 
 @pytest.mark.long
@@ -279,8 +279,8 @@ def test_it_ends_when_nobody_comes(project: Project, warm_home: Path, monkeypatc
     def begin() -> subprocess.Popen[str]:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
 
-    both = [begin(), begin()]
-    assert sorted(each.communicate(timeout=PATIENCE)[0] for each in both) == ["False\n", "True\n"]
+    processes = [begin(), begin()]
+    assert sorted(process.communicate(timeout=PATIENCE)[0] for process in processes) == ["False\n", "True\n"]
     until(lambda: warm_jvm.there() is None, "it waits for ever", 30)
 
     monkeypatch.setenv("CI", "true")
@@ -343,22 +343,22 @@ def test_a_jvm_that_ends_at_once_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(warm_jvm, "began", lambda _: None)  # as where `ps` answers after its end
     with warm_jvm.turn():
-        works, over = (warm_jvm.folder() / f"lease-{each}" for each in ("works", "over"))
+        works, over = (warm_jvm.folder() / f"lease-{name}" for name in ("works", "over"))
         over.touch()
-        with subprocess.Popen([sys.executable, "-c", LOCKS, str(works)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-            assert other.stdout and other.stdout.readline()
+        with subprocess.Popen([sys.executable, "-c", LOCKS, str(works)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+            assert owner.stdout and owner.stdout.readline()
             assert not warm_jvm.launch(["true"], {}, "key", ())
-            other.kill()
+            owner.kill()
         assert warm_jvm.there() is None
-        assert [each.name for each in warm_jvm.folder().glob("lease-*")] == ["lease-works"]
+        assert [file.name for file in warm_jvm.folder().glob("lease-*")] == ["lease-works"]
     warm_jvm.kill_started()
 
 
 def test_a_jvm_gets_no_secret_of_a_spec(tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the login of the machine, which Java looks for itself."""
     monkeypatch.chdir(tmp_path)
-    own = {"SLUICE_SECRET_A": "1", "AWS_KAFKA_PASSWORD": "2", "AWS_SECRET_ACCESS_KEY": "3"}
-    for name, value in (own | {"SLUICE_SECRETS": "AWS_KAFKA_PASSWORD, AWS_SECRET_ACCESS_KEY"}).items():
+    secrets = {"SLUICE_SECRET_A": "1", "AWS_KAFKA_PASSWORD": "2", "AWS_SECRET_ACCESS_KEY": "3"}
+    for name, value in (secrets | {"SLUICE_SECRETS": "AWS_KAFKA_PASSWORD, AWS_SECRET_ACCESS_KEY"}).items():
         monkeypatch.setenv(name, value)
     key = warm._key({})
     monkeypatch.setenv("AWS_KAFKA_PASSWORD", "another")
@@ -366,7 +366,7 @@ def test_a_jvm_gets_no_secret_of_a_spec(tmp_path: Path, sluice_home: Path, monke
     monkeypatch.setattr(warm_jvm, "launch", lambda *arguments: without.update(arguments[-1]))
     without: set[str] = set()
     assert warm._leased(plan_for(tmp_path, "127.0.0.1:1"), 1) is None
-    assert without & own.keys() == {"SLUICE_SECRET_A", "AWS_KAFKA_PASSWORD"}
+    assert without & secrets.keys() == {"SLUICE_SECRET_A", "AWS_KAFKA_PASSWORD"}
 
 
 @pytest.mark.long
@@ -381,8 +381,8 @@ tests:
     command = [sys.executable, "-m", "tests.attached", str(specs(project)), "100"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    (first, before), (second, after) = (map(int, line.split()) for line in done.stdout.splitlines())
-    assert first == second
+    (first_pid, before), (second_pid, after) = (map(int, line.split()) for line in done.stdout.splitlines())
+    assert first_pid == second_pid
     assert after < before * 1.05, after / before
 
 
@@ -400,7 +400,7 @@ def test_a_run_of_dagster_attaches(project: Project, warm_home: Path, tmp_path: 
     folder = specs(project)
     project.send_good(3)
     sluice(folder, "run")
-    first = jvm()
+    first_pid = jvm()
     project.send_good(3)
     (tmp_path / "defs.py").write_text(
         f"from sluice.dagster import build_sluice_definitions\ndefs = build_sluice_definitions({str(folder)!r})\n"
@@ -419,8 +419,8 @@ def test_a_run_of_dagster_attaches(project: Project, warm_home: Path, tmp_path: 
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "batch 2, 3 read" in done.stderr
-    assert jvm() == first
+    assert jvm() == first_pid
     project.send_good(3)
     assert "batch 3, 3 rows" in sluice(folder, "run")
-    assert (jvm(), starts()) == (first, 1)
+    assert (jvm(), starts()) == (first_pid, 1)
     project.assert_exactly_once()

@@ -103,14 +103,14 @@ WINDOWED = {
 def _rows(seed: int, count: int) -> list[dict[str, Any]]:
     chosen = random.Random(seed)
     rows = []
-    for at in range(count):
+    for id_ in range(count):
         row = {
-            "id": at, "customer": chosen.choice(["a", "b", "c", None]), "product": chosen.randrange(4),
+            "id": id_, "customer": chosen.choice(["a", "b", "c", None]), "product": chosen.randrange(4),
             "price": chosen.randrange(1000) / 100, "quantity": chosen.randrange(5), "weight": chosen.choice([0.5, 1.5, 2.25, None]),
-            "at": f"2026-01-0{1 + at % 3} {chosen.randrange(24):02}:{chosen.randrange(60):02}:00",
-            "paid": chosen.choice([True, False, None]), "day": "2026-01-01", "place": {"city": chosen.choice(["x", "y"]), "zip": at % 3},
-            "tags": ["t", str(at % 2)],
-            "small": at % 7, "ratio": at / 4, "_kafka_offset": at,
+            "at": f"2026-01-0{1 + id_ % 3} {chosen.randrange(24):02}:{chosen.randrange(60):02}:00",
+            "paid": chosen.choice([True, False, None]), "day": "2026-01-01", "place": {"city": chosen.choice(["x", "y"]), "zip": id_ % 3},
+            "tags": ["t", str(id_ % 2)],
+            "small": id_ % 7, "ratio": id_ / 4, "_kafka_offset": id_,
         }  # fmt: skip
         rows.append({name: None if chosen.random() < 0.05 and name not in ("id", "at") else value for name, value in row.items()})
     return rows
@@ -134,17 +134,17 @@ def views(spark: Any) -> dict[str, str]:
 
 def _same(spark: Any, views: dict[str, str], text: str, of_spark: str = "") -> None:
     select = whole(text, TABLES)
-    names = {f"_sluice_table_{at}": views[name] for at, name in enumerate(select.used)}
+    names = {f"_sluice_table_{index}": views[name] for index, name in enumerate(select.used)}
     ours = spark.sql(substituted(select.sql, names))
     of_spark = of_spark or text
     for name, view in views.items():
         of_spark = of_spark.replace(f"{name} ", f"{view} ").replace(f"{name})", f"{view})")
         of_spark = of_spark.removesuffix(name) + (view if of_spark.endswith(name) else "")
     theirs = spark.sql(of_spark)
-    typed = [(each.name, str(each.type)) for each in select.fields]
-    assert [(each.name, each.dataType.simpleString()) for each in ours.schema] == typed, text
+    typed = [(field.name, str(field.type)) for field in select.fields]
+    assert [(field.name, field.dataType.simpleString()) for field in ours.schema] == typed, text
     if "*" not in text.partition("from")[0].replace("count(*)", "").replace("price * quantity", ""):
-        assert [(each.name.lower(), each.dataType.simpleString()) for each in theirs.schema] == [
+        assert [(field.name.lower(), field.dataType.simpleString()) for field in theirs.schema] == [
             (n.lower(), t) for n, t in typed
         ], text
         assert Counter(map(repr, ours.collect())) == Counter(map(repr, theirs.collect())), text
@@ -170,16 +170,16 @@ def test_each_function_gives_what_spark_gives(spark: Any, views: dict[str, str])
     items, of_spark = [], []
     for name in sorted(AGGREGATES):
         numbers = NUMBERS[3:4] if name == "approx_count_distinct" else NUMBERS
-        calls = [AGGREGATED[name]] if name in AGGREGATED else [f"{name}({each})" for each in numbers]
-        for at, call in enumerate(calls):
-            items.append(f"{OURS.get(name, call)} as {name}_{at}")
-            of_spark.append(f"{call} as {name}_{at}")
+        calls = [AGGREGATED[name]] if name in AGGREGATED else [f"{name}({column})" for column in numbers]
+        for index, call in enumerate(calls):
+            items.append(f"{OURS.get(name, call)} as {name}_{index}")
+            of_spark.append(f"{call} as {name}_{index}")
     select = "select customer, {} from shop.orders group by customer"
     _same(spark, views, select.format(", ".join(items)), select.format(", ".join(of_spark)))
     windowed = [
         f"{WINDOWED.get(name, f'{name}()')} over (partition by paid order by at, id) as {name}_0" for name in sorted(RANKED)
     ]
-    windowed += [f"sum({each}) over (partition by paid order by at, id) as sum_{each}" for each in NUMBERS[:2]]
+    windowed += [f"sum({column}) over (partition by paid order by at, id) as sum_{column}" for column in NUMBERS[:2]]
     _same(spark, views, f"select id, {', '.join(windowed)} from shop.orders")
 
 
@@ -285,7 +285,9 @@ def test_a_column_by_the_whole_name_of_its_table(text: str) -> None:
 
 
 def test_a_select_that_grows_without_end_is_refused() -> None:
-    names = ", ".join(f"a{at} as (select id from a{at - 1} union all select id from a{at - 1})" for at in range(1, 40))
+    names = ", ".join(
+        f"a{level} as (select id from a{level - 1} union all select id from a{level - 1})" for level in range(1, 40)
+    )
 
     with pytest.raises(ExpressionError, match="too large"):
         whole(f"with a0 as (select id from shop.orders), {names} select id from a39", TABLES)
@@ -295,10 +297,10 @@ def test_all_faults_at_once() -> None:
     with pytest.raises(ExpressionError) as error:
         whole("select prise, sum(customer) as s, upper(id, 2) as u from shop.orders group by prise, cities", TABLES)
 
-    assert [each.code for each in error.value.faults] == ["unknown-column", "unknown-column"]
+    assert [fault.code for fault in error.value.faults] == ["unknown-column", "unknown-column"]
 
 
-APART = {
+APART_COLUMNS = {
     "select customer, count(*) as n from shop.orders group by customer": {"customer": "customer"},
     "select customer as c, day, count(*) as n from shop.orders group by day, customer": {"customer": "c", "day": "day"},
     "select upper(customer) as c, count(*) as n from shop.orders group by upper(customer)": {},
@@ -317,9 +319,9 @@ APART = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", APART, ids=range(len(APART)))
+@pytest.mark.parametrize("text", APART_COLUMNS, ids=range(len(APART_COLUMNS)))
 def test_what_can_be_computed_apart(text: str) -> None:
-    assert dict(_whole(text).apart) == APART[text]
+    assert dict(_whole(text).apart) == APART_COLUMNS[text]
 
 
 def test_origins_pass_through_every_part() -> None:
@@ -328,7 +330,7 @@ def test_origins_pass_through_every_part() -> None:
         "select country, max(total) as most, count(*) as n from n join shop.customers c using (customer) group by country"
     )
 
-    assert {each.name: sorted(each.origins) for each in select.fields} == {
+    assert {field.name: sorted(field.origins) for field in select.fields} == {
         "country": ["shop.customers.country"], "most": ["shop.orders.price", "shop.orders.quantity"], "n": [],
     }  # fmt: skip
 

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 VAGUE = frozenset(("said", "found", "made", "seen", "known", "shown", "anew", "beside", "sound", "notes", "newest", "look"))
 # A stored name, and an argument of the public API that is called as the option of `sluice plan`.
-KEPT = {("framework/core/rules/protocol.py", "newest"), ("sluice/__init__.py", "look"), ("sluice/dagster.py", "look")}
+KEPT_NAMES = {("framework/core/rules/protocol.py", "newest"), ("sluice/__init__.py", "look"), ("sluice/dagster.py", "look")}
 
 
 def names(tree: ast.AST) -> Iterator[str]:
@@ -34,7 +34,7 @@ def test_a_name_says_of_what(folder: str) -> None:
         for name in (path.stem, *names(ast.parse(path.read_text(encoding="utf-8"))))
         if name.lower().strip("_") in VAGUE
     }
-    assert vague - KEPT == set()
+    assert vague - KEPT_NAMES == set()
 
 
 def test_each_folder_is_in_the_table_of_contributing() -> None:
@@ -50,7 +50,7 @@ def test_paths_in_the_docs_are_there(page: str) -> None:
     pages = sorted((ROOT / page).rglob("*.md")) or [ROOT / page]
     paths = {
         path
-        for each in pages
-        for path in re.findall(r"`((?:framework|tests|bench|deploy)/[\w/.-]+)`", each.read_text(encoding="utf-8"))
+        for file in pages
+        for path in re.findall(r"`((?:framework|tests|bench|deploy)/[\w/.-]+)`", file.read_text(encoding="utf-8"))
     }
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
