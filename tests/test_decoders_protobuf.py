@@ -17,7 +17,7 @@ from framework.plan.schema import Schema
 from tests import test_protobuf as google
 from tests.test_protobuf import (
     EVERYTHING,
-    MORE,
+    OTHER_TYPES,
     OUTSIDE,
     STRANGE,
     TABLE,
@@ -77,7 +77,7 @@ def _plain(value: Any, type_: Type) -> Any:
 
 @pytest.mark.parametrize(("declared", "_type", "values"), TABLE, ids=[declared for declared, _, _ in TABLE])
 def test_each_type_is_read_as_google_reads_it(declared: str, _type: str, values: list[tuple[Any, Any]]) -> None:
-    schema = one(declared, MORE)
+    schema = one(declared, OTHER_TYPES)
     bodies = [written(schema)(**({} if value is None else {"f": value})).SerializeToString() for value, _ in values]
     assert differences(schema, *bodies) == []
 

@@ -261,8 +261,8 @@ def test_refusals_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (["orders", "--messages", "0"], 2, "0 is not in the range"),
     ]
     for words, status, text in cases:
-        done = CliRunner().invoke(main, ["preview", *words])
-        assert (done.exit_code, text in done.output) == (status, True), done.output
+        result = CliRunner().invoke(main, ["preview", *words])
+        assert (result.exit_code, text in result.output) == (status, True), result.output
     assert digests(tmp_path) == before
 
 
@@ -505,13 +505,13 @@ def test_the_command_writes_nothing(shop: tuple[Project, Plan, Context], tmp_pat
 
     def said(*words: str) -> str:
         command = [sys.executable, "-c", "from framework.host.cli import main; main()", "preview", *words]
-        done = subprocess.run(
+        result = subprocess.run(
             [*command, "--specs", str(tmp_path / "shop" / "specs")],
             check=False, cwd=project.lake, env=environment, capture_output=True, text=True, timeout=200,
         )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "WARN " not in done.stderr
-        return done.stdout
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert "WARN " not in result.stderr
+        return result.stdout
 
     document = json.loads(said("orders", "--json"))
     assert (document["pipeline"], document["which"], document["waiting"], document["refused"]) == ("orders", "next", 2, None)

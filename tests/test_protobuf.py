@@ -550,7 +550,7 @@ WIDE = "".join(f"message M{n} {{ M{n + 1} a = 1; M{n + 1} b = 2; }} " for n in r
 
 
 @pytest.mark.parametrize(
-    ("schema", "says"),
+    ("schema", "message"),
     [
         (one("M m = 1;"), "the message `M` contains itself"),
         (one("map<string, N> m = 1;", "message N { repeated M m = 1; }"), "the message `M` contains itself"),
@@ -610,13 +610,13 @@ WIDE = "".join(f"message M{n} {{ M{n + 1} a = 1; M{n + 1} b = 2; }} " for n in r
         (proto(WIDE), "it has more than 5,000 fields"),
     ],
 )
-def test_what_cannot_become_columns(schema: Schema, says: str | None, capfd: pytest.CaptureFixture[str]) -> None:
-    if says is None:
+def test_what_cannot_become_columns(schema: Schema, message: str | None, capfd: pytest.CaptureFixture[str]) -> None:
+    if message is None:
         assert shapes(schema)
         return
     with pytest.raises(Unsupported) as error:
         shapes(schema)
-    assert says in error.value.message
+    assert message in error.value.message
     assert "/tmp" not in error.value.message
     assert capfd.readouterr().err == ""
 
@@ -735,7 +735,7 @@ def test_plain_values_become_messages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("value", "message"),
     [
         ({"other": 1}, 'has no field named "other"'),
         ({"numbers": [2**31]}, "Value out of range"),
@@ -747,10 +747,10 @@ def test_plain_values_become_messages() -> None:
         ({"any": "{"}, "Expecting property name"),
     ],
 )
-def test_values_that_do_not_fit_are_said(value: Mapping[str, Any], says: str) -> None:
+def test_values_that_do_not_fit_are_said(value: Mapping[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=r".") as error:
         encoder(EVERYTHING)(value)
-    assert says in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.spark
@@ -776,7 +776,7 @@ def test_a_schema_for_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "says"),
+    ("column", "message"),
     [
         ("a array<array<int>>", "`a` is array<array<int>>, which Protobuf does not have"),
         ("a map<date,int>", "`a` is map<date,int>, which Protobuf does not have"),
@@ -784,8 +784,8 @@ def test_a_schema_for_columns() -> None:
         ("wärme int", "`wärme` cannot be a field of a Protobuf message"),
     ],
 )
-def test_columns_that_protobuf_does_not_have(column: str, says: str) -> None:
+def test_columns_that_protobuf_does_not_have(column: str, message: str) -> None:
     name, _, type_ = column.partition(" ")
     with pytest.raises(Unsupported) as error:
         schema_text("t", [Field(name, parse(type_))])
-    assert error.value.message == says
+    assert error.value.message == message

@@ -91,12 +91,12 @@ def test_a_hundred_thousand_schedules(merges: bool) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", few(Broken, *(set(Broken) - SEARCHED_LONG)), ids=lambda broken: broken.name.lower())
 def test_what_is_broken_is_found(broken: Broken) -> None:
-    schedules, needed, says = FINDS[broken]
+    schedules, needed, message = FINDS[broken]
     merges = broken in IN_REST
     result = search((schedule for schedule in schedules() if needed.issubset(schedule)), broken, merges)
     assert result.wrong is not None, f"{result.schedules} schedules, and none finds this: {broken.value}"
     shortest, problem = result.wrong
-    assert says in problem, shortest
+    assert message in problem, shortest
     play(shortest, merges=merges)  # it is not the schedule that is wrong
 
 

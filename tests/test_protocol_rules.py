@@ -171,7 +171,7 @@ OPENED = table(BORN, position=position_at({"t/0": 5}))
 
 
 @pytest.mark.parametrize(
-    ("current_state", "staged", "says"),
+    ("current_state", "staged", "expected"),
     [
         (OPENED, STAGED, Verdict.PUBLISH),
         (OPENED, None, Verdict.RESTAGE),
@@ -184,8 +184,10 @@ OPENED = table(BORN, position=position_at({"t/0": 5}))
         (replace(OPENED, uuid="other", position=position_at({"t/0": 9}, attempt="me")), STAGED, Verdict.RECREATED),
     ],
 )
-def test_the_verdict_follows_from_the_table_as_it_is(current_state: TableState, staged: Snapshot | None, says: Verdict) -> None:
-    assert verdict(OPENED, current_state, "me", staged) is says
+def test_the_verdict_follows_from_the_table_as_it_is(
+    current_state: TableState, staged: Snapshot | None, expected: Verdict
+) -> None:
+    assert verdict(OPENED, current_state, "me", staged) is expected
 
 
 @given(st.dictionaries(names, st.integers(0, 2**62)), st.dictionaries(names, st.integers(0, 2**62)))

@@ -80,15 +80,15 @@ def sql_catalog(name: str) -> Catalog:
 
 
 def ask(*arguments: str) -> Result:
-    done = CliRunner().invoke(main, ["query", *arguments])
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
-    return done
+    result = CliRunner().invoke(main, ["query", *arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    return result
 
 
 def answered(*arguments: str) -> str:
-    done = ask(*arguments)
-    assert (done.exit_code, done.stderr) == (0, ""), done.stderr
-    return done.stdout
+    result = ask(*arguments)
+    assert (result.exit_code, result.stderr) == (0, ""), result.stderr
+    return result.stdout
 
 
 def rows(sql: str, *options: str) -> Any:
@@ -172,9 +172,9 @@ class TestAnswers:
         )
 
     def test_a_table_shows_the_first_rows_and_says_how_many_more(self) -> None:
-        done = ask("from shop.many order by n")
-        assert len(done.stdout.splitlines()) == 102
-        assert done.stderr == "100 of 1,000 rows. 900 more rows: --limit 1000 shows all, --csv and --json print all\n"
+        result = ask("from shop.many order by n")
+        assert len(result.stdout.splitlines()) == 102
+        assert result.stderr == "100 of 1,000 rows. 900 more rows: --limit 1000 shows all, --csv and --json print all\n"
         assert len(answered("from shop.many", "--limit", "1000").splitlines()) == 1002
         assert len(rows("from shop.many order by n desc", "--limit", "2")) == 2
         assert len(rows("from shop.many")) == 1000
@@ -234,8 +234,8 @@ class TestRefusals:
         ],
     )  # fmt: skip
     def test_all_but_one_select(self, sql: str) -> None:
-        done = ask(sql)
-        assert done.exit_code == 1 and done.stderr.startswith("not-a-select: "), done.stderr
+        result = ask(sql)
+        assert result.exit_code == 1 and result.stderr.startswith("not-a-select: "), result.stderr
         assert not Path("x.csv").exists()
 
     def test_a_pivot_without_its_values_says_how(self) -> None:
@@ -250,13 +250,13 @@ class TestRefusals:
         [("shop.order", "shop.orders"), ("orders", "shop.orders"), ("atic.shop.orders", "attic.shop.orders"), ("zzz.zzz", None)],
     )
     def test_an_unknown_table(self, name: str, close_name: str | None) -> None:
-        done = ask(f"select * from {name} as t")
-        assert done.exit_code == 1 and done.stderr.startswith(f"unknown-table: there is no table `{name}`\n")
-        assert (f"did you mean `{close_name}`?" in done.stderr) is (close_name is not None)
-        assert "shop.many, shop.many__bad_rows, shop.orders, attic.shop.orders" in done.stderr
+        result = ask(f"select * from {name} as t")
+        assert result.exit_code == 1 and result.stderr.startswith(f"unknown-table: there is no table `{name}`\n")
+        assert (f"did you mean `{close_name}`?" in result.stderr) is (close_name is not None)
+        assert "shop.many, shop.many__bad_rows, shop.orders, attic.shop.orders" in result.stderr
 
     @pytest.mark.parametrize(
-        ("sql", "line", "says"),
+        ("sql", "line", "message"),
         [
             ("selec 1", "LINE 1: selec 1\n        ^\n", "bad-query: Parser Error"),
             ("select *\nfrom shop.many\nwhere m = 1", "LINE 3: where m = 1\n              ^\n", "bad-query: Binder Error"),
@@ -264,9 +264,9 @@ class TestRefusals:
             ("select cast('a'||n as int) from shop.many", "LINE 1: select cast('a'||n", "query-failed: Conversion Error"),
         ],
     )
-    def test_duckdbs_words_with_line_and_caret(self, sql: str, line: str, says: str) -> None:
-        done = ask(sql)
-        assert done.exit_code == 1 and done.stderr.startswith(says) and line in done.stderr, done.stderr
+    def test_duckdbs_words_with_line_and_caret(self, sql: str, line: str, message: str) -> None:
+        result = ask(sql)
+        assert result.exit_code == 1 and result.stderr.startswith(message) and line in result.stderr, result.stderr
 
     @pytest.mark.parametrize(
         ("sql", "word"),
@@ -291,10 +291,10 @@ class TestRefusals:
     def test_no_file_is_read_by_its_path(self, source: str, lake: Path) -> None:
         file = next((lake / "files of lake").rglob("*.parquet")).as_posix()
         for path in (file, file.replace("'", "''")):
-            done = ask(f"select * from {source.replace('FILE', path)}")
-            assert done.exit_code == 1
-            assert not any(name in done.stdout for name in ("amount", "PAR1"))
-        assert any(code in done.stderr for code in ("unknown-table", "bad-query", "not-a-select")), done.stderr
+            result = ask(f"select * from {source.replace('FILE', path)}")
+            assert result.exit_code == 1
+            assert not any(name in result.stdout for name in ("amount", "PAR1"))
+        assert any(code in result.stderr for code in ("unknown-table", "bad-query", "not-a-select")), result.stderr
 
     @pytest.mark.parametrize("source", ["range(3)", "generate_series(1, 3)", "unnest([1, 2, 3])", "json_each('[1,2,3]')"])
     def test_functions_that_make_rows_are_fine(self, source: str) -> None:

@@ -92,9 +92,9 @@ def test_a_spec_cannot_change_a_setting_that_decides_what_sql_means(
     assert {name: session.settings(replace(plan, engine=engine))[name] for name in SQL_SETTINGS} == SQL_SETTINGS
 
 
-@pytest.mark.parametrize(("master", "asks"), [("local", "true"), ("local[2]", "true"), ("spark://127.0.0.1:7077", "false")])
+@pytest.mark.parametrize(("master", "expected"), [("local", "true"), ("local[2]", "true"), ("spark://127.0.0.1:7077", "false")])
 def test_a_local_spark_always_authenticates_its_connections(
-    tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch, master: str, asks: str
+    tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch, master: str, expected: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     plan = plan_for(tmp_path, "127.0.0.1:1")
@@ -102,9 +102,9 @@ def test_a_local_spark_always_authenticates_its_connections(
         replace(plan.engine, master=master, conf=(("spark.authenticate", "false"),)),
         replace(plan.engine, conf=(("spark.master", master), ("spark.authenticate", "false"))),
     ):
-        assert session.settings(replace(plan, engine=engine))["spark.authenticate"] == asks
+        assert session.settings(replace(plan, engine=engine))["spark.authenticate"] == expected
     engine = replace(plan.engine, master=master, conf=())
-    assert session.settings(replace(plan, engine=engine)).get("spark.authenticate", "false") == asks
+    assert session.settings(replace(plan, engine=engine)).get("spark.authenticate", "false") == expected
 
 
 @pytest.mark.spark

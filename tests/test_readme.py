@@ -58,9 +58,9 @@ def section(title: str, page: str = README) -> str:
 
 def sluice(*arguments: str, cwd: Path) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([*SLUICE, *arguments], check=False, cwd=cwd, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    result = subprocess.run([*SLUICE, *arguments], check=False, cwd=cwd, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 @pytest.fixture

@@ -49,12 +49,12 @@ def run_rebuild(
     hook: Callable[[str], None] | None = None,
     commit: CommitCall = commit_transaction,
     without_lost: bool = False,
-    done: list[Batch] | None = None,
+    batches: list[Batch] | None = None,
 ) -> Published | None:
     context = project.context(hook, commit)
     pipeline = context.plan.pipelines[0]
     estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost)
-    return rebuild.rebuild(context, pipeline, estimate, (done if done is not None else []).append, lambda: False)
+    return rebuild.rebuild(context, pipeline, estimate, (batches if batches is not None else []).append, lambda: False)
 
 
 def is_new(project: Project) -> None:
@@ -100,11 +100,11 @@ def test_steps_of_rows_that_are_there(project: Project) -> None:
     old = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
     bad_before = {row["batch"] for row in project.rows(bad=True)}
     with_flag(project, 3)
-    done: list[Batch] = []
+    batches: list[Batch] = []
 
-    published = run_rebuild(project, done=done)
+    published = run_rebuild(project, batches=batches)
 
-    assert published is not None and (published.number, [batch.read for batch in done]) == (3, [21])
+    assert published is not None and (published.number, [batch.read for batch in batches]) == (3, [21])
     is_new(project)
     assert ({row["batch"] for row in project.rows(bad=True)}, bad_before) == ({3}, {1, 2})
     last_commit, emptied, before = json.loads(sluice(project, "history", "trades", "--json"))["commits"][:3]
@@ -175,9 +175,9 @@ def test_what_a_rebuild_refuses(project: Project) -> None:
     begun(project)
     project.template = project.template.replace("price: double", "price: double\n  new: int")
     with_into(project, ", format_version: 2, schema_changes: {{add: refuse}}")
-    with pytest.raises(BatchError, match=r"`new` int is new in the spec.*format cannot go down") as refused:
+    with pytest.raises(BatchError, match=r"`new` int is new in the spec.*format cannot go down") as error:
         run_rebuild(project)
-    assert refused.value.code == "schema-change"
+    assert error.value.code == "schema-change"
     project.sql("drop table {table} purge")
     with pytest.raises(BatchError, match="there is no table"):
         run_rebuild(project)
@@ -251,9 +251,9 @@ def test_messages_that_kafka_no_longer_has(project: Project) -> None:
     (next_run,) = next_runs(project.plan, project.plan.pipelines)
     assert next_run.would_run and next_run.rebuild and re.search(pattern, f"without {next_run.rebuild.lost[0].words}")
     assert re.search(pattern, sluice(project, "plan"))
-    with pytest.raises(RefusedError, match=pattern) as refused:
+    with pytest.raises(RefusedError, match=pattern) as error:
         run_rebuild(project)
-    assert (refused.value.code, "`sluice rebuild trades --without-lost`" in refused.value.hint) == ("rows-not-in-kafka", True)
+    assert (error.value.code, "`sluice rebuild trades --without-lost`" in error.value.hint) == ("rows-not-in-kafka", True)
     assert len(project.rows()) == 27
     assert re.search(pattern, sluice(project, "rebuild", "trades", "--without-lost", "--yes"))
     is_new(project)
@@ -293,9 +293,9 @@ def test_commits_of_others(project: Project) -> None:
     begun(project)
     project.sql("delete from {table} where id = 1")
     with_flag(project, 3)
-    with pytest.raises(RefusedError, match=r"commits of other programs: (delete|overwrite) by spark 4\S* \(snapshot") as refused:
+    with pytest.raises(RefusedError, match=r"commits of other programs: (delete|overwrite) by spark 4\S* \(snapshot") as error:
         run_rebuild(project)
-    assert refused.value.code == "commits-of-others"
+    assert error.value.code == "commits-of-others"
     run_rebuild(project, without_lost=True)
     is_new(project)
 
@@ -326,9 +326,9 @@ def test_a_rollback_to_before_a_rebuild(project: Project) -> None:
     with_flag(project, 3)
     run_rebuild(project)
     project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {before})")
-    with pytest.raises(RolledBack, match="was rolled back") as refused:
+    with pytest.raises(RolledBack, match="was rolled back") as error:
         project.run()
-    assert refused.value.accepts is None and "`sluice rebuild trades` rebuilds it" in refused.value.hint
+    assert error.value.accepts is None and "`sluice rebuild trades` rebuilds it" in error.value.hint
     run_rebuild(project)
     is_new(project)
     rebuilt = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
@@ -399,9 +399,9 @@ def test_a_leftover_of_another_spec_is_thrown_away(project: Project) -> None:
     project.send_good(3)
     project.run()
     with_flag(project, 3)
-    done: list[Batch] = []
-    run_rebuild(project, done=done)
-    assert [batch.read for batch in done] == [15]
+    batches: list[Batch] = []
+    run_rebuild(project, batches=batches)
+    assert [batch.read for batch in batches] == [15]
     is_new(project)
 
 
@@ -458,9 +458,9 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
     with pytest.raises(BatchError, match="did not accept the commit"):
         run_rebuild(project, commit=commit, hook=lambda point: built.append(point) if point == "rebuild_checked" else None)
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
-    done: list[Batch] = []
-    run_rebuild(project, done=done)
-    assert done == []  # it was built already
+    batches: list[Batch] = []
+    run_rebuild(project, batches=batches)
+    assert batches == []  # it was built already
     is_new(project)
 
 
@@ -515,9 +515,9 @@ def test_ctrl_c_and_then_it_goes_on(project: Project) -> None:
     assert output.endswith(f"trades: stopped, {table} is unchanged; `{next_command}` continues from here\n")
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
     assert not project.branches()
-    done: list[Batch] = []
-    run_rebuild(project, done=done)
-    assert 1 < done[0].number <= 10, "it began again"
+    batches: list[Batch] = []
+    run_rebuild(project, batches=batches)
+    assert 1 < batches[0].number <= 10, "it began again"
     is_new(project)
 
 
@@ -562,9 +562,9 @@ def test_files_that_a_stopped_rebuild_may_still_publish_stay(project: Project) -
     with_flag(project, 500)
     with victim(project, "rebuild_checked", signal.SIGSTOP, "rebuild") as process:
         with_flag(project, 3)
-        with pytest.raises(SluiceError, match="a batch is being written to") as refused:
+        with pytest.raises(SluiceError, match="a batch is being written to") as error:
             run_rebuild(project)
-        assert refused.value.code == "run-under-way"
+        assert error.value.code == "run-under-way"
         os.kill(process.pid, signal.SIGCONT)
         output, _ = process.communicate(timeout=PATIENCE)
     assert "Published(" in output

@@ -155,8 +155,8 @@ def resolve(step, rows):
 @pytest.mark.slow
 def test_steps_of_a_project_have_pages(project: Path) -> None:
     (project / "pipelines" / "steps" / "shout.py").write_text(OWN_STEP)
-    done = CliRunner().invoke(main, ["docs", "out"])
-    assert done.output == f"wrote {len(document_types()) + len(of_steps()) + 5} pages; the first is out/index.md\n"
+    result = CliRunner().invoke(main, ["docs", "out"])
+    assert result.output == f"wrote {len(document_types()) + len(of_steps()) + 5} pages; the first is out/index.md\n"
     assert "| [shout](step-shout.md) | Shouts. A step of this project. |" in (project / "out" / "index.md").read_text()
     assert (project / "out" / "own-steps.md").read_text() == generated_pages()["own-steps.md"]
     page = (project / "out" / "step-shout.md").read_text()
@@ -175,9 +175,9 @@ def test_steps_of_a_project_have_pages(project: Path) -> None:
 )
 def test_an_error_in_a_projects_step_is_reported(project: Path, text: str, message: str) -> None:
     (project / "pipelines" / "steps" / "shout.py").write_text(text)
-    done = CliRunner().invoke(main, ["docs", "out"])
-    assert done.exit_code == 1
-    assert f"pipelines/steps/{message}" in done.output
+    result = CliRunner().invoke(main, ["docs", "out"])
+    assert result.exit_code == 1
+    assert f"pipelines/steps/{message}" in result.output
     assert not (project / "out").exists()
 
 
@@ -212,6 +212,6 @@ def as_text(checked: Checked) -> str:
 def test_examples_give_what_they_say(tmp_path: Path, sluice_home: Path) -> None:
     specs = write(tmp_path)
     command = [sys.executable, "-c", "from framework.host.cli import main; main()", "test", "--specs", str(specs)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
     count = len(of_steps()) + 2
-    assert f"{count} tests, {count} passed, 0 failed" in done.stdout, done.stdout + done.stderr
+    assert f"{count} tests, {count} passed, 0 failed" in result.stdout, result.stdout + result.stderr

@@ -43,11 +43,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 def once(action: Callable[[], Any], point: str) -> Callable[[str], None]:
     """Does something the first time that a kill point is reached."""
-    done: list[str] = []
+    points: list[str] = []
 
     def at(reached: str) -> None:
-        if reached == point and not done:
-            done.append(reached)
+        if reached == point and not points:
+            points.append(reached)
             action()
 
     return at
@@ -56,11 +56,11 @@ def once(action: Callable[[], Any], point: str) -> Callable[[str], None]:
 def accept_it(project: Project) -> RefusedError:
     context = project.context()
     pipeline = context.plan.pipelines[0]
-    refused = accept.refusal(context, pipeline)
-    assert refused is not None
-    assert f"sluice accept {pipeline.name}" in refused.hint
-    accept.accept(context, pipeline, refused)
-    return refused
+    refusal = accept.refusal(context, pipeline)
+    assert refusal is not None
+    assert f"sluice accept {pipeline.name}" in refusal.hint
+    accept.accept(context, pipeline, refusal)
+    return refusal
 
 
 def begun(project: Project, count: int = 12, bad_every: int = 4) -> Project:

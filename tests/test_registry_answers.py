@@ -162,17 +162,17 @@ def test_a_connection_that_comes_too_late_is_ended_at_once(monkeypatch: pytest.M
 
 
 def test_an_answer_is_read_up_to_a_limit_and_no_further() -> None:
-    sent = []
+    chunks = []
 
     def endless(_: str) -> Iterator[bytes]:
         yield b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n["
         while True:
-            sent.append(1)
+            chunks.append(1)
             yield b" " * (1 << 20)
 
     with serving(endless) as server:
         assert strange(lambda: server.registry().numbers("s")).endswith("answers with more than 8 MB")
-        assert len(sent) < 32
+        assert len(chunks) < 32
 
 
 def test_an_answer_that_would_unpack_to_more_is_not_unpacked() -> None:
@@ -349,10 +349,10 @@ def test_check_sends_a_login_only_with_online(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("SLUICE_SECRET_REGISTRY", "sesame")
     schema = json.dumps({"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]})
     with serving(lambda path: [1] if path.endswith("/versions") else version(schema=schema)) as server:
-        refused = checked(tmp_path, server)
-        assert refused.exit_code == 1
-        assert "registry-not-asked: the schema registry at http://127.0.0.1:" in refused.output
-        assert f"`sluice check --online --specs {tmp_path / 'specs'}` asks it; or write `columns:`" in refused.output
+        result = checked(tmp_path, server)
+        assert result.exit_code == 1
+        assert "registry-not-asked: the schema registry at http://127.0.0.1:" in result.output
+        assert f"`sluice check --online --specs {tmp_path / 'specs'}` asks it; or write `columns:`" in result.output
         fine = checked(tmp_path, server, extra="columns: {id: bigint}")
         assert fine.exit_code == 0
         assert "`columns` were not compared with it" in fine.stderr

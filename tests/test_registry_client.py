@@ -105,9 +105,9 @@ def test_a_login_is_sent_and_a_rejected_one_is_an_error(front: Front, subject: s
     monkeypatch.setenv("SLUICE_SECRET_REGISTRY_PASSWORD", "open sesame")
     assert front.registry(login).numbers(subject) == (1,)
     monkeypatch.setenv("SLUICE_SECRET_REGISTRY_PASSWORD", "wrong")
-    for refused in (front.registry(login), front.registry()):
+    for client in (front.registry(login), front.registry()):
         with pytest.raises(UnreachableError, match="rejected the login") as error:
-            refused.numbers(subject)
+            client.numbers(subject)
         assert error.value.code == "registry-refused"
         assert "wrong" not in str(error.value)
 

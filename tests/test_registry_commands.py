@@ -125,13 +125,16 @@ def test_generated_and_sent_messages_are_decoded_by_peek(shop: Shop, format_: st
     order = {"side": "BUY", "price": 1.5, "at": "2026-01-05T10:00:00Z", "day": "2026-01-05", "deep": {"a": 1, "b": "x"},
              "parts": ["p"], "data": "AAE="}  # fmt: skip
     shop.ok("send", "orders", json.dumps(order), "--key", '{"order_id": 7}')
-    *generated, sent = shop.peeked("orders")
+    *generated, sent_message = shop.peeked("orders")
     assert [message["key"]["order_id"] for message in generated] == [3, 8, 4, 3]
     assert {message["value"]["side"] for message in generated} <= {"BUY", "SELL"}
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", message["value"]["day"]) for message in generated)
     assert [message["bad"] for message in generated] == [None] * 4
-    assert (sent["value"], sent["key"]) == (order, {"order_id": 7})
-    assert (sent["value_schema"], sent["key_schema"]) == ({"id": int(value[1]), "version": 1}, {"id": int(key[1]), "version": 1})
+    assert (sent_message["value"], sent_message["key"]) == (order, {"order_id": 7})
+    assert (sent_message["value_schema"], sent_message["key_schema"]) == (
+        {"id": int(value[1]), "version": 1},
+        {"id": int(key[1]), "version": 1},
+    )
     assert "no problems" in shop.ok("check")
 
 
@@ -227,12 +230,12 @@ def test_changes_of_a_database(shop: Shop) -> None:
     id_ = shop.register({"type": "record", "name": "Envelope", "fields": fields})
     shop.make_topic()
     shop.specs(CHANGES)
-    sent = {"before": None, "after": {"id": 1, "name": "a"}, "source": {"ts_ms": 1, "db": "d"}, "op": "c"}
-    shop.ok("send", "changes", json.dumps(sent))
+    sent_message = {"before": None, "after": {"id": 1, "name": "a"}, "source": {"ts_ms": 1, "db": "d"}, "op": "c"}
+    shop.ok("send", "changes", json.dumps(sent_message))
     output = shop.refused("send", "changes", '{"op": "c", "after": {"id": 1}}')
     assert "`after.name` is missing, and the schema has no default for it" in output
     (peeked,) = shop.peeked("changes")
-    assert (peeked["value"], peeked["value_schema"], peeked["bad"]) == (sent, {"id": id_, "version": 1}, None)
+    assert (peeked["value"], peeked["value_schema"], peeked["bad"]) == (sent_message, {"id": id_, "version": 1}, None)
     assert "no problems" in shop.ok("check")
 
 
@@ -270,11 +273,11 @@ def test_without_a_registry_peek_shows_bytes_and_send_is_an_error(shop: Shop) ->
     shop.ok("topics", "create", "trades")
     shop.put(framed(id_, encoded(schema, {"id": 1})))
     shop.specs(TRADES, registry=f"http://127.0.0.1:{free_port()}", more=options)
-    done = shop.run("peek", "trades")
-    assert "shown as bytes" in done.stderr
-    sent = framed(id_, encoded(schema, {"id": 1}))
-    assert f"  0x{sent.hex()}\n" in done.stdout
-    assert "bad row:" not in done.stdout
+    result = shop.run("peek", "trades")
+    assert "shown as bytes" in result.stderr
+    sent_bytes = framed(id_, encoded(schema, {"id": 1}))
+    assert f"  0x{sent_bytes.hex()}\n" in result.stdout
+    assert "bad row:" not in result.stdout
     for words in (("send", "trades", '{"id": 1}'), ("generate", "trades", "--count", "1")):
         assert "registry-unreachable" in shop.refused(*words)
     shop.ok("send", "trades", "text", "--raw")

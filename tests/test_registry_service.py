@@ -36,8 +36,8 @@ def call(url: str, method: str, path: str, body: object = None) -> tuple[int, An
     address = urlsplit(url)
     connection = HTTPConnection(address.netloc, timeout=20)
     try:
-        sent = None if body is None else json.dumps(body)
-        connection.request(method, address.path + path, sent, {"Content-Type": "application/vnd.schemaregistry.v1+json"})
+        data = None if body is None else json.dumps(body)
+        connection.request(method, address.path + path, data, {"Content-Type": "application/vnd.schemaregistry.v1+json"})
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
     finally:

@@ -320,13 +320,13 @@ into: {{table: {namespace}.shares, write: replace}}
 """
     plan = plan_for(lake, "127.0.0.1:1", spec.format(namespace=f"n{uuid.uuid4().hex[:10]}"))
     moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    sent = tuple(
+    messages = tuple(
         Message(batch=1, topic="orders", partition=0, offset=offset, timestamp=moment, value=json.dumps({"id": offset}).encode())
         for offset in range(2)
     )
     source, shares = plan.pipeline("orders"), plan.pipeline("shares")
     assert source and shares
-    next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(sent, 1, 1)), source)
+    next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(messages, 1, 1)), source)
 
     with pytest.raises(BatchError) as error:
         next_batch(Context(plan, spark=lambda: spark), shares)

@@ -204,10 +204,10 @@ def test_a_run_outlives_its_tokens_and_shows_no_secret(
         Path("specs/a.yaml").write_text(f"{spec}---\nengine: spark\nconf: {{{events}}}\n", encoding="utf-8")
 
         def sluice(*arguments: str, text: str = "") -> str:
-            done = subprocess.run([SLUICE, *arguments], input=text, capture_output=True, text=True)
-            assert done.returncode == 0, done.stdout + done.stderr
-            assert CANARY not in done.stdout + done.stderr
-            return done.stdout + done.stderr
+            result = subprocess.run([SLUICE, *arguments], input=text, capture_output=True, text=True)
+            assert result.returncode == 0, result.stdout + result.stderr
+            assert CANARY not in result.stdout + result.stderr
+            return result.stdout + result.stderr
 
         sluice("topics", "create", "canaries")
         for batch in range(2):

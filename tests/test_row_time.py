@@ -106,10 +106,10 @@ def test_a_step_compares_the_time_of_the_event_under_whatever_name_the_table_has
 def test_a_step_that_compares_times_is_refused_where_the_table_has_other_times(
     tmp_path: Path, comparer: str, steps: str, behind: bool
 ) -> None:
-    (step, code), (other_steps, says) = COMPARERS[comparer], LOSE[steps]
+    (step, code), (other_steps, message) = COMPARERS[comparer], LOSE[steps]
     _, problems = planned(tmp_path, f"{step}, {other_steps}" if behind else f"{other_steps}, {step}", "write: append")
     assert [problem.code for problem in problems] == [code]
-    assert says in problems[0].message
+    assert message in problems[0].message
 
 
 @pytest.mark.parametrize("write", ["upsert", "history"])

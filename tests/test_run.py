@@ -34,10 +34,10 @@ def test_run_until_caught_up_and_nothing_new_needs_no_java(project: Project) -> 
     project.make_topic()
     project.send_good(40, bad_every=10)
 
-    done = sluice(project, "run", "trades")
-    assert done.returncode == 0, done.stderr
-    assert "trades: batch 1, 36 rows, 4 bad" in done.stdout
-    assert "is caught up" in done.stdout
+    result = sluice(project, "run", "trades")
+    assert result.returncode == 0, result.stderr
+    assert "trades: batch 1, 36 rows, 4 bad" in result.stdout
+    assert "is caught up" in result.stdout
 
     nothing = sluice(project, "run", JAVA_HOME="/nowhere", PATH="/nowhere")
     assert (nothing.returncode, nothing.stderr) == (0, "")
@@ -53,10 +53,10 @@ def test_a_refusal_is_told_and_accepted(project: Project) -> None:
     first_snapshot = project.sql("select snapshot_id from {table}.snapshots order by committed_at limit 1")[0][0]
     project.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {first_snapshot})")
 
-    refused = sluice(project, "run")
-    assert refused.returncode == 1
-    assert "trades: rolled-back: the table" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    result = sluice(project, "run")
+    assert result.returncode == 1
+    assert "trades: rolled-back: the table" in result.stderr
+    assert "Traceback" not in result.stderr
     accepted = sluice(project, "accept", "trades", "--yes")
     assert accepted.returncode == 0, accepted.stderr
     assert "12 messages are read again" in accepted.stdout
@@ -90,8 +90,8 @@ def test_an_end_that_is_asked_for_comes_behind_a_commit(project: Project, ask: s
     assert "loading trades every 1s; Ctrl-C stops after the batch that is under way\n" in errors
     batches = [line for line in (first_line + other_lines).splitlines() if ": batch " in line]
     rows = sum(int(re.findall(r"(\d+) rows?,", line)[0]) for line in batches)
-    counted = f"{rows} rows in {len(batches)} batch{'es' if len(batches) != 1 else ''}"
-    assert f"stopped: {counted}, all committed; the next run continues there\n" in errors
+    summary = f"{rows} rows in {len(batches)} batch{'es' if len(batches) != 1 else ''}"
+    assert f"stopped: {summary}, all committed; the next run continues there\n" in errors
     assert project.branches() == []
     landed = set(project.where())
     project.assert_exactly_once(landed)

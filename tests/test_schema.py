@@ -286,5 +286,5 @@ def test_shipped_specs_name_the_schema(path: Path) -> None:
     """Each document does, because editors look no further than the document's own first comment."""
     comments = path.read_text(encoding="utf-8").split("---\n")
     assert [text.splitlines()[0].partition(NAMED)[0] for text in comments] == [""] * len(comments)
-    named = {text.splitlines()[0].partition(NAMED)[2] for text in comments}
-    assert [(path.parent / name).resolve() for name in named] == [SCHEMA]
+    schema_paths = {text.splitlines()[0].partition(NAMED)[2] for text in comments}
+    assert [(path.parent / name).resolve() for name in schema_paths] == [SCHEMA]

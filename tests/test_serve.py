@@ -137,11 +137,11 @@ def typed(address: str) -> list[str]:
     page = (Path(__file__).parent.parent / "docs" / "howto" / "serve.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```sql\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     statements = block.replace("<address>", address).replace("<secret>", SECRET).split(";")
-    chosen = [
+    queries = [
         statement for statement in statements if statement.strip() and "INSTALL" not in statement and "LOAD" not in statement
     ]
-    assert len(chosen) == 3
-    return chosen
+    assert len(queries) == 3
+    return queries
 
 
 @pytest.mark.spark

@@ -294,8 +294,8 @@ def test_kafka_starts_where_the_specs_of_the_environment_say(kafka_home: Path, m
         assert f"kafka: started, 127.0.0.1:{elsewhere}, process " in runner.invoke(main, ["services", "up"]).output
         services.down(["kafka"])
         monkeypatch.setenv("SLUICE_KAFKA_PORT", str(port))
-        chosen = runner.invoke(main, ["services", "up"]).output
-        assert f"names 127.0.0.1:{elsewhere}, and SLUICE_KAFKA_PORT chose this port" in chosen
+        default_output = runner.invoke(main, ["services", "up"]).output
+        assert f"names 127.0.0.1:{elsewhere}, and SLUICE_KAFKA_PORT chose this port" in default_output
     finally:
         services.down()
     unknown = runner.invoke(main, ["services", "up", "--env", "nowhere"])

@@ -43,21 +43,21 @@ def test_what_waits_is_counted_before_spark_starts(project: Project) -> None:
         "---\npipeline: copy\nfrom: {{table: {namespace}.trades}}\ninto: {{table: {namespace}.copy, write: replace}}\n"
     )
     project.make_topic()
-    counted: list[int | None] = []
+    row_counts: list[int | None] = []
 
     def runs() -> list[int | None]:
         context = Context(project.plan, spark=lambda: project.spark)
         expect = context.expect
 
         def noted(rows: int) -> None:
-            assert not context.started() or len(counted) > 0
-            counted.append(rows)
+            assert not context.started() or len(row_counts) > 0
+            row_counts.append(rows)
             expect(rows)
 
         context.expect = noted  # type: ignore[method-assign]
-        counted.clear()
+        row_counts.clear()
         assert loop.catch_up(context, context.plan.pipelines, lambda _: None, lambda: False) == ()
-        return list(counted)
+        return list(row_counts)
 
     project.send_good(30)
     assert runs() == [30, 30]
@@ -221,7 +221,7 @@ def test_each_start_has_a_jvm_of_its_own_and_none_is_left(tmp_path: Path, sluice
     plan = plan_for(tmp_path, "127.0.0.1:1", ORDERS)
     (tmp_path / "starts.py").write_text(STARTS)
     command = [sys.executable, str(tmp_path / "starts.py"), str(Path(plan.pipelines[0].where.file).parent)]
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -230,6 +230,6 @@ def test_each_start_has_a_jvm_of_its_own_and_none_is_left(tmp_path: Path, sluice
         timeout=PATIENCE,
         check=False,
     )
-    assert done.stdout.splitlines() == ["spark-not-started [None, None]", "True False True", "True False False"], (
-        done.stdout + done.stderr
+    assert result.stdout.splitlines() == ["spark-not-started [None, None]", "True False True", "True False False"], (
+        result.stdout + result.stderr
     )

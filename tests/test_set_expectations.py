@@ -74,11 +74,11 @@ class Orders:
         return pipeline
 
     def lands(self, topic: str, *values: dict[str, Any]) -> Batch:
-        sent = self.sent[topic]
-        number = sent[-1].batch + 1 if sent else 1
+        messages = self.sent[topic]
+        number = messages[-1].batch + 1 if messages else 1
         for value in values:
-            append(sent, topic, json.dumps(value).encode(), at=MOMENT, batch=number)
-        source = GivenMessages(tuple(sent), number, 1)
+            append(messages, topic, json.dumps(value).encode(), at=MOMENT, batch=number)
+        source = GivenMessages(tuple(messages), number, 1)
         batch = next_batch(Context(self.plan, spark=lambda: self.spark, source=source), self.pipeline(topic))
         assert batch is not None
         return batch

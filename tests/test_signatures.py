@@ -135,5 +135,5 @@ def test_the_table_is_what_sparks_analyser_says(spark: Any) -> None:
     names = sorted(signature_table.names(spark))
     assert by_name.keys() <= set(names)
     ask = signature_table.asking(spark)
-    drawn = random.sample(names, len(names) * min(EXAMPLES, 9) // 9)
-    assert {name: list(signature_table.signatures(name, ask)) for name in drawn} == {name: by_name[name] for name in drawn}
+    sample = random.sample(names, len(names) * min(EXAMPLES, 9) // 9)
+    assert {name: list(signature_table.signatures(name, ask)) for name in sample} == {name: by_name[name] for name in sample}

@@ -72,12 +72,12 @@ def test_it_checks_queries_and_exports(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "without" / "sitecustomize.py").write_text(BLOCK)
 
     def sluice(*arguments: str) -> tuple[int, str]:
-        ended = subprocess.run(
+        result = subprocess.run(
             [str(Path(sys.executable).with_name("sluice")), *arguments], text=True, check=False,
             env={**os.environ, "PYTHONPATH": f"{tmp_path / 'without'}:{ROOT}", "SLUICE_HOME": str(tmp_path / ".sluice")},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        return ended.returncode, ended.stdout
+        return result.returncode, result.stdout
 
     for line in re.findall(r"`(?:sluice )?([a-z -]+)`", LISTED):
         status, output = sluice(*WORDS.get(line, (line,)))
@@ -103,7 +103,7 @@ def test_another_error_has_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     monkeypatch.delitem(sys.modules, "py4j", raising=False)
     monkeypatch.setitem(sys.modules, "framework.core.spark.java_errors", None)
-    named = _named("x", ValueError("boom"))
-    assert (named.code, named.message) == ("unexpected-error", "ValueError: boom")
+    error = _named("x", ValueError("boom"))
+    assert (error.code, error.message) == ("unexpected-error", "ValueError: boom")
     assert len(list((tmp_path / "logs").iterdir())) == 1
     assert _named("x", ModuleNotFoundError("No module named 'yaml'", name="yaml")).code == "unexpected-error"

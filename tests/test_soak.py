@@ -54,14 +54,16 @@ def test_four_hours_of_upserts_with_maintenance(project: Project, monkeypatch: p
     project.template = UPSERTS
     project.make_topic(1)
     chance, model = random.Random(17), dict[int, int]()
-    clock, done, batches = [datetime.now(timezone.utc)], list[str](), list[Batch]()
+    clock, texts, batches = [datetime.now(timezone.utc)], list[str](), list[Batch]()
     monkeypatch.setattr(module, "_now", lambda: clock[0])
     context = project.context()
     (pipeline,) = context.plan.pipelines
     peaks = {"files": 0, "snapshots": 0, "metadata": 0}
     for _ in range(BATCHES):
         _send(project, chance, model)
-        failures = catch_up(context, [pipeline], batches.append, lambda: False, on_maintained=lambda work: done.extend(work.says))
+        failures = catch_up(
+            context, [pipeline], batches.append, lambda: False, on_maintained=lambda work: texts.extend(work.says)
+        )
         assert failures == ()
         clock[0] += timedelta(minutes=4)
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
@@ -72,8 +74,8 @@ def test_four_hours_of_upserts_with_maintenance(project: Project, monkeypatch: p
         peaks["metadata"] = max(peaks["metadata"], Path(table.file.removeprefix("file:")).stat().st_size)
     assert {row["id"]: row["price"] for row in project.rows()} == model
     assert len(project.rows(bad=True)) == sum(batch.bad for batch in batches)
-    compactions = sum(" files into " in says for says in done)
-    expiries = sum("snapshot" in says and says.endswith("gone") for says in done)
+    compactions = sum(" files into " in text for text in texts)
+    expiries = sum("snapshot" in text and text.endswith("gone") for text in texts)
     print(f"{len(batches)} batches, {compactions} compactions, {expiries} expiries, at most {peaks}")
     assert compactions >= len(batches) // 20
     assert expiries >= 1

@@ -102,15 +102,15 @@ def test_a_topic_joins_and_none_leaves(two_topics: Both) -> None:
 
 def test_a_catalog_that_lets_no_topic_join_is_told_and_ends_the_run(two_topics: Both) -> None:
     two_topics.run("a")
-    refused: list[Any] = []
+    commits: list[Any] = []
 
     def commit(transaction: Any) -> None:
-        refused.append(transaction)
+        commits.append(transaction)
         raise CommitRefused("this catalog is read only")
 
     with pytest.raises(BatchError, match=r"did not accept a batch of .* in 5 tries: this catalog is read only") as error:
         two_topics.run("a", "b", commit=commit)
-    assert (error.value.code, len(refused)) == ("table-busy", 5)
+    assert (error.value.code, len(commits)) == ("table-busy", 5)
     two_topics.b.send_good(3)
     assert [batch.read for batch in two_topics.run("a", "b")] == [3]
 
@@ -125,11 +125,13 @@ class Large:
     def run(self, price: str = "1", *names: str) -> dict[str, list[Batch]]:
         self.project.template = self.project.template.replace("filter: price > 1", f"filter: price > {price}")
         context = self.project.context()
-        done: dict[str, list[Batch]] = {"trades": [], "large": []}
-        failures = loop.catch_up(context, context.plan.pipelines, lambda batch: done[batch.pipeline].append(batch), lambda: False)
+        batches: dict[str, list[Batch]] = {"trades": [], "large": []}
+        failures = loop.catch_up(
+            context, context.plan.pipelines, lambda batch: batches[batch.pipeline].append(batch), lambda: False
+        )
         for failure in failures:
             raise failure.error
-        return done
+        return batches
 
     def rows(self) -> list[int]:
         table = table_state.table(self.project.pipeline.table.catalog, f"{self.project.namespace}.large")
@@ -145,9 +147,9 @@ def test_a_table_is_computed_anew_from_another(project: Project) -> None:
     project.make_topic()
     project.send_good(10)
 
-    done = large.run()
+    batches = large.run()
 
-    (batch,) = done["large"]
+    (batch,) = batches["large"]
     assert (batch.read, batch.rows, batch.filtered, batch.bad) == (10, 7, 2, 1)
     assert large.rows() == [2, 3, 4, 5, 6, 8, 9]
     (bad,) = large.bad()

@@ -186,9 +186,9 @@ OBEYED = [
 
 
 def hint_of(text: str) -> str:
-    with pytest.raises(ExpressionError) as refused:
+    with pytest.raises(ExpressionError) as error:
         check(text, COLUMNS)
-    return refused.value.hint
+    return error.value.hint
 
 
 @pytest.mark.parametrize("case", OBEYED, ids=[f"{case.text} → {case.corrected}" for case in OBEYED])

@@ -43,9 +43,9 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def sluice(project: Project, *arguments: str) -> Result:
     folder = Path(project.pipeline.where.file).parent
-    done = CliRunner().invoke(main, [*arguments, "--specs", str(folder)])
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
-    return done
+    result = CliRunner().invoke(main, [*arguments, "--specs", str(folder)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    return result
 
 
 def status(project: Project) -> dict[str, Any]:
@@ -61,9 +61,9 @@ def state_of(project: Project) -> tuple[str, int | None, list[str]]:
 
 def accepted(project: Project) -> None:
     context = project.context()
-    refused = accept.refusal(context, context.plan.pipelines[0])
-    assert refused is not None
-    accept.accept(context, context.plan.pipelines[0], refused)
+    refusal = accept.refusal(context, context.plan.pipelines[0])
+    assert refusal is not None
+    accept.accept(context, context.plan.pipelines[0], refusal)
 
 
 def test_from_pending_to_suspended_and_failing(project: Project) -> None:
@@ -110,10 +110,10 @@ def test_from_pending_to_suspended_and_failing(project: Project) -> None:
     with pytest.raises(RolledBack):
         project.run()
     assert state_of(project) == ("suspended", None, ["rolled-back"])
-    done = sluice(project, "status")
-    assert done.exit_code == 1
-    says = re.sub(r" --specs \s*[^`]+", "", done.output.replace("\n", " "))
-    assert " do: decide: `sluice accept trades` asks before it acts, then `sluice run trades` continues" in says
+    result = sluice(project, "status")
+    assert result.exit_code == 1
+    text = re.sub(r" --specs \s*[^`]+", "", result.output.replace("\n", " "))
+    assert " do: decide: `sluice accept trades` asks before it acts, then `sluice run trades` continues" in text
     accepted(project)
     assert state_of(project) == ("syncing", 9, [])
     project.run()
@@ -226,7 +226,7 @@ def test_the_shipped_tables_within_a_second(
     took = []
     for _ in range(5):
         began = time.monotonic()
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        result = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
         took.append(time.monotonic() - began)
-    assert done.stdout.count("caught up") == len(plan.pipelines)
+    assert result.stdout.count("caught up") == len(plan.pipelines)
     assert min(took) < bar(1)

@@ -295,10 +295,10 @@ def test_columns_that_do_not_fit_are_dropped_by_rank() -> None:
 
 def test_status_without_kafka_and_tables_is_failing(folder: Path) -> None:
     planned(folder, "n: bigint")
-    done = sluice("status")
-    assert done.exit_code == 1
-    assert "failing" in done.output
-    assert "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer\n    hint: is it running?" in done.output
+    result = sluice("status")
+    assert result.exit_code == 1
+    assert "failing" in result.output
+    assert "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer\n    hint: is it running?" in result.output
     (table,) = json.loads(sluice("status", "shop.trades", "--json").output)["tables"]
     assert (table["state"], table["rows"], table["metadata_file"], table["snapshot_id"], table["lag"]["records"], table["offsets"]) == (
         "failing", 0, None, None, None, [],
@@ -336,27 +336,27 @@ def test_a_computed_table_is_pending_until_its_source_exists(folder: Path) -> No
 def test_a_broken_catalog_is_a_reason(folder: Path) -> None:
     planned(folder, "n: bigint")
     Path("lake.db").write_text("this is no database " * 100)
-    done = sluice("status")
-    assert done.exit_code == 1
-    assert "catalog-unreachable: the catalog `lake` cannot be read: " in done.output
+    result = sluice("status")
+    assert result.exit_code == 1
+    assert "catalog-unreachable: the catalog `lake` cannot be read: " in result.output
     assert json.loads(sluice("status", "--json").output)["tables"][0]["rows"] is None
     for command in ("history", "bad-rows"):
-        done = sluice(command, "trades")
-        assert (done.exit_code, done.output.startswith("catalog-unreachable: ")) == (1, True)
+        result = sluice(command, "trades")
+        assert (result.exit_code, result.output.startswith("catalog-unreachable: ")) == (1, True)
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "output"),
     [
         ("trade", "unknown-pipeline: there is no pipeline `trade`\n  hint: did you mean `trades`?\n"),
         ("shop.trade", "unknown-pipeline: there is no pipeline with a table `shop.trade`\n  hint: did you mean `shop.trades`?\n"),
         ("zzz", "unknown-pipeline: there is no pipeline `zzz`\n  hint: the pipeline is `trades`\n"),
     ],
 )
-def test_a_wrong_name_is_an_error_with_a_hint(folder: Path, name: str, says: str) -> None:
+def test_a_wrong_name_is_an_error_with_a_hint(folder: Path, name: str, output: str) -> None:
     planned(folder, "n: bigint")
     for command in ("status", "history", "bad-rows", "pause"):
-        assert sluice(command, name).output == says
+        assert sluice(command, name).output == output
     assert sluice("pause", "shop.trades").output.startswith("trades: paused since ")
 
 
@@ -408,11 +408,11 @@ def test_status_loads_nothing_that_is_slow_to_load(folder: Path) -> None:
     heavy = ("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "sqlalchemy")
     loaded = f"print(*sorted(set({heavy!r}) & set(sys.modules)), sep=',')"
     text = f"import sys; from framework.host.cli import main\ntry: {work}\nexcept SystemExit: pass\n{loaded}"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
-    assert done.stdout.splitlines()[-1] == ""
-    assert "shop.trades" in done.stdout
+    assert result.stdout.splitlines()[-1] == ""
+    assert "shop.trades" in result.stdout
 
 
 # Metadata, read as JSON
@@ -435,11 +435,11 @@ def snapshot(
     number: int, position: Position | None = None, parent: int | None = None, extra: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     ours = {protocol.POSITION: position.text(), protocol.ATTEMPT: position.attempt} if position else {}
-    above = number - 1 if parent is None else parent
+    parent_id = number - 1 if parent is None else parent
     return {
         "snapshot-id": number, "timestamp-ms": number * 1000, "sequence-number": number,
         "summary": {"operation": "append", "added-records": "10", **ours, **(extra or {})},
-        **({"parent-snapshot-id": above} if above else {}),
+        **({"parent-snapshot-id": parent_id} if parent_id else {}),
     }  # fmt: skip
 
 
@@ -461,7 +461,7 @@ def history_lines(pipeline: Pipeline, *arguments: str) -> list[str]:
 
 def test_history_shows_commits_with_their_changes(folder: Path) -> None:
     pipeline = planned(folder, "n: bigint")
-    born = replace(position_at(0, BORN), ends={"trades/0": 5, "trades/1": 0}, spec="one")
+    zeroth_position = replace(position_at(0, BORN), ends={"trades/0": 5, "trades/1": 0}, spec="one")
     first_position = replace(position_at(1, "a1"), ends={"trades/0": 15, "trades/1": 2}, spec="one")
     second_position = replace(position_at(2, "a2"), ends={"trades/0": 20, "trades/1": 2}, spec="two")
     fourth_position = replace(position_at(4, "a4"), ends={"trades/0": 30, "trades/1": 9, "trades/2": 1}, spec="two")
@@ -469,7 +469,7 @@ def test_history_shows_commits_with_their_changes(folder: Path) -> None:
         4, extra={"engine-name": "spark", "engine-version": "4.1", "deleted-records": "3", "operation": "overwrite"}
     )
     snapshots = [
-        snapshot(1, born),
+        snapshot(1, zeroth_position),
         snapshot(2, first_position),
         snapshot(3, second_position),
         other_snapshot,

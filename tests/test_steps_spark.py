@@ -76,19 +76,19 @@ class Case:
 
 def rows(*ids: str, **changed: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
     """The rows of these ids; `changed` are columns that are made, replaced or (without values) taken away."""
-    chosen = []
+    result = []
     for index, name in enumerate(ids):
         row = {**ROWS[name], **{column: values[index] for column, values in changed.items() if values}}
-        chosen.append({column: value for column, value in row.items() if changed.get(column, (None,))})
-    return tuple(chosen)
+        result.append({column: value for column, value in row.items() if changed.get(column, (None,))})
+    return tuple(result)
 
 
 def failed(stage: str, text: str, *ids: str) -> tuple[tuple[str, str, str, str], ...]:
     return tuple((name, stage, "step_failed", f"`{text}` cannot be computed for this row") for name in ids)
 
 
-def unexpected(says: str, *ids: str) -> tuple[tuple[str, str, str, str], ...]:
-    return tuple((name, "expect", "expectation_failed", says) for name in ids)
+def unexpected(message: str, *ids: str) -> tuple[tuple[str, str, str, str], ...]:
+    return tuple((name, "expect", "expectation_failed", message) for name in ids)
 
 
 ALL = ("nothing", "most", "least", "plain")
@@ -208,12 +208,12 @@ def without_cause(message: str) -> str:
 
 def messages(partitions: int, batches: tuple[int, ...]) -> tuple[Message, ...]:
     """All values, in these batches in turn, from so many partitions of Kafka."""
-    sent = []
+    result = []
     offsets = [0] * partitions
     for batch in batches:
         for index, value in enumerate(VALUES.values()):
             if batches[index % len(batches)] == batch:
-                sent.append(
+                result.append(
                     Message(
                         batch=batch,
                         topic="all",
@@ -224,7 +224,7 @@ def messages(partitions: int, batches: tuple[int, ...]) -> tuple[Message, ...]:
                     )
                 )
                 offsets[index % partitions] += 1
-    return tuple(sent)
+    return tuple(result)
 
 
 def rows_and_bad_rows(outcome: Outcome) -> tuple[list[str], list[tuple[str, ...]]]:

@@ -62,16 +62,16 @@ def test_only_names_below_a_tables_folder_are_deleted() -> None:
     files = S3Files("", STORE, SecretStore())
     folders = files.folders("s3a://bucket/shop/orders/", "s3://bucket", "s3://bucket/", "/tmp/x")
     assert folders == ("s3://bucket/shop/orders",)
-    named = [
+    paths = [
         "s3://bucket/shop/orders/a",
         "s3://bucket/shop/orders_of_another/a",
         "s3://other/shop/orders/a",
         "s3n://bucket/shop/orders/b",
     ]
-    inside, outside = files.split_deletable(named, folders)
+    inside, outside = files.split_deletable(paths, folders)
     assert inside == ("s3://bucket/shop/orders/a", "s3://bucket/shop/orders/b")
     assert outside == ("s3://bucket/shop/orders_of_another/a", "s3://other/shop/orders/a")
-    assert files.split_deletable(named, ())[0] == ()
+    assert files.split_deletable(paths, ())[0] == ()
     assert S3Files("s3://bucket/shop", STORE, SecretStore()).folders("s3://bucket/shop", "s3://bucket/shopping/a") == ()
 
 

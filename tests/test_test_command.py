@@ -183,7 +183,7 @@ tests:
 def sluice_test(folder: Path, sluice_home: Path, *names: str) -> tuple[int, str, str]:
     temporary = folder / "temporary"
     temporary.mkdir(exist_ok=True)
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", "from framework.host.cli import main; main()", "test", *names],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "SLUICE_HOME": str(sluice_home), "TMPDIR": str(temporary)},
@@ -193,7 +193,7 @@ def sluice_test(folder: Path, sluice_home: Path, *names: str) -> tuple[int, str,
         check=False,
     )
     assert not list(temporary.glob("sluice-test-*"))
-    return done.returncode, done.stdout, done.stderr
+    return result.returncode, result.stdout, result.stderr
 
 
 @pytest.fixture(scope="module")

@@ -42,11 +42,11 @@ def test_so_many_are_kept_however_old() -> None:
 @given(st.lists(st.integers(0, 9 * 86400), max_size=60), st.integers(1, 5), st.integers(0, 3 * 86400))
 def test_what_is_kept_later_was_kept_before(seconds: list[int], min_count: int, later: int) -> None:
     """Thinning what was thinned gives what thinning all gives: nothing is missed because maintenance ran in between."""
-    times, chosen = ago(*seconds), policy(keep_at_least=min_count)
-    first_times = [times[index] for index in sorted(kept(times, chosen, MOMENT))]
+    times, rules = ago(*seconds), policy(keep_at_least=min_count)
+    first_times = [times[index] for index in sorted(kept(times, rules, MOMENT))]
     later_moment = MOMENT + timedelta(seconds=later)
-    after_both = {first_times[index] for index in kept(first_times, chosen, later_moment)}
-    at_once = {times[index] for index in kept(times, chosen, later_moment)}
+    after_both = {first_times[index] for index in kept(first_times, rules, later_moment)}
+    at_once = {times[index] for index in kept(times, rules, later_moment)}
     assert at_once <= after_both | {moment for moment in at_once if times.count(moment) > 1}
 
 

@@ -189,10 +189,10 @@ def test_an_unreachable_kafka_is_an_error(words: tuple[str, ...], tmp_path: Path
     specs = project(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))  # in which no Kafka runs
     began = time.monotonic()
-    done = CliRunner().invoke(main, [*words, "--specs", str(specs)])
+    result = CliRunner().invoke(main, [*words, "--specs", str(specs)])
     assert time.monotonic() - began < bar(5)
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n  hint: is it running?")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n  hint: is it running?")
 
 
 def test_a_kafka_of_this_machine_at_another_port_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,13 +202,13 @@ def test_a_kafka_of_this_machine_at_another_port_is_said(tmp_path: Path, monkeyp
     place.mkdir(parents=True)
     running = {"pid": os.getpid(), "began": began(os.getpid()), "ports": [19492, 19493]}
     (place / "pid").write_text(json.dumps(running))
-    done = CliRunner().invoke(main, ["topics", "--specs", str(specs)])
-    says = f"Kafka runs on this machine at 127.0.0.1:19492, and the cluster `main` says {NOWHERE}: correct its `bootstrap`"
-    assert (done.exit_code, done.stderr) == (1, f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n  hint: {says}\n")
+    result = CliRunner().invoke(main, ["topics", "--specs", str(specs)])
+    hint = f"Kafka runs on this machine at 127.0.0.1:19492, and the cluster `main` says {NOWHERE}: correct its `bootstrap`"
+    assert (result.exit_code, result.stderr) == (1, f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n  hint: {hint}\n")
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (("peek", "order"), "unknown-topic: there is no topic `order`\n  hint: did you mean `orders`?"),
         (("topics", "create", "line"), "did you mean `lines`?"),
@@ -224,14 +224,14 @@ def test_a_kafka_of_this_machine_at_another_port_is_said(tmp_path: Path, monkeyp
         (("send", "blobs", "x", "--key", "[]"), "the keys of `blobs` are json, and the key is no JSON object but a list"),
     ],
 )
-def test_wrong_values_are_refused_before_kafka_is_asked(words: tuple[str, ...], says: str, tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, [*words, "--specs", str(project(tmp_path))])
-    assert done.exit_code == 1
-    assert says in done.stderr
+def test_wrong_values_are_refused_before_kafka_is_asked(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, [*words, "--specs", str(project(tmp_path))])
+    assert result.exit_code == 1
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (("send", "orders", "{}", "--header", "source"), "`source` is no header: write name=value"),
         (("topics", "--json", "create", "orders"), "write --json after `create`, if it takes it"),
@@ -239,9 +239,9 @@ def test_wrong_values_are_refused_before_kafka_is_asked(words: tuple[str, ...], 
         (("peek", "orders", "--follow", "--from", "earliest", "--count", "3"), "--count has no effect here"),
     ],
 )
-def test_options_without_effect_are_wrong_usage(words: tuple[str, ...], says: str) -> None:
-    done = CliRunner().invoke(main, words)
-    assert (done.exit_code, says in done.stderr) == (2, True), done.output
+def test_options_without_effect_are_wrong_usage(words: tuple[str, ...], message: str) -> None:
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, message in result.stderr) == (2, True), result.output
 
 
 # With a Kafka
@@ -320,9 +320,9 @@ def test_a_topic_that_a_pipeline_reads_or_fills_is_deleted_only_by_force(shop: S
     spec.write_text(spec.read_text().replace("into: {table: shop.orders}", "into: {table: shop.orders}\nalso: [{topic: lines}]"))
     shop.ok("topics", "create", "orders", "lines", "blobs")
     shop.ok("send", "orders", "-", given=b'{"id": 1}\n{"id": 2}\n')
-    refused = shop.refused("topics", "delete", "blobs", "orders", "--yes")
-    assert f"topic-is-used: the topic {shop.name}_orders has 2 messages in 3 partitions: `orders` reads it, 2 messages" in refused
-    assert "not loaded yet\n  hint: `sluice topics delete orders --force" in refused
+    output = shop.refused("topics", "delete", "blobs", "orders", "--yes")
+    assert f"topic-is-used: the topic {shop.name}_orders has 2 messages in 3 partitions: `orders` reads it, 2 messages" in output
+    assert "not loaded yet\n  hint: `sluice topics delete orders --force" in output
     assert f"the topic {shop.name}_lines has 0 messages in 1 partition: `orders` fills it" in shop.refused(
         "topics", "delete", "lines"
     )
@@ -357,8 +357,10 @@ def test_a_sent_message_is_shown_unchanged(shop: Shop) -> None:
     for topic in ("orders", "lines", "blobs"):
         shop.ok("topics", "create", topic)
     value = '{"id": 1.10, "text": "ü\\u001b"}'
-    sent = shop.ok("send", "orders", value, "--key", "Ann", "--header", "source=web=x", "--header", "other=", "--partition", "2")
-    assert sent == f"orders: sent to {shop.name}_orders, partition 2, offset 0\n"
+    sent_output = shop.ok(
+        "send", "orders", value, "--key", "Ann", "--header", "source=web=x", "--header", "other=", "--partition", "2"
+    )
+    assert sent_output == f"orders: sent to {shop.name}_orders, partition 2, offset 0\n"
     (row,) = shop.peeked("orders")
     assert abs(time.time() - _seconds(row.pop("timestamp"))) < 60
     assert row == {
@@ -403,9 +405,9 @@ def test_each_line_of_standard_input_is_a_message(shop: Shop) -> None:
         "send", "orders", "-", "--partition", "1", given=b"".join(b'{"id": %d}\n' % number for number in range(500))
     )
     assert many_output == f"orders: 500 messages sent to {shop.name}_orders\n  partition 1: 500, offsets 0 to 499\n"
-    refused = shop.refused("send", "orders", "-", "--partition", "2", given=b'{"id": 1}\n{"id": 2}\n\n{"id": 4}\n')
-    assert "partition 2, offset 1\n" in refused
-    assert "line 3: `orders` takes one JSON object, and the value is empty; the 2 lines before it were sent" in refused
+    output = shop.refused("send", "orders", "-", "--partition", "2", given=b'{"id": 1}\n{"id": 2}\n\n{"id": 4}\n')
+    assert "partition 2, offset 1\n" in output
+    assert "line 3: `orders` takes one JSON object, and the value is empty; the 2 lines before it were sent" in output
     assert [message["value"]["id"] for message in shop.peeked("orders", "--partition", "2")] == [1, 2]
     assert shop.ok("send", "orders", "-", given=b"") == "orders: nothing was sent\n"
 

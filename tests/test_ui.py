@@ -147,8 +147,11 @@ def test_the_pages_show_why_a_table_cannot_run(folder: Path) -> None:
 
     def can_run(table: str, port: int) -> tuple[str, str] | None:
         (check,) = ask_dagster(port, CHECKS % table)["assetNodeOrError"]["assetChecksOrError"]["checks"]
-        done = check["executionForLatestMaterialization"]
-        return done and (f"{check['name']} {done['status']} {done['evaluation']['severity']}", done["evaluation"]["description"])
+        execution = check["executionForLatestMaterialization"]
+        return execution and (
+            f"{check['name']} {execution['status']} {execution['evaluation']['severity']}",
+            execution["evaluation"]["description"],
+        )
 
     port = free_port()
     with served(folder, port) as (child, _):
@@ -156,17 +159,17 @@ def test_the_pages_show_why_a_table_cannot_run(folder: Path) -> None:
         ticks = until(lambda: ask_dagster(port, TICKS)["sensorOrError"]["sensorState"]["ticks"], "no tick in two minutes", 120)
         assert ticks[-1]["status"] == "FAILURE"
         assert "kafka-unreachable: Kafka at 127.0.0.1:1 does not answer" in ticks[-1]["error"]["causes"][0]["message"]
-        says = {name: can_run(name, port) or ("", "") for name in ("orders", "still", "wrong")}
+        answers = {name: can_run(name, port) or ("", "") for name in ("orders", "still", "wrong")}
         child.send_signal(signal.SIGINT)
         child.wait(60)
-    assert {name: verdict for name, (verdict, _) in says.items()} == {
+    assert {name: verdict for name, (verdict, _) in answers.items()} == {
         "orders": "can_run FAILED WARN",
         "still": "can_run FAILED WARN",
         "wrong": "can_run FAILED ERROR",
     }
-    assert says["orders"][1].startswith("kafka-unreachable: Kafka at 127.0.0.1:1 does not answer")
-    assert says["still"][1].startswith("paused since ")
-    assert "unknown-topic: there is no topic `orderz`" in says["wrong"][1]
+    assert answers["orders"][1].startswith("kafka-unreachable: Kafka at 127.0.0.1:1 does not answer")
+    assert answers["still"][1].startswith("paused since ")
+    assert "unknown-topic: there is no topic `orderz`" in answers["wrong"][1]
 
 
 @pytest.mark.slow
@@ -184,15 +187,15 @@ def test_ctrl_c_ends_dagster_before_it_answers(folder: Path) -> None:
 def test_a_busy_port_is_one_clear_line(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        done = CliRunner().invoke(main, ["ui", "--port", str(port), "--specs", "words"])
-    assert done.exit_code == 1 and done.stdout == ""
+        result = CliRunner().invoke(main, ["ui", "--port", str(port), "--specs", "words"])
+    assert result.exit_code == 1 and result.stdout == ""
     assert re.fullmatch(
         rf"port-busy: Dagster needs port {port}, but process {os.getpid()} \(.*\) holds it\n  hint: choose another with --port\n",
-        done.stderr,
+        result.stderr,
     )
     assert not (folder / ".sluice" / "dagster").exists()
 
 
 def test_a_folder_without_specs_is_an_error(folder: Path) -> None:
-    done = CliRunner().invoke(main, ["ui", "--specs", "nowhere"])
-    assert done.exit_code == 1 and "no-folder" in done.stderr
+    result = CliRunner().invoke(main, ["ui", "--specs", "nowhere"])
+    assert result.exit_code == 1 and "no-folder" in result.stderr

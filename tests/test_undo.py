@@ -149,9 +149,9 @@ def test_where_a_table_cannot_go_back(project: Project) -> None:
     meaning = rollback.judged(context, pipeline, snapshots(project)[0])
     project.send_good(3, partition=0)
     project.run()
-    with pytest.raises(SluiceError) as refused:
+    with pytest.raises(SluiceError) as error:
         accept.move(context, pipeline, meaning.moves)
-    assert refused.value.code == "table-busy"
+    assert error.value.code == "table-busy"
 
 
 def send(project: Project, values: dict[str, int | None], broken: bool = False) -> None:
@@ -190,11 +190,11 @@ def test_a_rewind_reads_again_without_doubles(project: Project) -> None:
 
 
 def test_what_cannot_be_rewound_says_what_can_be_done(project: Project) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RefusedError) as error:
         rewind.judged(project.context(), project.pipeline, datetime(2026, 1, 5, tzinfo=timezone.utc))
-    assert refused.value.code == "cannot-rewind"
-    assert "second row" in refused.value.message
-    assert "`sluice rollback trades --to 2026-01-05T00:00:00Z`" in (refused.value.hint or "")
+    assert error.value.code == "cannot-rewind"
+    assert "second row" in error.value.message
+    assert "`sluice rollback trades --to 2026-01-05T00:00:00Z`" in (error.value.hint or "")
 
 
 @pytest.mark.long
@@ -431,9 +431,9 @@ def test_bad_rows_that_were_accepted_stop_no_second_reading(project: Project) ->
     project.send([b"broken"], partition=0)
     context = project.context()
     (pipeline,) = context.plan.pipelines
-    refused = accept.refusal(context, pipeline)
-    assert refused is not None
-    accept.accept(context, pipeline, refused)
+    refusal = accept.refusal(context, pipeline)
+    assert refusal is not None
+    accept.accept(context, pipeline, refusal)
     project.run()
     context = project.context()
     meaning = read_again.judged(context, context.plan.pipelines[0], begun, f"{project.namespace}.again")
@@ -466,9 +466,9 @@ def test_messages_since_a_time_are_read_into_another_table(project: Project, die
     def reads(context: Context, messages: int) -> list[int]:
         meaning = read_again.judged(context, context.plan.pipelines[0], begun, other_table)
         assert meaning.messages == messages
-        done: list[int] = []
-        assert read_again.read(context, meaning, lambda batch: done.append(batch.read), lambda: False)
-        return done
+        counts: list[int] = []
+        assert read_again.read(context, meaning, lambda batch: counts.append(batch.read), lambda: False)
+        return counts
 
     def die(point: str) -> None:
         if point == dies:
@@ -488,10 +488,10 @@ def test_messages_since_a_time_are_read_into_another_table(project: Project, die
 
     context = project.context()
     pipeline = context.plan.pipelines[0]
-    for start, name, says in (
+    for start, name, message in (
         (datetime(2026, 1, 5, tzinfo=timezone.utc), other_table, "is there already: it was begun for"),
         (begun, pipeline.table.identifier, "is the table of the pipeline"),
         (begun, pipeline.table.bad_rows, "is the table of the pipeline"),
     ):
-        with pytest.raises(RefusedError, match=says):
+        with pytest.raises(RefusedError, match=message):
             read_again.judged(context, pipeline, start, name)

@@ -35,15 +35,15 @@ class Typed:
 
     def refused(self, *words: str) -> list[str]:
         """The commands that a refusal names."""
-        done = self(*words)
-        assert done.exit_code == 1, done.output
-        return re.findall(r"`sluice ([^`]*)`", done.output.partition("hint: ")[2])
+        result = self(*words)
+        assert result.exit_code == 1, result.output
+        return re.findall(r"`sluice ([^`]*)`", result.output.partition("hint: ")[2])
 
     def obeys(self, command: str) -> str:
         yes = ["--yes"] if command.split()[0] in ("rewind", "rollback", "rebuild") else []
-        done = self(*shlex.split(command), *yes)
-        assert done.exit_code == 0, f"sluice {command}\n{done.output}"
-        return done.output
+        result = self(*shlex.split(command), *yes)
+        assert result.exit_code == 0, f"sluice {command}\n{result.output}"
+        return result.output
 
 
 @pytest.fixture

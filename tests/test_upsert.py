@@ -191,16 +191,16 @@ def test_a_tombstone_from_the_command_line(customers: Project) -> None:
     send(customers, (1, "a", 1000), (2, "b", 1000))
     customers.run()
     specs = ["--specs", str(Path(customers.pipeline.where.file).parent)]
-    done = CliRunner().invoke(main, ["send", "trades", "--tombstone", "--key", "1", *specs])
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(main, ["send", "trades", "--tombstone", "--key", "1", *specs])
+    assert result.exit_code == 0, result.output
     wrongs = {
         "a tombstone needs --key": ["--tombstone"],
         "a tombstone has no value": ["{}", "--tombstone"],
         "give JSON, - for": [],
     }
-    for says, wrong in wrongs.items():
-        refused = CliRunner().invoke(main, ["send", "trades", *wrong, *specs])
-        assert (refused.exit_code, says in refused.output) == (2, True)
+    for message, options in wrongs.items():
+        wrong_result = CliRunner().invoke(main, ["send", "trades", *options, *specs])
+        assert (wrong_result.exit_code, message in wrong_result.output) == (2, True)
     customers.run()
     assert names(customers) == {2: "b"}
 

@@ -149,5 +149,5 @@ def test_rows_of_others_come_between(customers: Project, write: str) -> None:
     send(customers, (1, "b", 3000), (2, "ours", 3000))
     customers.run(hook)
     rows = sorted((row["id"], row["name"], row.get("is_current", True)) for row in customers.rows())
-    ended = [(1, "a", False), (2, "theirs", False)] if write == "history" else []
-    assert rows == sorted([(1, "b", True), (2, "ours", True), *ended])
+    ended_rows = [(1, "a", False), (2, "theirs", False)] if write == "history" else []
+    assert rows == sorted([(1, "b", True), (2, "ours", True), *ended_rows])

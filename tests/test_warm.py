@@ -59,11 +59,11 @@ def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]
 
 def sluice(folder: Path, *arguments: str) -> str:
     command = [*SLUICE, *arguments, "--specs", str(folder)]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, timeout=PATIENCE, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def specs(project: Project) -> Path:
@@ -184,9 +184,11 @@ def test_totals_of_a_command_that_dies_while_its_jvm_writes(project: Project, wa
     project.send_good(31, bad_every=10)
     sluice(folder, "run")
 
-    sent = [number for number in range(3031) if number % 10]
+    good_numbers = [number for number in range(3031) if number % 10]
     totals = {row["parity"]: (row["total"], row["trades"]) for row in project.rows()}
-    assert totals == {key: (sum(numbers), len(numbers)) for key in range(3) if (numbers := [n for n in sent if n % 3 == key])}
+    assert totals == {
+        key: (sum(numbers), len(numbers)) for key in range(3) if (numbers := [n for n in good_numbers if n % 3 == key])
+    }
     assert project.branches() == []
 
 
@@ -379,9 +381,9 @@ tests:
     expect_bad: [{error: undecodable}]
 """
     command = [sys.executable, "-m", "tests.attached", str(specs(project)), "100"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    (first_pid, before), (second_pid, after) = (map(int, line.split()) for line in done.stdout.splitlines())
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+    (first_pid, before), (second_pid, after) = (map(int, line.split()) for line in result.stdout.splitlines())
     assert first_pid == second_pid
     assert after < before * 1.05, after / before
 
@@ -389,9 +391,9 @@ tests:
 def test_nothing_of_a_command_reaches_the_next(project: Project, warm_home: Path) -> None:
     """What the next command finds in the JVM is what the first one found there."""
     command = [sys.executable, "-m", "tests.left", str(specs(project))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, cwd=ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout == "nothing is left\n"
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, cwd=ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout == "nothing is left\n"
 
 
 @pytest.mark.long
@@ -416,9 +418,9 @@ def test_a_run_of_dagster_attaches(project: Project, warm_home: Path, tmp_path: 
         str(tmp_path / "defs.py"),
     ]
     environment = {**os.environ, "DAGSTER_HOME": str(tmp_path / "dagster"), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=PATIENCE)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "batch 2, 3 read" in done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=PATIENCE)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "batch 2, 3 read" in result.stderr
     assert jvm() == first_pid
     project.send_good(3)
     assert "batch 3, 3 rows" in sluice(folder, "run")

@@ -101,18 +101,18 @@ WINDOWED = {
 
 
 def _rows(seed: int, count: int) -> list[dict[str, Any]]:
-    chosen = random.Random(seed)
+    chance = random.Random(seed)
     rows = []
     for id_ in range(count):
         row = {
-            "id": id_, "customer": chosen.choice(["a", "b", "c", None]), "product": chosen.randrange(4),
-            "price": chosen.randrange(1000) / 100, "quantity": chosen.randrange(5), "weight": chosen.choice([0.5, 1.5, 2.25, None]),
-            "at": f"2026-01-0{1 + id_ % 3} {chosen.randrange(24):02}:{chosen.randrange(60):02}:00",
-            "paid": chosen.choice([True, False, None]), "day": "2026-01-01", "place": {"city": chosen.choice(["x", "y"]), "zip": id_ % 3},
+            "id": id_, "customer": chance.choice(["a", "b", "c", None]), "product": chance.randrange(4),
+            "price": chance.randrange(1000) / 100, "quantity": chance.randrange(5), "weight": chance.choice([0.5, 1.5, 2.25, None]),
+            "at": f"2026-01-0{1 + id_ % 3} {chance.randrange(24):02}:{chance.randrange(60):02}:00",
+            "paid": chance.choice([True, False, None]), "day": "2026-01-01", "place": {"city": chance.choice(["x", "y"]), "zip": id_ % 3},
             "tags": ["t", str(id_ % 2)],
             "small": id_ % 7, "ratio": id_ / 4, "_kafka_offset": id_,
         }  # fmt: skip
-        rows.append({name: None if chosen.random() < 0.05 and name not in ("id", "at") else value for name, value in row.items()})
+        rows.append({name: None if chance.random() < 0.05 and name not in ("id", "at") else value for name, value in row.items()})
     return rows
 
 
