@@ -1,5 +1,5 @@
-"""Plans as text: of the shipped specs, and of some that use more of the language (`tests/plans/more`). With REWRITE=1 in the
-environment they are written anew: read the diff."""
+"""Plans as text, for the shipped specs and for some that use more of the language (`tests/plans/more`). REWRITE=1 in the
+environment rewrites the stored plans: read the diff."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLANS = Path("tests") / "plans"
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("SLUICE_VAR_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("SLUICE_VAR_REGISTRY", "http://127.0.0.1:1")  # one that may run here knows versions or not
+    monkeypatch.setenv("SLUICE_VAR_REGISTRY", "http://127.0.0.1:1")  # so that a registry on this machine changes nothing
     monkeypatch.chdir(ROOT)  # places are shown as the user of this folder sees them
 
 

@@ -1,4 +1,4 @@
-"""Messages that are wrong in every way that was seen or imagined: each a bad row with its exact bytes, and none kills its batch."""
+"""Messages that are wrong in every way that was seen or imagined: each becomes a bad row with its exact bytes, and no batch fails."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_many_large_bad_messages_do_not_pass_through_memory(project: Project) ->
 
 
 class CompactedBetweenReads:
-    """The messages of a topic, of which some are gone when it is read a second time."""
+    """Messages of a topic that lacks some of them when it is read a second time."""
 
     def __init__(self, kafka: Messages, condition: str) -> None:
         self.kafka, self.condition, self.reads = kafka, condition, 0

@@ -1,4 +1,4 @@
-"""`sluice preview`: what becomes of the next messages, step by step, and that nothing is written."""
+"""`sluice preview` shows what becomes of the next messages, step by step, and writes nothing."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def make_plan(folder: Path, bootstrap: str = "127.0.0.1:1", topic: str = "orders
     return make(folder / "specs")
 
 
-# What is printed
+# Printed text
 
 READ: dict[str, Any] = {"id": 1, "items": [{"name": "pen", "price": 950.5}], "at": "2026-01-05T10:00:00Z", "cents": "0.10"}
 EXPLODED = {"id": 1, "ratio": -16.5, "at": READ["at"], "cents": "0.10"}
@@ -267,7 +267,7 @@ def test_refusals_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def digests(*folders: Path) -> dict[str, str]:
-    """Every file and folder; those that Kafka and Spark write are left out."""
+    """Returns a digest of each file and folder, except those that Kafka and Spark write."""
 
     def below(folder: Path) -> Iterator[Path]:
         for path in sorted(folder.iterdir()):
@@ -286,7 +286,7 @@ def digests(*folders: Path) -> dict[str, str]:
 
 
 def fates(result: Preview) -> list[Any]:
-    """Of each message its id, where it has one, and what becomes of its rows."""
+    """Returns the fate of each message's rows, with their number of steps, their last name or id, and the code."""
     return [[_fate(row) for row in message.rows] for message in result.messages]
 
 
@@ -413,7 +413,7 @@ def test_where_transactions_left_nothing(project: Project) -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_schemas_of_a_registry(tmp_path: Path, lake: Path, kafka: str, spark: Any, registry: str) -> None:
-    """A version that came since the plan was made, a schema of another subject, and one that there is not: as a run has them."""
+    """The preview treats a later version, a schema of another subject and an unknown schema as a run does."""
     project = Registered(tmp_path, lake, kafka, spark, registry)
     project.make_topic(partitions=1)
     first_id = project.register(record(("id", "long")))
@@ -503,7 +503,7 @@ def test_the_command_writes_nothing(shop: tuple[Project, Plan, Context], tmp_pat
     before = digests(project.lake, tmp_path, sluice_home)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
-    def said(*words: str) -> str:
+    def output_of(*words: str) -> str:
         command = [sys.executable, "-c", "from framework.host.cli import main; main()", "preview", *words]
         result = subprocess.run(
             [*command, "--specs", str(tmp_path / "shop" / "specs")],
@@ -513,7 +513,7 @@ def test_the_command_writes_nothing(shop: tuple[Project, Plan, Context], tmp_pat
         assert "WARN " not in result.stderr
         return result.stdout
 
-    document = json.loads(said("orders", "--json"))
+    document = json.loads(output_of("orders", "--json"))
     assert (document["pipeline"], document["which"], document["waiting"], document["refused"]) == ("orders", "next", 2, None)
     assert document["steps"][0] == {"step": "derive", "says": ["ratio = 100 / (id - 7)"]}
     (good_, bad) = document["messages"]
@@ -522,7 +522,7 @@ def test_the_command_writes_nothing(shop: tuple[Project, Plan, Context], tmp_pat
     assert good_["rows"][1]["bad"]["message"] == "item_price is between 0 and 5000"
     assert good_["rows"][2]["filtered_by"] == {"number": 5, "step": "filter"}
     assert (bad["value_base64"], bad["rows"][0]["bad"]["code"]) == ("/w==", "undecodable")
-    page = said("large", "--messages", "9")
+    page = output_of("large", "--messages", "9")
     assert page.startswith(f"large: 2 rows of {project.namespace}.orders\n  1 filter  size = 'LARGE'\n")
     assert f"\n  lands in {project.namespace}.large\n" in page
     assert "\n  filtered out by 1 filter\n" in page

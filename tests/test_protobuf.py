@@ -62,7 +62,7 @@ def running(request: pytest.FixtureRequest) -> None:
 
 
 def description(*schemas: Schema) -> tuple[dict[str, Any], dict[str, Type]]:
-    """How the decoder reads messages of these schemas, and its columns. The first has the id 1 and the version 1."""
+    """Returns the decoder's description for these schemas, and the columns. Ids and versions count from 1."""
     merged = merge([(Version(number, schema, number), shapes(schema)) for number, schema in enumerate(schemas, 1)])
     reading = read("value", merged)
     described = {"format": reading.format, "columns": reading.columns, "writers": reading.writers}
@@ -70,13 +70,13 @@ def description(*schemas: Schema) -> tuple[dict[str, Any], dict[str, Type]]:
 
 
 def using(*schemas: Schema) -> Callable[[Sequence[bytes | None]], Rows]:
-    """A row is None where the message has no schema."""
+    """Returns a decoder of messages of these schemas. A message without a schema becomes None."""
     described, types_ = description(*schemas)
     return lambda messages: [_flagged(row, types_) for row in _RUNNING["jvm"].rows(described, types_, messages)]
 
 
 def _flagged(row: Row, types_: Mapping[str, Type]) -> dict[str, Any] | None:
-    """With all values null where the message is wrong."""
+    """Returns the row's values with a flag; a wrong message has only nulls, one without a schema is None."""
     if row.values is not None:
         return {**{name: with_maps(value, types_[name]) for name, value in row.values.items()}, "_sluice_wrong": False}
     if row.code in ("null_value", "unknown_schema") or "does not begin with the id of a schema" in str(row.why):
@@ -86,7 +86,7 @@ def _flagged(row: Row, types_: Mapping[str, Type]) -> dict[str, Any] | None:
 
 
 def with_maps(value: Any, type_: Type) -> Any:
-    """A value of a column, with maps as Python's."""
+    """Returns a value of a column, with maps as dicts."""
     if value is None:
         return None
     match type_:
@@ -113,14 +113,14 @@ def rows(decode: Callable[[Sequence[bytes | None]], Rows], *messages: bytes | No
 
 
 def row(schema: Schema, message: Any) -> dict[str, Any]:
-    """Of a message that is right."""
+    """Decodes one message, which must be right."""
     (decoded,) = rows(using(schema), framed(message))
     assert decoded.pop("_sluice_wrong") is False
     return dict(decoded)
 
 
 def is_wrong(schema: Schema, message: Any) -> bool:
-    """A wrong message has no values besides; right ones around it stay right."""
+    """Returns whether a message is wrong. Then it has no values; the right messages around it stay right."""
     before, decoded, after = rows(using(schema), framed(b""), framed(message), framed(b""))
     assert before == after
     if decoded["_sluice_wrong"]:
@@ -264,7 +264,7 @@ def test_json_values_are_json_text_in_the_order_of_the_message() -> None:
 
 
 def _sized(data: bytes) -> bytes:
-    """A length and what is so long."""
+    """Returns data behind its length, as Protobuf writes it."""
     length, prefix = len(data), b""
     while length > 127:
         prefix += bytes([length & 127 | 128])
@@ -642,7 +642,7 @@ def everything() -> bytes:
 
 
 def unreadable(body: bytes) -> bool:
-    """As Google's library itself sees it, with maps as maps."""
+    """Returns whether Google's library rejects the message or finds unknown fields in it."""
     from google.protobuf.message import DecodeError
 
     try:

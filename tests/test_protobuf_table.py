@@ -57,7 +57,7 @@ def test_two_versions_in_one_batch(trades: Registered) -> None:
 
 
 def test_another_name_by_number(trades: Registered) -> None:
-    """The table is there already: the column gets the name that the field's number has now, once that is allowed."""
+    """A column of an existing table takes the new name of its field's number, once the spec allows it."""
     trades.send(messages(trades, V1, {"id": 1, "side": "BUY"}))
     trades.run()
     trades.send(messages(trades, V2, {"id": 2, "direction": "SELL"}))
@@ -69,7 +69,7 @@ def test_another_name_by_number(trades: Registered) -> None:
 
 
 def test_what_is_wrong_with_a_schema_is_text_in_sql(trades: Registered) -> None:
-    """In the errors of its messages, whatever a reference of it is called."""
+    """The error of a broken schema is plain text in its bad rows, whatever the name of its reference."""
     name = "../${env:HOME}'`.proto"
     trades.register('syntax = "proto3"; message Other { int32 id = 1; }', f"{trades.topic}-other", "PROTOBUF")
     refers = [{"name": name, "subject": f"{trades.topic}-other", "version": 1}]

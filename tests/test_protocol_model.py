@@ -1,4 +1,4 @@
-"""The protocol's model, searched: the right protocol holds in every schedule, and each thing done wrong is found."""
+"""Searches of the protocol's model: the right protocol holds in every schedule, and each mistake in it is found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def many() -> Iterator[Schedule]:
     return scattered(7, 30_000, without="r")
 
 
-# Where each is looked for, among the schedules in which all these happen; and what it does to the rows. "times the row": doubled.
+# For each mistake: the schedules to search, the events that must happen in them, and the effect. "times the row" means doubled.
 FINDS: dict[Broken, tuple[Callable[[], Iterator[Schedule]], set[str], str]] = {
     Broken.ONE_NAME: (stopped, set(), "times the row"),
     Broken.ANY_MAIN: (some, set(), "times the row"),
@@ -106,8 +106,8 @@ def test_a_foreign_commit_on_a_table_that_was_rolled_back() -> None:
     play(("grow", "a*", "rollback", "expire", "foreign"))
 
 
-# Main's parent is gone, and main is younger than the position: so it is where somebody else committed twice and nothing was
-# rolled back.
+# Main's parent is expired, and main is younger than the position: this looks as if somebody else had committed twice and
+# nothing had been rolled back.
 @pytest.mark.xfail(raises=Wrong, strict=True, reason="what tells a rollback from expiry is gone with main's parent")
 def test_a_rollback_and_a_foreign_commit_of_which_all_between_is_expired() -> None:
     play(("rollback", "foreign", "expire"), beyond_limit=True)

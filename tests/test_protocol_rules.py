@@ -200,7 +200,7 @@ def test_a_position_is_read_as_it_was_written(ends: Offsets, accepted: Offsets) 
 
 
 def test_what_a_commit_writes_of_its_position_grows_little_with_the_partitions() -> None:
-    """It is in the summary of each snapshot, and all of these are in each metadata file."""
+    """Each snapshot's summary has the position, and each metadata file has all summaries."""
     chance = random.Random(1)
     ends = {f"trades/{number}": 10**9 + chance.randint(0, 10**6) for number in range(300)}
     short = Position(attempt="a", batch=1, cluster="c", topics={"trades": "t"}, ends=ends, snapshot=1, sequence=1).short_text()

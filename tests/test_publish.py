@@ -1,4 +1,4 @@
-"""`publish`: the same table in other catalogs, what readers there see of it, and what becomes of it if somebody else changes it there."""
+"""`publish` lists a table in other catalogs: what readers see there, and what happens if somebody else changes the listing."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def shared(request: pytest.FixtureRequest, project: Project, monkeypatch: pytest
 
 
 def template_of(documents: str, into: str = "", extra: str = "") -> str:
-    """With a name of its own for the other catalog: Spark keeps the first of a name."""
+    """Returns the project's template. The other catalog has a unique name, since Spark keeps the first catalog of a name."""
     written = documents.replace("{", "{{").replace("}", "}}").replace("THERE", "there_{namespace}")
     return TOPIC.format(into=into, more=extra) + written
 
@@ -113,13 +113,13 @@ def other_catalog(project: Project) -> Any:
 
 
 def seen_ids(project: Project) -> list[int]:
-    """The ids that a reader of the other catalog sees."""
+    """Returns the ids that a reader of the other catalog sees."""
     table = table_state.table(other_catalog(project), name(project))
     return sorted(row["id"] for row in table.scan().to_arrow().to_pylist()) if table else []
 
 
 def both_tables(project: Project) -> tuple[Metadata, Metadata]:
-    """The table's metadata here and there."""
+    """Returns the table's metadata in its own catalog and in the other."""
     own_table = metadata.read(project.pipeline.table.catalog, project.pipeline.table.identifier)
     other_table = metadata.read(other_catalog(project), name(project))
     assert own_table is not None and other_table is not None
@@ -195,7 +195,7 @@ def test_what_another_program_changed_there_is_reported(shared: Project) -> None
 
 
 def untag(project: Project) -> None:
-    """As `sluice unpublish` does."""
+    """Removes the tags of what was published, as `sluice unpublish` does."""
     context = project.context()
     lake = context.lake(context.plan.pipelines[0])
     table = lake.load(project.pipeline.table.identifier)
@@ -299,7 +299,7 @@ def test_a_spec_without_it_keeps_the_listing_until_it_is_unpublished(shared: Pro
 
 @pytest.mark.parametrize("shared", ["sql"], indirect=True)
 def test_the_table_itself_is_never_unpublished(shared: Project) -> None:
-    """It moved into the catalog that had listed it: under that name is the table itself."""
+    """The table moved into the catalog that listed it, so the listing's name now means the table itself."""
     send(shared, 1)
     ran(shared)
     own_table, other_table = both_tables(shared)
@@ -333,7 +333,7 @@ def test_a_listing_whose_catalog_is_gone_is_forgotten(shared: Project) -> None:
 
 
 def test_changes_that_a_rest_catalog_takes() -> None:
-    """Nothing older than it has had, one removal each, and the newer format where its first snapshot is."""
+    """Only newer snapshots are added, each change removes one, and the format is upgraded before its first snapshot."""
 
     def document(format_: int, *snapshots: tuple[int, bool]) -> dict[str, Any]:
         listed = [

@@ -1,4 +1,4 @@
-"""Questions about tables, answered by the real DuckDB over tables that PyIceberg made."""
+"""Queries of tables, answered by the real DuckDB over tables that PyIceberg wrote."""
 
 from __future__ import annotations
 
@@ -346,7 +346,7 @@ def process(*arguments: str, **settings: Any) -> subprocess.Popen[Any]:
 
 
 def seconds_of_work(pid: int) -> float:
-    """What a process has had of the processors. DuckDB is at work before it has had two."""
+    """Returns the processor seconds that a process has used. After two, DuckDB is at work."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -380,7 +380,7 @@ class TestProcesses:
             ) as child:
                 assert child.stdout is not None and len(child.stdout.readlines()) == 102
             after = os.times()
-            # Of all cores together: on a quiet machine the clock shows less, on a busy one it shows the others' work.
+            # Seconds of all cores: on a quiet machine the clock shows less, on a busy one it also shows the work of others.
             took.append(after.children_user + after.children_system - before.children_user - before.children_system)
         assert min(took) < bar(1.0), took
 
@@ -408,7 +408,7 @@ class TestProcesses:
 
 
 def terminal(sql: str, width: int, **environment: str) -> str:
-    """What a terminal gets."""
+    """Returns the output of a query on a terminal of this width."""
     ours, theirs = pty.openpty()
     variables = {"TERM": "xterm-256color", "COLUMNS": str(width), **environment}
     with process(sql, stdin=theirs, stdout=theirs, stderr=theirs, env=variables) as child:

@@ -1,4 +1,4 @@
-"""What is quoted means itself, to Spark and to Sluice's own reader of SQL, whatever it holds."""
+"""Quoted texts and names keep their meaning, for Spark and for Sluice's own reader of SQL."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_name_is_replaced_outside_of_quotes_alone(parts: list[str], name: str)
 
 @pytest.mark.spark
 def test_spark_reads_literals_and_names_as_they_are(spark: SparkSession) -> None:
-    """Many at once; also where somebody had turned substitution on again."""
+    """Spark reads many values in one query, also in a session with substitution turned on."""
     new_session: Any = spark.newSession()
 
     @settings(max_examples=5, deadline=None)
@@ -74,7 +74,7 @@ def test_spark_reads_literals_and_names_as_they_are(spark: SparkSession) -> None
 def test_names_that_are_equal_for_spark_fold_to_the_same_key(spark: SparkSession) -> None:
     jvm: Any = spark._jvm
     resolver = getattr(getattr(jvm.org.apache.spark.sql.catalyst.analysis, "package$"), "MODULE$").caseInsensitiveResolution()
-    alike: dict[str, set[str]] = {}  # letters, by what one of them is written as large, small or as a title
+    alike: dict[str, set[str]] = {}  # letters by a lower, upper or title form that they share
     for letter in map(chr, range(0x110000)):
         for form in {letter.lower(), letter.upper(), letter.title()} - {letter}:
             alike.setdefault(form, {form}).add(letter)

@@ -41,7 +41,7 @@ def blocks(language: str, text: str = README) -> list[str]:
 
 
 def commands() -> list[tuple[str, str]]:
-    """The page and the text of every line in an `sh` block."""
+    """Returns the page and the text of every line in an `sh` block."""
     return [
         (page.name, line)
         for page in PAGES
@@ -107,7 +107,7 @@ INLINE = re.compile(r"`((?:\.venv/bin/)?sluice (?!COMMAND|chek)[^`]+)`")
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_in_running_text_exist(page: Path) -> None:
-    """They may lack arguments."""
+    """Commands in running text exist, though they may lack arguments."""
     for line in INLINE.findall(re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)):
         with suppress(MissingParameter):
             parse(line)
@@ -179,14 +179,14 @@ def modules(package: ModuleType) -> list[ModuleType]:
 
 
 def later(field: dataclasses.Field[object]) -> tuple[str, ...]:
-    """The names at an option that the language has and this version does not."""
+    """Returns the names at an option that the language has and this version does not."""
     option = field.metadata.get("option")
     if not isinstance(option, Option):
         return ()
     return option.later if option.in_this_version else (field.name,)
 
 
-MAKERS = {"source_lost", "commit_failed"}  # functions that make an error of a code they are given
+MAKERS = {"source_lost", "commit_failed"}  # functions that make an error of a given code
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`sluice rebuild`: a table built next to the current one and swapped in by one commit, whatever dies or comes between."""
+"""`sluice rebuild` builds a table next to the current one and swaps it in by one commit, despite kills and other writers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run_rebuild(
 
 
 def is_new(project: Project) -> None:
-    """The table is as the spec says, each message is in it or in the bad rows once, and nothing is left beside it."""
+    """Asserts that the table is as the spec says, has each message once (as a row or a bad row), and that no leftovers stay."""
     project.assert_exactly_once()
     sizes = {row["size"] for row in project.rows() if row["price"] > 3}
     assert sizes <= {"LARGE"}, "rows of the spec before are left"
@@ -88,7 +88,7 @@ def test_what_a_killed_rebuild_had_written_is_gone_with_it(project: Project) -> 
     assert project.unreferenced() == set()
 
 
-# what changes
+# changes of the spec
 
 
 @pytest.mark.long
@@ -237,7 +237,7 @@ def test_bad_rows_stop_a_rebuild_as_well(project: Project) -> None:
     assert len(project.rows()) == 2
 
 
-# what cannot be made again
+# rows that cannot be rebuilt
 
 
 @pytest.mark.long
@@ -353,7 +353,7 @@ def test_a_rollback_while_it_is_rebuilt(project: Project, point: str) -> None:
         )
 
 
-# what comes between
+# other writers
 
 
 @pytest.mark.long

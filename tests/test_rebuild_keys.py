@@ -1,4 +1,4 @@
-"""`sluice rebuild` of tables whose rows go by keys: the rows, what marks some of them deleted, and what is remembered of deletes."""
+"""`sluice rebuild` of tables with keys: their rows, their delete files, and the deletes that they remember."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def send(project: Project, *rows: tuple[int, str, int], is_deleted: bool = False
 
 
 def current_rows(project: Project) -> list[tuple[int, str]]:
-    """As three engines read it."""
+    """Returns ids and names, after three engines have counted the same rows."""
     table = project.pipeline.table
     current = "where is_current" if table.write.name == "history" else ""
     rows = project.rows()
@@ -84,7 +84,7 @@ def test_a_table_gets_other_keys(keyed: Project, options: str) -> None:
     keyed.sql(f"CALL lake.system.expire_snapshots(table => '{{bare}}', {old})")
     assert run_rebuild(keyed) is not None
     assert current_rows(keyed) == [(3, "c"), (9, "b")], "d and a were deleted"
-    if "2" not in options:  # of the table that was dropped before files are left
+    if "2" not in options:  # the dropped table leaves files
         nothing_left(keyed)
     send(keyed, (2, "d", 59), (3, "b", 5))
     keyed.run()
@@ -129,7 +129,7 @@ def test_a_rebuild_by_other_keys_goes_on_after_a_kill_at(keyed: Project, point: 
 
 @pytest.mark.long
 def test_runs_go_on_meanwhile(keyed: Project) -> None:
-    """Also what they delete is known afterwards."""
+    """A delete that another run commits during a rebuild is remembered afterwards."""
     before = keyed.context()
     with_into(keyed, BY_NAME)
     pending: list[Any] = [1]
@@ -161,7 +161,7 @@ def test_deletes_that_kafka_no_longer_has(keyed: Project) -> None:
 
 
 def test_a_topic_that_kafka_compacts(project: Project) -> None:
-    """Which versions are gone, nobody knows; of an upsert none is that counts."""
+    """A history is refused, since compaction may have dropped versions; an upsert needs only the newest row."""
     with_into(project, "write: history, keys: [id]")
     project.make_topic(1, **{"cleanup.policy": "compact"})
     send(project, (1, "a", 1), (1, "b", 2))

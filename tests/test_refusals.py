@@ -1,4 +1,4 @@
-"""What others do to a table, a topic or a catalog between and within batches: the right rows, or a named error and a way on."""
+"""Changes by others to a table, a topic or a catalog, between and within batches: the rows are right, or an error says what to do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 
 def once(action: Callable[[], Any], point: str) -> Callable[[str], None]:
-    """Does something the first time that a kill point is reached."""
+    """Returns a hook that does something the first time that a kill point is reached."""
     points: list[str] = []
 
     def at(reached: str) -> None:
@@ -112,7 +112,7 @@ def test_a_branch_that_is_called_like_a_path_deletes_nothing(project: Project) -
 
 
 def test_a_dead_attempt_that_names_files_of_others_deletes_none(project: Project, tmp_path: Path) -> None:
-    """Its branch goes; what Iceberg would delete with its snapshot are files outside of the table's folder."""
+    """The attempt's branch is deleted, but not the files outside of the table's folder that its snapshot names."""
     begun(project)
     victim = tmp_path / "victim.parquet"
     victim.write_bytes(b"x")
@@ -254,7 +254,7 @@ def test_a_topic_that_was_made_again(project: Project, count: int) -> None:
 
 
 def test_what_was_read_ahead_of_a_topic_that_was_made_again(project: Project) -> None:
-    """Its consumers are open still, and have messages that no batch has asked for."""
+    """The old topic's consumers are still open and hold messages that no batch has read."""
     project.more = "batch: {rows: 4}"
     project.make_topic(1)
     project.send_good(12, partition=0)
@@ -384,7 +384,7 @@ def test_a_full_disk(project: Project) -> None:
     project.send_good(3000, bad_every=100)
     data = project.lake / "warehouse" / project.namespace / "trades" / "data"
     specs = Path(project.pipeline.where.file).parent
-    # A disk of one page.
+    # The disk has one page.
     run = in_own_mounts(f"mount -t tmpfs -o size=4k none {data} && exec {sys.executable} -m tests.victim {specs} nowhere SIGCONT")
 
     assert "refused disk-full: Spark failed, since the disk is full: No space left on device" in run.stdout
@@ -397,7 +397,7 @@ def test_a_full_disk(project: Project) -> None:
     ("fault", "code"), few([("full", "disk-full"), ("read-only", "permission-denied")], ("full", "disk-full"))
 )
 def test_metadata_that_cannot_be_written(project: Project, fault: str, code: str) -> None:
-    """As `table-busy` it would be another writer's fault, of whom there is none."""
+    """The error names the disk: `table-busy` would blame another writer, and there is none."""
     begun(project)
     project.send_good(30, bad_every=10)
     folder = project.lake / "warehouse" / project.namespace / "trades" / "metadata"
@@ -413,7 +413,7 @@ def test_metadata_that_cannot_be_written(project: Project, fault: str, code: str
 
 
 def in_own_mounts(script: str) -> subprocess.CompletedProcess[str]:
-    """A shell that sees file systems of its own."""
+    """Runs a shell script that can mount file systems of its own."""
     command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script]
     if subprocess.run([*command[:3], "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine lets no test mount a small disk: not shown here")
@@ -504,7 +504,7 @@ def test_a_spark_that_ends_is_named_and_the_next_pipeline_gets_another(project: 
 
 @pytest.mark.long
 def test_a_kill_of_the_whole_group_ends_without_a_traceback(project: Project) -> None:
-    """As a service manager stops a service: Spark's process gets the signal, too."""
+    """A service manager stops a service this way: Spark's process also gets the signal."""
     project.make_topic()
     project.send_good(12, bad_every=4)
     specs = Path(project.pipeline.where.file).parent

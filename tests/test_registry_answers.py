@@ -1,4 +1,4 @@
-"""What answers where a registry should be: slow, huge, sending elsewhere, or with answers that no registry gives."""
+"""Servers in a registry's place: slow or huge ones, redirects, and answers that no registry gives."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.slow  # each test starts a server
 
-Answers = Callable[[str], Any]  # of a path: bytes as they are sent, or what is sent as JSON
+Answers = Callable[[str], Any]  # from a path to bytes that are sent as they are, or to a value that is sent as JSON
 
 
 @dataclass
 class Server:
-    """Answers each request by `answers`; `asked` are the requests, as they came."""
+    """Answers each request by `answers`, and keeps the `requests` in their order."""
 
     answers: Answers
     port: int = 0
@@ -94,7 +94,7 @@ def whole(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
 
 
 def drop_by_drop(before: bytes, byte: bytes) -> Iterator[bytes]:
-    """A byte each 10 ms."""
+    """Sends `before` at once, then a byte every 10 ms."""
     never = threading.Event()
     yield before
     while not never.wait(0.01):
@@ -130,7 +130,7 @@ def test_a_dripping_answer_times_out(stream: tuple[bytes, bytes]) -> None:
 
 
 def test_an_answer_that_stops_in_the_middle_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the socket says so before anybody else does."""
+    """The answer counts as late also if the socket's own timeout comes first."""
     monkeypatch.setattr(channel._Watch, "end", lambda _: None)
 
     def stops() -> Iterator[bytes]:
@@ -145,7 +145,7 @@ def test_an_answer_that_stops_in_the_middle_is_late(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_connection_that_comes_too_late_is_ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with many addresses, of which the last one answers."""
+    """A host with many addresses, of which only the last answers, connects as late as this."""
     connect = urllib3.connection.HTTPConnection.connect
     watch = channel._Watch()
     monkeypatch.setattr(channel, "_Watch", lambda: watch)
@@ -276,7 +276,7 @@ def strange(work: Callable[[], object]) -> str:
 
 
 def bomb(levels: int) -> Answers:
-    """Each level refers twice to the next."""
+    """Returns answers in which each level refers twice to the next."""
 
     def answer(path: str) -> Any:
         subject = path.split("/")[2]
@@ -372,7 +372,7 @@ def test_an_error_that_quotes_somebody_cannot_steer_a_terminal() -> None:
 
 
 def test_an_id_that_no_registry_has_is_not_asked_for() -> None:
-    """Some registries call an id of 32 bits no address, which is an answer of its own."""
+    """Some registries answer an id of 32 bits as if its address did not exist, so it is never requested."""
     with serving(lambda _: {"error_code": 404, "message": "HTTP 404 Not Found"}) as server:
         assert server.registry().schema(1 << 31) is None
         assert server.requests == []

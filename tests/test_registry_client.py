@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 @dataclass
 class Front:
-    """What stands before the registry; XX."""
+    """A front before the registry, which counts its requests in `request_count`."""
 
     behind: str
     url: str = ""

@@ -69,7 +69,7 @@ value: avro
 
 
 class Shop(Commands):
-    """A folder with specs, whose one topic has a name of its own in Kafka and in the registry."""
+    """A folder with specs. Its only topic has a unique name in Kafka and in the registry."""
 
     def __init__(self, folder: Path, kafka: str, registry: str) -> None:
         self.folder = folder
@@ -114,7 +114,7 @@ def shop(tmp_path: Path, kafka: str, registry: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("format_", ["avro", "json_schema", "protobuf"])
 def test_generated_and_sent_messages_are_decoded_by_peek(shop: Shop, format_: str) -> None:
-    """The first messages register a schema of the columns; what is sent comes back as it was, by the same schema."""
+    """The first generated messages register a schema of the columns; a sent message comes back unchanged, by the same schema."""
     shop.specs(ORDERS, format=format_)
     output = shop.ok("generate", "orders", "--count", "3", "--seed", "1")
     value, key = (
@@ -171,7 +171,7 @@ def test_a_value_that_does_not_fit_its_schema_is_not_sent(shop: Shop) -> None:
 
 
 def test_generate_uses_an_existing_schema(shop: Shop) -> None:
-    """Defaults and nulls are the schema's; a field that has none, and a symbol that there is not, are refused before all else."""
+    """Defaults and nulls come from the schema; a field without a default and an unknown symbol are refused at once."""
     side = {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]}
     shop.register(record(("side", side), ("note", ["null", "string"]), ("at", {"type": "long", "logicalType": "timestamp-millis"}),
                          ("kind", "string", {"default": "web"})))  # fmt: skip
@@ -222,7 +222,7 @@ tests:
 
 
 def test_changes_of_a_database(shop: Shop) -> None:
-    """An envelope is sent as it is, by the schema that the connector has registered."""
+    """An envelope is sent unchanged, by the schema that the connector has registered."""
     row = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": "long"}, {"name": "name", "type": "string"}]}
     source = {"type": "record", "name": "Source", "fields": [{"name": "ts_ms", "type": "long"}, {"name": "db", "type": "string"}]}
     images = [{"name": "before", "type": ["null", row], "default": None}, {"name": "after", "type": ["null", "Value"]}]
@@ -287,7 +287,7 @@ def test_without_a_registry_peek_shows_bytes_and_send_is_an_error(shop: Shop) ->
 
 
 def test_given_values_are_written_by_the_newest_schema(shop: Shop) -> None:
-    """What the spec leaves out of its columns can be given, too; what does not fit is a problem of the spec."""
+    """Tests may also give fields that the spec's columns leave out; a value that does not fit is a problem of the spec."""
     side = {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]}
     shop.register(record(("id", "long"), ("side", side)))
     id_ = shop.register(record(("id", "long"), ("side", side), ("kind", "string", {"default": "web"})))

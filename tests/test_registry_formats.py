@@ -27,7 +27,7 @@ def text(id_: int, value: Any) -> bytes:
 
 
 def test_two_versions_of_json_schema_in_one_batch(trades: Registered) -> None:
-    """Two versions in one batch; text that is not what the schemas say is a bad row."""
+    """Two versions land in one batch; text that does not fit the schemas is a bad row."""
     trades.format = "json_schema"
     first_id = trades.register(
         json.dumps(schema(id={"type": "integer"}, at={"type": "string", "format": "date-time"})), kind="JSON"
@@ -50,7 +50,7 @@ def test_two_versions_of_json_schema_in_one_batch(trades: Registered) -> None:
 
 
 def test_json_schema_of_a_single_key(trades: Registered) -> None:
-    """What is one value, and what only looks like it."""
+    """A key that is one JSON value lands; a key that only looks like one is a bad row."""
     trades.format, trades.topic_more = "json_schema", "key: {format: json_schema, as: id}"
     value = text(trades.register(json.dumps(schema(price={"type": "number"})), kind="JSON"), {"price": 1.5})
     single = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "string"}
@@ -84,7 +84,7 @@ into: {{table: {namespace}.trades}}
 
 
 def test_topics_whose_schemas_differ(trades: Registered) -> None:
-    """Each reads by its own schemas, and a pipeline by one."""
+    """Each topic is read by its own schemas, but the schemas of one pipeline must agree."""
     trades.template = TWO
     id_schema = record(("id", "long"))
     trades.register(id_schema)
@@ -111,7 +111,7 @@ def change(op: str, before: Any = None, after: Any = None) -> dict[str, Any]:
 
 
 def test_changes_of_debezium_in_avro(trades: Registered) -> None:
-    """Each change is a row of what the database row became, of a delete of what it was; a tombstone is left out."""
+    """Each change becomes the new state of the database's row, a delete its old state; tombstones are left out."""
     trades.format = "debezium_avro"
     id_ = trades.register(ENVELOPE)
     a, b = {"id": 1, "name": "a"}, {"id": 1, "name": "b"}
@@ -189,7 +189,7 @@ def test_a_schema_of_another_kind(trades: Registered, format_: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("format_", ["json_schema", "debezium_avro"])
 def test_any_broken_bytes_are_a_row_or_a_bad_row(trades: Registered, format_: str) -> None:
-    """3,000 messages with bytes changed, cut, added and doubled: each is a row or a bad row, and nothing fails."""
+    """Each of 3,000 messages with changed, cut, added and doubled bytes is a row or a bad row, and nothing fails."""
     trades.format = format_
     if format_ == "json_schema":
         tags = {"type": "array", "items": {"type": "number"}}

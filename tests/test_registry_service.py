@@ -1,4 +1,4 @@
-"""The schema registry as a service: the real Apicurio, asked over HTTP as Confluent's clients ask."""
+"""The schema registry as a service: the real Apicurio, with HTTP requests like those of Confluent's clients."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHER_ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "typ
 
 
 def call(url: str, method: str, path: str, body: object = None) -> tuple[int, Any]:
-    """Status and answer; the standard library's client of one request knows no proxy."""
+    """Returns status and answer. The standard library's client uses no proxy."""
     address = urlsplit(url)
     connection = HTTPConnection(address.netloc, timeout=20)
     try:
@@ -50,7 +50,7 @@ def register(url: str, schema: object) -> tuple[int, Any]:
 
 @pytest.fixture(scope="module")
 def archive() -> Path:
-    """This machine's folder of jars, with the registry's archive in it: fetched if it is not there yet."""
+    """Returns this machine's folder of jars, after fetching the registry's archive into it if it is missing."""
     return jars.fetch("registry").parent
 
 
@@ -136,7 +136,7 @@ def test_only_this_machine_reaches_it_and_one_that_hangs_is_noticed(home: Path) 
 
 
 def listening(pid: int) -> set[tuple[str, int]]:
-    """Address and port of each socket on which a process listens."""
+    """Returns address and port of each socket on which a process listens."""
     files, addresses = set(), set()
     for file in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # closed in the meantime

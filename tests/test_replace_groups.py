@@ -1,4 +1,4 @@
-"""Selects over tables against plain Python, in batches: of one table only the groups are computed again whose rows have changed."""
+"""Selects over tables, compared with plain Python batch by batch. For one table, only groups with changed rows are computed again."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ POINT = st.sampled_from([point for point in POINTS if "bad" not in point])
 
 
 class Tables:
-    """Orders by their ids, and what is made of them."""
+    """Orders by their ids, and the tables that are computed from them."""
 
     def __init__(self, lake: Path, spark: Any, version: int = 3, partitions: str = "[]") -> None:
         self.spark = spark
@@ -192,7 +192,7 @@ def test_as_the_model_says(version: int, partitions: str, examples: int, lake: P
 
 @pytest.mark.long
 def test_rows_that_came_and_were_compacted_again(lake: Path, spark: Any) -> None:
-    """What hypothesis found: no group differs, though there are new commits."""
+    """A case found by hypothesis: no group differs, though there are new commits."""
     batches: list[tuple[list[Order], str, str]] = [
         ([(5, None, 1), (5, "DE", None)], "reads", ""),
         ([(3, None, None), (3, None, None)], "dies", "opened"),
@@ -206,7 +206,7 @@ def test_rows_that_came_and_were_compacted_again(lake: Path, spark: Any) -> None
 
 @pytest.mark.long
 def test_rows_that_were_changed_and_then_deleted(lake: Path, spark: Any) -> None:
-    """What hypothesis found: between two reads."""
+    """A case found by hypothesis: both changes come between two reads."""
     batches: list[tuple[list[Order], str, str]] = [
         ([(3, "DE", 2), (4, None, 40), (2, "FR", None)], "reads", ""),
         ([(4, None, 40), (3, "DE", 13), (2, "FR", 13), (3, "DE", 1)], "dies", "ranged"),
@@ -356,7 +356,7 @@ into: {{table: {namespace}.totals, write: replace}}
 @pytest.mark.long
 @pytest.mark.kafka
 def test_groups_are_right_after_kills_at_any_point(project: Project) -> None:
-    """By SIGKILL, one after the other, and then by other runs that go on while one is stopped."""
+    """Kills a run at each point, then stops runs while others continue."""
     project.template = KILLED
     project.make_topic(3)
     project.send_good(30)

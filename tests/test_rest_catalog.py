@@ -1,5 +1,5 @@
-"""A REST catalog as it is used: tokens that end, keys that the catalog gives, secrets that appear nowhere, and commands that say what is
-wrong. The server is the one of `sluice services up catalog`."""
+"""A REST catalog in use: expiring tokens, keys from the catalog, secrets that appear nowhere, and commands that say what is wrong.
+The server is that of `sluice services up catalog`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FILES = [{"id": 1, "name": "id", "required": False, "type": "long"}]
 
 @pytest.fixture
 def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_store: str) -> Callable[[str], Catalog]:
-    """The catalog of a spec with this address."""
+    """Returns a function that plans a spec with an address and returns its catalog."""
     monkeypatch.chdir(tmp_path)
     login(monkeypatch)
 
@@ -79,7 +79,7 @@ def token(url: str) -> dict[str, str]:
 
 @contextmanager
 def table(url: str, namespace: str) -> Iterator[str]:
-    """A table without rows, created by another program."""
+    """Creates a table without rows as another program, and deletes it at the end."""
     headers = token(url)
     requests.post(f"{url}/v1/namespaces", json={"namespace": [namespace]}, headers=headers)
     request: Any = {"name": "t", "schema": {"type": "struct", "fields": FILES}}
@@ -105,7 +105,7 @@ def test_a_table_is_read_without_a_jvm(planned: Callable[[str], Catalog], rest_c
 def test_a_wrong_login_and_a_wrong_address_are_said(
     planned: Callable[[str], Catalog], rest_catalog: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(CatalogAway, match="it answers 404") as away:  # a table that is not there is something else
+    with pytest.raises(CatalogAway, match="it answers 404") as away:  # a missing table has another error
         metadata.read(planned(rest_catalog.replace("/api/catalog", "/elsewhere")), "shop.orders")
     assert "`uri`" in away.value.hint
     with pytest.raises(CatalogAway, match="does not answer"):
@@ -133,7 +133,7 @@ def test_a_token_that_was_taken_back_is_asked_for_again(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, quick_store: str) -> Callable[..., Any]:
-    """Servers with other settings."""
+    """Returns a function that starts servers with other settings."""
     service.get(lambda _: None)
     return lambda **settings: service.running(
         tmp_path_factory.mktemp("catalog"), quick_store, {name.replace("_to_", "."): value for name, value in settings.items()}
@@ -160,7 +160,7 @@ def test_keys_that_the_catalog_gives_are_used(planned: Callable[..., Catalog], s
 def test_spark_writes_with_keys_that_the_catalog_gives(
     planned: Callable[..., Catalog], server: Callable[..., Any], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And with no others: neither the spec nor this machine has any."""
+    """Spark has only the catalog's keys: neither the spec nor this machine has any."""
     for name in [variable for variable in os.environ if variable.startswith("AWS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(Path.cwd()))
@@ -188,8 +188,7 @@ SLUICE = Path(sys.executable).with_name("sluice")
 def test_a_run_outlives_its_tokens_and_shows_no_secret(
     tmp_path: Path, kafka: str, quick_store: str, server: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tokens last two seconds here. What is searched: what commands print, the events of Spark, with its settings,
-    and all files of the project."""
+    """Tokens last two seconds here. The output of commands, Spark's events and settings, and all files of the project are searched."""
     monkeypatch.chdir(tmp_path)
     login(monkeypatch, OC_SECRET=CANARY, S3_SECRET=f"{CANARY}-s3")
     monkeypatch.setenv("SLUICE_VAR_KAFKA", kafka)
@@ -227,7 +226,7 @@ def test_a_run_outlives_its_tokens_and_shows_no_secret(
 def test_a_certificate_of_the_companys_own_authority(
     tmp_path: Path, rest_catalog: str, quick_store: str, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python and Java are each told whom to trust, as docs/howto/rest-catalog.md has it. Without that, the catalog is named."""
+    """Python and Java each learn whom to trust, as docs/howto/rest-catalog.md says. Otherwise the error names the catalog."""
     monkeypatch.chdir(tmp_path)
     login(monkeypatch)
     monkeypatch.setenv("SLUICE_VAR_KAFKA", kafka)

@@ -1,4 +1,4 @@
-"""What `sluice doctor --env` says of rights that are missing: an administrator gives what it prints, and then all works."""
+"""`sluice doctor --env` prints the rights that are missing: once an administrator grants them, everything works."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def locked(tmp_path_factory: pytest.TempPathFactory, sluice_home: Path) -> Itera
 
 
 def findings(plan: Plan, *subjects: str) -> list[Finding]:
-    """Those that are problems, of these systems."""
+    """Returns the findings about these systems that are problems."""
     return [finding for finding in preflight(plan) if finding.hint and finding.subject.startswith(subjects)]
 
 
@@ -132,7 +132,7 @@ def test_kafka_is_read_and_written_with_the_rights_that_are_printed(
 
 @pytest.fixture
 def strict(sluice_home: Path, tmp_path: Path) -> Iterator[str]:
-    """Services of AWS that ask what a login may do."""
+    """Runs AWS services that check the rights of a login."""
     with service.running(tmp_path / "aws") as url:
         yield url
 
@@ -187,7 +187,7 @@ def test_a_bucket_and_glue_are_used_with_the_rights_that_are_printed(
 
 
 def for_moto(statement: dict[str, Any]) -> dict[str, Any]:
-    """Moto takes every action of Glue for one on all resources, and knows no `?` in a name."""
+    """Returns a statement for moto, which applies Glue's actions to all resources and knows no `?` in names."""
     of_glue = statement["Action"][0].startswith("glue:")
     names = ["*"] if of_glue else [name.replace("?" * 8, "*") for name in statement["Resource"]]
     return {**statement, "Resource": names}

@@ -1,4 +1,4 @@
-"""Kafka's clock may step back: of a key's messages in one partition the later one is newer, whatever their times say."""
+"""Kafka's clock may step back: in one partition, a key's later message is the newer one, whatever the timestamps say."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def second(number: int) -> datetime:
 
 @pytest.mark.parametrize("cuts", [(), (1,), (2,), (1, 2)])
 def test_a_change_at_a_later_offset_is_newer(people: Project, cuts: Sequence[int]) -> None:
-    """Of another partition those are newer that came after all of them, in any batches."""
+    """A message of another partition is newer only if its time is after all of theirs, in any batches."""
     loaded(people, [(1, "first", 50, 0), (1, "second", 30, 0), (1, "other", 40, 1), (2, "alone", 35, 1)], cuts)
     assert names(people) == {1: "second", 2: "alone"}
     (row,) = (row for row in people.rows() if row["id"] == 1)
@@ -82,7 +82,7 @@ def test_a_change_at_a_later_offset_is_newer(people: Project, cuts: Sequence[int
 
 @pytest.mark.parametrize("cuts", [(), (1,), (2,), (1, 2), (1, 2, 3)])
 def test_a_delete_at_a_later_offset_deletes(people: Project, cuts: Sequence[int]) -> None:
-    """And a row of another partition that is older than what it deleted does not bring its key back."""
+    """A row of another partition that is older than the deleted row does not bring its key back."""
     people.more = ", deletes: tombstones"
     loaded(people, [(1, "first", 50, 0), (1, None, 30, 0), (1, "older", 40, 1), (1, "too old", 49, 1)], cuts)
     assert names(people) == {}
@@ -132,7 +132,7 @@ def test_a_row_that_is_replayed_stays_before_those_that_came_meanwhile(people: P
 
 
 def test_a_topic_that_was_made_again_goes_on_by_kafkas_time(people: Project) -> None:
-    """Its offsets begin again."""
+    """The new topic's offsets begin again at 0."""
     from tests.test_refusals import accept_it
 
     loaded(people, [(2, "other", 10, 0), (1, "first", 50, 0)], [])

@@ -1,4 +1,4 @@
-"""A row's time under each later step: what compares it compares the time of the event, or the spec is refused."""
+"""A row's time under each later step: steps that compare times use the time of the event, or the spec is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sluice run` and `sluice accept` as processes of their own, as people start them."""
+"""`sluice run` and `sluice accept` as separate processes, as people start them."""
 
 from __future__ import annotations
 

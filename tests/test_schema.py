@@ -1,4 +1,4 @@
-"""The JSON Schema for editors: it takes what the compiler takes, and what it refuses the compiler refuses."""
+"""The JSON Schema for editors accepts what the compiler accepts, and the compiler refuses what it refuses."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def documents(text: str) -> list[Node]:
 
 
 def written(node: Node) -> str:
-    """The node as YAML on one line."""
+    """Returns the node as YAML on one line."""
     if node.kind == "list":
         return f"[{', '.join(map(written, node.items))}]"
     if node.kind == "map":
@@ -95,7 +95,7 @@ def odd_values() -> tuple[Node, ...]:
 
 
 def mutations(node: Node) -> Iterator[Node]:
-    """The node with one thing in it changed: a value replaced, a key taken away, put there or misspelt."""
+    """Yields the node with one change: a value replaced, or a key removed, added or misspelt."""
     yield from odd_values()
     for index, item in enumerate(node.items):
         for changed in mutations(item):
@@ -110,7 +110,7 @@ def mutations(node: Node) -> Iterator[Node]:
 
 
 def right() -> list[Node]:
-    """Documents without problems."""
+    """Returns documents without problems."""
     cases = [case for path in sorted(CASES.parent.rglob("*.case")) for case in read(path) if case.expected.strip() == "ok"]
     texts = [GOOD, MORE_DOCUMENTS, *(path.read_text(encoding="utf-8") for path in SHIPPED)]
     texts += [text for case in cases for text in re.split(r"^>>> .*\n", case.given, flags=re.MULTILINE)]
@@ -119,7 +119,7 @@ def right() -> list[Node]:
 
 @cache
 def wrong_texts(count: int) -> list[str]:
-    """Some changes of every document."""
+    """Returns `count` changed texts of every document."""
     chance = random.Random(7)
     return [written(changed) for node in right() for changed in chance.sample(list(mutations(node)), count)]
 
@@ -163,7 +163,7 @@ def test_a_case_that_the_schema_refuses_has_problems() -> None:
 
 
 def problems_of_shape(node: Node) -> list[Any]:
-    """What the compiler says of a document by its declared options alone."""
+    """Returns the problems that the compiler finds from a document's declared options alone."""
     problems: list[Any] = []
     expanded = References(environ={"SLUICE_VAR_ONE": "1"}, written={}, problems=problems).expand(node)
     bind(document_types()[node.entries[0][0].text], expanded, ROOT, problems)
@@ -171,7 +171,7 @@ def problems_of_shape(node: Node) -> list[Any]:
 
 
 def beyond_json_schema(node: Node) -> bool:
-    """Whether an editor sees another document: a reference for its value, YAML 1.2's numbers, any map where a message is meant."""
+    """Returns whether an editor sees another document: references, numbers of YAML 1.2, or a map in place of a message."""
     numbers = [scalar.text for scalar in node.scalars() if not scalar.quoted and not isinstance(as_data(scalar), str | None)]
     odd = [text for text in numbers if not re.fullmatch(r"-?(0|[1-9][0-9]*)|true|false", text)]
     return bool(odd) or "${" in written(node) or '"message":' in written(node)
@@ -241,7 +241,7 @@ def test_the_committed_schema_is_current(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def parts(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every object in the schema."""
+    """Yields every object in the schema."""
     if isinstance(schema, dict):
         yield schema
     for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
@@ -283,7 +283,7 @@ def test_every_option_is_described() -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_shipped_specs_name_the_schema(path: Path) -> None:
-    """Each document does, because editors look no further than the document's own first comment."""
+    """Each document names it, because editors read only the document's own first comment."""
     comments = path.read_text(encoding="utf-8").split("---\n")
     assert [text.splitlines()[0].partition(NAMED)[0] for text in comments] == [""] * len(comments)
     schema_paths = {text.splitlines()[0].partition(NAMED)[2] for text in comments}

@@ -1,4 +1,4 @@
-"""Scratch folders of Spark: no row stays in one whose JVM is dead, and none is deleted that a JVM uses."""
+"""Scratch folders of Spark: those of dead JVMs are deleted with their rows, and those in use stay."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The select of the step `sql`: what it means, and what is refused with which code, place and hint. Spark's own word is in
-test_expressions_spark.py."""
+"""The select of the step `sql`: its meaning, and the code, place and hint of each refusal. test_expressions_spark.py asks
+Spark itself."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("marked", "code", "hint"), REFUSED, ids=[marked for marked, *_ in REFUSED])
 def test_other_clauses_of_sql_are_refused_once_by_name(marked: str, code: str, hint: str) -> None:
-    """`^` marks the place."""
+    """Each clause is refused at the place that `^` marks."""
     (fault,) = faults(marked.replace("^", ""))
     assert (fault.offset, fault.code) == (marked.index("^"), code)
     assert hint in fault.hint

@@ -1,4 +1,4 @@
-"""`sluice serve`: what readers see of a catalog by Iceberg's REST protocol, and that they cannot write. The readers are real ones."""
+"""`sluice serve`: what real readers see of a catalog by Iceberg's REST protocol, and that they cannot write."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalog: str = LOCA
 
 
 def fill(plan: Plan) -> Any:
-    """A table with rows, a staged branch and a property of Sluice; one of bad rows; written without a JVM."""
+    """Writes a table with rows, a staged branch and a property of Sluice, and a table of bad rows, without a JVM."""
     catalog = catalogs.of(plan.catalogs[0])
     catalog.prepare()
     by_pyiceberg = catalog._by_pyiceberg()  # type: ignore[attr-defined]
@@ -133,7 +133,7 @@ def test_duckdb_reads_a_served_table(address: str) -> None:
 
 
 def typed(address: str) -> list[str]:
-    """What docs/howto/serve.md types in DuckDB, behind what downloads."""
+    """Returns the statements of docs/howto/serve.md for DuckDB, without those that download extensions."""
     page = (Path(__file__).parent.parent / "docs" / "howto" / "serve.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```sql\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     statements = block.replace("<address>", address).replace("<secret>", SECRET).split(";")
@@ -160,7 +160,7 @@ def test_spark_reads_and_cannot_write(address: str, spark: SparkSession) -> None
 
 @pytest.mark.slow
 def test_readers_get_keys_of_one_table(aws: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The keys are of the storage's role, bounded to the table: what STS was asked for. moto does not enforce it."""
+    """The request to STS shows keys of the storage's role, limited to the table. moto does not enforce the limit."""
     requested = Requests(aws)
     monkeypatch.setenv("SLUICE_SECRET_KEY", "AKIAOFTHESPEC")
     monkeypatch.setenv("SLUICE_SECRET_SECRET", "a-secret")

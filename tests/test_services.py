@@ -1,4 +1,4 @@
-"""Services: real processes, a tiny one for what can go wrong and the real Kafka for what must work."""
+"""Services as real processes: a tiny one for failures, and the real Kafka for what must work."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 
 def alive(pid: int) -> bool:
-    """Does a process of this id exist, a zombie included?"""
+    """Returns whether a process of this id exists, even as a zombie."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -186,7 +186,7 @@ def test_names_and_ports_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def kafka_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own, with this machine's jars."""
+    """Makes a home for the test, with this machine's jars."""
     from framework.machine.java import jars
 
     (tmp_path / "jars").symlink_to(jars.fetch("kafka").parent)

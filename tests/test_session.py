@@ -1,4 +1,4 @@
-"""How the JVM of a session is started: by what is known of the work."""
+"""The JVM of a session starts with settings that fit the expected work."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_only_few_rows_get_a_jvm_that_starts_fast(tmp_path: Path, sluice_home: P
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_what_waits_is_counted_before_spark_starts(project: Project) -> None:
-    """Of a new topic, of new messages, and of a table that the same run has written before."""
+    """Counts the messages of a new topic, new messages, and the rows of a table that the same run has written."""
     project.template += (
         "---\npipeline: copy\nfrom: {{table: {namespace}.trades}}\ninto: {{table: {namespace}.copy, write: replace}}\n"
     )
@@ -66,12 +66,12 @@ def test_what_waits_is_counted_before_spark_starts(project: Project) -> None:
     assert runs() == []
     context = Context(project.plan, spark=lambda: project.spark, warm=False)
     context.expect(1)
-    assert context.rows is None  # one that stays has time to become fast
+    assert context.rows is None  # a session that stays has time to become fast
 
 
 @pytest.mark.spark
 def test_all_that_is_used_ahead_works(spark: Any) -> None:
-    """A run ignores what fails there: its own first use says what is wrong."""
+    """All warm-up tasks work. A run ignores their failures, since the first real use reports them."""
     java = spark._jvm.java.lang
     java_class = java.Class.forName("sluice.Ahead")
     for name in ("OF_SESSIONS", "OF_TASKS"):
@@ -83,7 +83,7 @@ def test_all_that_is_used_ahead_works(spark: Any) -> None:
 
 @pytest.mark.spark
 def test_a_session_is_without_functions_for_machine_learning(spark: Any) -> None:
-    """They cost each start half a second, and no spec can call them."""
+    """These functions cost each start half a second, and no spec can call them."""
     catalyst = spark._jvm.org.apache.spark.sql.catalyst
     internal = getattr(catalyst.analysis, "FunctionRegistry$").__getattr__("MODULE$").internal()
     assert [internal.functionExists(catalyst.FunctionIdentifier(name)) for name in ("vector_to_array", "bloom_filter_agg")] == [
@@ -145,7 +145,7 @@ def test_a_warm_jvm_ends_where_memory_is_low(
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_a_session_in_a_spark_of_ones_own_leaves_nothing_there(project: Project) -> None:
-    """Java has one login of AWS for all: each table's work begins without that of another folder."""
+    """Java has one AWS login for the whole process, so each session begins without another folder's login."""
     host: Any = project.spark
     jvm = host._jvm
     properties = jvm.java.lang.System
@@ -217,7 +217,7 @@ for rows in (1, session.MANY + 1):
 @pytest.mark.spark
 @pytest.mark.slow
 def test_each_start_has_a_jvm_of_its_own_and_none_is_left(tmp_path: Path, sluice_home: Path) -> None:
-    """Also after one that failed, which ends no other process; one for many rows does not get the JVM that was started for few."""
+    """A failed start ends no other process, and a start for many rows gets no JVM that was started for few."""
     plan = plan_for(tmp_path, "127.0.0.1:1", ORDERS)
     (tmp_path / "starts.py").write_text(STARTS)
     command = [sys.executable, str(tmp_path / "starts.py"), str(Path(plan.pipelines[0].where.file).parent)]

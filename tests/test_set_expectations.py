@@ -1,4 +1,4 @@
-"""What is expected of many rows: of the table as a batch would leave it."""
+"""Expectations of many rows, checked on the table as a batch would leave it."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_rows_of_a_batch_beside_those_of_the_table(version: int, lake: Path, spa
         ("known", 1, "at partition 0 offset 2"),
     ]
     assert "2 not as `once` expects" in batch.counts
-    assert warned(orders.lands("orders", order(4))) == []  # what is wrong in the table was said before
+    assert warned(orders.lands("orders", order(4))) == []  # problems of the table's own rows were reported before
     results = {
         result.check_name: result for result in checks.results(Keys(), orders.pipeline("orders"), [batch], {"short: x": 0})
     }

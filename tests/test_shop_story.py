@@ -1,4 +1,4 @@
-"""The shipped specs of the shop, by Avro and a registry: table and weekly file are what plain Python makes of the very messages."""
+"""The shipped specs of the shop, with Avro and a registry: plain Python computes the same table and weekly file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def shop(trades: Registered, monkeypatch: pytest.MonkeyPatch) -> Registered:
 
 
 def orders_of(shop: Registered) -> list[Row]:
-    """What the topic has, the oldest first, without what is no Avro."""
+    """Returns the topic's orders, the oldest first, without messages that are not Avro."""
     consumer = Consumer({"bootstrap.servers": shop.bootstrap, "group.id": "story", "auto.offset.reset": "earliest"})
     places = [TopicPartition(shop.topic, number, 0) for number in range(3)]
     consumer.assign(places)
@@ -87,7 +87,7 @@ def orders_of(shop: Registered) -> list[Row]:
 
 
 def first_of_each(orders: list[Row]) -> list[Row]:
-    """The first of each order."""
+    """Returns the first message of each order."""
     by_id: dict[str, Row] = {}
     for order in orders:
         by_id.setdefault(order["order_id"], order)
@@ -95,13 +95,13 @@ def first_of_each(orders: list[Row]) -> list[Row]:
 
 
 def hashed(value: str) -> str:
-    """As `mask` documents it: an HMAC by a key that is made of the secret."""
+    """Returns the hash that `mask` documents: an HMAC with a key derived from the secret."""
     key = hmac.digest(SECRET.encode(), b"sluice hmac", hashlib.sha256)
     return hmac.digest(key, value.encode(), hashlib.sha256)[:16].hex()
 
 
 def landed(order: Row) -> Row:
-    """The row of an order, masked."""
+    """Returns the masked row of an order."""
     product, customer = order["product"], order["customer"]
     return {
         **{name: order[name] for name in ("order_id", "channel", "ordered_at", "quantity", "unit_price", "currency")},
@@ -116,7 +116,7 @@ def landed(order: Row) -> Row:
 
 
 def last_week(orders: list[Row]) -> list[list[str]]:
-    """The rows of the weekly file."""
+    """Returns the rows of the weekly file."""
     zone = ZoneInfo("Europe/Berlin")
     today = datetime.now(zone).date()
     monday = today - timedelta(days=today.weekday() + 7)

@@ -1,4 +1,4 @@
-"""The table of functions beside Spark's analyser."""
+"""The table of functions, compared with Spark's analyser."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_every_function_of_spark_is_taken_or_has_a_reason(spark: Any) -> None:
 
 @pytest.mark.spark
 def test_what_is_taken_is_what_sparks_analyser_takes(spark: Any) -> None:
-    """Of any function and any types, at random: `check` takes what Spark takes, and says its type."""
+    """For random functions and types, `check` accepts what Spark accepts, with the same type."""
     draw = random.Random(5)
     ask = signature_table.asking(spark)
     arguments = [*COLUMNS, "1", "'1'"]
@@ -115,7 +115,7 @@ def test_what_is_taken_is_what_sparks_analyser_takes(spark: Any) -> None:
     assert wrong == []
 
 
-# What they take depends on the value of a literal, too.
+# Functions whose arguments also depend on the value of a literal.
 CHECKED = {
     "date_format", "date_trunc", "elt", "format_number", "format_string", "from_unixtime", "lpad", "next_day", "parse_url", "printf",
     "regexp_count", "regexp_extract", "regexp_extract_all", "regexp_instr", "regexp_like", "regexp_replace", "regexp_substr", "repeat",
@@ -128,7 +128,7 @@ CHECKED = {
 @pytest.mark.spark
 @pytest.mark.long
 def test_the_table_is_what_sparks_analyser_says(spark: Any) -> None:
-    """Of a third of the functions, others each time; of all with EXAMPLES=9."""
+    """Compares a random third of the functions, and all of them with EXAMPLES=9."""
     by_name: dict[str, list[str]] = defaultdict(list)
     for line in committed():
         by_name[read(line).name].append(line)

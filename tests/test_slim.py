@@ -1,4 +1,4 @@
-"""`sluice-slim`: what it needs, and what it does without Spark and Dagster."""
+"""`sluice-slim`: its packages, and its commands without Spark and Dagster."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_it_checks_queries_and_exports(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_another_error_has_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Spark in the process, none of its errors is looked for."""
+    """An error is logged and named also in a process without Spark."""
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     monkeypatch.delitem(sys.modules, "py4j", raising=False)
     monkeypatch.setitem(sys.modules, "framework.core.spark.java_errors", None)

@@ -1,4 +1,4 @@
-"""Four hours of upserts with maintenance between them: the table is what a model says, and stays small."""
+"""Four hours of upserts with maintenance between them: the table equals a model, and stays small."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _send(project: Project, chance: random.Random, model: dict[int, int]) -> Non
 
 
 def test_four_hours_of_upserts_with_maintenance(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch counts as four minutes, so that snapshots grow old."""
+    """Each batch moves the clock by four minutes, so that snapshots grow old."""
     project.template = UPSERTS
     project.make_topic(1)
     chance, model = random.Random(17), dict[int, int]()

@@ -44,7 +44,7 @@ expect: [{{column: id, not_null: true}}]
 
 
 class Both:
-    """Two topics, `a` and `b`, of one project each."""
+    """Two topics, `a` and `b`, each of a project of its own."""
 
     def __init__(self, a: Project, b: Project) -> None:
         self.a, self.b = a, b
@@ -116,7 +116,7 @@ def test_a_catalog_that_lets_no_topic_join_is_told_and_ends_the_run(two_topics: 
 
 
 class Large:
-    """A table that is computed from the project's."""
+    """A table that is computed from the project's table."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -160,7 +160,7 @@ def test_a_table_is_computed_anew_from_another(project: Project) -> None:
     (batch,) = large.run()["large"]
     assert (batch.read, batch.rows) == (20, 17)
     assert len(large.rows()) == 17
-    assert len(large.bad()) == 1  # those of the run before are gone
+    assert len(large.bad()) == 1  # the bad rows of the run before are gone
 
     assert len(large.run("15")["large"]) == 1  # another spec
     assert large.rows() == [16, 17, 18, 19]

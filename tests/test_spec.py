@@ -473,7 +473,7 @@ def test_every_type_refuses_wrong_values(text: str, code: str) -> None:
     value, codes = bound(text)
     assert codes == [code]
     name = text.partition(":")[0]
-    # Options that stand alone have their defaults, so that the rest of the document is looked at; the problem is said.
+    # A wrong option that stands alone gets its default, so that the rest of the document is checked; the problem is reported.
     assert value is FAILED or (name in ("ratio", "mode", "wait") and getattr(value, name) == getattr(Everything(), name))
 
 
@@ -587,4 +587,4 @@ def test_a_link_is_followed_only_inside_the_project(tmp_path: Path) -> None:
     assert [document.name for document in written.documents] == ["c"]
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / "specs").symlink_to(project / "shared")
-    assert codes(load(tmp_path / "linked" / "specs", environ={})) == []  # which folder is read is for whoever names it
+    assert codes(load(tmp_path / "linked" / "specs", environ={})) == []  # the caller may name a folder behind a link

@@ -37,8 +37,8 @@ SELECT '50', '1000', -7.5D, 0, false, false, DATE'2025-12-31', TIMESTAMP'2023-11
 
 @dataclass(frozen=True)
 class Obeyed:
-    """A refused expression, what its hint says to write in place of a part of it, and the values for the two rows. The hint for a word of
-    another dialect has examples in place of the author's columns: `quoted` is such an example."""
+    """A refused expression, its part to replace, the replacement that the hint names, and the values for the two rows. The hint for
+    a word of another dialect has examples in place of the author's columns: `quoted` is such an example."""
 
     text: str
     part: str
@@ -150,7 +150,7 @@ OBEYED = [
     part("i like '3%'", "i", "cast(i as string)", True, False),
     part("n rlike '^2'", "n", "cast(n as string)", True, False),
     whole("s like r", "contains(s, r)", False, False),
-    # Casts that there are not.
+    # Casts that do not exist.
     whole("cast(i as date)", "date_from_unix_date(i)", date(1970, 1, 4), date(1970, 1, 1)),
     whole("cast(l as date)", "cast(timestamp_seconds(l) as date)", date(2023, 11, 14), date(2027, 1, 15)),
     whole("cast(l as timestamp_ntz)", "cast(timestamp_seconds(l) as timestamp_ntz)",
@@ -218,7 +218,7 @@ def plain(value: Any) -> Any:
 
 
 def test_each_cast_that_there_is_not_has_a_hint_that_gives_the_type() -> None:
-    """Each expression in backquotes is accepted; one of them has the type that was asked for, or is a part of the value."""
+    """Each expression in backquotes is accepted; one of them has the wanted type, or is a part of the value."""
     names = ["boolean", "int", "bigint", "double", "decimal(10,2)", "string", "binary", "date", "timestamp", "timestamp_ntz"]
     names += ["array<int>", "array<string>", "map<string,int>", "struct<a:int>"]
     columns = {f"c{number}": type_text.parse(name) for number, name in enumerate(names)}
@@ -234,7 +234,7 @@ def test_each_cast_that_there_is_not_has_a_hint_that_gives_the_type() -> None:
 
 
 def refusal(text: str, columns: Mapping[str, types_.Type]) -> str:
-    """The hint, or an empty text where the expression is accepted."""
+    """Returns the hint, or an empty text if the expression is accepted."""
     try:
         check(text, columns)
     except ExpressionError as error:
@@ -257,7 +257,7 @@ EXAMPLES = (
 
 
 def shape(hint: str) -> str:
-    """A hint without the author's own names and values."""
+    """Returns a hint without the author's own names and values."""
 
     def plain_sql(match: re.Match[str]) -> str:
         text = re.sub(r"'[^']*'", "'s'", match[0])
@@ -269,7 +269,7 @@ def shape(hint: str) -> str:
 
 
 def test_each_hint_of_types_in_a_case_has_a_judged_value() -> None:
-    """A hint of `sql-type` in a case is like one in OBEYED, whose value Spark computes, or a person has to choose."""
+    """Each `sql-type` hint in a case resembles one in OBEYED, whose value Spark computes, or leaves the choice to a person."""
     shapes = {shape(hint_of(case.text)) for case in OBEYED}
     texts = [path.read_text(encoding="utf-8") for path in test_obeyed_hints.CASES]
     hints = {match[1] for text in texts for match in re.finditer(r": sql-type: .*\n  hint: (.*)$", text, re.MULTILINE)}

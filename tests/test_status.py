@@ -1,4 +1,4 @@
-"""`sluice status`, `history` and `bad-rows` beside a real Kafka and tables that Spark wrote."""
+"""`sluice status`, `history` and `bad-rows` with a real Kafka and tables that Spark wrote."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where nobody's terminal is, also where pytest's processes are told of one."""
+    """Removes COLUMNS, so that output is as wide as without a terminal."""
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
@@ -199,7 +199,7 @@ def test_history_and_bad_rows(project: Project) -> None:
 def test_the_shipped_tables_within_a_second(
     project: Project, registry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a new process, with Kafka, and with rows in each table."""
+    """A new process shows the status with Kafka running and rows in each table."""
     (tmp_path / "pipelines").symlink_to(ROOT / "pipelines")  # a step of the project's own
     for file in (ROOT / "specs").rglob("*.yaml"):
         text = re.sub(r"table: (markets|sensors)\.", f"table: {project.namespace}.", file.read_text())

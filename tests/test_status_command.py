@@ -1,4 +1,4 @@
-"""What `sluice status`, `history` and `bad-rows` make of what they find: states, commits, columns. Nothing runs here."""
+"""`sluice status`, `history` and `bad-rows` from given metadata: states, commits, columns. Nothing runs here."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where nobody's terminal is, also where pytest's processes are told of one."""
+    """Removes COLUMNS, so that output is as wide as without a terminal."""
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
@@ -68,7 +68,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def position_at(batch: int = 1, attempt: str = "019b8d4b1a00f", **ends: int) -> Position:
-    """A position; the attempt began on 2026-01-05 at about 08:00."""
+    """Returns a position; its attempt began on 2026-01-05 at about 08:00."""
     return Position(
         attempt=attempt,
         batch=batch,
@@ -121,10 +121,10 @@ def failed(error: SluiceError, hours: float = 0.5) -> RunRecord:
         (replace(CAUGHT_UP, lag=5), failed(BUSY), "failing", ["table-busy"]),
         # Accepted since: the position was moved after the run that was refused.
         (replace(CAUGHT_UP, lag=5), failed(BAD_ROWS, hours=3), "syncing", []),
-        # Put right since: a look would find it.
+        # Corrected since then: otherwise the table itself would show it.
         (replace(CAUGHT_UP, lag=5), failed(BACK), "syncing", []),
         (replace(CAUGHT_UP, lag=5), failed(AWAY), "failing", ["kafka-unreachable"]),
-        # A table to compute from that nobody has made yet is no failure.
+        # A source table that does not exist yet is no failure.
         (replace(CAUGHT_UP, position=None, lag=None, trouble=MISSING), RunRecord(), "pending", []),
         (replace(CAUGHT_UP, lag=None, trouble=MISSING), RunRecord(), "failing", ["source-missing"]),
     ],
@@ -419,7 +419,7 @@ def test_status_loads_nothing_that_is_slow_to_load(folder: Path) -> None:
 
 
 def write_metadata(document: dict[str, Any], name: str = "trades", zipped: bool = False) -> None:
-    """A table by its metadata alone, as any writer may leave it."""
+    """Writes a table's metadata alone, as any writer may leave it, and lists it in the catalog."""
     data = json.dumps(document).encode()
     file = Path(f"{name}.{'gz.' if zipped else ''}metadata.json").absolute()
     file.write_bytes(gzip.compress(data) if zipped else data)
@@ -615,7 +615,7 @@ def test_a_file_that_is_no_avro_is_a_value_error(tmp_path: Path, data: bytes) ->
 
 
 def test_records_are_read_from_this_home(folder: Path) -> None:
-    """A run's end is seen by the next look."""
+    """The next status shows the end of a run."""
     planned(folder, "n: bigint")
     run_record.record_failure("trades", Transient("table-busy", "somebody else writes", "run again"))
     (table,) = json.loads(sluice("status", "--json").output)["tables"]

@@ -65,8 +65,8 @@ columns: {id: string, n: bigint, d: "decimal(38,2)", at: timestamp, s: string, i
 
 @dataclass(frozen=True)
 class Case:
-    """What a pipeline says beside its topic and table, all rows that come of `VALUES`, and which of them are bad and why; that
-    `broken` is undecodable goes without saying."""
+    """The spec of a pipeline without its topic and table, its rows from `VALUES`, and its bad rows with their reasons. Each case
+    has the undecodable message `broken` besides."""
 
     says: str
     rows: tuple[dict[str, Any], ...]
@@ -75,7 +75,7 @@ class Case:
 
 
 def rows(*ids: str, **changed: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
-    """The rows of these ids; `changed` are columns that are made, replaced or (without values) taken away."""
+    """Returns the rows of these ids; `changed` has columns to add, replace or (without values) remove."""
     result = []
     for index, name in enumerate(ids):
         row = {**ROWS[name], **{column: values[index] for column, values in changed.items() if values}}
@@ -207,7 +207,7 @@ def without_cause(message: str) -> str:
 
 
 def messages(partitions: int, batches: tuple[int, ...]) -> tuple[Message, ...]:
-    """All values, in these batches in turn, from so many partitions of Kafka."""
+    """Returns all values as messages, spread in turn over these batches and over this many partitions."""
     result = []
     offsets = [0] * partitions
     for batch in batches:
@@ -235,7 +235,7 @@ def rows_and_bad_rows(outcome: Outcome) -> tuple[list[str], list[tuple[str, ...]
 
 
 def _utc(value: Any) -> Any:
-    """As the rows above have it; Arrow's UTC is another object."""
+    """Returns times with the time zone of the rows above, since Arrow's UTC is another object."""
     return value.replace(tzinfo=timezone.utc) if isinstance(value, datetime) else value
 
 
@@ -252,7 +252,7 @@ def test_a_step_gives_the_rows_of_its_case(
     pipeline = plan.pipeline(f"case{list(CASES).index(name)}")
     assert pipeline is not None
     table = replace(pipeline.table, namespace=f"p{partitions}")
-    batches = (1,) if case.stops else batches  # with others, the rows of the batches before would stay
+    batches = (1,) if case.stops else batches  # with more batches, the rows of earlier ones would stay
 
     outcome = Trials(spark, plan, partitions).run(
         replace(pipeline, table=table),

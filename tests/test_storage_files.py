@@ -1,4 +1,4 @@
-"""What a store's failures and a spec's secrets lead to: nothing is deleted on a guess, and no value is shown."""
+"""Failures of a store and secrets of a spec: nothing is deleted on a guess, and no secret is shown."""
 
 from __future__ import annotations
 

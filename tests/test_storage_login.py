@@ -1,4 +1,4 @@
-"""Logins to an object store: a role that is assumed, a profile, keys. What S3 and STS are asked shows which one was used; moto answers."""
+"""Logins to an object store: an assumed role, a profile, keys. The requests to S3 and STS show which one is used; moto answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ storage: {{endpoint: "{store}", region: us-east-1, {login}}}
 
 
 class Requests:
-    """A proxy before moto that notes who asks for what."""
+    """A proxy before moto that records the login of each request."""
 
     def __init__(self, url: str) -> None:
         self.logins: set[str] = set()  # ids of keys that S3 was asked with
@@ -132,7 +132,7 @@ def test_the_login_of_the_spec_is_used_by_all(
     spark: SparkSession,
     java_properties: Any,
 ) -> None:
-    """By Spark's Java, by boto3, by PyIceberg and by DuckDB."""
+    """Spark's Java, boto3, PyIceberg and DuckDB all use the spec's login."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_SECRET_KEY", "AKIAOFTHESPEC")
     monkeypatch.setenv("SLUICE_SECRET_SECRET", "a-secret")

@@ -1,4 +1,4 @@
-"""What holds of the tests themselves."""
+"""Rules for the tests themselves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ TESTS = Path(__file__).parent
 
 
 def test_no_test_pauses_for_a_fixed_time() -> None:
-    """`until` of waiting.py waits for the event itself."""
+    """Tests use `until` of waiting.py instead, which waits for the event itself."""
     pauses = [path.name for path in sorted(TESTS.rglob("*.py")) if re.search(r"\.sleep\(", path.read_text(encoding="utf-8"))]
     assert set(pauses) <= {"waiting.py", "test_suite.py"}

@@ -1,4 +1,4 @@
-"""`sluice test` as people call it: what passes, what a failing test shows, what it leaves behind, how long it takes."""
+"""`sluice test` as people call it: passing tests, the output of failing ones, leftovers, and how long it takes."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def sluice_test(folder: Path, sluice_home: Path, *names: str) -> tuple[int, str,
 
 @pytest.fixture(scope="module")
 def tested(tmp_path_factory: pytest.TempPathFactory, sluice_home: Path) -> tuple[Path, int, list[str]]:
-    """A folder with pipelines of all kinds, and what `sluice test` says of them, in one JVM as a person has it."""
+    """Returns a folder with pipelines of all kinds, and the status and output of `sluice test` there, in one JVM."""
     folder = tmp_path_factory.mktemp("tested")
     (folder / "specs").mkdir()
     stop = 'expect: [{name: sane, when: "coalesce(quantity, 1) > 0", else: stop}]'
@@ -217,7 +217,7 @@ def tested(tmp_path_factory: pytest.TempPathFactory, sluice_home: Path) -> tuple
 
 
 def lines_of(lines: list[str], pipeline: str) -> list[str]:
-    """What is said of one pipeline: its line, and those of its tests that failed."""
+    """Returns the lines about one pipeline: its own line, and those about its failed tests."""
     begin = next(index for index, line in enumerate(lines) if line.startswith(f"{pipeline}: "))
     section = [lines[begin]]
     for line in lines[begin + 1 :]:

@@ -1,4 +1,4 @@
-"""Which snapshots are kept, by their times."""
+"""The choice of snapshots to keep, by their times."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_so_many_are_kept_however_old() -> None:
 
 @given(st.lists(st.integers(0, 9 * 86400), max_size=60), st.integers(1, 5), st.integers(0, 3 * 86400))
 def test_what_is_kept_later_was_kept_before(seconds: list[int], min_count: int, later: int) -> None:
-    """Thinning what was thinned gives what thinning all gives: nothing is missed because maintenance ran in between."""
+    """Thinning twice keeps what thinning once keeps: nothing is lost because maintenance ran in between."""
     times, rules = ago(*seconds), policy(keep_at_least=min_count)
     first_times = [times[index] for index in sorted(kept(times, rules, MOMENT))]
     later_moment = MOMENT + timedelta(seconds=later)
@@ -51,7 +51,7 @@ def test_what_is_kept_later_was_kept_before(seconds: list[int], min_count: int, 
 
 
 def test_what_was_thinned_out_leaves_a_gap_and_no_end() -> None:
-    """Main is followed across expired snapshots, so the next maintenance keeps what this one kept. Other branches are not counted to it."""
+    """Main is followed across expired snapshots, so the next maintenance keeps what this one kept. Other branches do not count."""
     count, seconds = 3000, 30
     began = MOMENT - timedelta(seconds=seconds * count)
 

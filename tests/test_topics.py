@@ -1,4 +1,4 @@
-"""`sluice topics`, `sluice send` and `sluice peek`: against a real Kafka, and what they say without one."""
+"""`sluice topics`, `sluice send` and `sluice peek`, with a real Kafka and without one."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def project(folder: Path, bootstrap: str = NOWHERE, name: str = "raw") -> Path:
 
 
 class Shop(Commands):
-    """Specs whose topics have names of their own in Kafka."""
+    """Specs whose topics have unique names in Kafka."""
 
     def __init__(self, folder: Path, bootstrap: str) -> None:
         self.name = f"t{uuid.uuid4().hex[:8]}"
@@ -441,7 +441,7 @@ def test_offsets_without_messages_are_skipped(shop: Shop) -> None:
     shop.ok("topics", "create", "orders")
     producer = Producer({"bootstrap.servers": shop.bootstrap, "transactional.id": shop.name})
     producer.init_transactions()
-    for number in range(12):  # each has a marker behind it, and of three in a row two are taken back
+    for number in range(12):  # each transaction ends with a marker, and two of three are aborted
         producer.begin_transaction()
         producer.produce(f"{shop.name}_orders", b'{"id": %d}' % number, partition=0)
         producer.commit_transaction() if number % 3 == 0 else producer.abort_transaction()

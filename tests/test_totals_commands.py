@@ -1,4 +1,4 @@
-"""What commands do with a table of totals: each message counts once, whatever was undone, computed or forgotten."""
+"""Commands on a table of totals: each message counts once, after each undo, rebuild or forget."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_rollback_takes_back_what_was_added(totals: Project) -> None:
 
 
 def test_a_rollback_opens_windows_again(project: Project) -> None:
-    """A row is late by the newest one of the batches that are there, not of one that was taken back."""
+    """Lateness counts from the newest row of current batches, not of a batch that was rolled back."""
     project.template = WINDOWS
     project.make_topic(1)
     moments = ("2026-01-05T10:00:00Z", "2026-01-05T10:00:10Z", "2099-01-01T00:00:00Z")

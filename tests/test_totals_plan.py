@@ -1,4 +1,4 @@
-"""What is planned for totals: where their columns come from, what readers and topics get, and by what a person is found."""
+"""Plans of totals: the origins of their columns, the columns of readers and topics, and the columns that identify a person."""
 
 from __future__ import annotations
 

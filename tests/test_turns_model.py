@@ -1,4 +1,4 @@
-"""The order in which a sender takes its turn, reads, starts its producer and asks: right in every schedule, and other orders are not."""
+"""A sender takes its turn, reads, starts its producer and asks, in this order: it is right in every schedule, other orders are not."""
 
 from __future__ import annotations
 

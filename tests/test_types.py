@@ -1,4 +1,4 @@
-"""Type texts: what is accepted, how it is shown, and what is said about the rest."""
+"""Type texts: which are accepted, how they are shown, and the errors of the rest."""
 
 from __future__ import annotations
 

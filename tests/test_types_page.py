@@ -1,4 +1,4 @@
-"""docs/types.md says of Protobuf and JSON Schema what their own tests send through the formats; Avro's table has a test of its own."""
+"""docs/types.md agrees with the tests of Protobuf and JSON Schema; the table of Avro has a test of its own."""
 
 from __future__ import annotations
 

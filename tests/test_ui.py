@@ -1,4 +1,4 @@
-"""`sluice ui` as people start it: a real Dagster, in a folder that has nothing but specs."""
+"""`sluice ui` as people start it: a real Dagster, in a folder with nothing but specs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @contextmanager
 def served(folder: Path, port: int, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`sluice ui` once it has said that it answers."""
+    """Starts `sluice ui`, and yields the process and its first two lines once it answers."""
     command = [*SLUICE, "ui", "--port", str(port), "--specs", "words", "--env", "prod", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
@@ -87,13 +87,13 @@ def ask_dagster(port: int, query: str) -> Any:
 
 
 def of_this_server(folder: Path) -> list[str]:
-    """Processes that know this test's folder: Dagster tells all of its own where its home is."""
+    """Returns the command lines of processes whose Dagster home is in this test's folder."""
     commands = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if f"DAGSTER_HOME={folder}".encode() in (process / "environ").read_bytes():
                 commands.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:  # ended meanwhile, or of another user
+        except OSError:  # the process ended, or belongs to another user
             pass
     return commands
 
@@ -138,7 +138,7 @@ CHECKS = """{assetNodeOrError(assetKey: {path: ["lake", "shop", "%s"]}) {... on 
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_pages_show_why_a_table_cannot_run(folder: Path) -> None:
-    """Nobody answers where Kafka should be, one pipeline is paused, the spec of another is broken."""
+    """Kafka does not answer, one pipeline is paused, and the spec of another is broken."""
     (folder / "words" / "more.yaml").write_text(
         "pipeline: still\nfrom: {topic: orders}\ninto: {table: shop.still}\n---\n"
         "pipeline: wrong\nfrom: {topic: orderz}\ninto: {table: shop.wrong}\n"

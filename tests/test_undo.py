@@ -1,4 +1,4 @@
-"""`rollback`, `rewind` and `replay`: what batches did is undone or done again, and each message is somewhere exactly once."""
+"""`rollback`, `rewind` and `replay` undo or repeat the work of batches, and each message stays somewhere exactly once."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Died(BaseException):
 
 
 def snapshots(project: Project) -> list[int]:
-    """Main's, the oldest first."""
+    """Returns the ids of main's snapshots, the oldest first."""
     state = table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
     assert state is not None
     return [entry.snapshot_id for entry in state.history()]
@@ -215,7 +215,7 @@ def test_bad_rows_are_replayed_by_the_spec_of_now(project: Project) -> None:
     assert Counter(row["state"] for row in project.rows(bad=True)) == {"replayed": 3, "open": 1}
     assert [row["_kafka_offset"] for row in project.rows() if row["id"] == 0] == [0, 3, 6]
     assert project.branches() == []
-    assert [batch.read for batch in replayed(project)] == [1]  # it is tried again, and only it
+    assert [batch.read for batch in replayed(project)] == [1]  # only this message is tried again
     assert len(project.rows()) == 9
 
 
@@ -342,7 +342,7 @@ def test_a_replay_lets_rows_stay_bad_whatever_stops_a_run(project: Project) -> N
 
 
 def test_a_rewind_undoes_no_replay() -> None:
-    """What it reads again is deleted from the bad rows; the rows of older messages are still in the table."""
+    """A rewind deletes bad rows of the messages that it reads again; rows of older messages stay in the table."""
     position = Position(attempt="a", batch=3, cluster="main", topics={"t": "id"}, ends={"t/0": 5}, forget=(-1, 3), rewound=True)
     assert conditions.replay_undone(position) == "false"
     assert "offset >= 5" in conditions.read_again(position)
@@ -387,7 +387,7 @@ def test_a_lost_answer_does_not_roll_back_twice(project: Project) -> None:
 
 @pytest.mark.long
 def test_commands_say_what_they_will_do(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each asks first, and does nothing if the answer is no."""
+    """Each command asks first, and does nothing if the answer is no."""
     monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
     monkeypatch.setattr("framework.core.spark.session.stop", lambda _spark: None)
     _with_bad_rows(project)
@@ -444,7 +444,7 @@ def test_bad_rows_that_were_accepted_stop_no_second_reading(project: Project) ->
 @pytest.mark.long
 @pytest.mark.parametrize("dies", ["", "staged", "published"])
 def test_messages_since_a_time_are_read_into_another_table(project: Project, dies: str) -> None:
-    """By the spec of today, as far as the pipeline's own table has read, each once; forgotten keys stay forgotten."""
+    """Messages are read once by the current spec, up to the table's position; forgotten keys stay forgotten."""
     project.template, project.more = QUOTES, "price"
     project.make_topic(1)
     send(project, {"a": 1})
@@ -459,7 +459,7 @@ def test_messages_since_a_time_are_read_into_another_table(project: Project, die
             context, context.plan.pipelines[0], forget.judged(context, context.plan.pipelines[0], {"symbol": "gone"}).key
         )
     )
-    send(project, {"d": 4})  # which nobody has read yet
+    send(project, {"d": 4})  # no run has read this message
     project.more = "price * 10"
     other_table, before = f"{project.namespace}.again", prices(project)
 

@@ -1,4 +1,4 @@
-"""What `rollback`, `rewind` and `replay` refuse names commands, and these commands work."""
+"""Refusals of `rollback`, `rewind` and `replay` name commands, and these commands work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 
 class Typed:
-    """Commands of a person who has the project's specs, and the session's Spark."""
+    """Runs commands with the project's specs and the session's Spark."""
 
     def __init__(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
@@ -34,7 +34,7 @@ class Typed:
         return CliRunner().invoke(main, [*words, *(() if "--specs" in words else ("--specs", str(specs)))])
 
     def refused(self, *words: str) -> list[str]:
-        """The commands that a refusal names."""
+        """Returns the commands that a refusal names."""
         result = self(*words)
         assert result.exit_code == 1, result.output
         return re.findall(r"`sluice ([^`]*)`", result.output.partition("hint: ")[2])

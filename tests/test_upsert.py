@@ -1,4 +1,4 @@
-"""`write: upsert` on real Kafka, Spark and Iceberg: one row per key, whatever the order, the batches, the kills and the readers."""
+"""`write: upsert` on real Kafka, Spark and Iceberg: one row per key, whatever the order, the batches and the kills."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def customers(project: Project) -> Project:
 
 
 def send(project: Project, *messages: tuple[int | None, str | None, int | None], partition: int = 0, **fields: Any) -> None:
-    """Key, name and event time; without a name it is a tombstone, whose time is Kafka's."""
+    """Sends messages of key, name and event time. Without a name it is a tombstone with Kafka's time."""
     project.produce(
         {
             "value": None if name is None else json.dumps({"name": name, "at": millis, **fields}).encode(),
@@ -81,7 +81,7 @@ def test_the_newest_row_of_each_key(customers: Project) -> None:
 
 @pytest.mark.long
 def test_a_merge_makes_no_session(customers: Project, spark: Any) -> None:
-    """`run --every` for days must not fill the memory with them: threads of Spark's pools hold each for as long as there is work."""
+    """Days of `run --every` must not fill the memory with sessions, since threads of Spark's pools hold each one while they work."""
     counts = []
     for number in range(3):
         send(customers, (1, f"ann {number}", 10 + number), (2, "bob", 20 + number), (3, None, 30 + number))
@@ -91,7 +91,7 @@ def test_a_merge_makes_no_session(customers: Project, spark: Any) -> None:
 
 
 def test_a_merge_has_settings_of_its_own(customers: Project, spark: Any) -> None:
-    """Spark plans a merge of few keys once, without looking at its parts again; what comes behind it, as ever."""
+    """Spark plans a merge of few keys without adaptive execution; later queries have it again."""
     for number in range(2):
         send(customers, (1, f"ann {number}", 10 + number))
         customers.run()
@@ -103,7 +103,7 @@ def test_a_merge_has_settings_of_its_own(customers: Project, spark: Any) -> None
 
 
 def _sessions(spark: Any) -> int:
-    """The number of Spark sessions in the memory of the JVM, after a collection."""
+    """Returns the number of Spark sessions in the JVM's memory after a collection."""
     jvm = spark._jvm
 
     def array(type_: Any, *values: Any) -> Any:
@@ -150,7 +150,7 @@ def test_a_message_without_a_key_is_a_bad_row(customers: Project) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("point", [*UPSERT_POINTS, "published"])
 def test_keys_are_right_after_a_kill_at(customers: Project, point: str) -> None:
-    """What was killed is done again, or was done: nothing is half there, and a deleted key does not come back."""
+    """A killed batch is repeated or was complete: no batch is half there, and a deleted key does not come back."""
     send(customers, *((key, "old", 1000) for key in range(20)))
     customers.run()
     send(customers, *((key, None if key % 2 else "new", 5000) for key in range(30)), (None, "bad", 1))
@@ -206,7 +206,7 @@ def test_a_tombstone_from_the_command_line(customers: Project) -> None:
 
 
 def days(project: Project) -> list[str]:
-    """The branches of what is remembered of deletes."""
+    """Returns the branches of remembered deletes, one per day."""
     return [ref for ref in refs(project) if ref.startswith("sluice-deletes-")]
 
 
@@ -251,7 +251,7 @@ def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.M
 
 
 def rolled_back_over_two_batches(customers: Project) -> None:
-    """Both delete what they should not have, by a wrong spec; all snapshots expire that nothing holds."""
+    """Rolls back two batches that deleted rows by a wrong spec, and corrects the spec."""
     send(customers, (1, None, 5000), (2, "a", 1000), (3, "a", 1000))
     customers.run()
     good = customers.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
@@ -274,7 +274,7 @@ def expire(customers: Project) -> None:
 
 @pytest.mark.long
 def test_deletes_before_a_rollback_are_remembered_after_snapshots_expired(customers: Project) -> None:
-    """Those of the batches that are undone are forgotten all the same."""
+    """Deletes before the rollback are remembered, and those of undone batches are forgotten."""
     rolled_back_over_two_batches(customers)
     expire(customers)
     accept_it(customers)
@@ -285,7 +285,7 @@ def test_deletes_before_a_rollback_are_remembered_after_snapshots_expired(custom
 
 @pytest.mark.long
 def test_expiry_frees_what_was_before_a_rebuild(customers: Project) -> None:
-    """A day's deletes keep their own snapshots and none of the table's."""
+    """Remembered deletes of a day keep their own snapshots and none of the table's."""
     send(customers, (1, "a", 1000), (2, "a", 1000), (3, "a", 1000))
     customers.run()
     send(customers, (1, None, 5000))
@@ -305,7 +305,7 @@ def test_expiry_frees_what_was_before_a_rebuild(customers: Project) -> None:
 
 @pytest.mark.long
 def test_a_rollback_is_refused_where_it_is_not_known_any_more_what_was_deleted(customers: Project) -> None:
-    """As of a table whose branches a former version made: expiry left one snapshot of each."""
+    """Branches of a former version allow expiry of all snapshots but one, so the deletes before a rollback are lost."""
     rolled_back_over_two_batches(customers)
     (day,) = days(customers)
     table = customers.context().lake(customers.pipeline).load(f"{customers.namespace}.trades")
@@ -356,7 +356,7 @@ def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.Monke
 
 @pytest.mark.long
 def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By lists, by ranges and by bounds alone: always the same rows."""
+    """Lists, ranges and bounds of keys all find the same rows."""
     from framework.core.staging import ranges
 
     monkeypatch.setattr(ranges, "_SMALL", 0)
@@ -374,7 +374,7 @@ def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatc
 
 @pytest.mark.long
 def test_manifests_are_joined(customers: Project) -> None:
-    """Each batch looks through all of them."""
+    """Manifests stay few, since each batch reads all of them."""
     for number in range(12):
         send(customers, (1, f"a{number}", 1000 + number))
         customers.run()

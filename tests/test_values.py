@@ -1,6 +1,6 @@
 """Values of JSON, in messages, Debezium's envelopes and keys: each lands to the last digit, or its message is a bad row.
 
-`FINDINGS` are values that were wrong before Sluice had its own decoders, by what was wrong with them.
+`FINDINGS` has values that were wrong before Sluice had its own decoders, by the kind of error.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _DIGITS = Context(prec=80)
 
 @dataclass(frozen=True)
 class Bad:
-    """What is wanted of a message that is to be a bad row."""
+    """Stands for the expected bad row of a message."""
 
 
 @dataclass(frozen=True)
 class Either:
-    """The value itself or a bad row: how much is taken is the decoder's choice, but nothing else may land."""
+    """The value itself or a bad row: the decoder may choose, but nothing else may land."""
 
     value: Any
 
@@ -95,12 +95,12 @@ into: {table: NAMESPACE.merged, write: upsert, keys: [group, text, sum], deletes
 
 
 def nearest(number: float) -> float:
-    """Of 32 bits."""
+    """Returns the nearest float of 32 bits."""
     return float(struct.unpack("f", struct.pack("f", number))[0])
 
 
 def connect(number: int, size: int | None = None) -> str:
-    """A decimal's unscaled number as Connect's converter writes it."""
+    """Returns a decimal's unscaled number as Connect's converter writes it."""
     return '"' + base64.b64encode(number.to_bytes(size or number.bit_length() // 8 + 1, "big", signed=True)).decode() + '"'
 
 
@@ -109,7 +109,7 @@ def bad(*texts: str | bytes) -> dict[str | bytes, Any]:
 
 
 def same(*texts: str) -> dict[str | bytes, Any]:
-    """Texts that land as they stand in the message."""
+    """Returns cases for texts that land unchanged."""
     return {text: text for text in texts}
 
 
@@ -231,7 +231,7 @@ RIGHT: dict[str, dict[str | bytes, Any]] = {
         '"1969-12-31T23:59:59.999999Z"': "1969-12-31T23:59:59.999999+00:00", '"2026-03-29T02:30:00"': "2026-03-29T02:30:00+00:00",
         '"0001-01-01T00:00:00Z"': "0001-01-01T00:00:00+00:00", '"1582-10-10T00:00:00Z"': "1582-10-10T00:00:00+00:00",
         '"9999-12-31T23:59:59.999999Z"': "9999-12-31T23:59:59.999999+00:00",
-        # What is finer than a microsecond is cut off, not rounded.
+        # Fractions finer than a microsecond are cut off, not rounded.
         '"2026-01-05T10:00:00.123456789Z"': "2026-01-05T10:00:00.123456+00:00",
         '"2026-12-31T23:59:59.9999999Z"': "2026-12-31T23:59:59.999999+00:00",
         '"1969-12-31T23:59:59.9999999Z"': "1969-12-31T23:59:59.999999+00:00",
@@ -294,7 +294,7 @@ RIGHT: dict[str, dict[str | bytes, Any]] = {
     },
 }  # fmt: skip
 
-# What was wrong, and the cases of it by column.
+# Each finding, with its cases by column.
 FINDINGS: dict[str, dict[str, dict[str | bytes, Any]]] = {
     "finding 9: digits are lost where a number passes through a double": {
         "sum": {
@@ -388,7 +388,7 @@ CASES += [
     (column, text, want) for finding in FINDINGS.values() for column, cases in finding.items() for text, want in cases.items()
 ]
 
-# Texts or numbers that are keys, sent in two batches, and the rows that they are.
+# Keys as texts or numbers, sent in two batches, with the rows that they become.
 MERGED: list[tuple[str, dict[str, Any]]] = [
     ("text", dict(zip(('"\u00e9"', '"\\u00e9"', '"e\u0301"'), ("\u00e9", "\u00e9", "e\u0301"), strict=True))),
     ("text", {f'"{text}"': text for text in ("a", "A", "a ", " a", "", " ", "null", "ss", "\u00df", "fi", "\ufb01", "I", "\u0131")}),
@@ -445,7 +445,7 @@ def example(messages: Iterable[Message]) -> Example:
 
 @pytest.fixture(scope="module")
 def outcomes(spark: SparkSession, lake: Path) -> Mapping[str, Outcome]:
-    """Of all formats with all cases: one batch each, and two of rows by keys."""
+    """Returns the outcomes of all cases: one batch per format, and two batches of rows with keys."""
     specs = SPECS.replace("{COLUMNS}", column_specs()).replace("NAMESPACE", f"n{uuid.uuid4().hex[:10]}")
     plan = plan_for(lake, "127.0.0.1:1", specs)
     pipelines: dict[str, Pipeline] = {pipeline.name: pipeline for pipeline in plan.pipelines}
@@ -458,7 +458,7 @@ def outcomes(spark: SparkSession, lake: Path) -> Mapping[str, Outcome]:
 
 @pytest.fixture(scope="module")
 def landed(outcomes: Mapping[str, Outcome]) -> Sequence[Mapping[str, Any]]:
-    """What became of each case, by format."""
+    """Returns the result of each case, by format."""
     by_format = {}
     for name, code in FORMATS.items():
         rows = {row["_kafka_offset"]: row for row in outcomes[name].rows}
@@ -472,7 +472,7 @@ def landed(outcomes: Mapping[str, Outcome]) -> Sequence[Mapping[str, Any]]:
 
 
 def exact(value: Any) -> Any:
-    """So that what is equal is the same value of the same type: 1 is no 1.0, no True and no "1", and 0.0 is no -0.0."""
+    """Returns a form that is equal only for the same value of the same type: 1 is not 1.0, True or "1", and 0.0 is not -0.0."""
     match value:
         case Bad():
             return value

@@ -28,7 +28,7 @@ def versions(customers: Project) -> Project:
 
 
 def version_rows(project: Project) -> list[tuple[Any, ...]]:
-    """Key, name, from and to, in seconds; no end is one that is current."""
+    """Returns key, name, begin and end in seconds; a current version has no end."""
     versions_ = []
     for row in project.rows():
         assert row["is_current"] == (row["valid_to"] is None)
@@ -71,7 +71,7 @@ def test_a_delete_that_is_forgotten_still_ended_a_version(versions: Project, mon
 
 
 def test_a_version_without_a_time_is_a_bad_row(versions: Project) -> None:
-    """It would be so since nobody knows when. A tombstone has Kafka's."""
+    """A version without a time cannot be ordered. A tombstone has Kafka's time."""
     send(versions, (1, "a", None), (2, "a", 1000), (2, None, 5000))
     versions.run()
     assert version_rows(versions) == [(2, "a", 1, 5)]
@@ -80,7 +80,7 @@ def test_a_version_without_a_time_is_a_bad_row(versions: Project) -> None:
 
 @pytest.mark.long
 def test_what_is_read_a_second_time_adds_nothing(versions: Project) -> None:
-    """A topic that was deleted and filled again from a backup."""
+    """A topic is deleted and filled again from a backup: only its new message adds a version."""
     messages: list[tuple[int | None, str | None, int | None]] = [(1, "a", 1000), (1, "b", 2000), (2, "x", 1000), (2, None, 3000)]
     send(versions, *messages)
     versions.run()
@@ -135,7 +135,7 @@ def test_versions_are_right_after_a_kill_at(versions: Project, point: str) -> No
 @pytest.mark.long
 @pytest.mark.parametrize("write", ["upsert", "history"])
 def test_rows_of_others_come_between(customers: Project, write: str) -> None:
-    """What another program adds while a batch is staged stays, and the batch is merged with it."""
+    """Rows that another program adds while a batch is staged stay, and the batch is merged with them."""
     customers.template = SPEC.replace("write: upsert", f"write: {write}")
     send(customers, (1, "a", 1000))
     customers.run()

@@ -1,4 +1,4 @@
-"""The warm JVM: what commands share, and what they do not; who dies while it writes."""
+"""The warm JVM: what commands share in it, what they do not, and commands that die while it writes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOCKS = "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcn
 
 @pytest.fixture
 def warm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A state folder in which commands leave a JVM behind."""
+    """Makes a state folder in which commands leave a JVM behind."""
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "jars").symlink_to(ROOT / ".sluice" / "jars")
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
@@ -46,7 +46,7 @@ def warm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 @pytest.fixture
 def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many Sparks were started."""
+    """Returns a function that counts the starts of Spark."""
     log, program = tmp_path / "starts", tmp_path / "java" / "bin" / "java"
     log.touch()
     program.parent.mkdir(parents=True)
@@ -136,7 +136,7 @@ def test_a_busy_one_is_not_waited_for(project: Project, warm_home: Path) -> None
 
 
 def killed_while_its_jvm_writes(project: Project) -> str:
-    """A run, whose JVM is stopped: its attempt, which the JVM could still write."""
+    """Kills a run whose JVM is stopped, and returns its attempt, which the JVM could still write."""
     with victim(project, "writing", signal.SIGKILL) as process:
         process.wait(PATIENCE)
     (attempt,) = attempts.alive()
@@ -144,7 +144,7 @@ def killed_while_its_jvm_writes(project: Project) -> str:
 
 
 def ends(attempt: str) -> None:
-    """The JVM runs again, and ends what its command began."""
+    """Continues the JVM until it ends the work of its dead command."""
     os.kill(jvm(), signal.SIGCONT)
     until(lambda: attempts.is_dead(attempt), "the JVM continues what nobody waits for", 60)
 
@@ -237,7 +237,7 @@ def test_garbage_in_the_place_of_its_address_loses_no_message_and_leaves_no_jvm(
 def test_one_that_was_started_for_few_rows_is_not_kept_for_many(
     project: Project, warm_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One for many reads few, too; where the number is unknown, either does."""
+    """A JVM for many rows also serves few; for an unknown number, either does."""
     monkeypatch.delenv("SPARK_SUBMIT_OPTS")
     folder = specs(project)
     main = folder / "main.yaml"
@@ -268,7 +268,7 @@ def test_one_that_was_started_for_few_rows_is_not_kept_for_many(
 
 @pytest.mark.long
 def test_it_ends_when_nobody_comes(project: Project, warm_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two commands that begin at once, one starts it, and the other one does without; so does a build server."""
+    """Of two simultaneous commands, one leases the warm JVM and the other does without; a build server never leases it."""
     folder = specs(project)
     starts = (
         "import sys; from pathlib import Path\n"
@@ -341,9 +341,9 @@ def test_a_turn_ends_with_the_process_that_has_it(tmp_path: Path) -> None:
 
 
 def test_a_jvm_that_ends_at_once_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor what it was begun with; the lock of one that works in another container stays."""
+    """The files of a JVM that ends at once are deleted; the lock of a JVM in another container stays."""
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(warm_jvm, "began", lambda _: None)  # as where `ps` answers after its end
+    monkeypatch.setattr(warm_jvm, "began", lambda _: None)  # as if `ps` answered after its end
     with warm_jvm.turn():
         works, over = (warm_jvm.folder() / f"lease-{name}" for name in ("works", "over"))
         over.touch()
@@ -357,7 +357,7 @@ def test_a_jvm_that_ends_at_once_leaves_nothing(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_jvm_gets_no_secret_of_a_spec(tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for the login of the machine, which Java looks for itself."""
+    """The JVM's environment has no secret but the machine's login, which Java reads itself."""
     monkeypatch.chdir(tmp_path)
     secrets = {"SLUICE_SECRET_A": "1", "AWS_KAFKA_PASSWORD": "2", "AWS_SECRET_ACCESS_KEY": "3"}
     for name, value in (secrets | {"SLUICE_SECRETS": "AWS_KAFKA_PASSWORD, AWS_SECRET_ACCESS_KEY"}).items():
@@ -389,7 +389,7 @@ tests:
 
 
 def test_nothing_of_a_command_reaches_the_next(project: Project, warm_home: Path) -> None:
-    """What the next command finds in the JVM is what the first one found there."""
+    """Each command finds the JVM as the first one found it."""
     command = [sys.executable, "-m", "tests.left", str(specs(project))]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, cwd=ROOT)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -1,4 +1,4 @@
-"""Whole selects over tables: the same rows and types as Spark gives for the text itself, and what is refused."""
+"""Whole selects over tables: they give the rows and types that Spark gives for the text itself, or are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of code and docs: names that say nothing are not used, and paths that docs name are there."""
+"""The words of code and docs: vague names are not used, and paths in docs exist."""
 
 from __future__ import annotations
 
