@@ -1,4 +1,4 @@
-"""Messages that are wrong in every way that was seen or imagined: each becomes a bad row with its exact bytes, and no batch fails."""
+"""Messages that are wrong in every known or imagined way: each becomes a bad row with its exact bytes, and no batch fails."""
 
 from __future__ import annotations
 

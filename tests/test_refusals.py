@@ -1,4 +1,4 @@
-"""Changes by others to a table, a topic or a catalog, between and within batches: the rows are right, or an error says what to do."""
+"""Changes by others to a table, topic or catalog, between and within batches: the rows are right, or an error says what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selects over tables, compared with plain Python batch by batch. For one table, only groups with changed rows are computed again."""
+"""Selects over tables, compared with plain Python in batches. For one table, only groups with changed rows are computed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A REST catalog in use: expiring tokens, keys from the catalog, secrets that appear nowhere, and commands that say what is wrong.
+"""A REST catalog in use: expiring tokens, keys from the catalog, secrets that appear nowhere, and clear errors of commands.
 The server is that of `sluice services up catalog`."""
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ SLUICE = Path(sys.executable).with_name("sluice")
 def test_a_run_outlives_its_tokens_and_shows_no_secret(
     tmp_path: Path, kafka: str, quick_store: str, server: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tokens last two seconds here. The output of commands, Spark's events and settings, and all files of the project are searched."""
+    """Tokens last two seconds here. The commands' output, Spark's events and settings, and all project files are searched."""
     monkeypatch.chdir(tmp_path)
     login(monkeypatch, OC_SECRET=CANARY, S3_SECRET=f"{CANARY}-s3")
     monkeypatch.setenv("SLUICE_VAR_KAFKA", kafka)

@@ -37,7 +37,7 @@ SELECT '50', '1000', -7.5D, 0, false, false, DATE'2025-12-31', TIMESTAMP'2023-11
 
 @dataclass(frozen=True)
 class Obeyed:
-    """A refused expression, its part to replace, the replacement that the hint names, and the values for the two rows. The hint for
+    """A refused expression, its part to replace, the replacement of the hint, and the values for the two rows. The hint for
     a word of another dialect has examples in place of the author's columns: `quoted` is such an example."""
 
     text: str

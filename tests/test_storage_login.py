@@ -1,4 +1,4 @@
-"""Logins to an object store: an assumed role, a profile, keys. The requests to S3 and STS show which one is used; moto answers."""
+"""Logins to an object store: an assumed role, a profile, keys. Requests to S3 and STS show which is used; moto answers."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_what_is_kept_later_was_kept_before(seconds: list[int], min_count: int, 
 
 
 def test_what_was_thinned_out_leaves_a_gap_and_no_end() -> None:
-    """Main is followed across expired snapshots, so the next maintenance keeps what this one kept. Other branches do not count."""
+    """Main is followed across expired snapshots, so the next maintenance keeps the same. Other branches do not count."""
     count, seconds = 3000, 30
     began = MOMENT - timedelta(seconds=seconds * count)
 

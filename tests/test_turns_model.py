@@ -1,4 +1,4 @@
-"""A sender takes its turn, reads, starts its producer and asks, in this order: it is right in every schedule, other orders are not."""
+"""A sender takes its turn, reads, starts its producer and asks: this order is right in every schedule, others are not."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_the_newest_row_of_each_key(customers: Project) -> None:
 
 @pytest.mark.long
 def test_a_merge_makes_no_session(customers: Project, spark: Any) -> None:
-    """Days of `run --every` must not fill the memory with sessions, since threads of Spark's pools hold each one while they work."""
+    """Days of `run --every` must not fill the memory with sessions, which threads of Spark's pools hold while they work."""
     counts = []
     for number in range(3):
         send(customers, (1, f"ann {number}", 10 + number), (2, "bob", 20 + number), (3, None, 30 + number))

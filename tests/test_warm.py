@@ -268,7 +268,7 @@ def test_one_that_was_started_for_few_rows_is_not_kept_for_many(
 
 @pytest.mark.long
 def test_it_ends_when_nobody_comes(project: Project, warm_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two simultaneous commands, one leases the warm JVM and the other does without; a build server never leases it."""
+    """One of two simultaneous commands leases the warm JVM, the other does without; a build server never leases it."""
     folder = specs(project)
     starts = (
         "import sys; from pathlib import Path\n"
