@@ -155,7 +155,7 @@ def encoded(part: Of, topic: Topic, format_: Format) -> bytes:
 @pytest.mark.parametrize(("part", "name"), USES)
 def test_a_format_says_what_it_is(part: Of, name: str) -> None:
     format_ = of_name(part, name)
-    assert components.load(FORMATS, name).__doc__
+    assert FORMATS.load(name).__doc__
     assert {field.name for field in format_.sample.columns} == set(format_.sample.values)
     assert name in (VALUES if part == "value" else KEYS).values()
     assert find(part, f"{name}_") is None

@@ -280,7 +280,7 @@ def as_modelled(plan: Plan, sent_batches: Sequence[tuple[list[Sent], Trouble | N
 
 def read_once(pipeline: Pipeline, spark: Any) -> Counter[Row]:
     """Reads the rows with PyIceberg."""
-    names = COLUMNS[pipeline.table.write]
+    names = COLUMNS[pipeline.table.write.name]
     table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
     arrow = table.scan(selected_fields=names).to_arrow()
@@ -289,7 +289,7 @@ def read_once(pipeline: Pipeline, spark: Any) -> Counter[Row]:
 
 def rows(pipeline: Pipeline, spark: Any) -> Counter[Row]:
     """Reads the rows with three engines, which must agree."""
-    names, table_rows = COLUMNS[pipeline.table.write], read_once(pipeline, spark)
+    names, table_rows = COLUMNS[pipeline.table.write.name], read_once(pipeline, spark)
     by_spark = spark.table(f"lake.{pipeline.table.identifier}").select(*names).toArrow()
     assert table_rows == Counter(zip(*(by_spark[name].to_pylist() for name in names), strict=True))
     texts = [f"CAST({name} AS VARCHAR)" for name in names]

@@ -20,8 +20,11 @@ import pytest
 from click import MissingParameter
 
 from framework.base import errors
+from framework.documents import pipeline, topic
 from framework.documents.pipeline.written import NOT_YET
 from framework.host.cli import help_lines
+from framework.host.components import COMPONENTS
+from framework.language.kind import later_kinds
 from framework.language.options import Bound, Option
 from tests.followed import parse
 
@@ -166,8 +169,10 @@ def table(commands: Mapping[str, str]) -> list[str]:
 
 
 def test_what_is_refused_by_name_is_all_that_this_version_lacks() -> None:
-    lacks = {*kinds.later_kinds(), *NOT_YET} - {path.stem for path in (ROOT / "framework" / "documents" / "steps").glob("*.py")}
-    for module in (*modules(kinds), *modules(document_kinds), *modules(steps), *modules(followers), *modules(notices)):
+    lacks = {*later_kinds(), *NOT_YET} - {*COMPONENTS.steps.names()}
+    folders = (COMPONENTS.kinds, COMPONENTS.steps, COMPONENTS.followers, COMPONENTS.notices)
+    of_components = [module for folder in folders for module in folder.load_all().values()]
+    for module in (*of_components, *modules(pipeline), *modules(topic)):
         for cls in (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Bound)):
             lacks |= {name for field in dataclasses.fields(cls) for name in later(field)}
     listed = re.findall(r"^[-0-9 ].*\n", section("Refused by name", FEATURES.read_text(encoding="utf-8")), re.MULTILINE)

@@ -41,9 +41,8 @@ def test_each_folder_is_in_the_table_of_contributing() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.partition("## Where a line lives")[2].partition("\n## ")[0]
     table_folders = set(re.findall(r"(\w+)/", table))
-    folders = {path.parent for path in (ROOT / "framework").rglob("*.py") if len(path.relative_to(ROOT / "framework").parts) < 4}
-    inner = {folder.name for folder in folders if folder.parent.name in ("framework", "engine")}
-    assert inner - table_folders == set()
+    folders = {path.parent.relative_to(ROOT / "framework").parts[:2] for path in (ROOT / "framework").glob("*/*/*.py")}
+    assert {folder for _, folder in folders} - table_folders == set()
 
 
 @pytest.mark.parametrize("page", ["docs", "README.md", "CONTRIBUTING.md"])
