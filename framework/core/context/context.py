@@ -33,8 +33,8 @@ def _continue(point: str) -> None:
 
 class Context:
     """The shared state of batches. `at` is called at each kill point; `commit` makes the publishing commits; `spark` gives the
-    session; `source` replaces Kafka in tests; no batch reads beyond `until`. The JVM may be this plan's or another's `warm` one; False is
-    for a process that stays."""
+    session; `source` replaces Kafka in tests; no batch reads beyond `until`. With `warm`, Spark runs in the warm JVM of this plan or of
+    the plan given; False is for a process that keeps running."""
 
     def __init__(
         self,
@@ -51,11 +51,13 @@ class Context:
         self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None, self.rows))
         self._own = spark is None
         self._stays = warm is False
-        self.rows: int | None = None  # about as many as are read next, where that is known
+        self.rows: int | None = None  # about how many are read next, if that is known
         self._commit = commit
         self._source = source
         self._until = until
-        self._limits: dict[str, Mapping[Partition, int]] = {}  # what a time means, asked once: a batch asks for its source often
+        self._limits: dict[
+            str, Mapping[Partition, int]
+        ] = {}  # the offsets of a time, asked for once: a batch needs its source often
         self._spark: SparkSession | None = None
         self._kafka: dict[str, Kafka] = {}
         self._lakes: dict[str, Lake] = {}
@@ -77,9 +79,9 @@ class Context:
         return self._spark
 
     def expect(self, rows: int) -> None:
-        """Comes before work on about so many rows. A Spark that was started for few is ended if these are many; the next use starts
+        """Prepares for work on about `rows` rows. A Spark that was started for few rows is ended if these are many; the next use starts
         another one."""
-        if self._stays:  # which has time to become fast
+        if self._stays:  # there is time for its Spark to become fast
             return
         self.rows = rows
         if self._own and self._spark is not None and session.is_outgrown(self._spark, rows):
@@ -93,20 +95,20 @@ class Context:
         if self._source is not None:
             return self._source
         cluster = pipeline.topic.cluster
-        connected = self._kafka.get(cluster.name)
-        if connected is None or not connected.has_login(self.plan.secrets):  # a secret may be corrected while a process runs
-            connected = self._kafka[cluster.name] = Kafka(cluster, self.plan.secrets)
-        return connected
+        client = self._kafka.get(cluster.name)
+        if client is None or not client.has_login(self.plan.secrets):  # a secret may be corrected while a process runs
+            client = self._kafka[cluster.name] = Kafka(cluster, self.plan.secrets)
+        return client
 
     def source(self, pipeline: Pipeline) -> SourceWithCounts:
-        """The source of the pipeline's rows."""
+        """The source of the pipeline's rows: its topics or a table."""
         if pipeline.source:
-            return table_source.of(pipeline, self.lake_of)
+            return table_source.source_of(pipeline, self.lake_of)
         kafka = self.kafka(pipeline)
         if isinstance(self._until, datetime) and pipeline.name not in self._limits:
             assert isinstance(kafka, Kafka), "messages of a test have no times to stop at"
             topic_limits = (kafka.offsets_at(topic, self._until) for topic in pipeline.topics)
-            self._limits[pipeline.name] = {each: offset for offsets in topic_limits for each, offset in offsets.items()}
+            self._limits[pipeline.name] = {partition: offset for offsets in topic_limits for partition, offset in offsets.items()}
         limits = self._limits.get(pipeline.name) if isinstance(self._until, datetime) else self._until
         return FromTopics(pipeline, kafka, limits)
 

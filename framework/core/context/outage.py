@@ -1,4 +1,4 @@
-"""An outage of Kafka behind whatever Spark made of it: pages of Java, or an error of a batch that names something else."""
+"""Recognizes an outage of Kafka behind Spark's errors: pages of Java, or an error of a batch that names something else."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from framework.core.kafka.cluster import listens, silent
 from framework.plan import Cluster, Pipeline
 
 _TIMEOUTS = {"org.apache.kafka.common.errors.TimeoutException", "org.apache.kafka.common.errors.DisconnectException"}
-_NOTHING_CAME = "Cannot fetch record"  # Spark's reader says so by an exception of Java's own
+_NOTHING_CAME = "Cannot fetch record"  # Spark's reader raises a plain Java exception with this text
 _ABOUT_OTHER_THINGS = (RefusedError, UnreachableError, SetupError, SpecError, Paused)
 
 
 def outage(pipeline: Pipeline, error: Exception) -> UnreachableError | None:
-    """The error that Kafka does not answer, if this ended a run."""
+    """The error that Kafka does not answer, if that ended a run of the pipeline."""
     return outage_of([topic.cluster for topic in pipeline.topics], error)
 
 
-def outage_of(asked: Iterable[Cluster], error: Exception) -> UnreachableError | None:
-    """The same of work with these clusters."""
+def outage_of(clusters: Iterable[Cluster], error: Exception) -> UnreachableError | None:
+    """The error that Kafka does not answer, if that ended work with one of these clusters."""
     if isinstance(error, _ABOUT_OTHER_THINGS):
         return None
-    clusters = {each.name: each for each in asked}
-    away = next((each for each in clusters.values() if not listens(each, CONNECTING)), None)
-    if away is None and clusters and _is_timeout(error):
-        away = next(iter(clusters.values()))
-    return silent(away) if away else None
+    clusters_by_name = {cluster.name: cluster for cluster in clusters}
+    silent_cluster = next((cluster for cluster in clusters_by_name.values() if not listens(cluster, CONNECTING)), None)
+    if silent_cluster is None and clusters_by_name and _is_timeout(error):
+        silent_cluster = next(iter(clusters_by_name.values()))
+    return silent(silent_cluster) if silent_cluster else None
 
 
 def _is_timeout(error: Exception) -> bool:

@@ -17,21 +17,21 @@ ANYBODY = "User:<login>"  # the administrator knows the name of a login by certi
 
 
 def principal(cluster: Cluster) -> str:
-    """The login's name, if the spec says it itself: one that is a secret stays one."""
+    """The cluster's login for Kafka's tools; a placeholder if the spec has no name, or has it as a secret."""
     name = cluster.security.username
     return f"User:{name}" if isinstance(name, str) else ANYBODY
 
 
-def command(cluster: Cluster, does: str, principal: str, name: str, operations: Iterable[str], of: str = "topic") -> str:
-    """Of Kafka's own tools, for a topic or a group of this name, or for all transactional ids that begin with it."""
-    asked = (part for each in operations for part in ("--operation", each.capitalize()))
-    pattern = ("--resource-pattern-type", "prefixed") if of == "transactional-id" else ()
-    return shlex.join([*tool(cluster), does, "--allow-principal", principal, *asked, f"--{of}", name, *pattern])
+def command(cluster: Cluster, action: str, principal: str, name: str, operations: Iterable[str], resource: str = "topic") -> str:
+    """The command of Kafka's own tool, for a topic or a group of this name, or for all transactional ids that begin with it."""
+    flags = (part for operation in operations for part in ("--operation", operation.capitalize()))
+    pattern = ("--resource-pattern-type", "prefixed") if resource == "transactional-id" else ()
+    return shlex.join([*tool(cluster), action, "--allow-principal", principal, *flags, f"--{resource}", name, *pattern])
 
 
-def sending(cluster: Cluster, does: str, principal: str) -> str:
+def sending(cluster: Cluster, action: str, principal: str) -> str:
     """The command for the transactional ids of senders."""
-    return command(cluster, does, principal, TRANSACTIONS, SENDING, "transactional-id")
+    return command(cluster, action, principal, TRANSACTIONS, SENDING, "transactional-id")
 
 
 def listing(cluster: Cluster, topic: str) -> str:
@@ -39,6 +39,6 @@ def listing(cluster: Cluster, topic: str) -> str:
 
 
 def tool(cluster: Cluster, name: str = "kafka-acls.sh", login: str = "--command-config") -> tuple[str, ...]:
-    """One of Kafka's own, with an administrator's login where the cluster asks for one."""
+    """The beginning of a command of Kafka's own tools, with an administrator's login if the cluster needs one."""
     needs_login = cluster.security.protocol != "PLAINTEXT"
     return name, "--bootstrap-server", cluster.bootstrap, *((login, ADMIN) if needs_login else ())

@@ -35,9 +35,11 @@ def waiting(kafka: Kafka, position: Position, topic: TopicState, speed: float | 
     range_ = next_range(position, topic, 1)
     starts = range_.starts if range_ else topic.ends
     for name in topic.topics:
-        here = {each: start for each, start in starts.items() if parted(each)[0] == name}
-        size = message_size(kafka, here, topic)
-        offsets = sorted((parted(each)[1], start, max(start, topic.ends[each])) for each, start in here.items())
+        topic_starts = {partition: start for partition, start in starts.items() if parted(partition)[0] == name}
+        size = message_size(kafka, topic_starts, topic)
+        offsets = sorted(
+            (parted(partition)[1], start, max(start, topic.ends[partition])) for partition, start in topic_starts.items()
+        )
         yield Waiting(
             topic=name,
             offsets=tuple(offsets),
@@ -48,7 +50,7 @@ def waiting(kafka: Kafka, position: Position, topic: TopicState, speed: float | 
 
 
 def message_size(kafka: Kafka, starts: Mapping[Partition, int], topic: TopicState) -> float | None:
-    """The size of a message that waits, by a sample of the fullest partitions."""
-    waits = {each: topic.ends[each] - start for each, start in starts.items() if topic.ends[each] > start}
-    fullest = sorted(waits, key=lambda each: (-waits[each], each))[:_SAMPLED]
-    return kafka.message_size([(each, starts[each]) for each in fullest]) if fullest else None
+    """The mean size of waiting messages, estimated from a sample of the fullest partitions."""
+    counts = {partition: topic.ends[partition] - start for partition, start in starts.items() if topic.ends[partition] > start}
+    fullest = sorted(counts, key=lambda partition: (-counts[partition], partition))[:_SAMPLED]
+    return kafka.message_size([(partition, starts[partition]) for partition in fullest]) if fullest else None

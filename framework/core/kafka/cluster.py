@@ -27,7 +27,7 @@ from framework.systems.secrets import reveal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_SAMPLING = 2.0  # seconds that messages are waited for of which the size is wanted
+_SAMPLING = 2.0  # seconds to wait for messages whose sizes are measured
 _TRIES = 4
 _LEADERLESS = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")  # of a partition just made or moved
 _LOGIN_FAILED = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL")
@@ -55,17 +55,18 @@ class Kafka:
         self._cluster_id = ""
 
     def has_login(self, secrets: SecretStore) -> bool:
-        """Whether it logged in by what the secrets say now."""
+        """Whether this connection uses the login that the secrets contain now."""
         return self._login == client_settings(self.cluster, secrets)
 
     def topic_state(self, *topics: Topic) -> TopicState:
-        """The topics now. Their ids are read before and after their offsets: the offsets are never those of two topics of one name."""
+        """The current state of the topics. Their ids are read before and after their offsets: these never belong to two topics of one
+        name."""
         while True:
-            described = self._describe(topics)
-            partitions = _partitions(described)
+            descriptions = self._describe(topics)
+            partitions = _partitions(descriptions)
             starts = self._offsets(partitions, OffsetSpec.earliest())
             ends = self._offsets(partitions, OffsetSpec.latest())
-            ids = _ids(described)
+            ids = _ids(descriptions)
             if self.topic_ids(*topics) == ids:
                 return TopicState(self.cluster_id(), ids, starts, ends)
 
@@ -85,7 +86,7 @@ class Kafka:
         partitions = _partitions(self._describe((topic,)))
         offsets = self._offsets(partitions, OffsetSpec.for_timestamp(int(moment.timestamp() * 1000)))
         ends = self._offsets(partitions, OffsetSpec.latest())
-        return {each: ends[each] if offset < 0 else offset for each, offset in offsets.items()}
+        return {partition_name: ends[partition_name] if offset < 0 else offset for partition_name, offset in offsets.items()}
 
     def extent(self, name: str) -> tuple[dict[Partition, int], dict[Partition, int]]:
         """The first offsets of a topic's partitions, and the ends of their committed messages."""
@@ -98,7 +99,9 @@ class Kafka:
         if isinstance(topic.start_from, datetime):
             return self.offsets_at(topic, topic.start_from)
         offsets = state.starts if topic.start_from == "earliest" else state.ends
-        return {each: offset for each, offset in offsets.items() if parted(each)[0] == topic.kafka_name}
+        return {
+            partition_name: offset for partition_name, offset in offsets.items() if parted(partition_name)[0] == topic.kafka_name
+        }
 
     def read(self, spark: SparkSession, pipeline: Pipeline, range_: Range) -> DataFrame:
         return spark_reader.read(spark, pipeline, range_, self._secrets)
@@ -116,19 +119,19 @@ class Kafka:
         return "compact" in policy
 
     def rights(self, name: str) -> frozenset[str]:
-        """The login's rights on a topic, such as `READ`; all of them where the cluster does not restrict it. Raises `NoTopic` without a
-        hint if there is none, or none that the login may see."""
+        """The login's rights on a topic, such as `READ`; all rights where the cluster does not restrict it. Raises `NoTopic` without a
+        hint if the topic does not exist, or if the login may not see it."""
         answers = self._admin.describe_topics(
             TopicCollection([name]), include_authorized_operations=True, request_timeout=self._patience
         )
         try:
-            described = self._described(answers[name])
+            description = self._described(answers[name])
         except _Missing:
             raise NoTopic("no-topic", f"there is no topic `{name}` in the cluster `{self.cluster.name}`") from None
-        return frozenset(each.name for each in described.authorized_operations or AclOperation)
+        return frozenset(operation.name for operation in description.authorized_operations or AclOperation)
 
     def may_send(self) -> bool:
-        """Whether the login may take turns in sending. The id that is tried is forgotten by Kafka after some days."""
+        """Whether the login may use the transactional ids by which senders take turns. Kafka forgets the id tried here after some days."""
         producer = Producer({**self._settings, "transactional.id": f"{TRANSACTIONS}may-send"})
         try:
             producer.init_transactions(self._patience)
@@ -144,10 +147,10 @@ class Kafka:
         small = {"fetch.message.max.bytes": 65536, "queued.max.messages.kbytes": 1024}
         consumer = Consumer({**self._settings, **small, "group.id": "sluice-plan", "enable.auto.commit": False})
         sizes: list[int] = []
-        until = time.monotonic() + _SAMPLING
+        deadline = time.monotonic() + _SAMPLING
         try:
-            consumer.assign([TopicPartition(*parted(each), offset) for each, offset in starts])
-            while len(sizes) < most and time.monotonic() < until:
+            consumer.assign([TopicPartition(*parted(partition_name), offset) for partition_name, offset in starts])
+            while len(sizes) < most and time.monotonic() < deadline:
                 messages = consumer.consume(most - len(sizes), timeout=0.1)
                 sizes += [_size(message) for message in messages if message.error() is None]
                 if sizes and not messages:
@@ -196,8 +199,11 @@ class Kafka:
                 answers = self._admin.list_offsets(
                     specs, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._patience
                 )
-                offsets = {(each.topic, each.partition): int(self._ask(answer.result).offset) for each, answer in answers.items()}
-                return {partition(*each): offset for each, offset in sorted(offsets.items())}
+                offsets = {
+                    (topic_partition.topic, topic_partition.partition): int(self._ask(answer.result).offset)
+                    for topic_partition, answer in answers.items()
+                }
+                return {partition(*pair): offset for pair, offset in sorted(offsets.items())}
             except KafkaException as error:
                 if error.args[0].name() not in _LEADERLESS or attempt == _TRIES:
                     raise self._unreachable(error) from None
@@ -226,7 +232,7 @@ def _is_login_error(error: Any) -> bool:
 
 
 def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
-    """A client's error with a code that says whether to wait or to correct something."""
+    """Returns a client's error with a code that says whether to wait or to correct something."""
     text = re.sub(r"^\w+://\S+: | \(after \d+ms in state \w+\)", "", error.str())
     if _is_login_error(error):
         hint = f"correct `security` of the cluster `{cluster.name}`, or its secrets"
@@ -240,7 +246,7 @@ def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
 def listens(cluster: Cluster, patience: float) -> bool:
     """Whether a server listens at one of the addresses. Checked before Kafka's own client, which retries for long where the
     connection is refused."""
-    addresses = [each.strip().rpartition("://")[2].rpartition(":") for each in cluster.bootstrap.split(",")]
+    addresses = [address.strip().rpartition("://")[2].rpartition(":") for address in cluster.bootstrap.split(",")]
     for host, _, port in addresses:
         try:
             socket.create_connection((host.strip("[]"), int(port)), patience / len(addresses)).close()
@@ -268,7 +274,7 @@ def _running(cluster: Cluster) -> str:
 
 
 def refuse_silent(cluster: Cluster) -> None:
-    """Raises soon where no server listens."""
+    """Raises within seconds if no server of the cluster listens."""
     if not listens(cluster, CONNECTING):
         raise silent(cluster)
 
@@ -282,12 +288,16 @@ def _size(message: Any) -> int:
     return len(message.value() or b"") + len(message.key() or b"") + sum(len(name) + len(value or b"") for name, value in headers)
 
 
-def _partitions(described: Iterable[Any]) -> list[TopicPartition]:
-    return [TopicPartition(each.name, part.id) for each in described for part in sorted(each.partitions, key=lambda one: one.id)]
+def _partitions(descriptions: Iterable[Any]) -> list[TopicPartition]:
+    return [
+        TopicPartition(description.name, part.id)
+        for description in descriptions
+        for part in sorted(description.partitions, key=lambda info: info.id)
+    ]
 
 
-def _ids(described: Iterable[Any]) -> dict[str, str]:
-    return {each.name: str(each.topic_id) for each in described}
+def _ids(descriptions: Iterable[Any]) -> dict[str, str]:
+    return {description.name: str(description.topic_id) for description in descriptions}
 
 
 def client_settings(cluster: Cluster, secrets: SecretStore) -> dict[str, Any]:

@@ -39,8 +39,8 @@ class Sample:
     partitions: int
 
 
-def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -> Sample:
-    """At most `most` messages, the newest of each partition up to the last stable offsets."""
+def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, limit: int) -> Sample:
+    """At most `limit` messages: the newest of each partition, up to the last stable offsets."""
     refuse_silent(cluster)
     Kafka(cluster, secrets).cluster_id()  # raises a named error where no server answers
     settings = {**client_settings(cluster, secrets), "log_level": 0}
@@ -51,65 +51,65 @@ def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, most: int) -
         if topic not in topics:
             raise _missing(cluster, topic, topics)
         bounds = {number: _bounds(consumer, TopicPartition(topic, number)) for number in sorted(topics[topic].partitions)}
-        messages = read(consumer, topic, _ranges(bounds, most))
+        messages = read(consumer, topic, _ranges(bounds, limit))
     except KafkaException as error:
         raise unreachable(cluster, error.args[0]) from None
     finally:
         consumer.close()
     messages.sort(key=lambda message: (message.partition, message.offset))
-    return Sample(tuple(messages), sum(end - first for first, end in bounds.values()), len(bounds))
+    return Sample(tuple(messages), sum(end - start for start, end in bounds.values()), len(bounds))
 
 
 def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
-    """The first offset of a partition, and the last stable one. One that was just made, or moved, has no leader for a moment."""
-    until = time.monotonic() + KAFKA
+    """The first and the last stable offset of a partition. A partition that was just created or moved has no leader for a moment."""
+    deadline = time.monotonic() + KAFKA
     while True:
         try:
-            first, end = consumer.get_watermark_offsets(partition, timeout=KAFKA)
+            start, end = consumer.get_watermark_offsets(partition, timeout=KAFKA)
         except KafkaException as error:
-            if error.args[0].name() not in _NO_LEADER or time.monotonic() > until:
+            if error.args[0].name() not in _NO_LEADER or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
         else:
-            return first, end
+            return start, end
 
 
-def _ranges(bounds: Mapping[int, tuple[int, int]], most: int) -> dict[int, tuple[int, int]]:
+def _ranges(bounds: Mapping[int, tuple[int, int]], limit: int) -> dict[int, tuple[int, int]]:
     """The last offsets of each partition with messages: the share that a small partition does not need goes to the larger ones."""
-    left = most
+    rest = limit
     ranges = {}
-    ordered = sorted(bounds.items(), key=lambda each: (each[1][1] - each[1][0], each[0]))
-    for at, (number, (first, end)) in enumerate(ordered):
-        share = min(end - first, -(-left // (len(ordered) - at)))
-        left -= share
+    ordered = sorted(bounds.items(), key=lambda item: (item[1][1] - item[1][0], item[0]))
+    for index, (number, (start, end)) in enumerate(ordered):
+        share = min(end - start, -(-rest // (len(ordered) - index)))
+        rest -= share
         if share:
             ranges[number] = end - share, end
     return ranges
 
 
 def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) -> list[KafkaMessage]:
-    """The messages from the first of these offsets to the end of each partition's."""
+    """The messages in `ranges`: for each partition, its first offset and its end."""
     consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in ranges.items()])
     messages: list[KafkaMessage] = []
-    left = {number: end for number, (_, end) in ranges.items()}
-    until = time.monotonic() + KAFKA
-    while left:
-        consumed: list[Any] = consumer.consume(_AT_ONCE, timeout=0.2)
-        if consumed:
-            until = time.monotonic() + KAFKA
-        elif time.monotonic() > until:
+    open_ends = {number: end for number, (_, end) in ranges.items()}
+    deadline = time.monotonic() + KAFKA
+    while open_ends:
+        chunk: list[Any] = consumer.consume(_AT_ONCE, timeout=0.2)
+        if chunk:
+            deadline = time.monotonic() + KAFKA
+        elif time.monotonic() > deadline:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no message came"))
-        for message in consumed:
+        for message in chunk:
             number, error = message.partition(), message.error()
             if error is not None and error.code() == NO_GROUP:
                 continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
-            if error is None and message.offset() < left.get(number, 0):
+            if error is None and message.offset() < open_ends.get(number, 0):
                 messages.append(message_of(message))
             # The end that is known, or an earlier one where the last offsets hold no messages.
-            if error is not None or message.offset() + 1 >= left.get(number, 0):
-                left.pop(number, None)
+            if error is not None or message.offset() + 1 >= open_ends.get(number, 0):
+                open_ends.pop(number, None)
     return messages
 
 

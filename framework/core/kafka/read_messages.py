@@ -1,6 +1,6 @@
 """Some messages of a topic, read without Spark: the first, the last, or new ones. Joins no group and commits nothing.
 
-Limit: across partitions they are in the order of their timestamps; within one they are as Kafka has them.
+Limit: messages of several partitions are in the order of their timestamps; within a partition, they keep Kafka's order.
 """
 
 from __future__ import annotations
@@ -25,41 +25,43 @@ _WIDER = 4  # factor of the next range, where offsets without messages gave too 
 
 
 def bounds(topic: Topic, secrets: SecretStore) -> dict[int, tuple[int, int]]:
-    """The bounds of each partition. Raises soon where Kafka does not answer or has no such topic."""
+    """The bounds of each partition. Raises within seconds if Kafka does not answer or has no such topic."""
     refuse_silent(topic.cluster)
     state = Kafka(topic.cluster, secrets, KAFKA_WATCHED).topic_state(topic)
-    return {parted(each)[1]: (state.starts[each], end) for each, end in state.ends.items()}
+    return {parted(partition)[1]: (state.starts[partition], end) for partition, end in state.ends.items()}
 
 
-def some(
-    topic: Topic, secrets: SecretStore, within: Bounds, most: int, which: Literal["earliest", "latest"]
+def read_some(
+    topic: Topic, secrets: SecretStore, offsets: Bounds, limit: int, side: Literal["earliest", "latest"]
 ) -> list[KafkaMessage]:
-    """At most `most` messages between these offsets."""
-    by_partition: dict[int, list[KafkaMessage]] = {number: [] for number in within}
-    left = {number: (first, end) for number, (first, end) in within.items() if first < end}
-    width = most
+    """At most `limit` messages between these offsets: the earliest or the latest ones."""
+    by_partition: dict[int, list[KafkaMessage]] = {number: [] for number in offsets}
+    open_ranges = {number: (start, end) for number, (start, end) in offsets.items() if start < end}
+    width = limit
     with _reading(topic, secrets) as consumer:
-        while left:
-            ranges, left = _parts(left, width, which)
-            read: dict[int, list[KafkaMessage]] = {number: [] for number in ranges}
+        while open_ranges:
+            ranges, open_ranges = _parts(open_ranges, width, side)
+            new_messages: dict[int, list[KafkaMessage]] = {number: [] for number in ranges}
             for message in newest_messages.read(consumer, topic.kafka_name, ranges):
-                read[message.partition].append(message)
-            for number, messages in read.items():
-                by_partition[number] = messages + by_partition[number] if which == "latest" else by_partition[number] + messages
-            left = {number: rest for number, rest in left.items() if rest[0] < rest[1] and len(by_partition[number]) < most}
+                new_messages[message.partition].append(message)
+            for number, messages in new_messages.items():
+                by_partition[number] = messages + by_partition[number] if side == "latest" else by_partition[number] + messages
+            open_ranges = {
+                number: rest for number, rest in open_ranges.items() if rest[0] < rest[1] and len(by_partition[number]) < limit
+            }
             width *= _WIDER
-    if which == "earliest":
-        return list(heapq.merge(*by_partition.values(), key=_moment))[:most]
+    if side == "earliest":
+        return list(heapq.merge(*by_partition.values(), key=_moment))[:limit]
     backwards = heapq.merge(
         *(reversed(messages) for messages in reversed(by_partition.values())), key=lambda message: -_moment(message)
     )
-    return [message for message, _ in zip(backwards, range(most), strict=False)][::-1]
+    return [message for message, _ in zip(backwards, range(limit), strict=False)][::-1]
 
 
-def follow(topic: Topic, secrets: SecretStore, from_: Mapping[int, int], stopped: Callable[[], bool]) -> Iterator[KafkaMessage]:
-    """The messages from these offsets on, as they come, until it is stopped."""
+def follow(topic: Topic, secrets: SecretStore, starts: Mapping[int, int], stopped: Callable[[], bool]) -> Iterator[KafkaMessage]:
+    """Yields the messages from these offsets on, as they arrive, until `stopped` returns true."""
     with _reading(topic, secrets) as consumer:
-        consumer.assign([TopicPartition(topic.kafka_name, number, offset) for number, offset in from_.items()])
+        consumer.assign([TopicPartition(topic.kafka_name, number, offset) for number, offset in starts.items()])
         while not stopped():
             for message in consumer.consume(_AT_ONCE, timeout=0.2):
                 error = message.error()
@@ -69,12 +71,12 @@ def follow(topic: Topic, secrets: SecretStore, from_: Mapping[int, int], stopped
                     raise KafkaException(error)
 
 
-def _parts(left: Bounds, width: int, which: str) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
-    """For each partition, `width` offsets from its first or its last on, and the rest of its offsets."""
+def _parts(offsets: Bounds, width: int, side: str) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
+    """Cuts `width` offsets from the beginning or the end of each partition's; returns these and the rest."""
     ranges, rest = {}, {}
-    for number, (first, end) in left.items():
-        cut = max(first, end - width) if which == "latest" else min(end, first + width)
-        ranges[number], rest[number] = ((cut, end), (first, cut)) if which == "latest" else ((first, cut), (cut, end))
+    for number, (start, end) in offsets.items():
+        cut = max(start, end - width) if side == "latest" else min(end, start + width)
+        ranges[number], rest[number] = ((cut, end), (start, cut)) if side == "latest" else ((start, cut), (cut, end))
     return ranges, rest
 
 

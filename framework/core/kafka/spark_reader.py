@@ -19,8 +19,8 @@ from framework.systems.secrets import reveal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_OF_A_TASK = 2_000  # messages; a task takes as long to begin and to end as to read about so many
-_PARTITIONS_OF_A_TASK = 8  # which it reads one after the other
+_TASK_MESSAGES = 2_000  # messages; a task takes as long to begin and to end as to read about so many
+_TASK_PARTITIONS = 8  # which it reads one after the other
 _KEY = token_bytes(32)
 _JAAS = "org.apache.kafka.common.security.{module} required username={username} password={password};"
 
@@ -30,7 +30,7 @@ def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: Secret
     frame = spark.read.format("kafka").options(**settings).load()
     if pipeline.explodes:
         return frame
-    tasks = max(-(-range_.size // _OF_A_TASK), -(-len(range_.starts) // _PARTITIONS_OF_A_TASK))
+    tasks = max(-(-range_.size // _TASK_MESSAGES), -(-len(range_.starts) // _TASK_PARTITIONS))
     return frame.coalesce(tasks) if tasks < len(range_.starts) else frame
 
 
@@ -48,13 +48,13 @@ def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str
         "kafka.metadata.recovery.strategy": "rebootstrap",
         **login(topic.cluster, secrets),
     }
-    # Spark reuses an open consumer, and the messages it has fetched, by this name: another topic of the same name, or another login,
+    # Spark reuses an open consumer, with the messages it has fetched, by this name: another topic of the same name, or another login,
     # must have another name. Brokers see the name, so it must not help to guess a password. No consumer joins the group, and nothing
     # is committed to it.
-    same = json.dumps([sorted(consumer.items()), sorted(range_.topics.items())])
+    identity = json.dumps([sorted(consumer.items()), sorted(range_.topics.items())])
     return {
         **consumer,
-        "kafka.group.id": f"sluice-{hashlib.blake2b(same.encode(), key=_KEY, digest_size=8).hexdigest()}",
+        "kafka.group.id": f"sluice-{hashlib.blake2b(identity.encode(), key=_KEY, digest_size=8).hexdigest()}",
         "assign": json.dumps({name: sorted(offsets) for name, offsets in starts.items()}),
         "startingOffsets": json.dumps(starts),
         "endingOffsets": json.dumps(ends),
@@ -83,8 +83,8 @@ def read_topic(
 
 def _by_topic(offsets: Mapping[Partition, int]) -> dict[str, dict[int, int]]:
     by_topic: dict[str, dict[int, int]] = {}
-    for each, offset in offsets.items():
-        topic, number = parted(each)
+    for partition, offset in offsets.items():
+        topic, number = parted(partition)
         by_topic.setdefault(topic, {})[number] = offset
     return by_topic
 

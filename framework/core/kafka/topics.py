@@ -1,4 +1,4 @@
-"""Topics as Kafka has them, and new ones, without Spark."""
+"""Lists the topics of a Kafka cluster with their partitions, and creates topics, without Spark."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PartitionState:
 
 @dataclass(frozen=True)
 class Listed:
-    """A topic of the specs; without partitions where Kafka has no such topic."""
+    """A topic of the specs. `partitions` is None if Kafka has no such topic."""
 
     topic: Topic
     partitions: tuple[PartitionState, ...] | None
@@ -41,32 +41,32 @@ class Listed:
 
     @property
     def messages(self) -> int | None:
-        """Messages, where the topic is neither compacted nor transactional."""
-        if self.partitions is None or any(each.start is None or each.end is None for each in self.partitions):
+        """The number of offsets: of messages, if the topic is neither compacted nor transactional."""
+        if self.partitions is None or any(state.start is None or state.end is None for state in self.partitions):
             return None
-        return sum((each.end or 0) - (each.start or 0) for each in self.partitions)
+        return sum((state.end or 0) - (state.start or 0) for state in self.partitions)
 
 
 def listed(cluster: Cluster, secrets: SecretStore, topics: Iterable[Topic]) -> Iterator[Listed]:
-    """Topics of one cluster. Raises soon where no server answers."""
-    wanted = tuple(topics)
+    """Yields these topics of one cluster with their partitions. Raises within seconds if no server answers."""
+    wanted_topics = tuple(topics)
     refuse_silent(cluster)
     kafka = Kafka(cluster, secrets, KAFKA_WATCHED)
     kafka.cluster_id()  # raises a named error where no server answers
     admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
-    names = TopicCollection(list(dict.fromkeys(topic.kafka_name for topic in wanted)))
+    names = TopicCollection(list(dict.fromkeys(topic.kafka_name for topic in wanted_topics)))
     answers = admin.describe_topics(names, request_timeout=KAFKA_WATCHED)
-    for topic in wanted:
-        described = _described(cluster, answers[topic.kafka_name])
-        yield Listed(topic, None) if described is None else _listed(kafka, topic, described)
+    for topic in wanted_topics:
+        description = _described(cluster, answers[topic.kafka_name])
+        yield Listed(topic, None) if description is None else _listed(kafka, topic, description)
 
 
 def ensure(cluster: Cluster, secrets: SecretStore, name: str, partitions: int | None) -> bool:
-    """Creates a topic if Kafka does not have it, with as many replicas, and without `partitions` as many of them, as are the cluster's
-    default. Returns whether it was created."""
+    """Creates a topic if Kafka does not have it, with the cluster's default number of replicas and, without `partitions`, of partitions.
+    Returns whether it was created."""
     refuse_silent(cluster)
     admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
-    for attempt in range(_KNOWN_SOON):  # one that was just made is unknown to a broker for a moment
+    for attempt in range(_KNOWN_SOON):  # a topic that was just created is unknown to a broker for a moment
         answer = admin.describe_topics(TopicCollection([name]), request_timeout=KAFKA_WATCHED)[name]
         if _described(cluster, answer) is not None:
             return attempt > 0
@@ -78,17 +78,17 @@ def ensure(cluster: Cluster, secrets: SecretStore, name: str, partitions: int | 
 
 
 def _create(admin: AdminClient, name: str, partitions: int | None) -> None:
-    wanted = NewTopic(name, num_partitions=partitions or -1, replication_factor=-1)
+    new_topic = NewTopic(name, num_partitions=partitions or -1, replication_factor=-1)
     try:
-        admin.create_topics([wanted], request_timeout=KAFKA_TAKES)[name].result()
+        admin.create_topics([new_topic], request_timeout=KAFKA_TAKES)[name].result()
     except KafkaException as error:
         kafka_error = error.args[0]
         if kafka_error.name() != "TOPIC_ALREADY_EXISTS":  # it was created in the meantime
-            says = f"with {partitions} partitions" if partitions else ""
+            amount = f"with {partitions} partitions" if partitions else ""
             raise SluiceError(
                 "topic-not-created",
                 f"Kafka did not create the topic `{name}`: {kafka_error.str()}",
-                f"create it by hand {says}, or check the cluster's permissions and limits".replace(" ,", ","),
+                f"create it by hand {amount}, or check the cluster's permissions and limits".replace(" ,", ","),
             ) from None
 
 
@@ -102,7 +102,7 @@ def _described(cluster: Cluster, answer: Any) -> Any:
         raise unreachable(cluster, kafka_error) from None
 
 
-def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:
+def _listed(kafka: Kafka, topic: Topic, description: Any) -> Listed:
     starts: dict[str, int] = {}
     ends: dict[str, int] = {}
     trouble = ""
@@ -112,15 +112,15 @@ def _listed(kafka: Kafka, topic: Topic, described: Any) -> Listed:
     except UnreachableError as error:  # a partition without a leader has no offsets
         trouble = error.message
     partitions = []
-    for each in sorted(described.partitions, key=lambda one: one.id):
-        name = partition(topic.kafka_name, each.id)
-        leader = None if each.leader is None or each.leader.id < 0 else int(each.leader.id)
+    for info in sorted(description.partitions, key=lambda item: item.id):
+        name = partition(topic.kafka_name, info.id)
+        leader = None if info.leader is None or info.leader.id < 0 else int(info.leader.id)
         partitions.append(
             PartitionState(
-                number=each.id,
+                number=info.id,
                 leader=leader,
-                replicas=_brokers(each.replicas),
-                in_sync=_brokers(each.isr),
+                replicas=_brokers(info.replicas),
+                in_sync=_brokers(info.isr),
                 start=starts.get(name),
                 end=ends.get(name),
             )

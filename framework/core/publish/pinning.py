@@ -63,7 +63,7 @@ def _now(join: Join, pipeline: Pipeline) -> Join:
 
 def _main(source: TableSource, pipeline: Pipeline) -> Snapshot:
     """The newest snapshot of a table in which rows are looked up."""
-    return commits.now(pipeline, source, "in which {} looks rows up")[1]
+    return commits.current(pipeline, source, "in which {} looks rows up")[1]
 
 
 def now() -> int:

@@ -1,4 +1,4 @@
-"""Whether so much waits that a batch begins before its time.
+"""Tells when so much waits that a batch begins before its time.
 
 Cost: a question for offsets. The size of messages is estimated from a sample, which is taken again after some minutes.
 """
@@ -24,17 +24,17 @@ class Fills:
 
     def full(self, pipeline: Pipeline) -> bool:
         """Whether messages of about the size `batch: {after: …}` wait."""
-        after = pipeline.run.after
-        state = table_state.state(pipeline.table) if after else None
-        if not after or state is None or state.position is None:
+        threshold = pipeline.run.after
+        state = table_state.state(pipeline.table) if threshold else None
+        if not threshold or state is None or state.position is None:
             return False
         source = self._context.kafka(pipeline)
         topic = source.topic_state(*pipeline.topics)
         range_ = protocol.next_range(state.position, topic, 1)
         if range_ is None or not isinstance(source, Kafka):
             return False
-        size, until = self._sizes.get(pipeline.name, (0.0, 0.0))
-        if time.monotonic() >= until:
+        size, expiry = self._sizes.get(pipeline.name, (0.0, 0.0))
+        if time.monotonic() >= expiry:
             size = message_size(source, range_.starts, topic) or 0.0
             self._sizes[pipeline.name] = (size, time.monotonic() + (_SAMPLED if size else 0))
-        return size * range_.waiting >= after
+        return size * range_.waiting >= threshold

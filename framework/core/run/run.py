@@ -1,4 +1,4 @@
-"""Pipelines until they are caught up, once or again and again, in one warm process."""
+"""Runs pipelines until they are caught up, once or repeatedly, in one warm process."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from framework.core.spark.causes import is_spark_gone
 from framework.plan import Pipeline, in_order
 
 _FOLLOW = 60.0  # seconds of batches after which followers catch up
-_LIST = 2.0  # the same, of those that list the table in another catalog
-_INTERVAL = 10.0  # seconds between two looks at what waits
+_LIST = 2.0  # seconds of batches after which followers catch up that list the table in another catalog
+_INTERVAL = 10.0  # seconds between two checks of how much waits
 
 
 @dataclass(frozen=True)
@@ -65,31 +65,34 @@ def catch_up(
         try:
             run_record.refuse_paused(pipeline)
             published = False
-            follows, lists = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
+            follow_time, list_time = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
             with around(pipeline):
                 for batch in batches(context, pipeline, stopped):
                     published = True
                     on_batch(batch)
                     if stopped():
                         return tuple(failures)
-                    if time.monotonic() > follows:  # messages may come for ever
+                    if time.monotonic() > follow_time:  # messages may come for ever
                         list(_followed(context, pipeline, stopped, on_followed))
-                        follows, lists = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
-                    elif pipeline.published and time.monotonic() > lists:
-                        failed = list(_followed(context, replace(pipeline, also=pipeline.published), stopped, on_followed))
-                        lists = time.monotonic() + (_FOLLOW if failed else _LIST)  # one that is away does not slow each batch
+                        follow_time, list_time = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
+                    elif pipeline.published and time.monotonic() > list_time:
+                        follow_failures = list(
+                            _followed(context, replace(pipeline, also=pipeline.published), stopped, on_followed)
+                        )
+                        # A catalog that does not answer must not slow each batch.
+                        list_time = time.monotonic() + (_FOLLOW if follow_failures else _LIST)
                 failures += _followed(context, pipeline, stopped, on_followed)
-                maintained = list(maintain.after_run(context, pipeline)) if published else []
-                for done in maintained:
-                    on_maintained(done)
-                if maintained:  # other files
+                maintenance = list(maintain.after_run(context, pipeline)) if published else []
+                for result in maintenance:
+                    on_maintained(result)
+                if maintenance:  # the table has other files now
                     failures += _followed(context, pipeline, stopped, on_followed)
         except BrokenPipeError:
             raise  # the reader of standard output is gone
         except Exception as error:
             context.forget_spark_if_gone()
             failures.append(Failure(pipeline.name, _named(pipeline, error)))
-            if not isinstance(error, Paused):  # what the table has is shown all the same
+            if not isinstance(error, Paused):  # followers catch up with the table all the same
                 failures += _followed(context, pipeline, stopped, on_followed)
         if stopped():
             break
@@ -99,7 +102,7 @@ def catch_up(
 def _followed(
     context: Context, pipeline: Pipeline, stopped: Callable[[], bool], on_followed: Callable[[Followed], object]
 ) -> Iterator[Failure]:
-    """Lets followers catch up; those that could not."""
+    """Lets followers catch up; yields the failures of those that could not."""
     for followed in follow.after_run(context, pipeline, stopped):
         if followed.trouble:
             yield Failure(pipeline.name, followed.trouble, of_follower=True)
@@ -108,30 +111,30 @@ def _followed(
 
 
 def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
-    """The pipeline's batches, until nothing waits in its topics. Where nothing waits at first, no JVM starts. The outcome is
-    recorded, and every error has a code."""
+    """The pipeline's batches, until nothing waits in its topics. If nothing waits at first, no JVM starts. The outcome is recorded, and
+    every error has a code."""
     try:
         if rows := waiting.count(context, pipeline):
             context.expect(rows)
-            with openlineage.told(pipeline) as told:
+            with openlineage.told(pipeline) as report:
                 for batch in _batches(context, pipeline):
-                    told.add(batch.rows)
+                    report.add(batch.rows)
                     yield batch
             if run_record.read(pipeline.recorded_as).paused:
                 return
     except Exception as error:
-        named = _named(pipeline, error)
-        if isinstance(named, SparkEnded) and stopped():
+        named_error = _named(pipeline, error)
+        if isinstance(named_error, SparkEnded) and stopped():
             return  # the signal that stops this process may stop Spark too: no message is lost
-        run_record.record_failure(pipeline.recorded_as, named)
-        if named is error:
+        run_record.record_failure(pipeline.recorded_as, named_error)
+        if named_error is error:
             raise
-        raise named from error
+        raise named_error from error
     run_record.record_success(pipeline.recorded_as)
 
 
 def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
-    """The same, while it is not paused: before a run, `refuse_paused` raises."""
+    """The pipeline's batches, until nothing waits or it is paused. Before a run, `refuse_paused` raises."""
     while not run_record.read(pipeline.recorded_as).paused:
         pipeline = context.schemas.current(pipeline)
         batch = next_batch(context, pipeline)
@@ -144,9 +147,9 @@ def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
 
 
 def _named(pipeline: Pipeline, error: Exception) -> SluiceError:
-    gone = isinstance(error, SparkEnded) if isinstance(error, SluiceError) else is_spark_gone(error)
+    is_gone = isinstance(error, SparkEnded) if isinstance(error, SluiceError) else is_spark_gone(error)
     # `as_sluice_error` comes last: it writes an unexpected error into a file, and an outage is expected.
-    return (None if gone else outage(pipeline, error)) or defects.as_sluice_error(pipeline.name, error)
+    return (None if is_gone else outage(pipeline, error)) or defects.as_sluice_error(pipeline.name, error)
 
 
 def keep_up(
@@ -161,15 +164,15 @@ def keep_up(
     on_followed: Callable[[Followed], object] = _unheard,
     is_full: Callable[[Pipeline], bool] = _never,
 ) -> None:
-    """Catches up every `every` seconds until it is stopped; a pipeline of which much waits before that, too. A failure is reported and
-    retried the next time."""
+    """Catches up every `every` seconds until `stop` is set; earlier with a pipeline for which much waits. A failure is reported, and the
+    pipeline is retried the next time."""
     can_fill = [pipeline for pipeline in pipelines if pipeline.run.after]
     chosen, next_turn = pipelines, time.monotonic() + every
     while not stop.is_set():
         for failure in catch_up(context, chosen, on_batch, stop.is_set, around, on_maintained, on_followed) if chosen else ():
             on_failure(failure)
-        left = next_turn - time.monotonic()
-        if stop.wait(max(0.0, min(left, _INTERVAL if can_fill else left))):
+        rest = next_turn - time.monotonic()
+        if stop.wait(max(0.0, min(rest, _INTERVAL if can_fill else rest))):
             return
         if time.monotonic() < next_turn:
             chosen = [pipeline for pipeline in can_fill if _is_full(pipeline, is_full)]

@@ -1,4 +1,4 @@
-"""Whether a failed run would fail the same way again, because none of its inputs has changed.
+"""Tells whether a failed run would fail the same way again, because none of its inputs has changed.
 
 New messages change nothing: the next batch begins at the same offsets, with the message that made it fail. Inputs that matter move the
 table's metadata (an accepted position, an accepted schema change, a rollback), or are in the specs, the registry or the secrets.
@@ -17,8 +17,8 @@ from framework.core.rules.run_record import CHECKED, FailedRun
 from framework.core.run import secret_digest
 from framework.plan import Catalog, Pipeline, digest
 
-_HOUR = 3600.0  # after which a run is tried again where no person must decide: a disk may have space, a machine memory
-# Errors that a look at the topic and the table finds, too, and errors of a moment in another system. The next run does not meet them again.
+_HOUR = 3600.0  # after it, a run is retried where no person must decide: the disk may have space by then, the machine memory
+# Errors that a check of the topic and the table also finds, and passing errors of other systems: the next run need not meet them again.
 _PASSING = (*CHECKED, CatalogAway, KafkaAway, NoTopic, RegistryAway, Transient)
 
 
@@ -29,39 +29,39 @@ def note(context: Context, pipeline: Pipeline) -> None:
 
 
 def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
-    """The failure of the last run, if the next one would end by it too. Asked after a look found no refusal."""
+    """The failure of the last run, if the next run would fail the same way. Called after a check that found no refusal."""
     record = run_record.read(pipeline.recorded_as)
-    failed = record.failed
-    if failed is None or record.failed_at is None or failed.is_a(*_PASSING):
+    failure = record.failed
+    if failure is None or record.failed_at is None or failure.is_a(*_PASSING):
         return None
-    seconds = (datetime.now(timezone.utc) - iso_times.read(failed.at)).total_seconds()
-    if not failed.suspended and seconds > _HOUR:
+    seconds = (datetime.now(timezone.utc) - iso_times.read(failure.at)).total_seconds()
+    if not failure.suspended and seconds > _HOUR:
         return None
     inputs, _, secrets = record.failed_at.partition(" ")
     if secret_digest.is_another(secrets, secret_digest.digest(pipeline, context.plan.secrets)):
         return None
-    return failed if inputs == _digest(context, pipeline) else None
+    return failure if inputs == _digest(context, pipeline) else None
 
 
-def says(failed: FailedRun) -> str:
-    return f"the last run ended with {failed.code}, and nothing has changed since: {failed.message}"
+def says(failure: FailedRun) -> str:
+    return f"the last run ended with {failure.code}, and nothing has changed since: {failure.message}"
 
 
 def _digest(context: Context, pipeline: Pipeline) -> str:
     pipeline = context.schemas.current(pipeline)
-    into, source = pipeline.table, pipeline.source
-    tables = [(into.catalog, into.identifier), (into.catalog, into.bad_rows)]
-    tables += [(each.catalog, each.identifier) for each in source.tables] if source else []
+    target, source = pipeline.table, pipeline.source
+    tables = [(target.catalog, target.identifier), (target.catalog, target.bad_rows)]
+    tables += [(table.catalog, table.identifier) for table in source.tables] if source else []
     inputs = (
         pipeline.spec,
         pipeline.batch_rows,
         pipeline.bad_rows,
-        into.schema_changes,
+        target.schema_changes,
         context.plan.engine,
         context.plan.secrets,
     )
     topics = [(topic.kafka_name, topic.cluster, topic.start_from) for topic in pipeline.topics]
-    return digest.short((inputs, topics, [_file(*each) for each in tables]))
+    return digest.short((inputs, topics, [_file(*table) for table in tables]))
 
 
 def _file(catalog: Catalog, identifier: str) -> str:

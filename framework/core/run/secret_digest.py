@@ -1,10 +1,10 @@
-"""A digest of the secrets that a pipeline uses, by which a later process tells whether one of them has changed.
+"""A digest of the secrets that a pipeline uses, from which a later process tells whether one of them has changed.
 
 The digest lies in `.sluice`, so it must not give away a short password to those who can read that folder, or a copy of it. A hash would:
 all likely passwords can be tried, with a salt that lies next to it, too. So it is an HMAC, whose random key lies outside of the project, in
 the user's cache folder, readable by its owner alone. A time of change would do for a file, but variables of the environment have none.
 
-*Limit* Digests by two keys cannot be compared: where the key was lost, or the folder cannot be written to, a change goes unnoticed.
+*Limit* Digests with different keys cannot be compared: if the key was lost, or the folder is not writable, a change goes unnoticed.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from framework.systems import secrets
 _LENGTH = 32  # bytes of the key
 
 
-def digest(used_by: object, store: SecretStore) -> str:
-    """The key's name and the digest. Empty where no secret is used, or there can be no key."""
-    names = sorted({secret.name for secret in used_secrets(used_by)})
+def digest(data: object, store: SecretStore) -> str:
+    """The key's name and the digest of the secrets in `data`. Empty if it has no secret, or there can be no key."""
+    names = sorted({secret.name for secret in used_secrets(data)})
     key = _key() if names else None
     if key is None:
         return ""
     states = [(name, *_state(name, store)) for name in names]
-    named = hashlib.sha256(key).hexdigest()[:8]
-    return f"{named}:{hmac.digest(key, json.dumps(states).encode(), 'sha256').hex()[:16]}"
+    key_name = hashlib.sha256(key).hexdigest()[:8]
+    return f"{key_name}:{hmac.digest(key, json.dumps(states).encode(), 'sha256').hex()[:16]}"
 
 
 def is_another(recorded: str, current: str) -> bool:
-    """Whether a secret has changed between two digests; not where they are by different keys."""
+    """Whether a secret has changed between two digests; False if these have different keys."""
     return recorded.partition(":")[0] == current.partition(":")[0] and recorded != current
 
 
@@ -59,7 +59,7 @@ def used_secrets(value: object) -> Iterator[SecretRef]:
 
 
 def _state(name: str, store: SecretStore) -> tuple[str, str]:
-    """Whether the secret can be read, and its value, or why not: a file that others can read is not missing."""
+    """The secret's value, or the code of the error that reading it raises: a file that others can read is not a missing one."""
     try:
         return "value", secrets.reveal(SecretRef(name), store)
     except SetupError as error:
@@ -67,7 +67,7 @@ def _state(name: str, store: SecretStore) -> tuple[str, str]:
 
 
 def _key() -> bytes | None:
-    """The user's key, which is made at its first use. None where there can be none."""
+    """The user's key, which is created at its first use. None if it cannot be created or read."""
     place = jar_cache.shared("key of digests")
     with suppress(OSError):
         if not (place / "key").exists():
@@ -78,7 +78,7 @@ def _key() -> bytes | None:
 
 
 def _make_key(place: Path) -> None:
-    """Two processes may do it at once; the first one's key stays."""
+    """Creates the user's key. If two processes do so at once, the first one's key stays."""
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = place / f"draft.{os.getpid()}"
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as stream:

@@ -25,7 +25,7 @@ BadReason = tuple[str, str]
 
 @dataclass(frozen=True)
 class Read:
-    """A key or value: its contents, the schema that it names, and the code and the reason that make it a bad row."""
+    """A decoded key or value: its contents, the schema that it names, and the code and the reason that make it a bad row."""
 
     decoded: Decoded
     version: Version | None = None
@@ -54,40 +54,40 @@ class Reader:
     _decoders: dict[int, Callable[[bytes], str] | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Loads the subjects once: they have the version of each id."""
+        """Loads the topic's subjects once, with the version of each schema id."""
         self._registry = Registry(self.topic.cluster, self.secrets, REGISTRY) if self.topic.registered else None
-        for each in self.topic.registered:
+        for registered in self.topic.registered:
             assert self._registry is not None
             try:
-                subject = self._registry.subject(each.subject)
+                subject = self._registry.subject(registered.subject)
             except SluiceError as error:
                 self.trouble = self.trouble or (None if isinstance(error, NoSubject) else error)
                 continue
             self.trouble = self.trouble or subject.trouble
-            self._versions[each.of] = {version.id: version for version in subject.versions}
+            self._versions[registered.of] = {version.id: version for version in subject.versions}
 
-    def read(self, of: Of, data: bytes) -> Read:
-        format_ = find(of, self.topic.value if of == "value" else self.topic.key_format)
+    def read(self, part: Of, data: bytes) -> Read:
+        format_ = find(part, self.topic.value if part == "value" else self.topic.key_format)
         if format_ is None:
             return Read(undecoded(data))
         if not isinstance(format_, BySchema):
             reason = format_.wrong(data) if format_.wrong else None
-            return Read(format_.decoded(data), None, (_code(of), f"the {of} {reason}") if reason else None)
+            return Read(format_.decoded(data), None, (_code(part), f"the {part} {reason}") if reason else None)
         bytes_ = Decoded(f"0x{data.hex()}", None)
         id_ = id_of(data)
         if id_ is None:
-            return Read(bytes_, None, (_code(of), f"the {of} does not begin with the id of a schema"))
-        version = self._version(of, id_)
+            return Read(bytes_, None, (_code(part), f"the {part} does not begin with the id of a schema"))
+        version = self._version(part, id_)
         if version is None:
-            bad_reason = None if self.trouble else (_code(of, "unknown_schema"), f"the registry has no schema {id_}")
+            bad_reason = None if self.trouble else (_code(part, "unknown_schema"), f"the registry has no schema {id_}")
             return Read(bytes_, None, bad_reason)
         decode = self._decoder(version)
         if isinstance(decode, str):
-            return Read(bytes_, version, (_code(of, "wrong_schema"), f"the {of}'s {version} cannot be read: {decode}"))
+            return Read(bytes_, version, (_code(part, "wrong_schema"), f"the {part}'s {version} cannot be read: {decode}"))
         try:
             text = decode(data[5:])
         except ValueError as error:
-            return Read(bytes_, version, (_code(of), f"the {of} is not what schema {id_} says: {error}"))
+            return Read(bytes_, version, (_code(part), f"the {part} is not what schema {id_} says: {error}"))
         return Read(Decoded(json.loads(text) if text.startswith('"') else text, text), version)
 
     def decode_message(self, message: KafkaMessage) -> DecodedMessage:
@@ -105,8 +105,8 @@ class Reader:
             if utf8(headers.get(name) or b"") is None:
                 yield "undecodable_header", f"the header `{name}` is not UTF-8 text"
 
-    def _version(self, of: Of, id_: int) -> Version | None:
-        versions = self._versions.setdefault(of, {})
+    def _version(self, part: Of, id_: int) -> Version | None:
+        versions = self._versions.setdefault(part, {})
         if id_ not in versions and self._registry and not self.trouble:
             try:
                 schema = self._registry.schema(id_)
@@ -126,5 +126,5 @@ class Reader:
         return self._decoders[version.id]
 
 
-def _code(of: Of, code: str = "undecodable") -> str:
-    return code if of == "value" else f"{code}_key"
+def _code(part: Of, code: str = "undecodable") -> str:
+    return code if part == "value" else f"{code}_key"

@@ -18,7 +18,7 @@ from framework.plan import Pipeline, Plan, Registered, Topic
 from framework.plan.schema import Schema
 
 _ABSENT_FOR = 60.0  # seconds until an id that the registry does not have is asked for again
-_MOST = 1000  # ids that a batch asks for; messages that name more are not of this registry
+_MOST_IDS = 1000  # that a batch asks for; messages that name more are not of this registry
 
 
 class UnknownSchemas(Exception):
@@ -31,7 +31,7 @@ class UnknownSchemas(Exception):
 
 @dataclass
 class Schemas:
-    """The schemas of one process. `also` are those outside the topic's subject, by topic and id; None where the registry has none."""
+    """The schemas of one process. `also` has schemas outside the topic's subject, by topic and id; None if the registry has no such id."""
 
     plan: Plan
     also: dict[str, dict[int, Schema | None]] = field(default_factory=dict)
@@ -39,41 +39,42 @@ class Schemas:
     _registries: dict[str, Registry] = field(default_factory=dict)
 
     def current(self, pipeline: Pipeline) -> Pipeline:
-        """The pipeline as the registry wants it now."""
+        """The pipeline with the registry's current schemas, planned again if these have changed."""
         if not any(topic.registered for topic in pipeline.topics):
             return pipeline
         pipeline = _aimed(self.plan.pipeline(pipeline.name) or pipeline, pipeline)
-        moved = [self._moved(topic, each) for topic in pipeline.topics for each in topic.registered]  # all of them are asked
-        if any(moved) or self._forget():
+        # A list: each subject is asked for, even after one that moved.
+        moves = [self._moved(topic, registered) for topic in pipeline.topics for registered in topic.registered]
+        if any(moves) or self._forget():
             pipeline = self._replanned(pipeline)
-        for each in (each for topic in pipeline.topics for each in topic.registered):
-            if each.trouble and not each.numbers:
-                raise each.trouble
+        for registered in (registered for topic in pipeline.topics for registered in topic.registered):
+            if registered.trouble and not registered.numbers:
+                raise registered.trouble
         return pipeline
 
     def learn(self, pipeline: Pipeline, ids: Iterable[int]) -> Pipeline:
-        """The pipeline with schemas that messages name."""
-        wanted = sorted(ids)
+        """The pipeline, planned again with the schemas of these ids, which messages name."""
+        sorted_ids = sorted(ids)
         for topic in pipeline.topics:
             registry = self._registry(topic, REGISTRY_FOR_BATCH)
             schemas = self.also.setdefault(topic.name, {})
-            for id_ in [each for each in wanted if schemas.get(each) is None][:_MOST]:
+            for id_ in [schema_id for schema_id in sorted_ids if schemas.get(schema_id) is None][:_MOST_IDS]:
                 schemas[id_] = registry.schema(id_)
                 if schemas[id_] is None:
                     self._absent[topic.name, id_] = time.monotonic()
-            if len(wanted) > _MOST:
+            if len(sorted_ids) > _MOST_IDS:
                 schemas[ALL] = None
                 self._absent[topic.name, ALL] = time.monotonic()
         return self._replanned(pipeline)
 
     def _moved(self, topic: Topic, registered: Registered) -> bool:
         try:
-            now = self._registry(topic, REGISTRY if registered.numbers else REGISTRY_FOR_BATCH).numbers(registered.subject)
+            numbers = self._registry(topic, REGISTRY if registered.numbers else REGISTRY_FOR_BATCH).numbers(registered.subject)
         except UnreachableError:
             if registered.numbers:
                 return False
             raise
-        return now != registered.numbers
+        return numbers != registered.numbers
 
     def _registry(self, topic: Topic, patience: float) -> Registry:
         name = topic.cluster.name
@@ -83,28 +84,28 @@ class Schemas:
         return self._registries[name]
 
     def _forget(self) -> bool:
-        """Forgets ids that were missing long ago: the registry may have them by now."""
-        now = time.monotonic()
-        old = [each for each, since in self._absent.items() if now - since > _ABSENT_FOR or each[1] == ALL]
-        for topic, id_ in old:
+        """Forgets ids that were missing long ago: the registry may have them by now. Returns whether there were any."""
+        current_time = time.monotonic()
+        old_keys = [key for key, since in self._absent.items() if current_time - since > _ABSENT_FOR or key[1] == ALL]
+        for topic, id_ in old_keys:
             del self._absent[topic, id_]
             self.also[topic].pop(id_, None)
-        return bool(old)
+        return bool(old_keys)
 
     def _replanned(self, pipeline: Pipeline) -> Pipeline:
         assert self.plan.again is not None
-        replanned = self.plan.again(self.also)
-        runnable = {each.name: each for each in replanned.runnable}
+        result = self.plan.again(self.also)
+        runnable = {new_pipeline.name: new_pipeline for new_pipeline in result.runnable}
         if pipeline.name not in runnable:
             hint = "`sluice check` shows the same; no message is lost: they wait until the specs or the schemas are corrected"
-            message = f"the specs do not fit what the registry has now: {SpecError(replanned.problems)}"
+            message = f"the specs do not fit what the registry has now: {SpecError(result.problems)}"
             raise BatchError("specs-broken", message, hint)
-        # The others keep their plans: each raises its own problems when it runs, and stops no other.
-        pipelines = tuple(runnable.get(each.name, each) for each in self.plan.pipelines)
-        self.plan = replace(replanned.plan, pipelines=pipelines)
+        # Other pipelines keep their plans: each raises its own problems when it runs, and stops no other.
+        pipelines = tuple(runnable.get(old_pipeline.name, old_pipeline) for old_pipeline in self.plan.pipelines)
+        self.plan = replace(result.plan, pipelines=pipelines)
         return _aimed(runnable[pipeline.name], pipeline)
 
 
-def _aimed(planned: Pipeline, pipeline: Pipeline) -> Pipeline:
-    """With the table of this one: a rebuild has a second one."""
-    return replace(planned, table=replace(planned.table, namespace=pipeline.table.namespace, name=pipeline.table.name))
+def _aimed(new_pipeline: Pipeline, pipeline: Pipeline) -> Pipeline:
+    """Returns `new_pipeline` with the table of `pipeline`: a rebuild writes to a second table."""
+    return replace(new_pipeline, table=replace(new_pipeline.table, namespace=pipeline.table.namespace, name=pipeline.table.name))

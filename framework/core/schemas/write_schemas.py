@@ -19,7 +19,7 @@ from framework.plan.schema import Version
 
 @dataclass(frozen=True, kw_only=True)
 class WriteSchema:
-    """A schema that keys or values are written with. `new`: the subject has no schema yet, and this one waits to be registered."""
+    """A schema that keys or values are written with. `new`: the subject has no schema yet, and this schema waits to be registered."""
 
     of: Of
     subject: str
@@ -29,9 +29,9 @@ class WriteSchema:
 
 
 def current_schemas(topic: Topic, secrets: SecretStore) -> tuple[WriteSchema, ...]:
-    """The newest schemas of keys and values that use the registry. Raises where it does not answer."""
+    """The newest schemas of keys and values that use the registry. Raises if it does not answer."""
     registry = Registry(topic.cluster, secrets, REGISTRY_NEEDED)
-    return tuple(_current(topic, each, registry) for each in topic.registered)
+    return tuple(_current(topic, registered, registry) for registered in topic.registered)
 
 
 def _current(topic: Topic, registered: Registered, registry: Registry) -> WriteSchema:
@@ -63,15 +63,15 @@ def _writer(version: Version, names: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 def register_new(topic: Topic, secrets: SecretStore, schemas: tuple[WriteSchema, ...]) -> Iterator[WriteSchema]:
-    """Registers the new ones; yields all with the registry's ids."""
+    """Registers the new schemas; yields all schemas with the registry's ids."""
     registry = Registry(topic.cluster, secrets, REGISTRY_NEEDED)
-    for each in schemas:
-        if each.new:
-            schema = each.version.schema
-            version = Version(registry.register(each.subject, schema.kind, schema.text), schema, 1)
-            yield replace(each, version=version, writer=replace(each.writer, id=version.id))
+    for write_schema in schemas:
+        if write_schema.new:
+            schema = write_schema.version.schema
+            version = Version(registry.register(write_schema.subject, schema.kind, schema.text), schema, 1)
+            yield replace(write_schema, version=version, writer=replace(write_schema.writer, id=version.id))
         else:
-            yield each
+            yield write_schema
 
 
 def encoded(schema: WriteSchema, data: bytes) -> bytes:

@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 CHANGE, ROW, COMMIT = "_sluice_change", "_sluice_row", "_sluice_commit"
 """What happened to a row, its id, and the sequence number of the commit that wrote it."""
 ADDED, BEFORE, AFTER, DELETED = "added", "before", "after", "deleted"
-_FEW = 2_000_000  # ids
+_FEW_IDS = 2_000_000
 NOTHING = -1  # in place of a snapshot: before the first one
 
 _ROW_IDS = {ROW: "_row_id", COMMIT: "_last_updated_sequence_number"}
-_FILE, _AT, _MARKED = "_sluice_file", "_sluice_at", "_sluice_marked"
-_PLACE = {_FILE: "_file", _AT: "_pos", _MARKED: "_deleted"}
+_FILE, _POSITION, _MARKED = "_sluice_file", "_sluice_at", "_sluice_marked"
+_PLACE = {_FILE: "_file", _POSITION: "_pos", _MARKED: "_deleted"}
 
 
 @dataclass(frozen=True)
 class Changes:
-    """The differences of two snapshots. `most` limits the rows; `by_value`: rows have no ids that last, so an equal row before and after
-    is the same, and a changed row is a deleted and an added one."""
+    """The differences of two snapshots. `most` is an upper bound of the number of rows. `by_value`: rows have no lasting ids, so equal
+    rows before and after are the same row, and a changed row is a deleted and an added one."""
 
     lake: Lake
     table: Any
@@ -49,7 +49,7 @@ class Changes:
         return int(self.files.rows())
 
     def now(self) -> DataFrame:
-        """Rows that were added or changed, as they are now."""
+        """Rows that were added or changed, with their current values."""
         if self.by_value:
             return self._by_value(ADDED)
         if not self.files.grows():
@@ -58,7 +58,7 @@ class Changes:
         return self._none() if rows is None else self._plain(rows.where(f"{COMMIT} > {self.files.sinceSequence()}"))
 
     def deleted(self, columns: tuple[Column, ...]) -> DataFrame | None:
-        """These columns of rows that were deleted, as they were; None where none was."""
+        """These columns of deleted rows, with their last values; None if no row was deleted."""
         names = [*(identifier(column.name) for column in columns), ROW, COMMIT]
         if self.by_value:
             return self._by_value(DELETED).select(*names)
@@ -69,56 +69,56 @@ class Changes:
         return old if new is None else old.join(self._small(new.select(ROW)), ROW, "left_anti")
 
     def before(self) -> DataFrame | None:
-        """Rows before they were changed; None where none was."""
+        """Changed rows with their earlier values; None if no row was changed."""
         old, new = self._old(), self._new()
         if self.by_value or old is None or new is None or self._counted.changed == 0:
             return None
         commits = new.select(ROW, new[COMMIT].alias("_sluice_new_commit"))
         return old.join(self._small(commits), ROW).where(f"_sluice_new_commit <> {COMMIT}").select(*self._names)
 
-    def only_adds(self, besides: str | None) -> bool:
-        """Whether no row was deleted or changed; but for rows for which this SQL is true, which may be gone."""
-        deleted = self.deleted(self.columns if besides else ())
-        if deleted is not None and besides:
-            deleted = deleted.where(f"NOT ({besides})")
+    def only_adds(self, exempt_sql: str | None) -> bool:
+        """Whether no row was deleted or changed; rows for which `exempt_sql` is true may be deleted."""
+        deleted = self.deleted(self.columns if exempt_sql else ())
+        if deleted is not None and exempt_sql:
+            deleted = deleted.where(f"NOT ({exempt_sql})")
         return all(rows is None or rows.isEmpty() for rows in (deleted, self.before()))
 
     def rows(self) -> DataFrame:
-        """All of them, with what happened to each."""
+        """All rows that differ, with what happened to each."""
         old, new = self._old(), self._new()
         parts = {DELETED: self.deleted(self.columns), BEFORE: self.before()}
         if self.by_value or old is None or new is None:
             parts[ADDED] = self._by_value(ADDED) if self.by_value else new
         else:
-            others = old.selectExpr(f"{ROW} AS _sluice_other", f"{COMMIT} AS _sluice_other_commit")
-            joined = new.join(others, new[ROW] == others["_sluice_other"], "left")
+            old_ids = old.selectExpr(f"{ROW} AS _sluice_other", f"{COMMIT} AS _sluice_other_commit")
+            joined = new.join(old_ids, new[ROW] == old_ids["_sluice_other"], "left")
             parts[ADDED] = joined.where("_sluice_other IS NULL")
             parts[AFTER] = joined.where(f"_sluice_other_commit <> {COMMIT}")
-        there = {change: rows for change, rows in parts.items() if rows is not None}
-        changes = [rows.selectExpr(*self._names, f"'{change}' AS {CHANGE}") for change, rows in there.items()]
-        return reduce(lambda one, other: one.unionByName(other), changes, self._none().selectExpr("*", f"'' AS {CHANGE}"))
+        frames = {change: rows for change, rows in parts.items() if rows is not None}
+        changes = [rows.selectExpr(*self._names, f"'{change}' AS {CHANGE}") for change, rows in frames.items()]
+        return reduce(lambda union, frame: union.unionByName(frame), changes, self._none().selectExpr("*", f"'' AS {CHANGE}"))
 
     @cached_property
     def _counted(self) -> _Counted:
-        """Of the rows there are now in files that differ: how many there were before, and how many of those have changed. Ids only grow,
-        so where all rows that left their files came back, none was deleted, and what was there before need not be read."""
-        begun = self._unmarked(self.files.begun())
+        """Among current rows of files that differ, counts the rows that existed before, and those of them that changed. Ids only grow,
+        so if all rows that left their files are in others now, none was deleted, and the earlier rows need not be read."""
+        new_rows = self._unmarked(self.files.begun())
         if not self.files.grows():
             return _Counted(-1, -1)
-        if begun is None or not self.files.gone():
+        if new_rows is None or not self.files.gone():
             return _Counted(0, 0)
         remaining, moved = self.files.remaining(), self.files.moved()
         if remaining >= 0 and moved >= 0:
             return _Counted(remaining, remaining - moved)
-        was = f"{ROW} < {self.files.nextRow()}"
-        row = begun.selectExpr(f"count_if({was})", f"count_if({was} AND {COMMIT} > {self.files.sinceSequence()})").head()
+        is_old = f"{ROW} < {self.files.nextRow()}"
+        row = new_rows.selectExpr(f"count_if({is_old})", f"count_if({is_old} AND {COMMIT} > {self.files.sinceSequence()})").head()
         return _Counted(*row) if row else _Counted(0, 0)
 
     def _small(self, rows: DataFrame) -> DataFrame:
-        """Ids as a map in each task's memory, unless there may be too many."""
+        """Puts ids into each task's memory as a map, unless there may be too many."""
         from pyspark.sql import functions
 
-        return functions.broadcast(rows) if self.files.begunRows() <= _FEW else rows
+        return functions.broadcast(rows) if self.files.begunRows() <= _FEW_IDS else rows
 
     @property
     def _names(self) -> list[str]:
@@ -128,27 +128,27 @@ class Changes:
         return rows.select(*self._names)
 
     def _old(self) -> DataFrame | None:
-        """Rows of files that differ as they were, also those that were only moved."""
-        marked, before = self._marked(self.files.marked()), self._marked(self.files.markedBefore())
-        return _union([self._unmarked(self.files.ended()), _without(marked, before)])
+        """Earlier rows of files that differ, including rows that were only moved."""
+        after, before = self._marked(self.files.marked()), self._marked(self.files.markedBefore())
+        return _union([self._unmarked(self.files.ended()), _without(after, before)])
 
     def _new(self) -> DataFrame | None:
-        """The same as they are now."""
-        begun = self._unmarked(self.files.begun())
+        """Current rows of files that differ, including rows that were only moved."""
+        begun_rows = self._unmarked(self.files.begun())
         if self.files.grows():
-            return begun
-        return _union([begun, _without(self._marked(self.files.markedBefore()), self._marked(self.files.marked()))])
+            return begun_rows
+        return _union([begun_rows, _without(self._marked(self.files.markedBefore()), self._marked(self.files.marked()))])
 
     def _by_value(self, change: str) -> DataFrame:
-        """Rows that were added or deleted, without those that there are both before and after."""
+        """Rows that were added or deleted, without rows of which an equal one exists both before and after."""
         old, new = self._old(), self._new()
-        rows, others = (new, old) if change == ADDED else (old, new)
+        rows, other_rows = (new, old) if change == ADDED else (old, new)
         if rows is None:
             return self._none()
-        if others is None:
+        if other_rows is None:
             return self._plain(rows)
-        equal = ["_sluice_equal", "_sluice_nth"]
-        return self._plain(_numbered(rows).join(_numbered(others).select(*equal), equal, "left_anti"))
+        keys = ["_sluice_equal", "_sluice_nth"]
+        return self._plain(_numbered(rows).join(_numbered(other_rows).select(*keys), keys, "left_anti"))
 
     def _unmarked(self, name: str | None) -> DataFrame | None:
         rows = self._read(name)
@@ -159,16 +159,16 @@ class Changes:
         return None if rows is None else rows.where(_MARKED)
 
     def _read(self, name: str | None) -> DataFrame | None:
-        """Staged files."""
+        """The rows of staged files, with their ids and their places in the files."""
         if name is None:
             return None
         rows: DataFrame = self.lake.spark.table(identifier(STAGED_FILES, name))
-        own = {
+        row_columns = {
             column: sql if self.lake.iceberg.TableUtil.supportsRowLineage(self.table) else "CAST(NULL AS BIGINT)"
             for column, sql in _ROW_IDS.items()
         } | _PLACE
         values = present_or_null(self.columns, rows.columns)
-        return rows.selectExpr(*values, *(f"{sql} AS {column}" for column, sql in own.items()))
+        return rows.selectExpr(*values, *(f"{sql} AS {column}" for column, sql in row_columns.items()))
 
     def _none(self) -> DataFrame:
         rows: DataFrame = self.lake.spark.table(identifier(self.lake.of.name, *self.table.name().split(".")[1:])).where("false")
@@ -191,8 +191,8 @@ def between(
     by_value: bool = False,
     keeps_others: bool = False,
 ) -> Changes:
-    """The changes from one snapshot to another; since NOTHING all rows are added. Earlier changes of the same table can be read no more,
-    unless it `keeps_others`."""
+    """The changes from one snapshot to another; since NOTHING, all rows are added. Earlier `Changes` of the same table become unreadable,
+    unless `keeps_others` is true."""
     table = lake.load(identifier_)
     files = lake.spark._jvm.sluice.ChangedFiles(table, since, until)
     if not keeps_others:
@@ -201,19 +201,19 @@ def between(
 
 
 def _union(frames: list[DataFrame | None]) -> DataFrame | None:
-    there = [each.drop(_FILE, _AT, _MARKED) for each in frames if each is not None]
-    return reduce(lambda one, other: one.unionAll(other), there) if there else None
+    parts = [frame.drop(_FILE, _POSITION, _MARKED) for frame in frames if frame is not None]
+    return reduce(lambda result, part: result.unionAll(part), parts) if parts else None
 
 
-def _without(rows: DataFrame | None, others: DataFrame | None) -> DataFrame | None:
-    """Marked rows that were not marked in the other snapshot."""
-    if rows is None or others is None:
+def _without(rows: DataFrame | None, other_rows: DataFrame | None) -> DataFrame | None:
+    """Marked rows that are not marked in the other snapshot."""
+    if rows is None or other_rows is None:
         return rows
-    return rows.join(others.select(_FILE, _AT), [_FILE, _AT], "left_anti")
+    return rows.join(other_rows.select(_FILE, _POSITION), [_FILE, _POSITION], "left_anti")
 
 
 def _numbered(rows: DataFrame) -> DataFrame:
-    """Rows with a digest of their values, and numbered among those that are equal."""
+    """Rows with a digest of their values, and with numbers among equal rows."""
     values = ", ".join(identifier(name) for name in rows.columns if name not in (ROW, COMMIT))
     rows = rows.selectExpr("*", f"sha2(to_json(struct({values}), map('ignoreNullFields', 'false')), 256) AS _sluice_equal")
     return rows.selectExpr("*", "row_number() OVER (PARTITION BY _sluice_equal ORDER BY _sluice_equal) AS _sluice_nth")

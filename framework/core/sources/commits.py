@@ -14,8 +14,8 @@ Snapshot = Mapping[str, Any]
 COMPACTION = "replace"
 
 
-def now(pipeline: Pipeline, source: TableSource, use: str = "which {} reads") -> tuple[Metadata, Snapshot]:
-    """A table that a pipeline uses so, and its newest commit."""
+def current(pipeline: Pipeline, source: TableSource, use: str = "which {} reads") -> tuple[Metadata, Snapshot]:
+    """A table that a pipeline uses, and its newest commit. `use` tells the error what for."""
     table = metadata.read(source.catalog, source.identifier)
     main = table.main if table else None
     if table is None or main is None:
@@ -32,23 +32,23 @@ def number(snapshot: Snapshot) -> int:
 
 
 def of_number(table: Metadata, sequence: int) -> Snapshot | None:
-    return next((each for each in table.snapshots.values() if number(each) == sequence), None)
+    return next((snapshot for snapshot in table.snapshots.values() if number(snapshot) == sequence), None)
 
 
 def read_at(table: Metadata, source: TableSource, sequence: int) -> Snapshot:
-    """The commit of this number, of which rows are read."""
+    """The commit of this number, whose rows are read; raises if it is gone."""
     snapshot = of_number(table, sequence)
     if snapshot is None:
         raise Transient("source-changed", f"{source.identifier} lost a snapshot while it was read", "run again")
     return snapshot
 
 
-def since(table: Metadata, sequence: int) -> Iterator[Snapshot]:
-    """Main's snapshots, the newest first, down to the one after that of this number."""
-    for each in table.ancestors():
-        if number(each) <= sequence:
+def snapshots_after(table: Metadata, sequence: int) -> Iterator[Snapshot]:
+    """Main's snapshots after that of this number, the newest first."""
+    for snapshot in table.ancestors():
+        if number(snapshot) <= sequence:
             return
-        yield each
+        yield snapshot
 
 
 def changed(snapshot: Snapshot) -> int:
@@ -62,9 +62,9 @@ def changed(snapshot: Snapshot) -> int:
 
 
 def news(table: Metadata, sequence: int) -> int | None:
-    """About how many rows changed since that commit; None where it has expired, or was undone."""
-    begun, newer = of_number(table, sequence), list(since(table, sequence))
-    is_now = begun is not None and not newer and table.main == begun
-    if is_now or (begun and newer and newer[-1].get("parent-snapshot-id") == begun["snapshot-id"]):
-        return sum(changed(each) for each in newer if metadata.summary(each).get("operation") != COMPACTION)
+    """About how many rows changed since the commit of this number; None if it has expired or was undone."""
+    start, newer_snapshots = of_number(table, sequence), list(snapshots_after(table, sequence))
+    is_current = start is not None and not newer_snapshots and table.main == start
+    if is_current or (start and newer_snapshots and newer_snapshots[-1].get("parent-snapshot-id") == start["snapshot-id"]):
+        return sum(changed(snapshot) for snapshot in newer_snapshots if metadata.summary(snapshot).get("operation") != COMPACTION)
     return None

@@ -19,7 +19,7 @@ from framework.sql.quote import identifier
 if TYPE_CHECKING:
     from framework.core.iceberg.lake import Lake
 
-WHAT = "what"
+_CHANGE_COLUMN = "what"
 _AS_IT_IS = (BIGINT, INT, DOUBLE, FLOAT, BOOLEAN, STRING)
 _FOLLOWS = (DELETED, BEFORE, AFTER, ADDED)
 
@@ -37,7 +37,7 @@ class Diff:
 
 
 def snapshots(pipeline: Pipeline, since: Moment, until: Moment | None) -> tuple[int, int]:
-    """The two snapshots that are meant; the later one is by default that of now."""
+    """The ids of the snapshots at two moments; the later one is by default the current snapshot."""
     identifier_ = pipeline.table.identifier
     table = metadata.read(pipeline.table.catalog, identifier_)
     if table is None or table.main is None:
@@ -47,34 +47,36 @@ def snapshots(pipeline: Pipeline, since: Moment, until: Moment | None) -> tuple[
 
 
 def diff(lake: Lake, pipeline: Pipeline, since: int, until: int, limit: int) -> Diff:
-    """Counts what differs, and reads the first `limit` rows of it."""
+    """Counts the rows that differ, and reads the first `limit` of them."""
     columns = pipeline.table.columns
     rows = changes.between(lake, pipeline.table.identifier, columns, since, until).rows().cache()
     try:
         counts = {row[CHANGE]: row["count"] for row in rows.groupBy(CHANGE).count().collect()}
-        at = " ".join(f"WHEN '{what}' THEN {nth}" for nth, what in enumerate(_FOLLOWS))
-        first = rows.selectExpr("*", f"CASE {CHANGE} {at} END AS _sluice_nth").orderBy(ROW, COMMIT, "_sluice_nth").limit(limit)
-        printable = first.selectExpr(CHANGE, *(f"{_plain(column)} AS {identifier(column.name)}" for column in columns))
+        cases = " ".join(f"WHEN '{change}' THEN {index}" for index, change in enumerate(_FOLLOWS))
+        first_rows = (
+            rows.selectExpr("*", f"CASE {CHANGE} {cases} END AS _sluice_nth").orderBy(ROW, COMMIT, "_sluice_nth").limit(limit)
+        )
+        printable = first_rows.selectExpr(CHANGE, *(f"{_plain(column)} AS {identifier(column.name)}" for column in columns))
         differing = tuple(_printed(columns, row) for row in printable.collect())
     finally:
         rows.unpersist()
-    counted = {"added": counts.get(ADDED, 0), "changed": counts.get(AFTER, 0), "deleted": counts.get(DELETED, 0)}
-    return Diff(since, until, counts=counted, columns=(Column(WHAT, STRING), *columns), rows=differing)
+    totals = {"added": counts.get(ADDED, 0), "changed": counts.get(AFTER, 0), "deleted": counts.get(DELETED, 0)}
+    return Diff(since, until, counts=totals, columns=(Column(_CHANGE_COLUMN, STRING), *columns), rows=differing)
 
 
 def _printed(columns: Sequence[Column], row: Sequence[Any]) -> tuple[Any, ...]:
     """A row whose times are in the one format of times; the session's zone is UTC."""
     zones = {TIMESTAMP: "+00", TIMESTAMP_NTZ: ""}
-    what, *values = row
+    change, *values = row
     texts = (
         iso_times.of_sql(f"{value}{zones[column.type]}") if column.type in zones and value is not None else value
         for column, value in zip(columns, values, strict=True)
     )
-    return (what, *texts)
+    return (change, *texts)
 
 
 def _plain(column: Column) -> str:
-    """SQL of a column as JSON has it: types that JSON does not have become text."""
+    """SQL of a column's value for JSON: types that JSON does not have become text."""
     name = identifier(column.name)
     if isinstance(column.type, (Array, Map, Struct)):
         return f"to_json({name})"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from framework.core.iceberg.lake import Lake
 
-_MOST_GROUPS = 100_000  # that have changed; of more all are computed
-_FEW = 1_000  # values of a column by which files are left out
+_MOST_GROUPS = 100_000  # that have changed; if more have, all groups are computed
+_FEW_VALUES = 1_000  # of a column, by which files are left out
 _EXISTING = 0  # of a file in a manifest, which a commit only carries on
 _TABLES = "tables"  # in a position, in the place of a topic
 
@@ -43,9 +43,9 @@ class Select:
         return self.pipeline.source
 
     def topic_state(self) -> TopicState:
-        now = {table.partition: commits.now(self.pipeline, table) for table in self.source.tables}
-        ids = " ".join(table.uuid for table, _ in now.values())
-        ends = {name: commits.number(main) for name, (_, main) in now.items()}
+        states = {table.partition: commits.current(self.pipeline, table) for table in self.source.tables}
+        ids = " ".join(table.uuid for table, _ in states.values())
+        ends = {name: commits.number(main) for name, (_, main) in states.items()}
         return TopicState(f"catalog {self.source.catalog.name}", {_TABLES: ids}, {}, ends)
 
     def ids(self) -> Mapping[str, str]:
@@ -55,11 +55,13 @@ class Select:
         return {}
 
     def next(self, position: Position, state: TopicState) -> Range | None:
-        same = (position.topics, position.spec) == (state.topics, self.pipeline.spec)
-        if not same or position.ends.keys() != state.ends.keys():
+        is_same = (position.topics, position.spec) == (state.topics, self.pipeline.spec)
+        if not is_same or position.ends.keys() != state.ends.keys():
             return Range.of_all(state.ends, self.rows())
-        news = [commits.news(commits.now(self.pipeline, each)[0], position.ends[each.partition]) for each in self.source.tables]
-        rows = sum(each or 0 for each in news)
+        news = [
+            commits.news(commits.current(self.pipeline, table)[0], position.ends[table.partition]) for table in self.source.tables
+        ]
+        rows = sum(count or 0 for count in news)
         if None in news or (rows and not self.source.apart):
             return Range.of_all(state.ends, self.rows())
         return Range(position.ends, state.ends, rows, rows=rows) if rows else None
@@ -73,66 +75,66 @@ class Select:
 
     def rows(self) -> int:
         """The number of rows of the tables."""
-        return sum(metadata.rows(metadata.summary(commits.now(self.pipeline, each)[1])) for each in self.source.tables)
+        return sum(metadata.rows(metadata.summary(commits.current(self.pipeline, table)[1])) for table in self.source.tables)
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         groups = self.changed(range_) if range_.starts else None
-        tables = [self._table(each, range_.ends[each.partition]) for each in self.source.tables]
+        tables = [self._table(table, range_.ends[table.partition]) for table in self.source.tables]
         with groups.view(spark) if groups else nullcontext("") as view:
             if groups:
-                tables = [groups.of(tables[0], view)]
+                tables = [groups.rows_sql(tables[0], view)]
             return spark.sql(substituted(self.source.sql, dict(zip(self.source.names, tables, strict=True))))
 
     def changed(self, range_: Range) -> Groups | None:
-        """The groups in which rows were added, changed or deleted; None where they are many."""
-        here = self.source.tables[0].partition
-        if range_.ends[here] not in self._changed:
-            start, end = range_.starts[here], range_.ends[here]
+        """The groups in which rows were added, changed or deleted; None if there are too many."""
+        partition = self.source.tables[0].partition
+        if range_.ends[partition] not in self._changed:
+            start, end = range_.starts[partition], range_.ends[partition]
             partitions = self._partitions(start) if self.source.by_partition else None
             self._changed[end] = partitions or self._compared(start, end)
-        return self._changed[range_.ends[here]]
+        return self._changed[range_.ends[partition]]
 
     def _partitions(self, start: int) -> Groups | None:
-        """The partitions of which files were added, deleted or marked; None where the table was also partitioned otherwise."""
+        """The partitions whose files were added, deleted or marked; None if the table also had another partitioning."""
         import pyarrow
 
         (source,), ((column, name),) = self.source.tables, self.source.apart
-        table, _ = commits.now(self.pipeline, source)
-        own = metadata.read(self.pipeline.table.catalog, self.pipeline.table.identifier)
-        at = _partition_of(table, column)
-        if own is None or at is None or _partition_of(own, name) is None or commits.news(table, start) is None:
+        table, _ = commits.current(self.pipeline, source)
+        own_table = metadata.read(self.pipeline.table.catalog, self.pipeline.table.identifier)
+        index = _partition_of(table, column)
+        if own_table is None or index is None or _partition_of(own_table, name) is None or commits.news(table, start) is None:
             return None
-        changed = {
-            tuple(entry["data_file"]["partition"].values())[at]
-            for snapshot in commits.since(table, start)
+        values = {
+            tuple(entry["data_file"]["partition"].values())[index]
+            for snapshot in commits.snapshots_after(table, start)
             for manifest in metadata.records(table.files, snapshot["manifest-list"])
             if manifest["added_snapshot_id"] == snapshot["snapshot-id"]
             for entry in metadata.records(table.files, manifest["manifest_path"])
             if entry["status"] != _EXISTING
         }
-        return Groups(self.source.apart, pyarrow.table({column: list(changed)}), partitions=True) if changed else None
+        return Groups(self.source.apart, pyarrow.table({column: list(values)}), partitions=True) if values else None
 
     def _compared(self, start: int, end: int) -> Groups | None:
-        """The groups of rows that differ between two commits."""
+        """The groups of rows that differ between two commits; None if there are too many."""
         (source,) = self.source.tables
-        table, _ = commits.now(self.pipeline, source)
-        since, until = (commits.read_at(table, source, each) for each in (start, end))
-        lake, every = self.lake(source.catalog), (*source.columns, *source.kafka)
+        table, _ = commits.current(self.pipeline, source)
+        since, until = (commits.read_at(table, source, sequence) for sequence in (start, end))
+        lake, all_columns = self.lake(source.catalog), (*source.columns, *source.kafka)
         columns = tuple(_column(source, name) for name, _ in self.source.apart)
         names = [identifier(column.name) for column in columns]
-        between = partial(changes.between, lake, source.identifier, since=since["snapshot-id"], until=until["snapshot-id"])
-        differing = between(columns=columns, by_value=source.by_value)
-        if differing.by_value:  # rows without ids are compared by their values, so all of these are read
-            differing = between(columns=every, by_value=True)
-        groups = differing.rows().select(*names).distinct().limit(_MOST_GROUPS + 1).toArrow()
+        compare = partial(changes.between, lake, source.identifier, since=since["snapshot-id"], until=until["snapshot-id"])
+        differences = compare(columns=columns, by_value=source.by_value)
+        if differences.by_value:  # rows without ids are compared by their values, so all of these are read
+            differences = compare(columns=all_columns, by_value=True)
+        groups = differences.rows().select(*names).distinct().limit(_MOST_GROUPS + 1).toArrow()
         return Groups(self.source.apart, groups) if len(groups) <= _MOST_GROUPS else None
 
     def _table(self, source: TableSource, sequence: int) -> str:
-        """SQL of a table as it was after a commit. A column that the spec has and the table does not have yet is null."""
-        table, _ = commits.now(self.pipeline, source)
+        """SQL of a table's rows after a commit. A column that the spec has and the table does not have yet is null."""
+        table, _ = commits.current(self.pipeline, source)
         snapshot = commits.read_at(table, source, sequence)
-        there = table.columns_of(snapshot)
-        columns = present_or_null((*source.columns, *source.kafka), there)
+        existing_columns = table.columns_of(snapshot)
+        columns = present_or_null((*source.columns, *source.kafka), existing_columns)
         name = identifier(source.catalog.name, *source.identifier.split("."))
         return f"(SELECT {', '.join(columns)} FROM {name} VERSION AS OF {snapshot['snapshot-id']})"
 
@@ -145,19 +147,19 @@ class Groups:
     values: Any  # a table of Arrow, by the columns' names in the table
     partitions: bool = False  # whether a value of the only column is a partition of the result
 
-    def of(self, table: str, view: str) -> str:
-        """SQL of the rows of these groups, which are in the view."""
+    def rows_sql(self, table: str, view: str) -> str:
+        """SQL of the table's rows in these groups, which the view has."""
         # Files that have none of the values are left out.
-        listed = [f"({sql})" for name, _ in self.names if (sql := self.listed(name, name)) is not None]
-        rows = f"SELECT * FROM {table} r WHERE {' AND '.join(listed) or 'true'}"
+        conditions = [f"({sql})" for name, _ in self.names if (sql := self.listed(name, name)) is not None]
+        rows = f"SELECT * FROM {table} r WHERE {' AND '.join(conditions) or 'true'}"
         if self.partitions:
             return f"({rows})"
-        same = " AND ".join(f"r.{identifier(name)} <=> g.{identifier(as_)}" for name, as_ in self.names)
-        return f"(SELECT /*+ BROADCAST(g) */ r.* FROM ({rows}) r LEFT SEMI JOIN {view} g ON {same})"
+        equality = " AND ".join(f"r.{identifier(name)} <=> g.{identifier(as_)}" for name, as_ in self.names)
+        return f"(SELECT /*+ BROADCAST(g) */ r.* FROM ({rows}) r LEFT SEMI JOIN {view} g ON {equality})"
 
     @contextmanager
     def view(self, spark: SparkSession) -> Iterator[str]:
-        """The groups as a view of a name that no other thread has. Partitions need none."""
+        """Creates a view of the groups while it is used, with a name that no other thread has. Partitions need no view."""
         from py4j.protocol import Py4JError
 
         name = f"sluice_{uuid.uuid4().hex}"
@@ -170,19 +172,19 @@ class Groups:
                 spark.catalog.dropTempView(name)
 
     def listed(self, column: str, name: str) -> str | None:
-        """SQL of whether a column of this name has one of the values; None where they are many, or Python changes them."""
+        """SQL of whether the column `name` has one of the values of `column`; None if these are too many, or Python changes them."""
         import pyarrow
 
         type_ = self.values.schema.field(column).type
         distinct = self.values[column].unique()
         plain = pyarrow.types.is_integer(type_) or pyarrow.types.is_string(type_) or pyarrow.types.is_date(type_)
-        if not self.partitions and (len(distinct) > _FEW or not plain):
+        if not self.partitions and (len(distinct) > _FEW_VALUES or not plain):
             return None
         values = distinct.to_pylist()
         texts = ", ".join(literal_of(value) for value in values if value is not None)
-        either = [f"{identifier(name)} IN ({texts})"] if texts else []
-        either += [f"{identifier(name)} IS NULL"] if None in values else []
-        return " OR ".join(either) or "false"  # what was added went again: nothing differs
+        conditions = [f"{identifier(name)} IN ({texts})"] if texts else []
+        conditions += [f"{identifier(name)} IS NULL"] if None in values else []
+        return " OR ".join(conditions) or "false"  # what was added went again: nothing differs
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The groups by the columns' names in the result."""
@@ -190,14 +192,14 @@ class Groups:
 
 
 def _column(source: TableSource, name: str) -> Column:
-    return next(each for each in (*source.columns, *source.kafka) if each.name == name)
+    return next(column for column in (*source.columns, *source.kafka) if column.name == name)
 
 
 def _partition_of(table: Metadata, column: str) -> int | None:
-    """The index of the partition's value that is a column's; None where files are, or were, not partitioned by its values."""
+    """The index of a column's value among a partition's; None if files are not, or were not always, partitioned by the column."""
     if len(table.document["partition-specs"]) > 1:
         return None
-    ids = {each["name"]: each["id"] for each in table.schema["fields"]}
-    fields = [(each["source-id"], each["transform"]) for each in table.partitions["fields"]]
-    wanted = (ids.get(column), "identity")
-    return fields.index(wanted) if wanted in fields else None
+    ids = {entry["name"]: entry["id"] for entry in table.schema["fields"]}
+    fields = [(entry["source-id"], entry["transform"]) for entry in table.partitions["fields"]]
+    wanted_field = (ids.get(column), "identity")
+    return fields.index(wanted_field) if wanted_field in fields else None

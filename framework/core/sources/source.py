@@ -42,7 +42,7 @@ class SourceWithCounts(Source, Protocol):
         ...
 
     def at_most(self, state: TopicState) -> int:
-        """The most that a table without any of them has to read."""
+        """The most messages or rows that a table without any of them has to read."""
         ...
 
 
@@ -50,7 +50,7 @@ class Messages(Protocol):
     """The source of messages: a Kafka cluster, or the messages of a test."""
 
     def topic_state(self, *topics: Topic) -> TopicState:
-        """The topics now."""
+        """The current state of the topics."""
 
     def topic_ids(self, *topics: Topic) -> dict[str, str]: ...
 
@@ -76,13 +76,14 @@ class FromTopics:
         return self.kafka.topic_ids(*self.pipeline.topics)
 
     def starts(self, state: TopicState, known_topics: Mapping[str, str]) -> dict[Partition, int]:
-        new = [topic for topic in self.pipeline.topics if topic.kafka_name not in known_topics]
-        return {each: offset for topic in new for each, offset in self.kafka.starts(topic, state).items()}
+        new_topics = [topic for topic in self.pipeline.topics if topic.kafka_name not in known_topics]
+        return {partition: offset for topic in new_topics for partition, offset in self.kafka.starts(topic, state).items()}
 
     def next(self, position: Position, state: TopicState) -> Range | None:
         if self.until is not None:
             ends = {
-                each: max(position.ends.get(each, 0), min(end, self.until.get(each, end))) for each, end in state.ends.items()
+                partition: max(position.ends.get(partition, 0), min(end, self.until.get(partition, end)))
+                for partition, end in state.ends.items()
             }
             state = replace(state, ends=ends)
         return protocol.next_range(position, state, self.pipeline.batch_rows)
@@ -91,7 +92,10 @@ class FromTopics:
         return range_.waiting if range_ else 0
 
     def at_most(self, state: TopicState) -> int:
-        return sum(max(0, min(end, (self.until or {}).get(each, end)) - state.starts[each]) for each, end in state.ends.items())
+        return sum(
+            max(0, min(end, (self.until or {}).get(partition, end)) - state.starts[partition])
+            for partition, end in state.ends.items()
+        )
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         return self.kafka.read(spark, self.pipeline, range_)

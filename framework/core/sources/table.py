@@ -33,8 +33,8 @@ def _no_lake(catalog: Catalog) -> Lake:
     raise AssertionError(f"rows of {catalog.name} are read only by a batch")
 
 
-def of(pipeline: Pipeline, lake: Callable[[Catalog], Lake] = _no_lake) -> WholeTable | Select:
-    """The table that a pipeline reads. Without a `lake` its rows cannot be read."""
+def source_of(pipeline: Pipeline, lake: Callable[[Catalog], Lake] = _no_lake) -> WholeTable | Select:
+    """The table or select that a pipeline reads. Without a `lake` its rows cannot be read."""
     assert pipeline.source is not None
     if isinstance(pipeline.source, SelectSource):
         return Select(pipeline, lake)
@@ -42,13 +42,13 @@ def of(pipeline: Pipeline, lake: Callable[[Catalog], Lake] = _no_lake) -> WholeT
 
 
 def _key(table: Metadata) -> Partition:
-    """Of a joined table in a position: one that was created again is another."""
+    """The key of a joined table in a position. A table that was created again has another key."""
     return f"joined {table.uuid}/0"
 
 
 @dataclass(frozen=True)
 class WholeTable:
-    """A table as it is. All of it is one range."""
+    """A table's current rows as a source. All of them are one range."""
 
     pipeline: Pipeline
 
@@ -58,35 +58,38 @@ class WholeTable:
         return self.pipeline.source
 
     def topic_state(self) -> TopicState:
-        table, main = self._now()
+        table, main = self._current()
         ends = {self.source.partition: commits.number(main)}
-        if self.source.reads == "all":  # else only new rows are looked up
+        if self.source.reads == "all":  # else only new rows of the table are looked up in joined tables
             ends |= dict(map(self._joined, self.pipeline.joins))
         return TopicState(f"catalog {self.source.catalog.name}", {self.source.identifier: table.uuid}, {}, ends)
 
     def ids(self) -> Mapping[str, str]:
-        return {self.source.identifier: self._now()[0].uuid}
+        return {self.source.identifier: self._current()[0].uuid}
 
     def starts(self, state: TopicState, known_topics: Mapping[str, str]) -> dict[Partition, int]:
         return {}
 
     def next(self, position: Position, state: TopicState) -> Range | None:
-        same = (position.topics, position.spec) == (state.topics, self.pipeline.spec)
-        is_read = same and position.ends.keys() == state.ends.keys() and not self._have_news(position)
+        is_same = (position.topics, position.spec) == (state.topics, self.pipeline.spec)
+        is_read = is_same and position.ends.keys() == state.ends.keys() and not self._have_news(position)
         return None if is_read else Range.of_all(state.ends, self.rows())
 
     def _have_news(self, position: Position) -> bool:
-        joined = [self._looked_up(join)[0] for join in self.pipeline.joins]
-        tables = {self.source.partition: self._now()[0], **{_key(each): each for each in joined}}
+        joined_tables = [self._looked_up(join)[0] for join in self.pipeline.joins]
+        tables = {
+            self.source.partition: self._current()[0],
+            **{_key(joined_table): joined_table for joined_table in joined_tables},
+        }
         return any(commits.news(table, position.ends[key]) != 0 for key, table in tables.items())
 
     def _joined(self, join: Join) -> tuple[Partition, int]:
-        """A joined table, and the commit that a batch reads."""
+        """The key of a joined table, and the number of its commit that a batch reads."""
         table, main = self._looked_up(join)
         return _key(table), commits.number(main if join.snapshot is None else table.snapshots.get(join.snapshot, main))
 
     def _looked_up(self, join: Join) -> tuple[Metadata, Snapshot]:
-        return commits.now(self.pipeline, join.source, "in which {} looks rows up")
+        return commits.current(self.pipeline, join.source, "in which {} looks rows up")
 
     def lag(self, range_: Range | None) -> int:
         """The number of rows that wait."""
@@ -97,17 +100,17 @@ class WholeTable:
 
     def rows(self) -> int:
         """The number of rows of the table."""
-        return metadata.rows(metadata.summary(self._now()[1]))
+        return metadata.rows(metadata.summary(self._current()[1]))
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
-        table, _ = self._now()
+        table, _ = self._current()
         snapshot = commits.read_at(table, self.source, range_.ends[self.source.partition])
         name = identifier(self.source.catalog.name, *self.source.identifier.split("."))
         rows = spark.read.option("versionAsOf", snapshot["snapshot-id"]).table(name)
         return rows.selectExpr(*present_or_null((*self.source.columns, *self.source.kafka), rows.columns))
 
-    def _now(self) -> tuple[Metadata, Snapshot]:
-        return commits.now(self.pipeline, self.source)
+    def _current(self) -> tuple[Metadata, Snapshot]:
+        return commits.current(self.pipeline, self.source)
 
 
 @dataclass(frozen=True)
@@ -117,61 +120,64 @@ class ChangesOfTable(WholeTable):
     lake: Callable[[Catalog], Lake]
 
     def next(self, position: Position, state: TopicState) -> Range | None:
-        here = self.source.partition
-        since = position.ends.get(here)
-        if since == state.ends[here]:
+        partition = self.source.partition
+        since = position.ends.get(partition)
+        if since == state.ends[partition]:
             return None
-        table, main = self._now()
+        table, main = self._current()
         if since is None:
-            return Range.of_all({here: commits.number(main)}, metadata.rows(metadata.summary(main)))
+            return Range.of_all({partition: commits.number(main)}, metadata.rows(metadata.summary(main)))
         self._snapshot_of(table, since)
-        newer = list(commits.since(table, since))
-        news = [each for each in newer if metadata.summary(each).get("operation") != commits.COMPACTION]
-        is_line = bool(newer) and newer[-1].get("parent-snapshot-id") == self._snapshot_of(table, since)["snapshot-id"]
+        newer_snapshots = list(commits.snapshots_after(table, since))
+        news = [snapshot for snapshot in newer_snapshots if metadata.summary(snapshot).get("operation") != commits.COMPACTION]
+        is_line = (
+            bool(newer_snapshots)
+            and newer_snapshots[-1].get("parent-snapshot-id") == self._snapshot_of(table, since)["snapshot-id"]
+        )
         if is_line and not news:
             return None
         until = news[-1] if is_line and self.source.reads == "commits" else main
         rows = sum(map(commits.changed, news[-1:] if until is not main else news))
-        return Range({here: since}, {here: commits.number(until)}, sum(map(commits.changed, news)), rows=rows)
+        return Range({partition: since}, {partition: commits.number(until)}, sum(map(commits.changed, news)), rows=rows)
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         return self._read(range_, batch)
 
     def whole(self, ends: Mapping[Partition, int], batch: int) -> DataFrame:
-        """All rows as they were at these ends, beside what was read for a batch."""
+        """All rows of the table at these ends. What was read for a batch stays readable."""
         return self._read(Range({}, ends, 0), batch, keeps_others=True)
 
     def _read(self, range_: Range, batch: int, keeps_others: bool = False) -> DataFrame:
-        table, _ = self._now()
-        here, source = self.source.partition, self.source
-        since = self._snapshot_of(table, range_.starts[here])["snapshot-id"] if here in range_.starts else NOTHING
-        until = self._snapshot_of(table, range_.ends[here])
+        table, _ = self._current()
+        partition, source = self.source.partition, self.source
+        since = self._snapshot_of(table, range_.starts[partition])["snapshot-id"] if partition in range_.starts else NOTHING
+        until = self._snapshot_of(table, range_.ends[partition])
         columns = (*source.columns, *source.kafka)
-        differing = changes.between(
+        differences = changes.between(
             self.lake(source.catalog), source.identifier, columns, since, until["snapshot-id"], source.by_value, keeps_others
         )
-        if not source.rows_change and since != NOTHING and not differing.only_adds(self._forgotten(table)):
+        if not source.rows_change and since != NOTHING and not differences.only_adds(self._forgotten(table)):
             raise source_lost(self.pipeline, "source-undone", "rows that were read are not there any more, or are others")
         order = dict(self._order(table, until, batch))
         names = [identifier(column.name) for column in columns]
-        rows = differing.now().selectExpr(
+        rows = differences.now().selectExpr(
             *names, *(f"{sql} AS {name}" for name, sql in order.items()), *_AS_NOW[source.old != "none"]
         )
         if source.old == "none" or since == NOTHING:
             return rows
-        order |= {"_from_commit": "CAST(0 AS BIGINT)"} if "_from_commit" in order else {}  # older than all that is now
-        # Of a row that is only deleted nothing but its keys is asked for, so that no other column is read.
-        asked = columns if source.old == "all" else tuple(column for column in columns if column.name in self._keys)
-        old = {"false": differing.deleted(asked), "true": differing.before() if source.old == "all" else None}
-        for before, old_rows in old.items():
+        order |= {"_from_commit": "CAST(0 AS BIGINT)"} if "_from_commit" in order else {}  # older than all current rows
+        # A row that is only deleted needs nothing but its keys: no other column is read.
+        old_columns = columns if source.old == "all" else tuple(column for column in columns if column.name in self._keys)
+        old_parts = {"false": differences.deleted(old_columns), "true": differences.before() if source.old == "all" else None}
+        for is_before, old_rows in old_parts.items():
             if old_rows is not None:
-                values = present_or_null(columns, [column.name for column in asked])
+                values = present_or_null(columns, [column.name for column in old_columns])
                 orders = (f"{sql} AS {name}" for name, sql in order.items())
-                rows = rows.unionByName(old_rows.selectExpr(*values, *orders, f"true AS {OLD}", f"{before} AS _sluice_before"))
+                rows = rows.unionByName(old_rows.selectExpr(*values, *orders, f"true AS {OLD}", f"{is_before} AS _sluice_before"))
         return rows
 
     def _forgotten(self, table: Metadata) -> str | None:
-        """SQL of whether a row may be gone because its key was forgotten."""
+        """SQL of whether a row may be gone because its key was forgotten; None if no key was forgotten."""
         keys = forgotten.read(table.properties)
         return keys.condition([column.name for column in self.source.columns]) if keys else None
 

@@ -167,7 +167,7 @@ def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[Sluic
 
 
 def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mapping[str, NextRun]) -> Recompute:
-    source = table_source.of(pipeline)
+    source = table_source.source_of(pipeline)
     whole = source.source.reads == "all"
     tables = (*source.source.tables, *(join.source for join in pipeline.joins if whole))
     runs_before = [earlier_runs[each.pipeline] for each in tables if each.pipeline in earlier_runs]

@@ -159,7 +159,7 @@ def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Ka
 
 def _source(pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]) -> FromTopics | table_source.WholeTable | Select:
     if pipeline.source:
-        return table_source.of(pipeline)
+        return table_source.source_of(pipeline)
     kafka = kafkas[pipeline.topic.cluster.name]
     if isinstance(kafka, SluiceError):
         raise kafka

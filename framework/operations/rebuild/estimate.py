@@ -84,7 +84,7 @@ class Estimate:
 def estimate_rebuild(pipeline: Pipeline, messages: Messages | None) -> Estimate:
     """The estimate for a table that exists and has a position; `messages` where the rows come from topics."""
     if messages is None:
-        return Estimate(rows=table_source.of(pipeline).rows())
+        return Estimate(rows=table_source.source_of(pipeline).rows())
     assert isinstance(messages, Kafka), "messages of a test cannot be read again"
     table = current_table(pipeline)
     topic = FromTopics(pipeline, messages).topic_state()
