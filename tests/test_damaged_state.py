@@ -58,7 +58,7 @@ READERS: dict[str, Callable[[], object]] = {
     "exports/daily.json": lambda: records.of("daily") == {},
     "forget/note.json": lambda: "note" not in str(_noted(Path(os.environ["SLUICE_HOME"], "forget", "note.json"))),
     "services/kafka/pid": lambda: process.running(Path(os.environ["SLUICE_HOME"], "services", "kafka")) is None,
-    "warm/jvm": lambda: warm_jvm.there() is None,
+    "warm/jvm": lambda: warm_jvm.living_jvm() is None,
     "warm/address": lambda: warm_jvm._address(NAME) is None,
     "ui.lock": lambda: ui.running() is None,
     "dagster/dagster.yaml": lambda: all("dagster" not in str(path) for path in clean._existing(WITHOUT_CATALOGS, (), False)),
@@ -109,7 +109,7 @@ def test_a_command_that_stopped_while_it_started_the_jvm_holds_up_nobody_for_eve
     with (home / "warm" / "turn").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert warm_jvm.end() == (os.getpid(), False)
-    assert warm_jvm.there() is not None
+    assert warm_jvm.living_jvm() is not None
 
 
 def described(home: Path, port: int) -> None:
@@ -156,7 +156,7 @@ def test_a_stranger_at_the_address_is_no_jvm(home: Path, answers: tuple[bytes, .
         assert warm_jvm.lease() is None
     with answering(*answers, pause=0.05) as port:
         (home / "warm" / "address").write_text(f"{port} the-secret {NAME}")
-        jvm = warm_jvm.there()
+        jvm = warm_jvm.living_jvm()
         assert jvm is not None and not warm_jvm.end_if_free(jvm)
     assert time.monotonic() - since < 2 * CONNECTING + 2
 

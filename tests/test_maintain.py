@@ -254,7 +254,7 @@ def test_partitions_to_which_nothing_comes_any_more_are_compacted_first(
         project.run()
     monkeypatch.setattr(module, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
     context = project.context()
-    (done, *_) = maintain(context, context.plan.pipelines[0], most=1)
+    (done, *_) = maintain(context, context.plan.pipelines[0], byte_limit=1)
     assert done.says[0] == "7 files into 1"
     files = project.sql("select day(partition.at_day), count(*) from {table}.files group by 1 order by 1")
     assert [tuple(row) for row in files] == [(1, 1), (2, 7)]

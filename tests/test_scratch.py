@@ -35,7 +35,7 @@ def age(path: Path, seconds: float) -> Path:
 
 
 def test_a_folder_goes_once_neither_its_starter_nor_its_jvm_lives(folder: Path) -> None:
-    mine, theirs, dead = scratch.make(scratch.new()), folder / "jvm-theirs", folder / "jvm-dead"
+    mine, theirs, dead = scratch.make(scratch.new_folder()), folder / "jvm-theirs", folder / "jvm-dead"
     for place in (mine, theirs, dead):
         age(place, 100)
     command = [sys.executable, "-c", LOCKS, scratch.lock_of_jvm(theirs)]
@@ -43,7 +43,7 @@ def test_a_folder_goes_once_neither_its_starter_nor_its_jvm_lives(folder: Path) 
         assert process.stdout and process.stdout.readline()
         age(theirs, 100)
         assert scratch.sweep() == 1
-        assert sorted(scratch.held()) == sorted([mine, theirs])
+        assert sorted(scratch.held_folders()) == sorted([mine, theirs])
         process.kill()
     assert not dead.exists()
     assert scratch.sweep(also_young=True) == 1

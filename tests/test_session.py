@@ -32,7 +32,7 @@ def test_only_few_rows_get_a_jvm_that_starts_fast(tmp_path: Path, sluice_home: P
     def options(rows: int | None) -> str:
         return session.settings(plan, rows)["spark.driver.defaultJavaOptions"]
 
-    assert [FAST in options(rows) for rows in (0, session.FEW, session.FEW + 1, None)] == [True, True, False, False]
+    assert [FAST in options(rows) for rows in (0, session.FEW_ROWS, session.FEW_ROWS + 1, None)] == [True, True, False, False]
 
 
 @pytest.mark.spark
@@ -201,13 +201,13 @@ session.prepare = prepare
 for other in others:
     other.kill()
     other.wait()
-for rows in (1, session.MANY + 1):
+for rows in (1, session.MANY_ROWS + 1):
     spark = start.start(plan, None, rows)
     jvm = spark._jvm
     registry = getattr(jvm.org.apache.spark.sql.catalyst.analysis, "FunctionRegistry$").__getattr__("MODULE$").internal()
     name = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier("vector_to_array")
     pid = jvm.java.lang.ProcessHandle.current().pid()
-    print(jvm.sluice.Ahead.waitForSessions(), registry.functionExists(name), session.is_outgrown(spark, session.MANY + 1))
+    print(jvm.sluice.Ahead.waitForSessions(), registry.functionExists(name), session.is_outgrown(spark, session.MANY_ROWS + 1))
     session.stop(spark)
     assert SparkContext._gateway is None
 """

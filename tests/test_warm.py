@@ -211,7 +211,7 @@ def test_one_that_died_or_stopped_is_replaced(project: Project, warm_home: Path)
         "context = Context(make(Path(sys.argv[1]))); context.expect(3); context.spark.stop()"
     )
     subprocess.run([sys.executable, "-c", stops, str(folder)], check=True, capture_output=True, cwd=ROOT)
-    until(lambda: warm_jvm.there() is None, "a JVM without a Spark stays", 30)
+    until(lambda: warm_jvm.living_jvm() is None, "a JVM without a Spark stays", 30)
     project.send_good(3)
     assert "3 rows" in sluice(folder, "run")
     project.assert_exactly_once()
@@ -257,13 +257,13 @@ def test_one_that_was_started_for_few_rows_is_not_kept_for_many(
     def options(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
 
-    small_jvm = used_for(session.FEW)
-    assert "-XX:TieredStopAtLevel=1" in options(small_jvm)
-    assert used_for() == used_for(session.MANY) == small_jvm
-    large_jvm = used_for(3, session.MANY + 1)
-    assert large_jvm != small_jvm
-    assert "-XX:TieredStopAtLevel=1" not in options(large_jvm)
-    assert used_for(3) == used_for() == large_jvm
+    few = used_for(session.FEW_ROWS)
+    assert "-XX:TieredStopAtLevel=1" in options(few)
+    assert used_for() == used_for(session.MANY_ROWS) == few
+    many = used_for(3, session.MANY_ROWS + 1)
+    assert many != few
+    assert "-XX:TieredStopAtLevel=1" not in options(many)
+    assert used_for(3) == used_for() == many
 
 
 @pytest.mark.long
@@ -281,13 +281,13 @@ def test_it_ends_when_nobody_comes(project: Project, warm_home: Path, monkeypatc
     def begin() -> subprocess.Popen[str]:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
 
-    processes = [begin(), begin()]
-    assert sorted(process.communicate(timeout=PATIENCE)[0] for process in processes) == ["False\n", "True\n"]
-    until(lambda: warm_jvm.there() is None, "it waits for ever", 30)
+    both = [begin(), begin()]
+    assert sorted(each.communicate(timeout=PATIENCE)[0] for each in both) == ["False\n", "True\n"]
+    until(lambda: warm_jvm.living_jvm() is None, "it waits for ever", 30)
 
     monkeypatch.setenv("CI", "true")
     assert begin().communicate(timeout=PATIENCE)[0] == "False\n"
-    assert warm_jvm.there() is None
+    assert warm_jvm.living_jvm() is None
 
 
 def test_commands_and_dagster_want_the_same_jvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,9 +350,9 @@ def test_a_jvm_that_ends_at_once_leaves_nothing(tmp_path: Path, monkeypatch: pyt
         with subprocess.Popen([sys.executable, "-c", LOCKS, str(works)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
             assert owner.stdout and owner.stdout.readline()
             assert not warm_jvm.launch(["true"], {}, "key", ())
-            owner.kill()
-        assert warm_jvm.there() is None
-        assert [file.name for file in warm_jvm.folder().glob("lease-*")] == ["lease-works"]
+            other.kill()
+        assert warm_jvm.living_jvm() is None
+        assert [each.name for each in warm_jvm.folder().glob("lease-*")] == ["lease-works"]
     warm_jvm.kill_started()
 
 

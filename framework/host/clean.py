@@ -81,7 +81,7 @@ def _services() -> Iterator[Going]:
     for state in services.status():
         if state.pid is not None:
             yield Going(f"service {state.name}, process {state.pid}, is stopped", 0, partial(services.down, (state.name,)))
-    if jvm := warm_jvm.there():
+    if jvm := warm_jvm.living_jvm():
         yield Going(f"the warm Spark, process {jvm.pid}, is stopped", 0, warm_jvm.end)
 
 

@@ -33,8 +33,8 @@ def _continue(point: str) -> None:
 
 class Context:
     """The shared state of batches. `at` is called at each kill point; `commit` makes the publishing commits; `spark` gives the
-    session; `source` replaces Kafka in tests; no batch reads beyond `until`. With `warm`, Spark runs in the warm JVM of this plan or of
-    the plan given; False is for a process that keeps running."""
+    session; `source` replaces Kafka in tests; no batch reads beyond `until`. With `warm`, Spark runs in the warm JVM of this plan
+    or of the plan given; False is for a process that keeps running."""
 
     def __init__(
         self,
@@ -79,8 +79,8 @@ class Context:
         return self._spark
 
     def expect(self, rows: int) -> None:
-        """Prepares for work on about `rows` rows. A Spark that was started for few rows is ended if these are many; the next use starts
-        another one."""
+        """Prepares for work on about `rows` rows. A Spark that was started for few rows is ended if these are many; the next use
+        starts another one."""
         if self._stays:  # there is time for its Spark to become fast
             return
         self.rows = rows

@@ -1,1 +1,1 @@
-"""Followers of a table's commits: what of it they have shown, and the next step of each."""
+"""Followers of a table's commits: what they have shown so far, and the next step of each."""

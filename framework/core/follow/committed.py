@@ -41,7 +41,7 @@ class Committed:
         return self.step.commit
 
     @property
-    def first(self) -> bool:
+    def is_first(self) -> bool:
         """Whether the follower has shown nothing so far."""
         return self.step.since == NOTHING
 
@@ -52,8 +52,8 @@ class Committed:
 
     @property
     def grows(self) -> bool:
-        """Whether the table went on from what was shown; it does not if it was rolled back."""
-        return self.first or bool(self.changes.files.grows())
+        """Whether the table's current snapshot continues the one that was shown; it does not after a rollback."""
+        return self.is_first or bool(self.changes.files.grows())
 
     def files(self) -> tuple[DataFile, ...]:
         """All files of the snapshot."""

@@ -31,7 +31,7 @@ KILL_POINTS = (
     "shown",  # the rows of a step are shown
     "tagged",  # the tag of what is shown is on it
 )
-_AGAIN = 600  # seconds before a run is started for a follower that failed
+_RETRY_AFTER = 600  # seconds before a run is started for a follower that failed
 _TURN = 10.0  # seconds to wait for another process of this machine
 _TRIES = 5  # how often the tag is moved if other commits come between
 
@@ -55,7 +55,8 @@ def _never() -> bool:
 
 
 def after_run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = _never) -> Iterator[Followed]:
-    """Each follower's rows. A follower that fails does not stop the others; its failure is recorded until it has caught up."""
+    """Lets each follower catch up; yields followers that showed rows or failed. A follower that fails does not stop the others;
+    its failure is recorded until it has caught up."""
     for follower in pipeline.also:
         rows = 0
         try:
@@ -73,14 +74,14 @@ def after_run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] 
 
 
 def should_try(pipeline: Pipeline) -> bool:
-    """Whether a follower has something to show and has not failed just now. No JVM is needed."""
+    """Whether a follower has rows to show and has not failed a short time ago. Needs no JVM."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if pipeline.also else None
     if table is None:
         return False
-    failed = run_record.read(pipeline.recorded_as).followers
-    soon = datetime.now(timezone.utc) - timedelta(seconds=_AGAIN)
-    behind = [follower.tag for follower in pipeline.also if waiting.step(table, follower)]
-    return any(tag not in failed or iso_times.read(failed[tag].at) < soon for tag in behind)
+    failures = run_record.read(pipeline.recorded_as).followers
+    latest_try = datetime.now(timezone.utc) - timedelta(seconds=_RETRY_AFTER)
+    waiting_tags = [follower.tag for follower in pipeline.also if waiting.step(table, follower)]
+    return any(tag not in failures or iso_times.read(failures[tag].at) < latest_try for tag in waiting_tags)
 
 
 def _trouble(pipeline: Pipeline, follower: Follower, error: SluiceError) -> SluiceError:
@@ -133,7 +134,7 @@ def _tag(
     instead_of: Mapping[str, int | None],
     remove: tuple[str, ...] = (),
 ) -> None:
-    """Moves the follower's tags in one commit. A commit of somebody else may come between, and an answer be lost."""
+    """Moves the follower's tags in one commit. Retries if another commit comes first, or if the catalog's answer is lost."""
     lake = context.lake(pipeline)
     cause = ""
     for _ in range(_TRIES):
@@ -165,7 +166,7 @@ def _refs(pipeline: Pipeline) -> Mapping[str, int]:
 
 
 def _turn(follower: Follower, pipeline: Pipeline) -> AbstractContextManager[bool]:
-    """Whether no other process of this machine lets this follower catch up now. It saves work: what proves that no older rows come behind
-    newer ones is the follower's own `take_turn`."""
+    """Yields whether no other process of this machine lets this follower catch up now. This saves work; it is the follower's own
+    `take_turn` that proves that no older rows come after newer ones."""
     file = private("followers") / f"{pipeline.recorded_as.replace('/', '-')}-{follower.tag}"
     return attempts.turn(file, _TURN)

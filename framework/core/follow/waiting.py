@@ -26,18 +26,18 @@ class Step:
 
 
 def rows(table: Metadata, follower: Follower) -> int:
-    """About how many rows wait; of a follower of the newest snapshot, how many commits."""
+    """About how many rows wait; for a follower of the newest snapshot, how many commits."""
     if follower.latest_only:
         return _commits(table, _last_followed(table, follower))
     return sum(map(changed, _news(table, _last_followed(table, follower))))
 
 
 def step(table: Metadata, follower: Follower) -> Step | None:
-    """The next step of the follower; None where it has shown all. A step that was begun is repeated as it was."""
+    """The next step of the follower; None if it has shown all rows. A step that was begun is repeated unchanged."""
     since = _last_followed(table, follower)
-    begun = table.snapshots.get(table.refs.get(follower.showing, NOTHING))
-    if begun is not None:
-        return _step(since, begun)
+    shown_snapshot = table.snapshots.get(table.refs.get(follower.showing, NOTHING))
+    if shown_snapshot is not None:
+        return _step(since, shown_snapshot)
     if follower.latest_only:
         return _newest_step(table, since)
     return _by_files(table, since) if follower.by_files else by_rows(table, since)
@@ -48,17 +48,17 @@ def _newest_step(table: Metadata, since: int) -> Step | None:
 
 
 def _commits(table: Metadata, since: int) -> int:
-    ids = [each["snapshot-id"] for each in table.ancestors()]
+    ids = [snapshot["snapshot-id"] for snapshot in table.ancestors()]
     return ids.index(since) if since in ids else min(1, len(ids))
 
 
 def _by_files(table: Metadata, since: int) -> Step | None:
-    """The newest snapshot of which no file has deleted rows."""
-    for each in table.ancestors():
-        if each["snapshot-id"] == since:
+    """The step to the newest snapshot whose files have no deleted rows."""
+    for snapshot in table.ancestors():
+        if snapshot["snapshot-id"] == since:
             return None
-        if _is_whole(each) and _was_seen(each):
-            return _step(since, each)
+        if _is_whole(snapshot) and _was_seen(snapshot):
+            return _step(since, snapshot)
     return None
 
 
@@ -68,21 +68,21 @@ def _is_whole(snapshot: Mapping[str, Any]) -> bool:
 
 
 def _was_seen(snapshot: Mapping[str, Any]) -> bool:
-    """Whether readers of the table ever saw it: not the empty one inside of a rebuild."""
+    """Whether readers of the table ever saw a snapshot; they never see the empty one inside a rebuild."""
     return protocol.REBUILT not in metadata.summary(snapshot)
 
 
-def by_rows(table: Metadata, since: int, most: int = _STEP) -> Step | None:
-    """The oldest commits of about `most` rows. Compactions are no news."""
+def by_rows(table: Metadata, since: int, limit: int = _STEP) -> Step | None:
+    """The step over the oldest commits that were not shown, of about `limit` rows. Compactions are no news."""
     news = _news(table, since)
     if not news:
         return None
     count = 0
     until = news[-1]
-    for each in news:
-        count += changed(each)
-        if count >= most and _was_seen(each):
-            until = each
+    for snapshot in news:
+        count += changed(snapshot)
+        if count >= limit and _was_seen(snapshot):
+            until = snapshot
             break
     return _step(since, until)
 
@@ -96,19 +96,19 @@ def _last_followed(table: Metadata, follower: Follower) -> int:
 
 
 def _news(table: Metadata, since: int) -> Sequence[Mapping[str, Any]]:
-    """Commits that changed rows since a snapshot, the oldest first. If main does not come from that, as after a rollback, or of the first
-    commits only a compaction is left: only main."""
-    newer: list[Mapping[str, Any]] = []
-    for each in table.ancestors():
-        if each["snapshot-id"] == since:
+    """The commits that changed rows since a snapshot, the oldest first. Only main, if main does not descend from that snapshot,
+    as after a rollback, or if only a compaction is left of the first commits."""
+    newer_snapshots: list[Mapping[str, Any]] = []
+    for snapshot in table.ancestors():
+        if snapshot["snapshot-id"] == since:
             break
-        newer.append(each)
+        newer_snapshots.append(snapshot)
     else:
         if since != NOTHING:
-            return newer[:1]
-    news = [each for each in reversed(newer) if _is_news(each)]
+            return newer_snapshots[:1]
+    news = [snapshot for snapshot in reversed(newer_snapshots) if _is_news(snapshot)]
     if not news and since == NOTHING and metadata.rows(metadata.summary(table.main)):
-        return newer[:1]
+        return newer_snapshots[:1]
     return news
 
 

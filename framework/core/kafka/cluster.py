@@ -59,8 +59,8 @@ class Kafka:
         return self._login == client_settings(self.cluster, secrets)
 
     def topic_state(self, *topics: Topic) -> TopicState:
-        """The current state of the topics. Their ids are read before and after their offsets: these never belong to two topics of one
-        name."""
+        """The current state of the topics. Reads their ids before and after their offsets, which so never belong to two
+        topics."""
         while True:
             descriptions = self._describe(topics)
             partitions = _partitions(descriptions)
@@ -119,8 +119,8 @@ class Kafka:
         return "compact" in policy
 
     def rights(self, name: str) -> frozenset[str]:
-        """The login's rights on a topic, such as `READ`; all rights where the cluster does not restrict it. Raises `NoTopic` without a
-        hint if the topic does not exist, or if the login may not see it."""
+        """The login's rights on a topic, such as `READ`; all rights where the cluster does not restrict it. Raises `NoTopic`
+        without a hint if the topic does not exist, or if the login may not see it."""
         answers = self._admin.describe_topics(
             TopicCollection([name]), include_authorized_operations=True, request_timeout=self._patience
         )
@@ -131,7 +131,7 @@ class Kafka:
         return frozenset(operation.name for operation in description.authorized_operations or AclOperation)
 
     def may_send(self) -> bool:
-        """Whether the login may use the transactional ids by which senders take turns. Kafka forgets the id tried here after some days."""
+        """Whether the login may use the transactional ids of senders. Kafka forgets the id tried here after some days."""
         producer = Producer({**self._settings, "transactional.id": f"{TRANSACTIONS}may-send"})
         try:
             producer.init_transactions(self._patience)

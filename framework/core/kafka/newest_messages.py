@@ -61,7 +61,7 @@ def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, limit: int) 
 
 
 def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
-    """The first and the last stable offset of a partition. A partition that was just created or moved has no leader for a moment."""
+    """The first and the last stable offset of a partition. A new or moved partition has no leader for a moment."""
     deadline = time.monotonic() + KAFKA
     while True:
         try:

@@ -62,8 +62,8 @@ def listed(cluster: Cluster, secrets: SecretStore, topics: Iterable[Topic]) -> I
 
 
 def ensure(cluster: Cluster, secrets: SecretStore, name: str, partitions: int | None) -> bool:
-    """Creates a topic if Kafka does not have it, with the cluster's default number of replicas and, without `partitions`, of partitions.
-    Returns whether it was created."""
+    """Creates a topic if Kafka does not have it, with the cluster's default number of replicas and, without `partitions`, of
+    partitions. Returns whether it was created."""
     refuse_silent(cluster)
     admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
     for attempt in range(_KNOWN_SOON):  # a topic that was just created is unknown to a broker for a moment

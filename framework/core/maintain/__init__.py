@@ -1,4 +1,4 @@
-"""Maintenance of tables, by turns with batches: small files into larger ones, and snapshots that nothing needs any more.
+"""Maintenance of tables, between batches: small files become larger ones, and snapshots that nothing needs any more are deleted.
 
-Guarantee: no row changes, and nothing goes that a position, a branch, a tag or a reader of the last minutes needs.
+Guarantee: no row changes, and nothing is deleted that a position, a branch, a tag or a reader of the last minutes needs.
 """

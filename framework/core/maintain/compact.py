@@ -1,7 +1,7 @@
-"""Compaction: small files, and files of rows that are marked as deleted, are written again as larger ones.
+"""Compaction: rewrites small files, and files with rows that are marked as deleted, as larger files.
 
-Guarantee: the same rows, in one commit of Iceberg's own, which is refused where another commit changed one of these files. A position
-that belongs to the snapshot before then belongs to this one.
+Guarantee: the rows stay the same. The commit is Iceberg's own, which is refused if another commit changed one of these files. The
+position of the snapshot before the compaction is moved to the one after it.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from framework.core.spark.java_errors import CommitRefused, CommitUnknown, commi
 from framework.plan import Pipeline
 
 _TRIES = 5
-_MARKED = 0.1  # the share of a file's rows that are marked as deleted, from which it is written again
+_MARKED = 0.1  # a file is rewritten if at least this share of its rows is marked as deleted
 _GROUP = 4 << 30  # the most bytes that are written at once
 
 
 @dataclass(frozen=True)
 class Compacted:
-    """Files before and after."""
+    """The numbers of files before and after a compaction."""
 
     before: int
     after: int
 
 
-def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None, every_delete: bool = False) -> Compacted:
-    """Compacts about so many bytes at most, in the partitions first into which nothing was written for longest. With `every_delete`,
-    each file goes in which a row is marked as deleted."""
+def compact(lake: Lake, pipeline: Pipeline, due: Due, byte_limit: int | None, every_delete: bool = False) -> Compacted:
+    """Compacts at most about `byte_limit` bytes, first in the partitions that were not written to for longest. With
+    `every_delete`, also rewrites each file in which a row is marked as deleted."""
     table = lake.load(due.identifier)
     if table is None:
         raise CommitRefused(f"the table {due.identifier} is gone")
@@ -45,15 +45,19 @@ def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None, every_de
         "delete-ratio-threshold": _MARKED,
         # A follower that shows files waits until no file has deleted rows.
         **({"remove-dangling-deletes": "true"} if every_delete else {}),
-        **({"delete-file-threshold": 1} if every_delete or any(each.by_files for each in pipeline.also) else {}),
+        **({"delete-file-threshold": 1} if every_delete or any(follower.by_files for follower in pipeline.also) else {}),
         "max-file-group-size-bytes": max(_GROUP, size),
         "max-concurrent-file-group-rewrites": 1,
         "partial-progress.enabled": "false",
-        **({"max-files-to-rewrite": max(2 * FEWEST_FILES, most // max(1, due.average))} if most else {}),
+        **({"max-files-to-rewrite": max(2 * FEWEST_FILES, byte_limit // max(1, due.average))} if byte_limit else {}),
     }.items():
         action = action.option(name, str(value))
-    if most and (cold := lake.spark._jvm.sluice.ColdPartitions.within(table, most, int(SMALL * size), FEWEST_FILES)) is not None:
-        action = action.filter(cold)
+    if (
+        byte_limit
+        and (cold_partitions := lake.spark._jvm.sluice.ColdPartitions.within(table, byte_limit, int(SMALL * size), FEWEST_FILES))
+        is not None
+    ):
+        action = action.filter(cold_partitions)
     if pipeline.table.sort_by and due.identifier == pipeline.table.identifier:
         action = action.sort()
     try:
@@ -66,8 +70,8 @@ def compact(lake: Lake, pipeline: Pipeline, due: Due, most: int | None, every_de
         ) from None
 
 
-def settle(lake: Lake, identifier: str, now: datetime) -> None:
-    """Moves the position from the snapshot before a compaction to the one after it, and says when that was."""
+def settle(lake: Lake, identifier: str, current_time: datetime) -> None:
+    """Moves the position from the snapshot before a compaction to the one after it, and records the time of the compaction."""
     for _ in range(_TRIES):
         table = lake.load(identifier)
         if table is None:
@@ -76,11 +80,11 @@ def settle(lake: Lake, identifier: str, now: datetime) -> None:
         current = state(transaction.table())
         files = int(transaction.table().currentSnapshot().summary().get("total-data-files") or 0)
         try:
-            to = protocol.settled(current)
-            if to is not None:
-                moves.move_position(lake, transaction, to, compacted(now, files))
+            target = protocol.settled(current)
+            if target is not None:
+                moves.move_position(lake, transaction, target, compacted(current_time, files))
             else:
-                lake.mark_as_seen(transaction, compacted(now, files))
+                lake.mark_as_seen(transaction, compacted(current_time, files))
         except CommitRefused:
             continue
         return

@@ -19,11 +19,11 @@ from framework.core.rules.refusals import is_ours
 from framework.plan import Maintain, Pipeline
 
 FEWEST_FILES = 5
-"""So many small files are worth a larger one."""
+"""The fewest small files that are worth a larger one."""
 FEWEST_SNAPSHOTS = 20
-"""After a run so many snapshots are expired at once: each time, all lists of files are read."""
+"""After a run, at least so many snapshots are expired at once: each time, all lists of files are read."""
 SMALL = 0.75
-"""Files below this share of the wanted size are small, as Iceberg itself has it."""
+"""Files below this share of the target size are small, as in Iceberg itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Due:
 
     @property
     def behind_a_run(self) -> bool:
-        """Whether the next run does it."""
+        """Whether the next run does this maintenance."""
         return self.compact or len(self.expirable) >= FEWEST_SNAPSHOTS
 
     @property
@@ -47,9 +47,9 @@ class Due:
         return f"{says}; {amounts.counted(len(self.expirable), 'snapshot')} to expire" if self.expirable else says
 
 
-def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ...]:
-    """Of the table and its bad rows; `asked` for by a person, whenever the last compaction was. A table that was rolled back keeps
-    all: its snapshots say what is to be read again. So does a table of another pipeline."""
+def due(pipeline: Pipeline, current_time: datetime, by_person: bool = False) -> tuple[Due, ...]:
+    """The maintenance that the table and its side tables are due for; with `by_person`, whenever the last compaction was. A table
+    that was rolled back keeps all snapshots: they say what is to be read again. So does a table of another pipeline."""
     catalog = pipeline.table.catalog
     table = metadata.read(catalog, pipeline.table.identifier)
     if table is None or table.main is None:
@@ -59,57 +59,66 @@ def due(pipeline: Pipeline, now: datetime, asked: bool = False) -> tuple[Due, ..
         return ()
     if not is_ours(pipeline, state.owner):  # its own pipeline knows what it has to keep
         return ()
-    read = readers.needed(table, pipeline)
-    tables = [_of(table, pipeline.table.identifier, pipeline.maintain, now, asked, read)]
+    needed_snapshots = readers.needed(table, pipeline)
+    tables = [_due_of(table, pipeline.table.identifier, pipeline.maintain, current_time, by_person, needed_snapshots)]
     for side in pipeline.table.side_tables:
         side_table = metadata.read(catalog, side.identifier)
         if side_table is not None and side_table.main is not None:
-            tables.append(_of(side_table, side.identifier, pipeline.maintain, now, asked))
+            tables.append(_due_of(side_table, side.identifier, pipeline.maintain, current_time, by_person))
     return tuple(tables)
 
 
-def behind_a_run(pipeline: Pipeline, now: datetime) -> tuple[Due, ...]:
-    """What the next run maintains; nothing where another catalog does not say what the readers of the table need."""
+def behind_a_run(pipeline: Pipeline, current_time: datetime) -> tuple[Due, ...]:
+    """The maintenance that the next run does; none if another catalog does not say what the readers of the table need."""
     try:
-        return tuple(each for each in due(pipeline, now) if each.behind_a_run)
+        return tuple(duty for duty in due(pipeline, current_time) if duty.behind_a_run)
     except UnreachableError:
         return ()
 
 
-def _of(table: Metadata, identifier: str, maintain: Maintain, now: datetime, asked: bool, read: Set[int] = frozenset()) -> Due:
-    compact, why = _compaction(table, maintain, now, asked)
+def _due_of(
+    table: Metadata,
+    identifier: str,
+    maintain: Maintain,
+    current_time: datetime,
+    by_person: bool,
+    needed_snapshots: Set[int] = frozenset(),
+) -> Due:
+    compact, why = _compaction(table, maintain, current_time, by_person)
     total = metadata.summary(table.main)
     average = int(total.get("total-files-size", 0)) // max(1, int(total.get("total-data-files", 0)))
-    expirable = thinning.expirable(table, maintain, now, read)
+    expirable = thinning.expirable(table, maintain, current_time, needed_snapshots)
     return Due(identifier=identifier, compact=compact, why=why, average=average, expirable=expirable)
 
 
-def _compaction(table: Metadata, maintain: Maintain, now: datetime, asked: bool) -> tuple[bool, str]:
+def _compaction(table: Metadata, maintain: Maintain, current_time: datetime, by_person: bool) -> tuple[bool, str]:
     total = metadata.summary(table.main)
-    files, size, marked = (int(total.get(name, 0)) for name in ("total-data-files", "total-files-size", "total-position-deletes"))
-    at, left = last_compaction(table)
-    if not asked and (now - at).total_seconds() < maintain.compact_every:
+    files, size, marked_rows = (
+        int(total.get(name, 0)) for name in ("total-data-files", "total-files-size", "total-position-deletes")
+    )
+    last_time, last_files = last_compaction(table)
+    if not by_person and (current_time - last_time).total_seconds() < maintain.compact_every:
         return False, "was compacted not long ago"
-    if marked:
-        return True, f"{marked:,} deleted rows are still in files"
-    if files < left + FEWEST_FILES:
-        since = "hardly more than after the last compaction" if left else "too few for one"
-        return False, f"{amounts.counted(files, 'file')}, {since}"
+    if marked_rows:
+        return True, f"{marked_rows:,} deleted rows are still in files"
+    if files < last_files + FEWEST_FILES:
+        reason = "hardly more than after the last compaction" if last_files else "too few for one"
+        return False, f"{amounts.counted(files, 'file')}, {reason}"
     if size / files >= SMALL * maintain.compact_to:
         return False, f"{amounts.counted(files, 'file')}, large enough"
     return True, f"{amounts.counted(files, 'file')} of {amounts.size(size // files)} each"
 
 
 def last_compaction(table: Metadata) -> tuple[datetime, int]:
-    """When the table was last compacted, and how many files it had then. A new table counts as compacted."""
+    """The time of the table's last compaction, and its number of files then. A new table counts as compacted."""
     try:
-        last = json.loads(table.properties[protocol.COMPACTED])
-        return datetime.fromisoformat(last["at"]), int(last["files"])
+        record = json.loads(table.properties[protocol.COMPACTED])
+        return datetime.fromisoformat(record["at"]), int(record["files"])
     except (KeyError, ValueError, TypeError):
         *_, oldest = table.ancestors()
         return table.published(oldest), 0
 
 
-def compacted(now: datetime, files: int) -> dict[str, str]:
-    """The property that says so."""
-    return {protocol.COMPACTED: json.dumps({"at": now.astimezone(timezone.utc).isoformat(timespec="seconds"), "files": files})}
+def compacted(time: datetime, files: int) -> dict[str, str]:
+    """The property that records a compaction: its time, and the number of files after it."""
+    return {protocol.COMPACTED: json.dumps({"at": time.astimezone(timezone.utc).isoformat(timespec="seconds"), "files": files})}

@@ -1,4 +1,4 @@
-"""Expiry: snapshots that nothing needs go, and then the files that only those had."""
+"""Expiry: deletes snapshots that nothing needs, and then the files that only these had."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from framework.plan import Catalog
 
 
 def expire(lake: Lake, catalog: Catalog, identifier: str, snapshots: Collection[int]) -> tuple[int, int]:
-    """Returns the numbers of deleted snapshots and files. A file outside of the table's folders stays, whatever the metadata says, and
-    one that others name."""
+    """Expires snapshots; returns the numbers of deleted snapshots and files. A file outside the table's folders stays, whatever
+    the metadata says, and so does a file that others name."""
     table = lake.load(identifier)
     if table is None:
         raise CommitRefused(f"the table {identifier} is gone")
     refs = table.refs()
     heads = {refs[name].snapshotId() for name in names(table)}
-    going = [each for each in snapshots if each not in heads and table.snapshot(each) is not None]
-    if not going:
+    expired_ids = [snapshot for snapshot in snapshots if snapshot not in heads and table.snapshot(snapshot) is not None]
+    if not expired_ids:
         return 0, 0
     collected = lake.spark._jvm.sluice.Collected()
-    removal.expire(lake, table, going, collected)
+    removal.expire(lake, table, expired_ids, collected)
     locations = collected.lines().split("\n") if collected.lines() else []
     files, folders = removal.own_files(lake, table)
-    now = metadata.read(catalog, identifier)
-    by_others = others.named(now, others.in_folder(now)) if now and locations else None
+    current_table = metadata.read(catalog, identifier)
+    by_others = others.named(current_table, others.in_folder(current_table)) if current_table and locations else None
     if by_others is None:
-        return len(going), 0
-    return len(going), deletable_files.delete(files, [each for each in locations if files.path(each) not in by_others], folders)
+        return len(expired_ids), 0
+    return len(expired_ids), deletable_files.delete(
+        files, [location for location in locations if files.path(location) not in by_others], folders
+    )

@@ -1,4 +1,4 @@
-"""One pipeline's maintenance, in its order."""
+"""Does one pipeline's maintenance, step by step."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Done:
 
 def is_due(pipeline: Pipeline) -> bool:
     """Whether a run is followed by maintenance."""
-    return any(each.behind_a_run for each in due(pipeline, _now()))
+    return any(duty.behind_a_run for duty in due(pipeline, _now()))
 
 
 def after_run(context: Context, pipeline: Pipeline) -> Iterator[Done]:
-    """Maintenance behind the batches of a run, which it neither fails nor delays for long."""
+    """Maintains the tables after the batches of a run, which it neither fails nor delays for long."""
     try:
         if is_due(pipeline):
             yield from maintain(context, pipeline, _AFTER_RUN)
@@ -59,11 +59,11 @@ def after_run(context: Context, pipeline: Pipeline) -> Iterator[Done]:
         yield Done(pipeline.table.identifier, (f"maintenance: {defects.as_sluice_error(pipeline.name, error)}",))
 
 
-def maintain(context: Context, pipeline: Pipeline, most: int | None = None) -> Iterator[Done]:
-    """Does what each of the pipeline's tables is due for; compacts `most` bytes. A commit of somebody else's may come first; then the
-    next time does it."""
-    asked = most is None
-    if not due(pipeline, _now(), asked):
+def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None) -> Iterator[Done]:
+    """Does the maintenance that each of the pipeline's tables is due for, and compacts at most about `byte_limit` bytes; without
+    it, all, as a person asked for. If another commit comes first, the rest is left to the next time."""
+    by_person = byte_limit is None
+    if not due(pipeline, _now(), by_person):
         return
     lake = context.lake(pipeline)
     table = lake.load(pipeline.table.identifier)
@@ -73,44 +73,48 @@ def maintain(context: Context, pipeline: Pipeline, most: int | None = None) -> I
     sweep(lake, pipeline)
     _forget_followers(lake, pipeline, table)
     context.at("rolled_forward")
-    for identifier in [each.identifier for each in due(pipeline, _now(), asked)]:
-        yield Done(identifier, tuple(_steps(context, lake, pipeline, identifier, most)))
+    for identifier in [duty.identifier for duty in due(pipeline, _now(), by_person)]:
+        yield Done(identifier, tuple(_steps(context, lake, pipeline, identifier, byte_limit)))
 
 
 def _forget_followers(lake: Lake, pipeline: Pipeline, table: Any) -> None:
-    """Removes the tags of followers that the spec no longer has, which would keep their snapshots for ever; but those of catalogs that
-    still list the table."""
-    there = {tag for follower in (*pipeline.also, *published.left(pipeline, names(table))) for tag in follower.tags}
+    """Removes the tags of followers that the spec no longer has, which would keep their snapshots for ever. The tags of catalogs
+    that still list the table stay."""
+    kept_tags = {tag for follower in (*pipeline.also, *published.left(pipeline, names(table))) for tag in follower.tags}
     refs = table.refs()
-    gone = [name for name in names(table) if is_follower_tag(name) and name not in there and refs[name].isTag()]
+    obsolete_tags = [name for name in names(table) if is_follower_tag(name) and name not in kept_tags and refs[name].isTag()]
     with suppress(CommitRefused, CommitUnknown):  # the next time
-        lake.untag(table, gone)
+        lake.untag(table, obsolete_tags)
 
 
-def _due(pipeline: Pipeline, identifier: str, asked: bool) -> Due:
-    """As the table is now: what is done with one table changes what the others are due for."""
+def _due(pipeline: Pipeline, identifier: str, by_person: bool) -> Due:
+    """The maintenance that a table is due for now: work on one table changes what the others are due for."""
     return next(
-        (each for each in due(pipeline, _now(), asked) if each.identifier == identifier),
+        (duty for duty in due(pipeline, _now(), by_person) if duty.identifier == identifier),
         Due(identifier=identifier, compact=False, why="the table is gone"),
     )
 
 
-def _steps(context: Context, lake: Lake, pipeline: Pipeline, identifier: str, most: int | None) -> Iterator[str]:
+def _steps(context: Context, lake: Lake, pipeline: Pipeline, identifier: str, byte_limit: int | None) -> Iterator[str]:
     try:
-        each = _due(pipeline, identifier, most is None)
-        if each.compact:
-            done = compact.compact(lake, pipeline, each, most)
+        duty = _due(pipeline, identifier, byte_limit is None)
+        if duty.compact:
+            result = compact.compact(lake, pipeline, duty, byte_limit)
             context.at("compacted")
             compact.settle(lake, identifier, _now())
             context.at("settled")
-            yield f"{amounts.counted(done.before, 'file')} into {done.after}" if done.before else "no file is worth compacting"
+            yield (
+                f"{amounts.counted(result.before, 'file')} into {result.after}"
+                if result.before
+                else "no file is worth compacting"
+            )
         else:
-            yield each.why
+            yield duty.why
         if expirable := _due(pipeline, identifier, False).expirable:
             snapshots, files = expire.expire(lake, pipeline.table.catalog, identifier, expirable)
             context.at("expired")
             yield f"{amounts.counted(snapshots, 'snapshot')} and {amounts.counted(files, 'file')} are gone"
-        if most is None and (count := orphans.delete_orphans(lake, pipeline, identifier, _now())):
+        if byte_limit is None and (count := orphans.delete_orphans(lake, pipeline, identifier, _now())):
             yield f"{amounts.counted(count, 'file')} that no commit names {'is' if count == 1 else 'are'} gone"
     except (CommitRefused, CommitUnknown) as error:
         yield f"the rest is left to the next time: {error}"

@@ -1,8 +1,8 @@
-"""Orphans: files in a table's folder that no metadata there names, such as those of a run that was killed while it wrote.
+"""Orphans: files in a table's folder that no metadata there names, such as the files of a run that was killed while it wrote.
 
-Guarantee: a file goes only if it is older than any run can be, lies in `data` or `metadata` of the table's own folder, and neither this
-table, a rebuild of it, nor any other metadata file in that folder names it. Metadata files themselves stay, and what others keep in other
-folders, such as a Delta log.
+Guarantee: a file is deleted only if it is older than any run can be, lies in `data` or `metadata` of the table's own folder, and
+neither this table, a rebuild of it, nor any other metadata file in that folder names it. Metadata files themselves stay, and so
+do files in other folders, such as a Delta log.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from framework.sql.quote import identifier
 from framework.systems.catalogs import ANY_TIME
 
 
-def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, now: datetime) -> int:
-    """Returns the number of deleted files of the table, or of one of its side tables."""
+def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, current_time: datetime) -> int:
+    """Deletes the orphans of the table, or of one of its side tables; returns their number."""
     table = metadata.read(pipeline.table.catalog, name)
     if table is None:
         return 0
     files, location = table.files, str(table.document["location"])
-    old = unnamed(lake, pipeline, name, now - timedelta(seconds=pipeline.maintain.orphans_after))
-    by_others = others.named(table, set(files.older(location))) if old else None
+    old_files = unnamed(lake, pipeline, name, current_time - timedelta(seconds=pipeline.maintain.orphans_after))
+    by_others = others.named(table, set(files.older(location))) if old_files else None
     if by_others is None:
         return 0
     folders = deletable_files.of_attempts(files, location, table.properties.get("write.data.path"))
-    return deletable_files.delete(files, old - by_others, folders)
+    return deletable_files.delete(files, old_files - by_others, folders)
 
 
-def unnamed(lake: Lake, pipeline: Pipeline, name: str, before: datetime = ANY_TIME) -> set[str]:
-    """The files in the folders that Iceberg fills that the table does not name, but for its metadata."""
+def unnamed(lake: Lake, pipeline: Pipeline, name: str, time_limit: datetime = ANY_TIME) -> set[str]:
+    """The files in Iceberg's folders that the table does not name, apart from metadata files."""
     table = metadata.read(pipeline.table.catalog, name)
     if table is None:
         return set()
     # Listed before the references are read: what is committed in between is among them.
     files, location = table.files, str(table.document["location"])
-    in_folders = (each for folder in ("data", "metadata") for each in files.older(f"{location}/{folder}", before))
-    old = {each for each in in_folders if not each.endswith(others.METADATA)}
+    in_folders = (path for folder in ("data", "metadata") for path in files.older(f"{location}/{folder}", time_limit))
+    paths = {path for path in in_folders if not path.endswith(others.METADATA)}
     second = second_pipeline(pipeline).table.identifier
-    also = [second] if name == pipeline.table.identifier and metadata.read(pipeline.table.catalog, second) is not None else []
-    return old - {files.path(each) for of in (name, *also) for each in named(lake, pipeline, of)} if old else old
+    names = [second] if name == pipeline.table.identifier and metadata.read(pipeline.table.catalog, second) is not None else []
+    return paths - {files.path(path) for owner in (name, *names) for path in named(lake, pipeline, owner)} if paths else paths
 
 
 def named(lake: Lake, pipeline: Pipeline, name: str) -> Iterator[str]:
-    """All files that a table's metadata names, of all its snapshots."""
+    """Yields all files that a table's metadata names, for all its snapshots."""
     table = metadata.read(pipeline.table.catalog, name)
     if table is None:
         return

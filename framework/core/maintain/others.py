@@ -1,4 +1,4 @@
-"""Files of a table that metadata of others names: of another catalog, which may have registered the table, or of a table in its folder."""
+"""Files of a table that other metadata names: of another catalog that registered the table, or of a table in its folder."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ METADATA = ".metadata.json"
 DELTA = "_delta_log"
 
 
-def named(table: Metadata, there: Collection[str]) -> frozenset[str] | None:
-    """Paths that others name, among whose files these are; None where that is not known: a Delta log, or a damaged metadata file."""
-    if any(DELTA in each for each in there) and not shows_delta(table):
+def named(table: Metadata, folder_files: Collection[str]) -> frozenset[str] | None:
+    """The paths that other metadata among `folder_files` names; None if unknown, for a Delta log or a damaged metadata file."""
+    if any(DELTA in path for path in folder_files) and not shows_delta(table):
         return None
-    files, own = table.files, own_of(table)
+    files, own_files = table.files, own_of(table)
     paths: set[str] = set()
     try:
-        for other in {each for each in there if each.endswith(METADATA)} - own:
-            document = files.metadata(other)
+        for other_file in {path for path in folder_files if path.endswith(METADATA)} - own_files:
+            document = files.metadata(other_file)
             same = document.get("table-uuid") == table.uuid
-            # No other catalog shows a table of bad rows: what its log of versions has no more is its own.
+            # No other catalog shows a table of bad rows: metadata files that its log no longer lists are its own.
             if protocol.OF not in table.properties or not same:
-                paths |= {files.path(each) for each in _named_by(Metadata(other, document, files), same)}
+                paths |= {files.path(path) for path in _named_by(Metadata(other_file, document, files), same)}
     except (ValueError, OSError):  # damaged, or a store that does not answer just now
         return None
     return frozenset(paths)
 
 
-def naming(table: Metadata, there: Collection[str], named_files: Collection[str]) -> Iterator[str]:
+def naming(table: Metadata, folder_files: Collection[str], named_files: Collection[str]) -> Iterator[str]:
     """The metadata files, or the Delta log, because of which these files stay."""
-    if any(DELTA in each for each in there) and not shows_delta(table):
+    if any(DELTA in path for path in folder_files) and not shows_delta(table):
         yield DELTA
-    for other in sorted(each for each in there if each.endswith(METADATA)):
-        if other not in own_of(table) and set(named_files) & (named(table, [other]) or set()):
-            yield other
+    for other_file in sorted(path for path in folder_files if path.endswith(METADATA)):
+        if other_file not in own_of(table) and set(named_files) & (named(table, [other_file]) or set()):
+            yield other_file
 
 
 def own_of(table: Metadata) -> set[str]:
     """The metadata files of the table itself, as far as its log goes back."""
     files = table.files
-    return {files.path(each["metadata-file"]) for each in table.document.get("metadata-log") or ()} | {files.path(table.file)}
+    return {files.path(entry["metadata-file"]) for entry in table.document.get("metadata-log") or ()} | {files.path(table.file)}
 
 
 def shows_delta(table: Metadata) -> bool:
@@ -55,23 +55,23 @@ def shows_delta(table: Metadata) -> bool:
 def in_folder(table: Metadata) -> list[str]:
     """The metadata files of a table's own folder, and the files of a Delta log."""
     location = str(table.document["location"])
-    return [each for name in ("metadata", DELTA) for each in table.files.older(f"{location}/{name}")]
+    return [path for name in ("metadata", DELTA) for path in table.files.older(f"{location}/{name}")]
 
 
 def _named_by(table: Metadata, same: bool) -> Iterator[str]:
-    """The files that metadata names; without what the `same` table was shown with elsewhere, whose newest snapshot a tag keeps."""
+    """The files that metadata names. For the `same` table, without snapshots for other catalogs: a tag keeps the newest."""
     for snapshot in table.snapshots.values():
         if same and published.is_shown(snapshot):
             continue
         yield snapshot["manifest-list"]
-        for manifest in _there(table, snapshot["manifest-list"]):
+        for manifest in _records_if_present(table, snapshot["manifest-list"]):
             yield manifest["manifest_path"]
-            yield from (entry["data_file"]["file_path"] for entry in _there(table, manifest["manifest_path"]))
+            yield from (entry["data_file"]["file_path"] for entry in _records_if_present(table, manifest["manifest_path"]))
     yield from of_document(table.document)
 
 
-def _there(table: Metadata, location: str) -> list[Any]:
-    """A list of files, if it is there: an old metadata file may name expired ones."""
+def _records_if_present(table: Metadata, location: str) -> list[Any]:
+    """The entries of a list of files; none if it is gone: an old metadata file may name expired lists."""
     try:
         return metadata.records(table.files, location)
     except FileNotFoundError:
@@ -81,4 +81,4 @@ def _there(table: Metadata, location: str) -> list[Any]:
 def of_document(document: Any) -> Iterator[str]:
     """The files of statistics that a metadata file names."""
     for kind in ("statistics", "partition-statistics"):
-        yield from (each["statistics-path"] for each in document.get(kind) or ())
+        yield from (entry["statistics-path"] for entry in document.get(kind) or ())

@@ -14,81 +14,90 @@ from framework.core.rules.protocol import Position
 from framework.plan import Maintain
 
 FLOOR = timedelta(minutes=10)
-"""A snapshot that was the newest until so long ago may still be read, and what no branch has may still be written."""
+"""A snapshot that was the newest less than this time ago may still be read, and one that no branch has may still be worked on."""
 _HOUR = 3600
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def kept(times: Sequence[datetime], maintain: Maintain, now: datetime) -> frozenset[int]:
-    """The places of the times that are kept, the newest first: all for a while, then one of each interval, up to the oldest age."""
+def kept(times: Sequence[datetime], maintain: Maintain, current_time: datetime) -> frozenset[int]:
+    """The indexes of the times that are kept: all times for a while, then one of each interval, up to the oldest age. `times`
+    begins with the newest."""
     thin = maintain.thin
-    keep = set(range(min(maintain.keep_at_least, len(times))))
+    indexes = set(range(min(maintain.keep_at_least, len(times))))
     intervals: set[tuple[int, int]] = set()
-    for at, time in enumerate(times):
-        age = (now - time).total_seconds()
+    for index, time in enumerate(times):
+        age = (current_time - time).total_seconds()
         if age > maintain.keep_snapshots_for:
             break
         step = thin.then_every if age <= thin.all_for + thin.for_ or not thin.then_every_hour else max(thin.then_every, _HOUR)
         interval = (step, int((time - _EPOCH).total_seconds()) // step)
         if age <= thin.all_for or interval not in intervals:
-            keep.add(at)
+            indexes.add(index)
         intervals.add(interval)
-    return frozenset(keep)
+    return frozenset(indexes)
 
 
-def expirable(table: Metadata, maintain: Maintain, now: datetime, read: Set[int] = frozenset()) -> tuple[int, ...]:
-    """The snapshots that nothing needs: neither the policy, a branch or tag, nor the rules of publishing. `read` are those that
-    other pipelines need."""
+def expirable(table: Metadata, maintain: Maintain, current_time: datetime, needed_ids: Set[int] = frozenset()) -> tuple[int, ...]:
+    """The snapshots that nothing needs: neither the policy, nor a branch or tag, nor the rules of publishing, nor other
+    pipelines, which need `needed_ids`."""
     lineage = list(ancestors_of(table, None))
-    main = [each["snapshot-id"] for each in _line(table)]
-    times = [table.published(table.snapshots[each]) for each in main]
-    keep = {main[at] for at in kept(times, maintain, now)} | read | set(_protected(table, set(main)))
-    keep |= {each for each, until in zip(main, _until(times, now), strict=True) if now - until < FLOOR}
+    main_ids = [snapshot["snapshot-id"] for snapshot in _line(table)]
+    times = [table.published(table.snapshots[snapshot_id]) for snapshot_id in main_ids]
+    kept_ids = (
+        {main_ids[index] for index in kept(times, maintain, current_time)} | needed_ids | set(_protected(table, set(main_ids)))
+    )
+    kept_ids |= {
+        snapshot_id
+        for snapshot_id, until in zip(main_ids, _until(times, current_time), strict=True)
+        if current_time - until < FLOOR
+    }
     text = table.properties.get(protocol.POSITION)
-    keep |= protocol.needed(lineage, Position.read(text) if text else None, keep)
-    others = table.snapshots.keys() - set(main)
-    keep |= {each for each in others if now - table.published(table.snapshots[each]) < FLOOR}
-    return tuple(each for each in table.snapshots if each not in keep)
+    kept_ids |= protocol.needed(lineage, Position.read(text) if text else None, kept_ids)
+    other_ids = table.snapshots.keys() - set(main_ids)
+    kept_ids |= {snapshot_id for snapshot_id in other_ids if current_time - table.published(table.snapshots[snapshot_id]) < FLOOR}
+    return tuple(snapshot_id for snapshot_id in table.snapshots if snapshot_id not in kept_ids)
 
 
 def _line(table: Metadata) -> Iterator[Mapping[str, Any]]:
     """Main's snapshots, the newest first, also those behind others that have been thinned out."""
     refs = table.document.get("refs") or {}
-    ways = [table.ancestors(ref["snapshot-id"]) for name, ref in refs.items() if ref["type"] == "branch" and name != "main"]
-    own = {each["snapshot-id"] for each in table.ancestors()}
-    elsewhere = {each["snapshot-id"] for way in ways for each in way} - own
-    left = {id_: each for id_, each in table.snapshots.items() if id_ not in elsewhere}
-    last = table.main
-    while last is not None:
-        oldest = last
-        for each in table.ancestors(last["snapshot-id"]):
-            yield each
-            left.pop(each["snapshot-id"], None)
-            oldest = each
+    branches = [table.ancestors(ref["snapshot-id"]) for name, ref in refs.items() if ref["type"] == "branch" and name != "main"]
+    own_ids = {snapshot["snapshot-id"] for snapshot in table.ancestors()}
+    other_ids = {snapshot["snapshot-id"] for branch in branches for snapshot in branch} - own_ids
+    rest = {id_: snapshot for id_, snapshot in table.snapshots.items() if id_ not in other_ids}
+    newest_snapshot = table.main
+    while newest_snapshot is not None:
+        oldest = newest_snapshot
+        for snapshot in table.ancestors(newest_snapshot["snapshot-id"]):
+            yield snapshot
+            rest.pop(snapshot["snapshot-id"], None)
+            oldest = snapshot
         if not oldest.get("parent-snapshot-id"):
             return
-        older = [each for each in left.values() if _sequence(each) < _sequence(oldest)]
-        last = max(older, key=_sequence, default=None)
+        older_snapshots = [snapshot for snapshot in rest.values() if _sequence(snapshot) < _sequence(oldest)]
+        newest_snapshot = max(older_snapshots, key=_sequence, default=None)
 
 
 def _sequence(snapshot: Mapping[str, Any]) -> int:
     return snapshot.get("sequence-number") or 0
 
 
-def _until(times: Sequence[datetime], now: datetime) -> Iterator[datetime]:
-    """Until when each snapshot of main was the newest."""
-    yield now
+def _until(times: Sequence[datetime], current_time: datetime) -> Iterator[datetime]:
+    """The time until which each snapshot of main was the newest."""
+    yield current_time
     yield from times[:-1]
 
 
-def _protected(table: Metadata, main: Set[int]) -> Iterator[int]:
+def _protected(table: Metadata, main_ids: Set[int]) -> Iterator[int]:
     """The snapshots that branches and tags need."""
     for name, ref in (table.document.get("refs") or {}).items():
         yield ref["snapshot-id"]
         if name == "main" or ref["type"] != "branch":
             continue
-        own = [each["snapshot-id"] for each in table.ancestors(ref["snapshot-id"]) if each["snapshot-id"] not in main]
+        own_ids = [
+            snapshot["snapshot-id"] for snapshot in table.ancestors(ref["snapshot-id"]) if snapshot["snapshot-id"] not in main_ids
+        ]
         if name not in table.states:
-            yield from own  # of an attempt, or of another program
+            yield from own_ids  # of an attempt, or of another program
         else:
-            yield from islice(own, int(ref.get("min-snapshots-to-keep") or 1))
+            yield from islice(own_ids, int(ref.get("min-snapshots-to-keep") or 1))

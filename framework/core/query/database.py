@@ -1,4 +1,4 @@
-"""DuckDB databases in memory that read nothing but the tables they are given."""
+"""Opens DuckDB databases in memory that read nothing but the tables they are given."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ CLOSED: dict[str, Any] = {**_OFFLINE, "enable_external_access": "false"}
 
 
 def scratch() -> str:
-    """A private folder for data that does not fit into memory. Each process has its own: in a shared one they would overwrite each
-    other's files."""
-    with suppress(OSError):  # there is none, or it is another user's
+    """Creates a private folder for data that does not fit into memory. Each process has its own: in a shared folder, processes
+    would overwrite each other's files."""
+    with suppress(OSError):  # there is no `.sluice`, or it is another user's
         return tempfile.mkdtemp(prefix="duckdb-", dir=home())
     return tempfile.mkdtemp(prefix="duckdb-")
 
@@ -49,8 +49,8 @@ def opened(
     database.execute("ATTACH ':memory:' AS \" sluice\"; USE \" sluice\"; DETACH memory; SET TimeZone = 'UTC'")
     for catalog in catalogs:
         database.execute(f"ATTACH ':memory:' AS {identifier(catalog)}")
-    for number, each in enumerate(dict.fromkeys(filter(None, access))):
-        database.execute(f"CREATE SECRET access_{number} ({_secret(each)})")
+    for number, login in enumerate(dict.fromkeys(filter(None, access))):
+        database.execute(f"CREATE SECRET access_{number} ({_secret(login)})")
     database.execute(f"SET temp_directory = {literal(scratch)}")
     if memory:
         database.execute(f"SET memory_limit = {literal(memory)}")
@@ -60,7 +60,7 @@ def opened(
 
 
 def _secret(access: Access) -> str:
-    """A login as DuckDB's SQL has it. It stays in this process, and DuckDB shows it to no query."""
+    """A login in DuckDB's SQL. It stays in this process, and DuckDB shows it to no query."""
     parts = {"KEY_ID": access.key, "SECRET": access.secret, "SESSION_TOKEN": access.token, "REGION": access.region}
     options = [f"SCOPE {literal(access.scope)}", *(f"{name} {literal(value)}" for name, value in parts.items() if value)]
     if access.endpoint:
@@ -72,7 +72,7 @@ def _secret(access: Access) -> str:
 
 
 def interruptible(worker: ThreadPoolExecutor, database: duckdb.DuckDBPyConnection, work: Callable[[], Any]) -> Any:
-    """In a thread of its own: DuckDB itself hears of Ctrl-C when it is done."""
+    """Does work in another thread, so that a Ctrl-C interrupts it: DuckDB itself notices a Ctrl-C only when it is done."""
     future = worker.submit(work)
     with duckdb_errors():
         try:

@@ -1,4 +1,4 @@
-"""DuckDB's errors in its own words, with the line and the caret of the text that the user wrote."""
+"""Raises DuckDB's errors in its own words, with the line and the caret of the text that the user wrote."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _USUAL = frozenset(
 
 
 @contextmanager
-def duckdb_errors(first: int = 2) -> Iterator[None]:
-    """`first` is the line of DuckDB's text in which the user's begins."""
+def duckdb_errors(first_line: int = 2) -> Iterator[None]:
+    """Raises DuckDB's errors as Sluice's. `first_line` is the line of DuckDB's text in which the user's text begins."""
 
     def moved(match: re.Match[str]) -> str:
         number, line, space = match.groups()
-        here = str(max(1, int(number) - first + 1))
-        return f"LINE {here}: {line}\n{space[: len(space) - len(number) + len(here)]}^"
+        new_number = str(max(1, int(number) - first_line + 1))
+        return f"LINE {new_number}: {line}\n{space[: len(space) - len(number) + len(new_number)]}^"
 
     try:
         yield
     except duckdb.Error as error:
         text = str(error).strip()
-        if isinstance(error, duckdb.OutOfMemoryException):  # what else it says cannot be done here
+        if isinstance(error, duckdb.OutOfMemoryException):  # its other lines advise what cannot be done here
             text = text.splitlines()[0]
         if isinstance(error, duckdb.IOException) and "permission denied" in text.lower():
             raise SluiceError(
@@ -50,10 +50,10 @@ def _hint(error: duckdb.Error, text: str) -> str:
 
 
 def _word(match: re.Match[str]) -> str | None:
-    """A word of SQL before the caret or at it that may be meant as a column's name, such as `at`."""
-    line, at = match[0].splitlines()[0], len(match[3])
-    for near in (re.search(r"(\w+)\s*$", line[:at]), re.match(r"\w+", line[at:])):
-        word = near[0].strip() if near else ""
+    """The word of SQL before or at the caret, if it may be meant as a column's name, such as `at`."""
+    line, caret = match[0].splitlines()[0], len(match[3])
+    for word_match in (re.search(r"(\w+)\s*$", line[:caret]), re.match(r"\w+", line[caret:])):
+        word = word_match[0].strip() if word_match else ""
         sql = "SELECT 1 FROM duckdb_keywords() WHERE keyword_name = ? AND keyword_category IN ('reserved', 'type_function')"
         if word.lower() not in _USUAL and duckdb.execute(sql, [word.lower()]).fetchone():
             return word

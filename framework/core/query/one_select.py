@@ -45,18 +45,23 @@ class Answer:
         self._database = database
         self._worker = ThreadPoolExecutor(1)
         self._inner = f"(\n{text}\n) AS answer"
-        described = self._run(lambda: database.execute(f"SELECT * FROM {self._inner} LIMIT 0").description or [])
-        self._readers: list[Reader] = [reader(each[1]) for each in described]
+        descriptions = self._run(lambda: database.execute(f"SELECT * FROM {self._inner} LIMIT 0").description or [])
+        self._readers: list[Reader] = [reader(description[1]) for description in descriptions]
         self.columns = tuple(
-            Column(each[0], str(each[1]), read.is_number) for each, read in zip(described, self._readers, strict=True)
+            Column(description[0], str(description[1]), value_reader.is_number)
+            for description, value_reader in zip(descriptions, self._readers, strict=True)
         )
 
     def rows(self, limit: int | None = None) -> Iterator[Sequence[Any]]:
         """The rows, with values of None, bool, int, float, str, bytes, and lists and dicts of them."""
-        casts = ", ".join(read.select(identifier(each.name)) for each, read in zip(self.columns, self._readers, strict=True))
-        most = "" if limit is None else f" LIMIT {limit}"
-        converters = [(index, read.value) for index, read in enumerate(self._readers) if read.value is not None]
-        self._run(lambda: self._database.execute(f"SELECT {casts} FROM {self._inner}{most}"))
+        casts = ", ".join(
+            value_reader.select(identifier(column.name)) for column, value_reader in zip(self.columns, self._readers, strict=True)
+        )
+        limit_clause = "" if limit is None else f" LIMIT {limit}"
+        converters = [
+            (index, value_reader.value) for index, value_reader in enumerate(self._readers) if value_reader.value is not None
+        ]
+        self._run(lambda: self._database.execute(f"SELECT {casts} FROM {self._inner}{limit_clause}"))
         while chunk := self._run(lambda: self._database.fetchmany(_CHUNK)):
             for row in map(list, chunk):
                 for index, value in converters:
@@ -72,16 +77,16 @@ class Answer:
         return interruptible(self._worker, self._database, work)
 
 
-def ask(asked: Sequence[Catalog], text: str, at: Moment | None = None) -> Answer:
-    """`namespace.table` is a table of the first catalog, `catalog.namespace.table` of any. `at`: the tables as they were at a moment or
-    in a snapshot."""
-    catalog_tables = {catalog.name: metadata.names(catalog) for catalog in asked}
+def ask(catalogs: Sequence[Catalog], text: str, moment: Moment | None = None) -> Answer:
+    """Answers a select. `namespace.table` is a table of the first catalog, `catalog.namespace.table` of any. With `moment`, the
+    tables are read as they were then, or in that snapshot."""
+    catalog_tables = {catalog.name: metadata.names(catalog) for catalog in catalogs}
     select = _one_select(text, catalog_tables)
     names = dict.fromkeys(_resolve(name, catalog_tables) for name in table_names(select))
-    tables = {each: _current(asked, each) for each in names}
+    tables = {table_name: _current(catalogs, table_name) for table_name in names}
     scratch_folder = scratch()
     try:
-        answer = Answer(_opened(tables, scratch_folder, at), select)
+        answer = Answer(_opened(tables, scratch_folder, moment), select)
     except BaseException:
         shutil.rmtree(scratch_folder, ignore_errors=True)
         raise
@@ -106,11 +111,11 @@ class _NamedTable:
 
 def _resolve(parts: tuple[str, ...], catalog_tables: Mapping[str, Sequence[str]]) -> _NamedTable:
     """The table of a name, ignoring case as DuckDB does."""
-    catalogs = {each.lower(): each for each in catalog_tables}
+    catalogs = {catalog_name.lower(): catalog_name for catalog_name in catalog_tables}
     catalog = next(iter(catalog_tables), "") if len(parts) < 3 else catalogs.get(parts[0].lower(), "")
     tables = catalog_tables.get(catalog, ())
     name = ".".join(parts[-2:])
-    table_name = name if name in tables else next((each for each in tables if each.lower() == name.lower()), None)
+    table_name = name if name in tables else next((candidate for candidate in tables if candidate.lower() == name.lower()), None)
     if table_name is None or len(parts) == 1:
         raise _unknown(".".join(parts), catalog_tables)
     namespace, _, table = table_name.rpartition(".")
@@ -121,7 +126,7 @@ def _unknown(name: str, catalog_tables: Mapping[str, Sequence[str]]) -> SluiceEr
     if not any(catalog_tables.values()):
         return SluiceError("unknown-table", f"there is no table `{name}`, and no other yet", "`sluice run` creates the tables")
     names = _names(catalog_tables)
-    ends = [each for each in names if each.rpartition(".")[2] == name.lower()]
+    ends = [candidate for candidate in names if candidate.rpartition(".")[2] == name.lower()]
     hint = f"did you mean `{ends[0]}`?" if ends else did_you_mean(name, names, "")
     tables = f"tables are: {_listed(catalog_tables)}"
     return SluiceError(
@@ -134,42 +139,44 @@ def _listed(catalog_tables: Mapping[str, Sequence[str]]) -> str:
 
 
 def _names(catalog_tables: Mapping[str, Sequence[str]]) -> list[str]:
-    """The names of all tables, with the catalog for all but the first."""
-    first = next(iter(catalog_tables), "")
+    """The names of all tables, with the catalog's name for tables outside the first catalog."""
+    first_catalog = next(iter(catalog_tables), "")
     return [
-        name if catalog == first else f"{catalog}.{name}" for catalog, tables in catalog_tables.items() for name in sorted(tables)
+        name if catalog == first_catalog else f"{catalog}.{name}"
+        for catalog, tables in catalog_tables.items()
+        for name in sorted(tables)
     ]
 
 
-def _current(asked: Sequence[Catalog], named: _NamedTable) -> Metadata:
-    name = f"{named.namespace}.{named.table}"
-    table = metadata.read(next(each for each in asked if each.name == named.catalog), name)
+def _current(catalogs: Sequence[Catalog], named_table: _NamedTable) -> Metadata:
+    name = f"{named_table.namespace}.{named_table.table}"
+    table = metadata.read(next(catalog for catalog in catalogs if catalog.name == named_table.catalog), name)
     if table is None:
         raise SluiceError("unknown-table", f"the table `{name}` was dropped a moment ago", "run the command again")
     return table
 
 
-def _opened(tables: Mapping[_NamedTable, Metadata], scratch_folder: str, at: Moment | None) -> duckdb.DuckDBPyConnection:
+def _opened(tables: Mapping[_NamedTable, Metadata], scratch_folder: str, moment: Moment | None) -> duckdb.DuckDBPyConnection:
     """A database in memory in which these tables are views."""
     stores = [(table.files, str(table.document["location"])) for table in tables.values()]
     folders = [folder for files, location in stores for folder in (files.around(location), files.path(location))]
     with duckdb_errors():
-        others = {each.catalog for each in tables if not each.short}
-        database = opened(folders, scratch_folder, others, [files.access(location) for files, location in stores])
-        for each, table in tables.items():
-            schema = f"{identifier(' sluice' if each.short else each.catalog)}.{identifier(each.namespace)}"
+        other_catalogs = {named_table.catalog for named_table in tables if not named_table.short}
+        database = opened(folders, scratch_folder, other_catalogs, [files.access(location) for files, location in stores])
+        for named_table, table in tables.items():
+            schema = f"{identifier(' sluice' if named_table.short else named_table.catalog)}.{identifier(named_table.namespace)}"
             database.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-            view = f"{schema}.{identifier(each.table)}"
-            scan = f"iceberg_scan({literal(table.files.path(table.file))}{_as_of(each, table, at)})"
+            view = f"{schema}.{identifier(named_table.table)}"
+            scan = f"iceberg_scan({literal(table.files.path(table.file))}{_as_of(named_table, table, moment)})"
             database.execute(f"CREATE VIEW {view} AS FROM {scan}")
     return database
 
 
-def _as_of(named: _NamedTable, table: Metadata, at: Moment | None) -> str:
-    """The argument of a scan for the tables as they were."""
-    if at is None:
+def _as_of(named_table: _NamedTable, table: Metadata, moment: Moment | None) -> str:
+    """The argument of a scan that reads the table as it was at a moment."""
+    if moment is None:
         return ""
-    name = f"{named.namespace}.{named.table}"
+    name = f"{named_table.namespace}.{named_table.table}"
     if table.main is None:
         raise SluiceError("no-snapshot-then", f"{name} has no rows yet", "leave out `--at`")
-    return f", snapshot_from_id = {snapshot_at(table, name, at)}"
+    return f", snapshot_from_id = {snapshot_at(table, name, moment)}"

@@ -16,7 +16,7 @@ from framework.systems import secrets
 
 
 def encrypted(pipeline: Pipeline) -> dict[str, Masks]:
-    """The columns and fields that can be revealed, each with its step."""
+    """The columns and fields that can be revealed, each with the masks of its step."""
     steps = [step.masks for step in pipeline.steps if step.masks]
     return {".".join(path): masks for masks in steps for path in masks.encrypted}
 
@@ -25,18 +25,18 @@ def reveal(plan: Plan, pipeline: Pipeline, column: str, values: Sequence[str]) -
     """The plain values; None where a value was not encrypted by these keys for this column."""
     masks = encrypted(pipeline)
     if column not in masks:
-        there = (
-            f"{pipeline.name} encrypts {', '.join(f'`{each}`' for each in masks)}"
+        hint = (
+            f"{pipeline.name} encrypts {', '.join(f'`{name}`' for name in masks)}"
             if masks
             else f"{pipeline.name} encrypts nothing"
         )
-        raise SluiceError("not-encrypted", f"`{column}` of {pipeline.name} is not encrypted", did_you_mean(column, masks, there))
+        raise SluiceError("not-encrypted", f"`{column}` of {pipeline.name} is not encrypted", did_you_mean(column, masks, hint))
     keys = [(key.id, secrets.reveal(key.secret, plan.secrets)) for key in masks[column].keys]
     lines = [column, str(len(keys)), *(part for key in keys for part in key), *(value.replace("\n", " ") for value in values)]
     command = [str(installed().binary), "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp", str(build.built()), "sluice.Reveal"]
     text = "".join(f"{line}\n" for line in lines)
-    done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", timeout=STARTING, check=False)
-    if done.returncode != 0:
+    process = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", timeout=STARTING, check=False)
+    if process.returncode != 0:
         raise SetupError("java-failed", "Java could not decrypt the values", "`sluice doctor` checks this machine")
-    for line in done.stdout.splitlines():
+    for line in process.stdout.splitlines():
         yield base64.b64decode(line[1:]).decode() if line.startswith("=") else None

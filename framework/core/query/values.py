@@ -1,4 +1,4 @@
-"""DuckDB's values as Python can hold them without loss: moments, decimals and what is larger than Python's own as text."""
+"""Reads DuckDB's values into Python without loss: times, decimals and values larger than Python's own become text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NESTED = ("list", "array", "struct", "map")
 
 @dataclass(frozen=True)
 class Reader:
-    """The way to read values of a type: the type they are cast to first, and the conversion of one value."""
+    """The way to read values of a type: the type to which DuckDB casts them first, and the conversion of one value."""
 
     cast: str
     is_cast: bool
@@ -43,28 +43,30 @@ def reader(type_: Any) -> Reader:
 
 
 def _nested(type_: Any) -> Reader:
-    inside = {name: reader(child) for name, child in type_.children if name != "size"}
-    is_cast = any(each.is_cast for each in inside.values())
+    readers = {name: reader(child) for name, child in type_.children if name != "size"}
+    is_cast = any(inner.is_cast for inner in readers.values())
     if type_.id == "struct":
-        fields = ", ".join(f"{identifier(name)} {each.cast}" for name, each in inside.items())
-        return Reader(f"STRUCT({fields})", is_cast, lambda raw: {name: _read(inside[name], raw[name]) for name in inside}, False)
+        fields = ", ".join(f"{identifier(name)} {inner.cast}" for name, inner in readers.items())
+        return Reader(
+            f"STRUCT({fields})", is_cast, lambda raw: {name: _read(readers[name], raw[name]) for name in readers}, False
+        )
     if type_.id == "map":
-        key, value = inside["key"], inside["value"]
-        # Python's dicts have no dicts as keys: DuckDB gives two lists then.
+        key, value = readers["key"], readers["value"]
+        # Python's dicts cannot have dicts as keys: DuckDB then returns two lists.
         pairs = _listed if dict(type_.children)["key"].id in _NESTED else _keyed
         return Reader(f"MAP({key.cast}, {value.cast})", is_cast, lambda raw: pairs(key, value, raw), False)
-    child = inside["child"]
-    return Reader(f"{child.cast}[]", is_cast, lambda raw: [_read(child, each) for each in raw], False)
+    child = readers["child"]
+    return Reader(f"{child.cast}[]", is_cast, lambda raw: [_read(child, item) for item in raw], False)
 
 
 def _keyed(key: Reader, value: Reader, raw: dict[Any, Any]) -> dict[Any, Any]:
-    return {_read(key, each): _read(value, inner) for each, inner in raw.items()}
+    return {_read(key, raw_key): _read(value, raw_value) for raw_key, raw_value in raw.items()}
 
 
 def _listed(key: Reader, value: Reader, raw: dict[str, list[Any]]) -> list[dict[str, Any]]:
     pairs = zip(raw["key"], raw["value"], strict=True)
-    return [{"key": _read(key, each), "value": _read(value, inner)} for each, inner in pairs]
+    return [{"key": _read(key, raw_key), "value": _read(value, raw_value)} for raw_key, raw_value in pairs]
 
 
-def _read(of: Reader, raw: Any) -> Any:
-    return raw if raw is None or of.value is None else of.value(raw)
+def _read(value_reader: Reader, raw: Any) -> Any:
+    return raw if raw is None or value_reader.value is None else value_reader.value(raw)

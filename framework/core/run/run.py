@@ -111,8 +111,8 @@ def _followed(
 
 
 def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = lambda: False) -> Iterator[Batch]:
-    """The pipeline's batches, until nothing waits in its topics. If nothing waits at first, no JVM starts. The outcome is recorded, and
-    every error has a code."""
+    """The pipeline's batches, until nothing waits in its topics. If nothing waits at first, no JVM starts. The outcome is
+    recorded, and every error has a code."""
     try:
         if rows := waiting.count(context, pipeline):
             context.expect(rows)
@@ -164,8 +164,8 @@ def keep_up(
     on_followed: Callable[[Followed], object] = _unheard,
     is_full: Callable[[Pipeline], bool] = _never,
 ) -> None:
-    """Catches up every `every` seconds until `stop` is set; earlier with a pipeline for which much waits. A failure is reported, and the
-    pipeline is retried the next time."""
+    """Catches up every `every` seconds until `stop` is set; earlier with a pipeline for which much waits. A failure is reported,
+    and the pipeline is retried the next time."""
     can_fill = [pipeline for pipeline in pipelines if pipeline.run.after]
     chosen, next_turn = pipelines, time.monotonic() + every
     while not stop.is_set():

@@ -1,7 +1,8 @@
 """Tells whether a failed run would fail the same way again, because none of its inputs has changed.
 
-New messages change nothing: the next batch begins at the same offsets, with the message that made it fail. Inputs that matter move the
-table's metadata (an accepted position, an accepted schema change, a rollback), or are in the specs, the registry or the secrets.
+New messages change nothing: the next batch begins at the same offsets, with the message that made it fail. Inputs that matter
+move the table's metadata (an accepted position, an accepted schema change, a rollback), or are in the specs, the registry or the
+secrets.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from framework.core.run import secret_digest
 from framework.plan import Catalog, Pipeline, digest
 
 _HOUR = 3600.0  # after it, a run is retried where no person must decide: the disk may have space by then, the machine memory
-# Errors that a check of the topic and the table also finds, and passing errors of other systems: the next run need not meet them again.
+# Errors that a check of the topic and the table also finds, and passing errors of other systems: the next run may not meet them.
 _PASSING = (*CHECKED, CatalogAway, KafkaAway, NoTopic, RegistryAway, Transient)
 
 

@@ -1,10 +1,12 @@
 """A digest of the secrets that a pipeline uses, from which a later process tells whether one of them has changed.
 
-The digest lies in `.sluice`, so it must not give away a short password to those who can read that folder, or a copy of it. A hash would:
-all likely passwords can be tried, with a salt that lies next to it, too. So it is an HMAC, whose random key lies outside of the project, in
-the user's cache folder, readable by its owner alone. A time of change would do for a file, but variables of the environment have none.
+The digest lies in `.sluice`, so it must not give away a short password to those who can read that folder, or a copy of it. A hash
+would: all likely passwords can be tried, with a salt that lies next to it, too. So it is an HMAC, whose random key lies outside
+of the project, in the user's cache folder, readable by its owner alone. A time of change would do for a file, but variables of
+the environment have none.
 
-*Limit* Digests with different keys cannot be compared: if the key was lost, or the folder is not writable, a change goes unnoticed.
+*Limit* Digests with different keys cannot be compared: if the key was lost, or the folder is not writable, a change goes
+unnoticed.
 """
 
 from __future__ import annotations

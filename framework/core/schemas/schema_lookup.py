@@ -31,7 +31,8 @@ class UnknownSchemas(Exception):
 
 @dataclass
 class Schemas:
-    """The schemas of one process. `also` has schemas outside the topic's subject, by topic and id; None if the registry has no such id."""
+    """The schemas of one process. `also` has schemas outside the topic's subject, by topic and id; None if the registry has
+    none."""
 
     plan: Plan
     also: dict[str, dict[int, Schema | None]] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from framework.plan.schema import Version
 
 @dataclass(frozen=True, kw_only=True)
 class WriteSchema:
-    """A schema that keys or values are written with. `new`: the subject has no schema yet, and this schema waits to be registered."""
+    """A schema that keys or values are written with. `new`: it is still to be registered, as the subject's first one."""
 
     of: Of
     subject: str

@@ -34,8 +34,8 @@ _PLACE = {_FILE: "_file", _POSITION: "_pos", _MARKED: "_deleted"}
 
 @dataclass(frozen=True)
 class Changes:
-    """The differences of two snapshots. `most` is an upper bound of the number of rows. `by_value`: rows have no lasting ids, so equal
-    rows before and after are the same row, and a changed row is a deleted and an added one."""
+    """The differences of two snapshots. `most` is an upper bound of the number of rows. `by_value`: rows have no lasting ids, so
+    equal rows before and after are the same row, and a changed row is a deleted and an added one."""
 
     lake: Lake
     table: Any
@@ -100,8 +100,8 @@ class Changes:
 
     @cached_property
     def _counted(self) -> _Counted:
-        """Among current rows of files that differ, counts the rows that existed before, and those of them that changed. Ids only grow,
-        so if all rows that left their files are in others now, none was deleted, and the earlier rows need not be read."""
+        """Among current rows of files that differ, counts the rows that existed before, and those of them that changed. Ids only
+        grow, so if all rows that left their files are in others now, none was deleted, and the earlier rows need not be read."""
         new_rows = self._unmarked(self.files.begun())
         if not self.files.grows():
             return _Counted(-1, -1)
@@ -191,8 +191,8 @@ def between(
     by_value: bool = False,
     keeps_others: bool = False,
 ) -> Changes:
-    """The changes from one snapshot to another; since NOTHING, all rows are added. Earlier `Changes` of the same table become unreadable,
-    unless `keeps_others` is true."""
+    """The changes from one snapshot to another; since NOTHING, all rows are added. Earlier `Changes` of the same table become
+    unreadable, unless `keeps_others` is true."""
     table = lake.load(identifier_)
     files = lake.spark._jvm.sluice.ChangedFiles(table, since, until)
     if not keeps_others:

@@ -19,7 +19,7 @@ def commit_failed(code: str, message: str, cause: str, hint: str) -> BatchError:
 
 
 def catalog_failed(code: str, message: str, cause: str, hint: str, kind: type[BatchError] = BatchError) -> BatchError:
-    """The error of a catalog that does not do what it was asked for; a cause on this machine has its own code."""
+    """The error of a catalog that did not do what it was asked for; a cause on this machine has its own code."""
     named = cause_of(cause)
     if named:
         return BatchError(named.code, f"{message}, since {named.says}: {cause}", named.hint)
@@ -32,7 +32,7 @@ def cause_of(error_text: str) -> Cause | None:
 
 
 def _java_message(error: Exception) -> str:
-    """The text of a Java error; empty where Java has ended, which would have to answer."""
+    """The text of a Java error; empty if Java, which would have to answer, has ended."""
     from py4j.protocol import Py4JError
 
     try:
@@ -52,7 +52,7 @@ def is_spark_gone(error: BaseException) -> bool:
     if isinstance(error, Py4JJavaError):
         message = _java_message(error)
         return not message or any(text in message for text in _STOPPED)
-    return "Trace:" not in str(error)  # with a trace, Java is alive and did not know the call
+    return "Trace:" not in str(error)  # with a trace, Java is alive and does not know the call
 
 
 def spark_ended() -> SparkEnded:

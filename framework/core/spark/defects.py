@@ -26,14 +26,14 @@ def as_sluice_error(name: str, error: Exception) -> SluiceError:
         return error
     if isinstance(error, OSError) and error.errno in _CAUSES:
         cause = _CAUSES[error.errno]
-        where = f"{error.filename}: " if error.filename else ""
-        return SluiceError(cause.code, f"{where}{cause.says}", cause.hint)
+        prefix = f"{error.filename}: " if error.filename else ""
+        return SluiceError(cause.code, f"{prefix}{cause.says}", cause.hint)
     return spark_ended() if _has_spark() and is_spark_gone(error) else as_defect(name, error)
 
 
 def as_defect(name: str, error: Exception) -> Defect:
     message = f"{type(error).__name__}: {_text(error)}"
-    # The same error comes back each time that a pipeline is tried: it has one file.
+    # An error that comes back each time that a pipeline is tried has one file.
     places = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
     digest = hashlib.sha256("\n".join([type(error).__name__, *places]).encode()).hexdigest()[:12]
     path = home() / "logs" / f"{name}-{digest}.log"
@@ -47,7 +47,7 @@ def as_defect(name: str, error: Exception) -> Defect:
 
 
 def _has_spark() -> bool:
-    """Whether this process has loaded it; otherwise no error is Spark's."""
+    """Whether this process has loaded Spark; otherwise no error is Spark's."""
     return "py4j" in sys.modules
 
 

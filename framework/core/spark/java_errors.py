@@ -29,8 +29,8 @@ _REFUSALS = (
     "CherrypickAncestorCommitException",
 )
 _WRAPPED = ("CommitFailedException", "ValidationException")  # by a RuntimeException of one of Iceberg's actions
-_CLASS = re.compile(r"^([a-z]\w*\.)+\w+(Exception|Error): ")  # Java says its error's class before what it says
-_LONGEST = 300  # characters of what a cause says
+_CLASS = re.compile(r"^([a-z]\w*\.)+\w+(Exception|Error): ")  # Java writes an error's class before its message
+_LONGEST = 300  # characters of a cause's message
 _DEEPEST = 8  # causes of causes
 
 
@@ -49,7 +49,7 @@ def commit_answers() -> Iterator[None]:
 def _is_refusal(error: Exception) -> bool:
     name = java_class(error)
     if name == "RuntimeException":
-        return any(each.rpartition(".")[2] in _WRAPPED for each in java_classes(error)[1:2])
+        return any(class_name.rpartition(".")[2] in _WRAPPED for class_name in java_classes(error)[1:2])
     return name in _REFUSALS
 
 
@@ -58,19 +58,19 @@ def is_a(error: Exception, name: str) -> bool:
 
 
 def java_class(error: Exception) -> str:
-    """The Java class of an error, of which PySpark turns some into its own."""
+    """The class of an error in Java; PySpark turns some into classes of its own, which have the same names."""
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.getClass().getName()).rpartition(".")[2]
     return type(error).__name__
 
 
 def java_classes(error: Exception) -> tuple[str, ...]:
-    """The Java classes of an error and of its causes, with their packages; none where Java has ended."""
+    """The Java classes of an error and of its causes, with their packages; empty if Java has ended."""
     return tuple(name for name, _ in _named_causes(error))
 
 
 def message_of(error: Exception, name: str) -> str:
-    """The message of an error, or of a cause of it, that is of this Java class; empty if none is."""
+    """The message of an error, or of one of its causes, with this Java class; empty if there is none."""
     return dict(reversed(_named_causes(error))).get(name, "")
 
 
@@ -78,7 +78,7 @@ def _named_causes(error: Exception) -> tuple[tuple[str, str], ...]:
     """The Java classes and the messages of an error and of its causes."""
     origin = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
     try:
-        return tuple((str(each.getClass().getName()), str(each.getMessage() or "")) for each in _causes(origin))
+        return tuple((str(cause.getClass().getName()), str(cause.getMessage() or "")) for cause in _causes(origin))
     except (Py4JError, OSError):
         return ()
 
@@ -88,7 +88,7 @@ def text(error: Exception) -> str:
     lines: list[str] = []
     for message in _messages(error):
         line = _CLASS.sub("", (message.splitlines() or [""])[0])[:_LONGEST]
-        if line and not any(line in before for before in lines):
+        if line and not any(line in earlier_line for earlier_line in lines):
             lines.append(line)
     return ": ".join(lines) or java_class(error)
 
@@ -97,12 +97,12 @@ def _messages(error: Exception) -> Iterator[str]:
     if not isinstance(error, Py4JJavaError):
         yield str(error)
         return
-    for each in _causes(error.java_exception):
-        yield str(each.getMessage() or "")
+    for cause in _causes(error.java_exception):
+        yield str(cause.getMessage() or "")
 
 
 def _causes(error: Any) -> Iterator[Any]:
-    """A Java error and its causes."""
+    """Yields a Java error and its causes."""
     for _ in range(_DEEPEST):
         if error is None:
             return

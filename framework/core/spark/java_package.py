@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Package:
-    """A package; what begins with a capital letter is a class in it."""
+    """A Java package; a member whose name begins with a capital letter is a class."""
 
     def __init__(self, jvm: Any, name: str) -> None:
         self._jvm = jvm

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# Iceberg's errors where a catalog that is a server did not answer, or not as it should.
+# Iceberg's errors if a catalog's server did not answer, or not as it should.
 _OF_CATALOG = {
-    f"org.apache.iceberg.exceptions.{each}Exception"
-    for each in ("CommitStateUnknown", "Forbidden", "NotAuthorized", "REST", "ServiceFailure", "ServiceUnavailable")
+    f"org.apache.iceberg.exceptions.{name}Exception"
+    for name in ("CommitStateUnknown", "Forbidden", "NotAuthorized", "REST", "ServiceFailure", "ServiceUnavailable")
 }
 _LOST = "org.apache.spark.sql.kafka010.KafkaIllegalStateException"
 _LOGIN = {
@@ -26,7 +26,7 @@ _LOGIN = {
     "org.apache.kafka.common.errors.SaslAuthenticationException": "could not log in",
 }
 _UNKNOWN_KEY = "sluice.UnknownKey"
-_NO_BRANCH = "Cannot use branch (does not exist)"  # Iceberg has no class for it
+_NO_BRANCH = "Cannot use branch (does not exist)"  # Iceberg has no class of errors for it
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def named_errors(pipeline: Pipeline) -> Iterator[None]:
     except (Py4JError, PySparkException, ConnectionRefusedError) as error:
         from framework.core.spark.java_errors import java_classes
 
-        if any(each.endswith("OutOfMemoryError") for each in java_classes(error)):
+        if any(name.endswith("OutOfMemoryError") for name in java_classes(error)):
             raise BatchError(
                 "out-of-memory", "Spark ran out of memory", f"{SMALLER}; nothing of this batch was published"
             ) from None
@@ -50,8 +50,8 @@ def named_errors(pipeline: Pipeline) -> Iterator[None]:
 
 
 @contextmanager
-def kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """Caches a frame. If Spark ends before the frame is released, the original error is raised."""
+def cached_frame(frame: DataFrame) -> Iterator[DataFrame]:
+    """Caches a frame while it is used. If Spark ends before the frame is released, the original error is raised."""
     from py4j.protocol import Py4JError
 
     frame.persist()
@@ -63,8 +63,9 @@ def kept(frame: DataFrame) -> Iterator[DataFrame]:
 
 
 @contextmanager
-def held(frame: DataFrame) -> Iterator[DataFrame]:
-    """Computes a frame once and holds its rows (`Held.java`). A machine of a cluster that is lost computes its part again."""
+def held_frame(frame: DataFrame) -> Iterator[DataFrame]:
+    """Computes a frame once and holds its rows while they are used (`Held.java`). If a machine of a cluster is lost, its part is
+    computed again."""
     from py4j.protocol import Py4JError
     from pyspark.sql import DataFrame
 
@@ -85,17 +86,17 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
         names = ", ".join(pipeline.sources)
         message = f"Kafka lost messages of {names} while they were read"
         raise Transient("messages-gone", message, "run again: the error then names the missing offsets") from None
-    if why := next((_LOGIN[each] for each in classes if each in _LOGIN), None):
-        message = f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {why}"
+    if reason := next((_LOGIN[name] for name in classes if name in _LOGIN), None):
+        message = f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {reason}"
         raise BatchError("kafka-refused", message, f"{TRUST}; see `security` of the cluster, too") from None
     if _NO_BRANCH in error_text:
         # A branch of remembered deletes that another run has deleted or a rebuild has replaced.
         raise CommitRefused(text(error)) from None
     if _OF_CATALOG.intersection(classes):
         raise CommitUnknown(text(error)) from None
-    if says := message_of(error, _UNKNOWN_KEY):
+    if key_message := message_of(error, _UNKNOWN_KEY):
         hint = "list the key, with its own secret, under `old` of `mask: {keys: …}`; nothing was published"
-        raise BatchError("mask-key", says, hint) from None
+        raise BatchError("mask-key", key_message, hint) from None
     if cause := cause_of(error_text):
         message = f"Spark failed, since {cause.says}: {_line_of(error_text, cause)}; nothing of this batch was published"
         raise BatchError(cause.code, message, cause.hint) from None
@@ -105,9 +106,9 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
             f"write `required: true` for `{column}`, so that such a message becomes a bad row; or let the table take nulls in it"
         )
         raise BatchError("null-refused", message, hint) from None
-    if isinstance(pipeline.source, SelectSource) and (of_a_row := _of_a_row(error)):
-        hint = f"{of_a_row[1] or 'write it so that it has a value for each row'}; nothing was published"
-        message = f"the select of {pipeline.name} cannot be computed for some row: {of_a_row[0]}"
+    if isinstance(pipeline.source, SelectSource) and (failure := _row_failure(error)):
+        hint = f"{failure[1] or 'write it so that it has a value for each row'}; nothing was published"
+        message = f"the select of {pipeline.name} cannot be computed for some row: {failure[0]}"
         raise BatchError("select-failed", message, hint) from None
 
 
@@ -120,15 +121,15 @@ def _without_null(error: Exception) -> str | None:
     return None
 
 
-def _of_a_row(error: Exception) -> tuple[str, str] | None:
-    """Why an expression has no value for some row, and what Spark says to write instead; None for any other error."""
+def _row_failure(error: Exception) -> tuple[str, str] | None:
+    """The reason why an expression has no value for some row, and what Spark says to write instead; None for any other error."""
     from pyspark.errors import PySparkException
 
     if not isinstance(error, PySparkException) or not (error.getSqlState() or "").startswith(("22", "P0001")):
         return None
     text = str(error).partition(" SQLSTATE")[0].partition(" If necessary set ")[0].partition("] ")[2]
-    says, use, hint = text.partition(" Use `")
-    return says.rstrip("."), f"use `{hint}".rstrip(".") if use else ""
+    reason, use, hint = text.partition(" Use `")
+    return reason.rstrip("."), f"use `{hint}".rstrip(".") if use else ""
 
 
 def _line_of(error_text: str, cause: Cause) -> str:

@@ -19,24 +19,24 @@ _CONF = {
 
 
 def engine(spec_engine: Engine, conf: Mapping[str, str], catalogs: bool) -> Engine:
-    """A quick engine with only those settings of the spec's engine that change SQL and, with `catalogs`, its catalogs."""
-    kept = {key: value for key, value in spec_engine.conf if key.startswith("spark.sql.")}
+    """A quick engine with only the settings of the spec's engine that change SQL and, with `catalogs`, its catalogs."""
+    settings = {key: value for key, value in spec_engine.conf if key.startswith("spark.sql.")}
     if not catalogs:
-        kept = {key: value for key, value in kept.items() if not key.startswith("spark.sql.catalog")}
-    return Engine("local[2]", "1g", tuple(sorted({**_CONF, **conf, **kept}.items())))
+        settings = {key: value for key, value in settings.items() if not key.startswith("spark.sql.catalog")}
+    return Engine("local[2]", "1g", tuple(sorted({**_CONF, **conf, **settings}.items())))
 
 
 @contextmanager
 def folder(purpose: str) -> Iterator[Path]:
-    """A temporary `.sluice` with the existing jars."""
-    before = os.environ.get("SLUICE_HOME")
+    """Uses a temporary `.sluice` with the existing jars."""
+    earlier_home = os.environ.get("SLUICE_HOME")
     with tempfile.TemporaryDirectory(prefix=f"sluice-{purpose}-", ignore_cleanup_errors=True) as name:
         Path(name, "jars").symlink_to(jars.place())
-        Path(name, "warm").symlink_to(warm_jvm.folder())  # which may not be there yet
+        Path(name, "warm").symlink_to(warm_jvm.folder())  # which may not exist yet
         os.environ["SLUICE_HOME"] = name
         try:
             yield Path(name)
         finally:
             os.environ.pop("SLUICE_HOME")
-            if before is not None:
-                os.environ["SLUICE_HOME"] = before
+            if earlier_home is not None:
+                os.environ["SLUICE_HOME"] = earlier_home

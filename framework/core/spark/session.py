@@ -1,4 +1,4 @@
-"""The Spark session that a plan asks for: one per process, made when it is first needed."""
+"""The Spark session that a plan asks for: one per process, created when it is first needed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from framework.sql.settings import EXTENSIONS, FUNCTIONS, LEGACY_PREFIXES, LOCAL
 from framework.systems import catalogs
 from framework.systems.catalogs import Catalog
 
-# Rows. A run of a million takes less of the processor in a JVM that starts fast than in one that becomes fast: measured. By what a row
-# costs in each, they are even at about two million, and at four it pays to end the one and start the other: estimated.
-FEW, MANY = 1_000_000, 4_000_000
+# A run of a million rows takes less processor time in a JVM that starts fast than in one that becomes fast: measured. By the cost
+# of a row in each, they are equal at about two million rows, and at four million it pays to end one and start the other: estimated.
+FEW_ROWS, MANY_ROWS = 1_000_000, 4_000_000
 _STARTS_FAST = "-XX:TieredStopAtLevel=1"
-WAREHOUSE = "spark.sql.warehouse.dir"  # Spark's own tables, of which there are none
+WAREHOUSE = "spark.sql.warehouse.dir"  # the folder of Spark's own tables, of which there are none
 _OF_EXPRESSIONS = ("PythonUtils", "functions", "org.apache.spark.sql.functions", "org.apache.spark.sql.classic.SparkSession")
 _CLASS_PATH = "SPARK_DIST_CLASSPATH"
 LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
@@ -35,12 +35,14 @@ LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_hosts: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()  # of sessions in somebody else's JVM
+_hosts: WeakKeyDictionary[SparkSession, SparkSession] = (
+    WeakKeyDictionary()
+)  # somebody else's session, by the session that Sluice has in its JVM
 
 
 def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
-    """All settings of the session, in a JVM that is started to read about so many rows. The spec's `conf` overrides Sluice's settings,
-    except those for the meaning of SQL and for connections to a Spark of this machine."""
+    """All settings of the session, in a JVM that is started to read about `rows` rows. The spec's `conf` overrides Sluice's
+    settings, except those for the meaning of SQL and for connections to a Spark of this machine."""
     conf = {
         "spark.master": plan.engine.master,
         "spark.app.name": "sluice",
@@ -50,14 +52,14 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         # On the class path of the driver, not in spark.jars: starts faster, and nothing is copied.
         "spark.driver.extraClassPath": os.pathsep.join([jars.class_path("spark"), str(build.built())]),
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
-        # In front of what `conf` says. A message of ten bytes can claim to hold a text of 2 GB.
+        # Java reads these before the options that `conf` has.
         "spark.driver.defaultJavaOptions": " ".join(_java_options(rows)),
-        # Hadoop's own starts a process for each file that it makes, and for its checksum another: `chmod`.
+        # Hadoop's own class starts a process, `chmod`, for each file that it creates, and another for the file's checksum.
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
-        **scratch.settings(scratch.own()),
+        **scratch.settings(scratch.own_folder()),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # What has been, for pages that nobody sees.
+        # The history for Spark's pages, which nobody sees.
         "spark.ui.retainedJobs": "20",
         "spark.ui.retainedStages": "20",
         "spark.ui.retainedTasks": "100",
@@ -65,23 +67,23 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
         # HotSpot does not compile methods over 8,000 bytes: Spark then splits them instead.
         "spark.sql.codegen.hugeMethodLimit": "8000",
-        # Classes that Spark has written and compiled for its queries: the default of 100 is less than a few pipelines need in turn.
+        # Spark generates and compiles classes for its queries: the default of 100 is less than a few pipelines need in turn.
         "spark.sql.codegen.cache.maxEntries": "500",
         "spark.sql.subexpressionElimination.enabled": "true",
-        # A batch is kept for seconds: to compress it takes longer than to read it again.
+        # A batch is cached for seconds: compressing it takes longer than reading it again.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
-        # Spark's older way to read and write Kafka makes Java objects of each message, and columns of these, for a sixth of a batch.
+        # Spark's older Kafka source turns each message into Java objects, and these into columns: a sixth of the time of a batch.
         "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
-        # Messages after the end of a batch, which are fetched with it, serve the next one: up to 20,000 per partition.
+        # Messages after the end of a batch are fetched with it and serve the next batch: up to 20,000 per partition.
         "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
         "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "10s",
-        # Otherwise Spark clones the session for each frame that is kept, to plan it without what these two change.
+        # Otherwise Spark clones the session for each cached frame, to plan it without what these two settings change.
         "spark.sql.sources.bucketing.autoBucketedScan.enabled": "false",
         "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
-        # A joined table is copied into whole pages. Pages of Spark's own size, up to 64 MB by the memory, are mostly empty, and Java
-        # collects the whole heap more often.
+        # A joined table is copied into whole pages. With Spark's default, up to 64 MB by the memory, they are mostly empty, and
+        # Java collects the whole heap more often.
         "spark.buffer.pageSize": "8m",
-        # What holds of each row is written down once for each name that a column has had: 2^30 times for a table of 30 columns.
+        # Spark keeps what is true of each row once for each name that a column has had: 2^30 times for a table of 30 columns.
         "spark.sql.constraintPropagation.enabled": "false",
     }
     for catalog in plan.catalogs:
@@ -97,14 +99,14 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
 
 
 def starts_fast(rows: int | None) -> bool:
-    """Whether a JVM for so many rows is one that starts fast."""
-    return rows is not None and rows <= FEW
+    """Whether a JVM for so many rows is started with the options that make its start fast."""
+    return rows is not None and rows <= FEW_ROWS
 
 
 def is_outgrown(spark: SparkSession, rows: int | None) -> bool:
-    """Whether the JVM starts fast, and so many rows are worth another one."""
+    """Whether the JVM was started to start fast, and so many rows are worth another JVM."""
     options = spark.sparkContext.getConf().get("spark.driver.defaultJavaOptions", "") or ""
-    return rows is not None and rows > MANY and _STARTS_FAST in options
+    return rows is not None and rows > MANY_ROWS and _STARTS_FAST in options
 
 
 def more_jars(plan: Plan) -> list[Path]:
@@ -113,18 +115,18 @@ def more_jars(plan: Plan) -> list[Path]:
 
 
 def more_sets(plan: Plan) -> tuple[str, ...]:
-    """The names of their sets."""
+    """The names of the sets of jars that the catalogs need."""
     return tuple(dict.fromkeys(name for catalog in plan.catalogs for name in catalogs.of(catalog).jars()))
 
 
 def _java_options(rows: int | None) -> Iterator[str]:
-    """The cache of Spark's classes from `sluice setup`, which Java ignores where it does not fit. For few rows only the first of Java's
-    two compilers: the other one, and all that is counted for it, take half of the processor's time of a run that lasts ten seconds."""
-    # Spark's own settings write what it filters, such as a person's address, into the log of the warm Spark.
+    """Java's options: among them the cache of Spark's classes from `sluice setup`, which Java ignores if it does not fit, and for
+    few rows only the first of Java's two compilers: the other takes half of the processor time of a run of ten seconds."""
+    # Spark's own logging writes the values it filters by, such as a person's address, into the log of the warm Spark.
     yield f"-Dlog4j2.configurationFile={LOGGING}"
-    yield "-XX:MetaspaceSize=256m"  # the first time that classes fill less than that, Java looks at all objects, for a third of a second
+    yield "-XX:MetaspaceSize=256m"  # with less, Java visits all objects once classes fill it, for a third of a second
     if starts_fast(rows):
-        yield f"{_STARTS_FAST} -XX:ReservedCodeCacheSize=240m"  # as much as with both; without, Java takes a fifth for one
+        yield f"{_STARTS_FAST} -XX:ReservedCodeCacheSize=240m"  # as much as with both compilers: for one, Java takes a fifth of it
     for file in jars.place().glob(classes("*")):
         yield f'"-XX:SharedArchiveFile={file}" -Xlog:cds*=off -Xlog:class+path=off'
 
@@ -158,20 +160,20 @@ def environment(plan: Plan) -> None:
         os.environ["SPARK_HOME"] = str(ivy.spark_home())
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # At the end of Java's class path, where they do not invalidate the cache of classes.
-    before = os.environ.get(_CLASS_PATH, "").split(os.pathsep)
-    os.environ[_CLASS_PATH] = os.pathsep.join(dict.fromkeys(filter(None, [*before, *map(str, more_jars(plan))])))
+    # At the end of Java's class path, jars do not invalidate the cache of classes.
+    earlier_jars = os.environ.get(_CLASS_PATH, "").split(os.pathsep)
+    os.environ[_CLASS_PATH] = os.pathsep.join(dict.fromkeys(filter(None, [*earlier_jars, *map(str, more_jars(plan))])))
 
 
 def start(plan: Plan, rows: int | None = None) -> SparkSession:
-    """A session in a JVM of its own; in that of this process where Spark runs in one, which belongs to somebody else."""
+    """A session in a JVM of its own, or in this process's JVM if somebody else already runs Spark in it."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     prepare(plan)
     if SparkContext._active_spark_context is not None:
         return _in_host(plan)
-    place = scratch.make(scratch.own())
+    place = scratch.make(scratch.own_folder())
     context: Any = SparkContext(conf=SparkConf().setAll(list(settings(plan, rows).items())))
     context._jvm.sluice.Scratch.hold(scratch.lock_of_jvm(place))
     return ready(SparkSession(context, context._jvm.sluice.FirstSession.of(context._jsc.sc())))
@@ -182,10 +184,10 @@ def _in_host(plan: Plan) -> SparkSession:
 
     host = SparkSession.builder.getOrCreate()
     missing = "Sluice's jars" if not has_jars(host._jvm) else f"`{EXTENSIONS}` in `spark.sql.extensions`"
-    there = [each.strip() for each in (host.conf.get("spark.sql.extensions", "") or "").split(",")]
-    if not has_jars(host._jvm) or EXTENSIONS not in there:
-        what = f"Spark did not start: this process has one without {missing}"
-        raise SetupError("spark-not-started", what, "end it by `spark.stop()`, or run Sluice in a process of its own")
+    extensions = [name.strip() for name in (host.conf.get("spark.sql.extensions", "") or "").split(",")]
+    if not has_jars(host._jvm) or EXTENSIONS not in extensions:
+        message = f"Spark did not start: this process has one without {missing}"
+        raise SetupError("spark-not-started", message, "end it by `spark.stop()`, or run Sluice in a process of its own")
     spark = host.newSession()
     configure(spark, plan)
     _hosts[spark] = host
@@ -201,27 +203,27 @@ def has_jars(jvm: Any) -> bool:
 
 
 def configure(spark: SparkSession, plan: Plan) -> None:
-    """Gives the settings of a plan to a session of a JVM that runs; those that are fixed for a JVM are the JVM's."""
-    wanted = {key: value for key, value in settings(plan).items() if key.startswith("spark.sql.") and key != WAREHOUSE}
+    """Gives the settings of a plan to a session of a running JVM; settings that are fixed for a JVM stay the JVM's."""
+    sql_settings = {key: value for key, value in settings(plan).items() if key.startswith("spark.sql.") and key != WAREHOUSE}
     is_fixed = cast(Any, spark)._jvm.org.apache.spark.sql.internal.SQLConf.isStaticConfigKey
-    for key, value in wanted.items():
+    for key, value in sql_settings.items():
         if spark.conf.get(key, None) != value and not is_fixed(key):
             spark.conf.set(key, value)
-    for catalog in plan.catalogs:  # what another one of this name had
+    for catalog in plan.catalogs:  # settings of another catalog of this name
         for key in [
-            key for key in spark.conf.getAll if key.startswith(f"spark.sql.catalog.{catalog.name}.") and key not in wanted
+            key for key in spark.conf.getAll if key.startswith(f"spark.sql.catalog.{catalog.name}.") and key not in sql_settings
         ]:
             spark.conf.unset(key)
 
 
 def activate(spark: SparkSession) -> None:
-    """Makes it the session of this thread, of which Iceberg asks what the catalogs are."""
+    """Makes a session the session of this thread, from which Iceberg reads the catalogs."""
     jvm: Any = spark._jvm
     jvm.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def take(spark: SparkSession) -> None:
-    """Makes it the session of this thread, where another one may have been: its login of AWS is forgotten."""
+    """Makes a session the session of this thread, and forgets the AWS login of a session that was there before."""
     activate(spark)
     cast(Any, spark)._jvm.sluice.SecretCatalog.logOut()
 
@@ -233,16 +235,16 @@ def ready(spark: SparkSession) -> SparkSession:
 
 
 def refuse_older(spark: SparkSession) -> None:
-    """Refuses settings of this machine's `spark-defaults.conf` that a spec may not have either."""
+    """Refuses settings in this machine's `spark-defaults.conf` that a spec may not have either."""
     conf = cast(Any, spark)._jsc.sc().conf()
     for prefix in LEGACY_PREFIXES:
-        if len(older := conf.getAllWithPrefix(prefix)):
-            message = f"this machine's spark-defaults.conf sets `{prefix}{older[0]._1()}`, which decides what SQL means"
+        if len(older_settings := conf.getAllWithPrefix(prefix)):
+            message = f"this machine's spark-defaults.conf sets `{prefix}{older_settings[0]._1()}`, which decides what SQL means"
             raise SetupError("fixed-setting", message, "remove it there, or unset SPARK_CONF_DIR")
 
 
 def _is_no_remark_of_py4j(record: logging.LogRecord) -> bool:
-    """Drops Py4J's log records: it logs a traceback where Java's process ends, and also raises."""
+    """Drops Py4J's log records: it logs a traceback when Java's process ends, and also raises an error."""
     return record.module not in ("clientserver", "java_gateway")
 
 
@@ -257,7 +259,7 @@ def is_gone(spark: SparkSession) -> bool:
 
 
 def stop(spark: SparkSession) -> None:
-    """Ends a session and its JVM; in somebody else's JVM, gives the thread back to the session that was there."""
+    """Ends a session and its JVM; in somebody else's JVM, gives the thread back to the session that was there before."""
     from py4j.protocol import Py4JError
 
     host = _hosts.pop(spark, None)
@@ -297,8 +299,9 @@ def forget() -> None:
 
 
 def _cache_lookups(spark: SparkSession) -> None:
-    """Caches lookups of names that PySpark makes again and again, for each of which Java searches all jars: that of the package `py4j` 13
-    times for each Java error, such as a missing table, which takes as long as a commit, and the others for each expression."""
+    """Caches names that PySpark looks up again and again, for each of which Java searches all jars. It looks up the package
+    `py4j` 13 times for each Java error, such as a missing table, which takes as long as a commit, and the others for each
+    expression."""
     jvm: Any = spark._jvm
     jvm.__dict__["py4j"] = Package(jvm, "py4j")
     jvm.__dict__ |= {name: getattr(jvm, name) for name in _OF_EXPRESSIONS}

@@ -1,4 +1,4 @@
-"""The start of Spark: an error with a name where Java is missing or does not come up, and a Ctrl-C that ends it at once.
+"""Starts Spark, with an error of Sluice's own if Java is missing or does not start, and with a Ctrl-C that ends it at once.
 
 PySpark has neither: a Ctrl-C while it starts ends in tracebacks, and its Java process stays for ever.
 """
@@ -23,41 +23,41 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _REMARKS = (b"WARNING: Using incubator modules", b"Setting default log level to ", b"To adjust logging level use ")
-_OF_PYSPARK = "_PYSPARK_DRIVER_CONN_INFO_PATH"  # a variable that it gives to the Java that it starts
+_OF_PYSPARK = "_PYSPARK_DRIVER_CONN_INFO_PATH"  # an environment variable that PySpark gives to the Java that it starts
 _OFTEN = 0.05  # seconds between two checks for a Ctrl-C
 
 
-def start(plan: Plan, warm_of: Plan | None, rows: int | None = None) -> SparkSession:
-    """A session for the plan; in the warm JVM of the plan `warm_of` where it is free, else in a JVM of its own. One that is started for
-    few `rows` starts fast and never becomes as fast as another."""
+def start(plan: Plan, warm_plan: Plan | None, rows: int | None = None) -> SparkSession:
+    """A session for the plan, in the warm JVM of `warm_plan` if that is free, else in a JVM of its own. A JVM that is started for
+    few `rows` starts fast and never becomes as fast as others."""
     try:
         from pyspark import SparkContext
     except ModuleNotFoundError as error:
         raise NotInstalled(error.name or "") from None
     java.java()
-    before, launches, has = children(_OF_PYSPARK), SparkContext._active_spark_context is None, warm.is_leased()
+    earlier_pids, starts_context, has_lease = children(_OF_PYSPARK), SparkContext._active_spark_context is None, warm.is_leased()
 
     def kill() -> None:
-        if not has:  # else it is that of a session that works
+        if not has_lease:  # else a working session uses the warm JVM
             warm.give_up()
-        for each in children(_OF_PYSPARK) - before:
+        for pid in children(_OF_PYSPARK) - earlier_pids:
             with suppress(ProcessLookupError):
-                os.kill(each, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
 
     try:
         with _ctrl_c(kill):
-            if warm_of is not None and (attached := warm.start(plan, warm_of, rows)) is not None:
-                return attached
+            if warm_plan is not None and (spark := warm.start(plan, warm_plan, rows)) is not None:
+                return spark
             _launch(plan, rows)
             return session.start(plan, rows)
     except SluiceError:
         raise
     except Exception as error:
-        named = _named(error)  # Java is asked what it was
+        named_error = _named(error)  # before `kill`: it asks Java for the cause
         kill()
-        if launches:
+        if starts_context:
             session.forget()
-        raise named from error
+        raise named_error from error
 
 
 def _launch(plan: Plan, rows: int | None) -> None:
@@ -70,21 +70,21 @@ def _launch(plan: Plan, rows: int | None) -> None:
             return
         session.end_jvm()  # whose Spark has been stopped
     session.prepare(plan)
-    place = scratch.make(scratch.own())
+    place = scratch.make(scratch.own_folder())
     conf = SparkConf().setAll(list(session.settings(plan, rows).items()))
-    reads, writes = os.pipe()
-    threading.Thread(target=_forward, args=(reads,), daemon=True).start()
+    read_end, write_end = os.pipe()
+    threading.Thread(target=_forward, args=(read_end,), daemon=True).start()
     try:
-        gateway = launch_gateway(conf, {"stderr": writes})  # type: ignore[no-untyped-call]
+        gateway = launch_gateway(conf, {"stderr": write_end})  # type: ignore[no-untyped-call]
     finally:
-        os.close(writes)
+        os.close(write_end)
     gateway.jvm.sluice.Scratch.hold(scratch.lock_of_jvm(place))
     gateway.jvm.sluice.Ahead.start()
     SparkContext._ensure_initialized(gateway=gateway)
 
 
-def _forward(reads: int) -> None:
-    with open(reads, "rb") as stderr:
+def _forward(read_end: int) -> None:
+    with open(read_end, "rb") as stderr:
         for line in stderr:
             # After a Ctrl-C a command has logging off: its consequences are not shown here either.
             if not line.startswith(_REMARKS) and logging.root.manager.disable < logging.CRITICAL:
@@ -97,30 +97,30 @@ def _named(error: Exception) -> SetupError:
 
     from framework.core.spark.java_errors import text
 
-    gone = isinstance(error, PySparkException) and error.getCondition() == "JAVA_GATEWAY_EXITED"
-    why = "its Java ended before it answered, and says why above" if gone else text(error)
+    is_gone = isinstance(error, PySparkException) and error.getCondition() == "JAVA_GATEWAY_EXITED"
+    reason = "its Java ended before it answered, and says why above" if is_gone else text(error)
     hint = "see `memory` and `conf` of the specs' engine; `sluice doctor` checks this machine"
-    return SetupError("spark-not-started", f"Spark did not start: {why}", hint)
+    return SetupError("spark-not-started", f"Spark did not start: {reason}", hint)
 
 
 @contextmanager
 def _ctrl_c(kill: Callable[[], None]) -> Iterator[None]:
-    """Inside, a Ctrl-C kills Java instead of raising an exception anywhere in PySpark and py4j; the errors that follow become one
-    KeyboardInterrupt. Afterwards restores the handler of Ctrl-C, which PySpark changes."""
+    """Makes a Ctrl-C kill Java instead of raising an exception anywhere in PySpark and py4j; the errors that follow become one
+    KeyboardInterrupt. Restores the handler of Ctrl-C at the end, since PySpark changes it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    meaning = signal.getsignal(signal.SIGINT)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    over = threading.Event()
+    handler = signal.getsignal(signal.SIGINT)
+    earlier_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    finished = threading.Event()
 
     def watch() -> None:
-        while not over.wait(_OFTEN):
+        while not finished.wait(_OFTEN):
             if signal.SIGINT in signal.sigpending():
                 kill()
 
-    watching = threading.Thread(target=watch, daemon=True)
-    watching.start()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     interrupted = False
     try:
         yield
@@ -128,10 +128,10 @@ def _ctrl_c(kill: Callable[[], None]) -> Iterator[None]:
         if signal.SIGINT not in signal.sigpending():
             raise
     finally:
-        over.set()
-        watching.join()
+        finished.set()
+        watcher.join()
         interrupted = signal.SIGINT in signal.sigpending()
-        signal.signal(signal.SIGINT, meaning)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # one that waits comes now
+        signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, earlier_mask)  # a Ctrl-C that waits arrives now
     if interrupted:
         raise KeyboardInterrupt

@@ -11,7 +11,7 @@ from framework.machine.java import jars
 from framework.machine.jvm import build
 from framework.plan import Plan
 
-# Those of this machine's driver alone, or that have an option of their own.
+# Settings of this machine's driver alone, and settings that have an option of their own.
 _OTHERWISE = (
     "spark.master", "spark.app.name", "spark.jars", "spark.driver.memory", "spark.driver.extraClassPath", "spark.driver.extraJavaOptions",
     "spark.driver.defaultJavaOptions", "spark.local.dir", "spark.sql.warehouse.dir",
@@ -19,7 +19,7 @@ _OTHERWISE = (
 
 
 def lines(plan: Plan, program: str, arguments: Sequence[str]) -> Iterator[str]:
-    """One line of a shell for each option; the last one is what runs."""
+    """Yields a shell line for each option; the last line is the program that runs."""
     conf = session.settings(plan)
     yield "spark-submit"
     for option, value in _options(plan, conf):
@@ -31,12 +31,12 @@ def lines(plan: Plan, program: str, arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _options(plan: Plan, conf: dict[str, str]) -> Iterator[tuple[str, str]]:
-    more = session.more_jars(plan)
+    catalog_jars = session.more_jars(plan)
     yield "--name", "sluice"
     yield "--master", conf["spark.master"]
     yield "--deploy-mode", "client"
     yield "--driver-memory", conf["spark.driver.memory"]
-    yield "--driver-class-path", os.pathsep.join([jars.class_path("spark"), str(build.built()), *map(str, more)])
+    yield "--driver-class-path", os.pathsep.join([jars.class_path("spark"), str(build.built()), *map(str, catalog_jars)])
     yield "--driver-java-options", conf["spark.driver.extraJavaOptions"]
     if "spark.jars" in conf:
         yield "--jars", conf["spark.jars"]

@@ -1,9 +1,10 @@
 """The warm JVM: the first command that needs a Spark of this machine starts it, and the next ones, one at a time, attach to it.
 
-*Guarantee* A command has a session, a gateway and secrets of its own; what it began is cancelled when it ends, however it ends. The JVM
-that is found has the settings, jars, Java, interpreter and environment variables that this command would start one with; else it is ended.
-A command never waits for another: where the JVM is busy, it starts a Spark of its own.
-*Limit* One JVM for each `.sluice`. Whether an attempt is alive is said by a lock that the JVM holds (`engine/rules/attempts.py`).
+*Guarantee* A command has a session, a gateway and secrets of its own; its work is cancelled when it ends, however it ends. A
+command uses a JVM only if it would start one with the same settings, jars, Java, interpreter and environment variables; it ends
+any other. A command never waits for another: if the JVM is busy, it starts a Spark of its own.
+*Limit* There is one JVM for each `.sluice`. A lock that the JVM holds tells whether an attempt is alive
+(`core/rules/attempts.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from framework.systems import secrets
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Environment variables that decide something in a JVM, and beginnings of others; the rest differs from one terminal to the next.
+# Environment variables that decide something in a JVM, and prefixes of others; the rest differs from one terminal to the next.
 _DECIDE = (
     "ALL_PROXY",
     "CLASSPATH",
@@ -65,31 +66,36 @@ _BEGIN = (
 _OF_PYSPARK = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE")  # which writes them
 _LOGINS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS")  # of the machine
 _FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")  # of settings in files
-_OF_SESSIONS = "spark.sql.catalog."  # but for what Hadoop keeps for all of a JVM
+_OF_SESSIONS = "spark.sql.catalog."  # except those that Hadoop keeps for the whole JVM
 _LOGGER = logging.getLogger(__name__)
 _lease: Lease | None = None
-_spark: SparkSession | None = None  # the session that has it
+_spark: SparkSession | None = None  # the session that uses the lease
 
 
 def is_wanted(plan: Plan) -> bool:
-    """Whether commands may leave a JVM behind here."""
-    told = any(os.environ.get(name, "").lower() not in ("", "0", "false") for name in ("SLUICE_COLD", "CI"))
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started a JVM for this process
-    return plan.engine.master.startswith("local") and not told and not submitted and not os.environ.get("PYSPARK_SUBMIT_ARGS")
+    """Whether commands may leave a JVM running on this machine."""
+    is_refused = any(os.environ.get(name, "").lower() not in ("", "0", "false") for name in ("SLUICE_COLD", "CI"))
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started a JVM for this process
+    return (
+        plan.engine.master.startswith("local")
+        and not is_refused
+        and not is_submitted
+        and not os.environ.get("PYSPARK_SUBMIT_ARGS")
+    )
 
 
-def start(plan: Plan, of: Plan, rows: int | None = None) -> SparkSession | None:
-    """A session in the warm JVM of the plan `of`. It is started where there is none, or only one for few rows and these are many.
-    None where it is busy, does not work, or this process has a Spark already: the caller starts one of its own."""
+def start(plan: Plan, jvm_plan: Plan, rows: int | None = None) -> SparkSession | None:
+    """A session in the warm JVM of `jvm_plan`. Starts that JVM if there is none, or if there is only one for few rows and `rows`
+    are many. None if it is busy or does not work, or if this process already has a Spark: the caller then starts its own."""
     global _lease, _spark
     from pyspark import SparkContext
 
-    if _lease is not None or SparkContext._gateway is not None or not is_wanted(of):
+    if _lease is not None or SparkContext._gateway is not None or not is_wanted(jvm_plan):
         return None
     try:
-        session.environment(of)  # a test does without the jars of the catalogs
+        session.environment(jvm_plan)  # tests may have a JVM without the jars of the catalogs
         session.prepare(plan)
-        lease = _leased(of, rows)
+        lease = _leased(jvm_plan, rows)
         if lease is None:
             return None
         _lease = lease
@@ -106,12 +112,12 @@ def start(plan: Plan, of: Plan, rows: int | None = None) -> SparkSession | None:
 
 
 def is_leased() -> bool:
-    """Whether this process has the JVM."""
+    """Whether this process uses the warm JVM."""
     return _lease is not None
 
 
 def release(spark: SparkSession | None) -> bool:
-    """Gives the JVM back; whether it was this session's."""
+    """Gives the warm JVM back if this session uses it; returns whether it did."""
     global _lease, _spark
     if _lease is None or spark is not _spark:
         return False
@@ -121,58 +127,63 @@ def release(spark: SparkSession | None) -> bool:
     with lease.connection as connection, suppress(OSError):
         connection.shutdown(socket.SHUT_WR)
         connection.settimeout(CONNECTING)
-        while connection.recv(100):  # the next command need not come upon a JVM that is busy with this one's end
+        while connection.recv(100):  # so that the next command does not meet a JVM that is busy with this one's end
             pass
     return True
 
 
 def give_up() -> None:
-    """Ends all that waits for the JVM, for a Ctrl-C while a session starts."""
+    """Ends all waiting for the JVM, after a Ctrl-C while a session starts."""
     warm_jvm.kill_started()
     if _lease is not None:
         with suppress(OSError):
             _lease.connection.shutdown(socket.SHUT_RDWR)
 
 
-def _leased(of: Plan, rows: int | None) -> Lease | None:
-    many = rows is not None and rows > session.MANY
-    key = _key(_conf(of, None))
+def _leased(plan: Plan, rows: int | None) -> Lease | None:
+    has_many = rows is not None and rows > session.MANY_ROWS
+    key = _key(_conf(plan, None))
     for_few = f"{key} for few"
-    with warm_jvm.turn() as mine:
-        if not mine:
+    with warm_jvm.turn() as is_ours:
+        if not is_ours:
             return None
-        jvm = warm_jvm.there()
-        if jvm and jvm.key != key and (many or jvm.key != for_few):
+        jvm = warm_jvm.living_jvm()
+        if jvm and jvm.key != key and (has_many or jvm.key != for_few):
             if not warm_jvm.end_if_free(jvm):
                 return None
             jvm = None
         if jvm is None:
-            its = for_few if session.starts_fast(rows) else key
-            conf = {**_conf(of, rows), **scratch.settings(scratch.make(scratch.new()))}
-            if not warm_jvm.launch([str(ivy.spark_home() / "bin" / "spark-submit")], conf, its, {"SLUICE_HOME", *_secrets()}):
+            start_key = for_few if session.starts_fast(rows) else key
+            conf = {**_conf(plan, rows), **scratch.settings(scratch.make(scratch.new_folder()))}
+            if not warm_jvm.launch(
+                [str(ivy.spark_home() / "bin" / "spark-submit")], conf, start_key, {"SLUICE_HOME", *_secrets()}
+            ):
                 return None
         return warm_jvm.lease()
 
 
-def _conf(of: Plan, rows: int | None) -> dict[str, str]:
-    """The settings of the JVM, without its own scratch folder: those of commands are their sessions'."""
+def _conf(plan: Plan, rows: int | None) -> dict[str, str]:
+    """The settings of the JVM, without a scratch folder of its own. Settings of catalogs belong to the sessions of commands."""
     conf = {
-        key: value for key, value in session.settings(of, rows).items() if not key.startswith(_OF_SESSIONS) or ".hadoop." in key
+        key: value for key, value in session.settings(plan, rows).items() if not key.startswith(_OF_SESSIONS) or ".hadoop." in key
     }
     options = f"{conf['spark.driver.extraJavaOptions']} -XX:+ExitOnOutOfMemoryError"
     return {**conf, **scratch.settings(scratch.folder()), "spark.driver.extraJavaOptions": options}
 
 
 def _key(conf: Mapping[str, str]) -> str:
-    own = _secrets()
-    environment = {name: value for name, value in os.environ.items() if _decides(name) and name not in own}
+    secret_names = _secrets()
+    environment = {name: value for name, value in os.environ.items() if _decides(name) and name not in secret_names}
     folders = [
         ivy.spark_home() / "conf",
         *(Path(os.environ[name]) for name in _FOLDERS if os.environ.get(name)),
     ]
     jars = (jar for name in ("spark.jars", "spark.driver.extraClassPath") for jar in re.split("[,:]", conf.get(name, "")) if jar)
-    read = [*(file for folder in folders if folder.is_dir() for file in folder.iterdir()), *filter(Path.is_file, map(Path, jars))]
-    files = sorted((str(file), file.stat().st_mtime_ns) for file in read)
+    paths = [
+        *(file for folder in folders if folder.is_dir() for file in folder.iterdir()),
+        *filter(Path.is_file, map(Path, jars)),
+    ]
+    files = sorted((str(file), file.stat().st_mtime_ns) for file in paths)
     temporary = os.stat(tempfile.gettempdir())  # a service of the system may have one of its own
     program = [version("pyspark"), str(java.installed()), os.getcwd(), temporary.st_dev, temporary.st_ino]
     text = json.dumps([conf, environment, files, program], sort_keys=True)
@@ -184,8 +195,8 @@ def _decides(name: str) -> bool:
 
 
 def _secrets() -> set[str]:
-    """The variables that are each command's own, where the JVM stays; not the login of the machine."""
-    return secrets.secret_variables() - set(_LOGINS)
+    """The variables with secrets, which each command has for itself while the JVM stays; without the machine's own logins."""
+    return secrets.given() - set(_LOGINS)
 
 
 def _attached(plan: Plan, lease: Lease) -> SparkSession:
@@ -212,7 +223,7 @@ def _detach() -> None:
     from pyspark import SparkContext
 
     counters: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
-    if counters:  # it looks twice a second whether it is to end
+    if counters:  # its thread checks twice a second whether to end
         Thread(target=counters.shutdown, daemon=True).start()
     with suppress(Py4JError, OSError, AttributeError):
         cast(Any, SparkContext)._gateway.close()

@@ -1,6 +1,6 @@
-"""The process of the warm JVM: found, started, asked and ended.
+"""Finds, starts, asks and ends the process of the warm JVM.
 
-*Guarantee* A pid counts only together with the time at which its process began. Who may start or end the JVM is one command at a time.
+*Guarantee* A pid counts only together with the time at which its process began. One command at a time may start or end the JVM.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IDLE = 15 * 60  # seconds
 _ADDRESS, _JVM, _LOG, _TURN = "address", "jvm", "log", "turn"  # files
 _OFTEN = 0.02  # seconds
 _LONGEST = 10_000  # bytes of an answer
-_started: subprocess.Popen[bytes] | None = None  # kept, for Python warns of one that is forgotten while it runs
+_started: subprocess.Popen[bytes] | None = None  # stays referenced: Python warns of a process that is dropped while it runs
 _is_starting = False
 
 
@@ -34,8 +34,8 @@ _is_starting = False
 class Jvm:
     pid: int
     began: str
-    name: str  # by which it answers
-    key: str  # what it was started with
+    name: str  # which the JVM writes into its address file
+    key: str  # a digest of the settings that it was started with
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,19 @@ class Lease:
     """The right to use the JVM, as long as the connection is open."""
 
     connection: socket.socket
-    port: int  # of a gateway of its own
+    port: int  # of this command's own gateway
     token: str
-    lock: str  # the file that the JVM locks until all that was begun is over
+    lock: str  # the file that the JVM locks until all work of the command is over
 
 
 def folder() -> Path:
-    """Also of a temporary `.sluice`, which has a link to it."""
+    """The folder of the warm JVM's files; a temporary `.sluice` links to the project's."""
     return (home() / "warm").resolve()
 
 
 @contextmanager
 def turn(wait: bool = False) -> Iterator[bool]:
-    """Whether this command is the one that may start or end the JVM now; with `wait` it waits for another that starts it."""
+    """Takes the turn to start or end the JVM, and yields whether it got it; with `wait`, it waits for another command."""
     place = folder()
     with usable():
         for path in (place.parent, place):
@@ -64,8 +64,8 @@ def turn(wait: bool = False) -> Iterator[bool]:
         yield is_ours
 
 
-def there() -> Jvm | None:
-    """The JVM that is alive."""
+def living_jvm() -> Jvm | None:
+    """The JVM that the file names, if it is alive."""
     with suppress(OSError, ValueError, TypeError, RecursionError):
         jvm = Jvm(**json.loads(read(folder() / _JVM)))
         if isinstance(jvm.pid, int) and jvm.pid > 0 and began(jvm.pid) == jvm.began:
@@ -73,31 +73,31 @@ def there() -> Jvm | None:
     return None
 
 
-def launch(command: list[str], settings: Mapping[str, str], key: str, without: Collection[str]) -> bool:
-    """Starts the JVM, which stays when this command ends, without these environment variables; waits until commands can attach.
-    Whether they can."""
+def launch(command: list[str], settings: Mapping[str, str], key: str, hidden_names: Collection[str]) -> bool:
+    """Starts the JVM, which outlives this command, without the environment variables `hidden_names`. Waits until commands can
+    attach; returns whether they can."""
     global _started, _is_starting
     place, name = folder(), uuid.uuid4().hex
-    for old in (place / _ADDRESS, *(each for each in place.glob("lease-*") if not attempts.works(str(each), True))):
-        old.unlink(missing_ok=True)
+    for old_file in (place / _ADDRESS, *(path for path in place.glob("lease-*") if not attempts.works(str(path), True))):
+        old_file.unlink(missing_ok=True)
     options = [word for setting, value in settings.items() for word in ("--conf", f"{setting}={value}")]
-    whole = [*command, *options, "--class", "sluice.Warm", "spark-internal", str(place), str(IDLE), name]
-    environment = {name: value for name, value in os.environ.items() if name not in without} | {"SPARK_CONNECT_MODE": "0"}
+    arguments = [*command, *options, "--class", "sluice.Warm", "spark-internal", str(place), str(IDLE), name]
+    environment = {name: value for name, value in os.environ.items() if name not in hidden_names} | {"SPARK_CONNECT_MODE": "0"}
     try:
         _is_starting = True
         if _started is not None:
             _started.poll()
         with (place / _LOG).open("wb") as log:
             process = _started = subprocess.Popen(
-                whole, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+                arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
             )
-        since = began(process.pid)
-        if since is None:
+        start_time = began(process.pid)
+        if start_time is None:
             return False
         try:
-            put(place / _JVM, json.dumps({"pid": process.pid, "began": since, "name": name, "key": key}))
+            put(place / _JVM, json.dumps({"pid": process.pid, "began": start_time, "name": name, "key": key}))
         except OSError:
-            process.kill()  # no command would find it
+            process.kill()  # no command would ever find it
             raise
         return _answers(process, name)
     finally:
@@ -105,8 +105,8 @@ def launch(command: list[str], settings: Mapping[str, str], key: str, without: C
 
 
 def _answers(process: subprocess.Popen[bytes], name: str) -> bool:
-    until = time.monotonic() + STARTING
-    while process.poll() is None and time.monotonic() < until:
+    deadline = time.monotonic() + STARTING
+    while process.poll() is None and time.monotonic() < deadline:
         if _address(name):
             return True
         time.sleep(_OFTEN)
@@ -120,24 +120,24 @@ def kill_started() -> None:
 
 
 def lease() -> Lease | None:
-    """None where the JVM is busy or does not answer. What a command that is gone began is over in a moment."""
-    until = time.monotonic() + CONNECTING
-    while (answer := _ask("lease")) == ["ending"] and time.monotonic() < until:
+    """Asks the JVM for a lease; None if it is busy or does not answer. Waits briefly while a dead command's work is cancelled."""
+    deadline = time.monotonic() + CONNECTING
+    while (answer := _ask("lease")) == ["ending"] and time.monotonic() < deadline:
         time.sleep(_OFTEN)
     return answer if isinstance(answer, Lease) else None
 
 
 def end_if_free(jvm: Jvm) -> bool:
-    """Ends the JVM, but not while a command has it; whether it ended."""
+    """Ends the JVM unless a command uses it; returns whether it ended."""
     return _ask("end") == ["ended"] and processes.ends(jvm.pid, jvm.began, KILLED)
 
 
 def end(also_busy: bool = True) -> tuple[int, bool] | None:
-    """Ends the JVM, `also_busy` while a command has it. Its process, and whether it ended; None where there was none."""
+    """Ends the JVM, with `also_busy` even while a command uses it. Returns its pid and whether it ended; None without a JVM."""
     if not folder().exists():
         return None
     with turn(wait=True) as is_ours:
-        jvm = there()
+        jvm = living_jvm()
         if jvm is None:
             return None
         if not is_ours:
@@ -150,22 +150,22 @@ def end(also_busy: bool = True) -> tuple[int, bool] | None:
 
 
 def forget_log() -> None:
-    """Delete what a JVM that has ended wrote: it may quote rows."""
-    if there() is None:
+    """Deletes the log of a JVM that has ended: it may quote rows."""
+    if living_jvm() is None:
         (folder() / _LOG).unlink(missing_ok=True)
 
 
 def _address(name: str) -> tuple[int, str] | None:
-    """The port and secret of the JVM of this name. One that nobody knows any more can have written the file."""
+    """The port and secret of the JVM of this name; None if a JVM of another name, which nobody uses any more, wrote the file."""
     with suppress(OSError, ValueError):
-        port, secret, its = read(folder() / _ADDRESS).split()
-        return (int(port), secret) if its == name else None
+        port, secret, owner = read(folder() / _ADDRESS).split()
+        return (int(port), secret) if owner == name else None
     return None
 
 
-def _ask(what: str) -> Lease | list[str]:
-    """The JVM's answer: a lease, or a word; nothing where it does not answer."""
-    jvm = there()
+def _ask(request: str) -> Lease | list[str]:
+    """The JVM's answer: a lease, or one word in a list; an empty list if it does not answer."""
+    jvm = living_jvm()
     address = _address(jvm.name) if jvm else None
     if address is None:
         return []
@@ -175,7 +175,7 @@ def _ask(what: str) -> Lease | list[str]:
     answer: list[str] = []
     with suppress(OSError, ValueError, OverflowError):
         connection.connect(("127.0.0.1", port))
-        connection.sendall(f"{secret} {what}\n".encode())
+        connection.sendall(f"{secret} {request}\n".encode())
         answer = _line(connection).split(maxsplit=2)
         if len(answer) == 3:
             lease = Lease(connection, int(answer[0]), answer[1], answer[2].strip())
@@ -186,9 +186,9 @@ def _ask(what: str) -> Lease | list[str]:
 
 
 def _line(connection: socket.socket) -> str:
-    """The line that comes; nothing where it is none, or does not come in time."""
-    until, line = time.monotonic() + CONNECTING, b""
-    while not line.endswith(b"\n") and len(line) < _LONGEST and time.monotonic() < until:
+    """The line that the JVM sends; empty if it sends none in time."""
+    deadline, line = time.monotonic() + CONNECTING, b""
+    while not line.endswith(b"\n") and len(line) < _LONGEST and time.monotonic() < deadline:
         received = connection.recv(_LONGEST)
         if not received:
             break

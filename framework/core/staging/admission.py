@@ -16,7 +16,7 @@ from framework.base.errors import RefusedError
 from framework.core.rows.counts import Counted
 from framework.core.rows.frame import Frame
 from framework.core.rules import forgotten
-from framework.core.spark.reading_errors import held, kept
+from framework.core.spark.reading_errors import cached_frame, held_frame
 from framework.core.staging import Target, ranges, state
 from framework.plan import Memory, State
 from framework.sql.quote import identifier
@@ -41,7 +41,7 @@ def _staged(to: Target, frame: Frame, stage: Stage) -> Counted:
     states = [memory.state for memory in memories if memory.state]
     with admitted(to, frame) as rows, ExitStack() as stack:
         if states:
-            stack.enter_context(kept(rows))
+            stack.enter_context(cached_frame(rows))
         counted = _counted(to, replace(frame, good=rows), stage)
         for each in states if counted.rows and not counted.unknown_schemas else ():
             state.remember(to, each, rows.select(*map(identifier, each.columns)).distinct())
@@ -158,7 +158,7 @@ class Earlier:
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """The frame, computed once, until the batch is staged."""
-        return self.stack.enter_context(held(frame))
+        return self.stack.enter_context(held_frame(frame))
 
     def hashes(self, frame: DataFrame) -> Hashes:
         """The numbers of the frame's first column, until the batch is staged."""

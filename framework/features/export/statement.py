@@ -45,7 +45,7 @@ def _bound(export: Export) -> None:
     """Names and types of the query are looked up in an empty table like the real one."""
     select = checked(export.query)
     columns = ", ".join(_columns((column.name, column.type) for column in export.pipeline.table.columns))
-    with duckdb_errors(first=1), duckdb.connect(config=CLOSED) as database:
+    with duckdb_errors(first_line=1), duckdb.connect(config=CLOSED) as database:
         database.execute(f"CREATE TABLE {INPUT} ({columns})")
         database.execute(f"DESCRIBE {select}")
 

@@ -80,7 +80,7 @@ def follow(to: Committed) -> int:
     listed_document = published.document(to.table, to.step.until)
     if there is not None:
         _refuse_changed(to, there, listed_document)
-    elif not to.first:
+    elif not to.is_first:
         raise _changed(to, "it is not there any more")
     # Listed before: what another machine writes from here on may be what is listed then.
     older = published.files(to.table, to.follower)

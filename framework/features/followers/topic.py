@@ -215,7 +215,7 @@ def follow(to: Committed) -> int:
     current_rows = to.changes.now().where(chosen)
     messages = current_rows.selectExpr(_key(onward), f"{_whole_value(to, onward)} AS value", *_place(to))
     if onward.deletes:
-        for deletions in _left(to, messages) if to.first else _gone(to, current_rows, onward):
+        for deletions in _left(to, messages) if to.is_first else _gone(to, current_rows, onward):
             messages = messages.unionByName(deletions)
     try:
         return kafka_sink.send(messages, (COMMIT, ROW), to.turn, by_key=bool(onward.keys))

@@ -18,7 +18,7 @@ from framework.base.errors import BatchError
 from framework.base.types import VOID
 from framework.core.rows.counts import Counted
 from framework.core.rows.frame import Frame, frame_of
-from framework.core.spark.reading_errors import kept
+from framework.core.spark.reading_errors import cached_frame
 from framework.core.staging import Target, ranges
 from framework.core.staging.merge import merge
 from framework.core.staging.ranges import Near
@@ -37,7 +37,7 @@ LOST, THERE = "_sluice_lost", "_sluice_there"  # of a group: whether it lost row
 
 def stage(to: Target, frame: Frame) -> Counted:
     totals = _totals(to, to.rows(frame))
-    with _fitting(to.accumulated), kept(totals):
+    with _fitting(to.accumulated), cached_frame(totals):
         about = _about(to, totals)
         counted = to.counted(frame)
         if counted.unknown_schemas:

@@ -19,7 +19,7 @@ from framework.base.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, 
 from framework.core.rows.counts import Counted
 from framework.core.rows.frame import Frame
 from framework.core.rows.own_columns import DELETE, NTH
-from framework.core.spark.reading_errors import kept
+from framework.core.spark.reading_errors import cached_frame
 from framework.core.staging import Target, by_key, deletes, events, ranges, rising
 from framework.core.staging.merge import inserts, merge
 from framework.core.staging.ranges import Near
@@ -42,7 +42,7 @@ def stage(to: Target, frame: Frame) -> Counted:
     keyed = to.keyed
     batch = events.of(to, frame)
     with ExitStack() as stack:
-        stack.enter_context(kept(batch))
+        stack.enter_context(cached_frame(batch))
         clears = keyed.truncates is not None and events.clears(batch)
         scan = ranges.Scan(1, Near("", False)) if clears else ranges.scan_keys(to, batch, keyed.keys)
         counted = to.counted(frame)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from framework.core.rows.counts import Counted
 from framework.core.rows.frame import Frame
 from framework.core.sources.select import Groups, Select
-from framework.core.spark.reading_errors import kept
+from framework.core.spark.reading_errors import cached_frame
 from framework.core.staging import Target, ranges
 from framework.core.staging.merge import inserts, merge
 from framework.core.staging.ranges import Near
@@ -34,7 +34,7 @@ def stage(to: Target, frame: Frame) -> Counted:
         assert partitions is not None
         to.writer(frame.good).overwrite(functions.expr(partitions))
     else:
-        with kept(frame.good):
+        with cached_frame(frame.good):
             frame.good.count()
             counted = to.counted(frame)
             _merge(to, frame.good, groups)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from framework.core.rows.counts import Counted
 from framework.core.rows.frame import Frame
 from framework.core.rows.own_columns import DELETE, NTH
-from framework.core.spark.reading_errors import kept
+from framework.core.spark.reading_errors import cached_frame
 from framework.core.staging import Target, by_key, deletes, events, ranges, rising
 from framework.core.staging.merge import inserts, merge, sources
 from framework.core.staging.ranges import Near
@@ -32,11 +32,11 @@ def stage(to: Target, frame: Frame) -> Counted:
     with ExitStack() as stack:
         clears = False
         if keyed.truncates:
-            stack.enter_context(kept(batch))
+            stack.enter_context(cached_frame(batch))
             clears = events.clears(batch)
         spread = events.spread(to, batch) if clears else batch
         newest_rows = _newest_per_key(to, rising.risen(spread, keyed))
-        stack.enter_context(kept(newest_rows))
+        stack.enter_context(cached_frame(newest_rows))
         scan = ranges.Scan(1, Near("", False), several=True) if clears else ranges.scan_keys(to, newest_rows, keyed.keys)
         counted = to.counted(frame)
         if counted.unknown_schemas:
@@ -44,7 +44,7 @@ def stage(to: Target, frame: Frame) -> Counted:
         deleted = scan.deleted
         if scan.several:  # which one is the newest can depend on the times of earlier batches
             newest_rows = _newest_per_key(to, rising.beside_stored(to, spread, scan))
-            stack.enter_context(kept(newest_rows))
+            stack.enter_context(cached_frame(newest_rows))
             deleted = newest_rows.where(DELETE).count()
         elif to.replays or rising.is_before_stored(to, newest_rows, scan):
             newest_rows = rising.beside_stored(to, newest_rows, scan)

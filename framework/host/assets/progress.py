@@ -54,7 +54,7 @@ def started(context: AssetExecutionContext | OpExecutionContext, resource: Any, 
     if resource.has_session(rows):
         return resource.session_of(plan, rows)
     began = time.monotonic()
-    waits = warm.is_wanted(plan) and warm_jvm.there() is not None
+    waits = warm.is_wanted(plan) and warm_jvm.living_jvm() is not None
     context.log.info("attaching to the warm Spark" if waits else "starting Spark, which takes a few seconds")
     spark = resource.session_of(plan, rows)
     context.log.info(f"Spark {spark.version} runs after {time.monotonic() - began:.1f} s")

@@ -66,7 +66,7 @@ def _end_sparks() -> Iterator[str]:
     warm_jvm.end(also_busy=False)
     warm_jvm.forget_log()
     scratch.end_own(ENDING)
-    yield from (f"  {place}, until the Spark ends that works for another command" for place in scratch.held())
+    yield from (f"  {place}, until the Spark ends that works for another command" for place in scratch.held_folders())
 
 
 def _written(keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:
