@@ -59,8 +59,7 @@ class Kafka:
         return self._login == client_settings(self.cluster, secrets)
 
     def topic_state(self, *topics: Topic) -> TopicState:
-        """The current state of the topics. Reads their ids before and after their offsets, which so never belong to two
-        topics."""
+        """The current state of the topics. Reads their ids before and after the offsets, so that both belong to the same topics."""
         while True:
             descriptions = self._describe(topics)
             partitions = _partitions(descriptions)

@@ -31,8 +31,7 @@ class UnknownSchemas(Exception):
 
 @dataclass
 class Schemas:
-    """The schemas of one process. `also` has schemas outside the topic's subject, by topic and id; None if the registry has
-    none."""
+    """The schemas of one process. `also` has schemas outside the topic's subject, by topic and id; None: the registry has none."""
 
     plan: Plan
     also: dict[str, dict[int, Schema | None]] = field(default_factory=dict)

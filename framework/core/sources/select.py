@@ -172,8 +172,7 @@ class Groups:
                 spark.catalog.dropTempView(name)
 
     def listed(self, column: str, name: str) -> str | None:
-        """SQL of whether the column `name` has one of the values of `column`; None if there are too many, or Python changes
-        them."""
+        """SQL of whether the column `name` has one of the values of `column`; None for many values, or if Python changes them."""
         import pyarrow
 
         type_ = self.values.schema.field(column).type

@@ -300,8 +300,7 @@ def forget() -> None:
 
 def _cache_lookups(spark: SparkSession) -> None:
     """Caches names that PySpark looks up again and again, for each of which Java searches all jars. It looks up the package
-    `py4j` 13 times for each Java error, such as a missing table, which takes as long as a commit, and the others for each
-    expression."""
+    `py4j` 13 times for each Java error, such as a missing table, which takes as long as a commit, others for each expression."""
     jvm: Any = spark._jvm
     jvm.__dict__["py4j"] = Package(jvm, "py4j")
     jvm.__dict__ |= {name: getattr(jvm, name) for name in _OF_EXPRESSIONS}
