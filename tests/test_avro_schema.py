@@ -127,7 +127,7 @@ def columns(*versions: Any) -> tuple[list[tuple[str, ...]], list[str]]:
     """The columns with the names that they had, and the differences."""
     schemas = [avro(each) for each in versions]
     merged = merge((Version(number, schema, number), shapes(schema)) for number, schema in enumerate(schemas, 1))
-    return [(each.name, *each.was) for each in merged.shapes], [each.kind for each in merged.differences]
+    return [(each.name, *each.old_names) for each in merged.shapes], [each.kind for each in merged.differences]
 
 
 def test_a_field_that_has_the_old_name_of_another_is_another_field() -> None:

@@ -190,7 +190,7 @@ def _shapes(asked: Asked, version: Version) -> tuple[Shape, ...] | str:
 def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) -> tuple[list[tuple[Column, str]], list[str]]:
     """The columns with the SQL that makes them, and those that may not be null."""
     shapes = {shape.name: shape for shape in read.shapes or merged.shapes}
-    sql = {name: decoder.column_sql(asked.of, name) for name in (*shapes, *(column.name for column in read.own))}
+    sql = {name: decoder.column_sql(asked.of, name) for name in (*shapes, *(column.name for column in read.own_columns))}
     if not asked.contract:
         alone = len(shapes) == 1 and "value" in shapes and asked.single
         return [
@@ -219,7 +219,7 @@ def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) 
         sql_of = reshaped(sql[each.name], shape.type, each.type)
         columns.append((Column(each.name, each.type, shape.doc, where=where, renamed=_renamed(shape)), sql_of))
     required = [each.name for each in asked.contract if each.required and each.name in {column.name for column, _ in columns}]
-    columns += [(column, sql[column.name]) for column in read.own]
+    columns += [(column, sql[column.name]) for column in read.own_columns]
     return columns, required
 
 
@@ -227,7 +227,7 @@ def _renamed(shape: Shape) -> tuple[tuple[tuple[str, ...], str], ...]:
     """Where fields had other names before: the older name, at its place, and the name now."""
 
     def inside(each: Shape, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-        yield from (((*above, old), each.name) for old in each.was)
+        yield from (((*above, old), each.name) for old in each.old_names)
         for inner in each.inside:
             yield from inside(inner, (*above, each.name))
 

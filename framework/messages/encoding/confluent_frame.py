@@ -15,7 +15,7 @@ from framework.messages.schemas.versions import Merged, Path, Shape
 from framework.plan import Column, Decoding, Of, raw
 
 ALL = 0
-"""Among ids that the registry does not have: it is not asked for any, since messages name too many."""
+"""Stands among the absent ids where messages name too many unknown ids, so that the registry is asked for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +25,10 @@ class Read:
     format: str  # as a description calls it
     columns: tuple[Mapping[str, Any], ...]
     writers: Mapping[int, Mapping[str, Any]]
-    more: Mapping[str, Any] = field(default_factory=dict)  # of the description
+    extra_keys: Mapping[str, Any] = field(default_factory=dict)  # of the description
     shapes: tuple[Shape, ...] | None = None  # where the columns are not the fields of the schemas
-    own: tuple[Column, ...] = ()  # columns that the decoder adds
-    keep: str | None = None  # as of a decoding
+    own_columns: tuple[Column, ...] = ()  # columns that the decoder adds
+    keep: str | None = None  # like `keep` of a decoding
 
 
 def columns_of(shapes: Iterable[Shape]) -> tuple[Mapping[str, Any], ...]:
@@ -51,39 +51,39 @@ def id_of(message: bytes) -> int | None:
 
 
 def decoding(
-    of: Of, merged: Merged, read: Read, columns: Iterable[tuple[str, str]], required: Collection[str], absent: Iterable[int]
+    part: Of, merged: Merged, read: Read, columns: Iterable[tuple[str, str]], required: Collection[str], absent: Iterable[int]
 ) -> Decoding:
-    """`columns` are SQL over the decoder's struct. `absent` are ids that the registry was asked for and does not have. A key may be
-    missing, a value may not."""
-    unfit = {
-        version.id: {"refused": f"the {of}'s {version} does not fit the columns: {reason}"} for version, reason in merged.unfit
+    """Returns the decoding of a key or value. `columns` are SQL over the decoder's struct. `absent` are ids that the registry was asked
+    for and does not have. A key may be missing, a value may not."""
+    unfit_writers = {
+        version.id: {"refused": f"the {part}'s {version} does not fit the columns: {reason}"} for version, reason in merged.unfit
     }
-    may_be_missing = of == "key" or "absent" in read.more
+    may_be_missing = part == "key" or "absent" in read.extra_keys
     description = {
         "format": read.format,
-        "part": of,
-        "columns": [{**each, "required": True} if each["name"] in required else each for each in read.columns],
-        "writers": {**unfit, **read.writers},
+        "part": part,
+        "columns": [{**column, "required": True} if column["name"] in required else column for column in read.columns],
+        "writers": {**unfit_writers, **read.writers},
         **({"absent": "null"} if may_be_missing else {}),
-        **read.more,
+        **read.extra_keys,
     }
     codes = ["too_large", "undecodable", "unknown_schema", "wrong_schema"]
     codes = codes if may_be_missing else ["null_value", *codes]
-    decoded = decoder.decoding(of, description, codes, "is not what its schema says")
+    base_decoding = decoder.decoding(part, description, codes, "is not what its schema says")
     absent = sorted(set(absent))
-    unknown = f"{decoder.code_sql(of)} = 'unknown_schema'"
+    unknown_sql = f"{decoder.code_sql(part)} = 'unknown_schema'"
     if absent:
-        unknown += f" AND {_number(of)} NOT IN ({', '.join(map(str, absent))})"
+        unknown_sql += f" AND {_number(part)} NOT IN ({', '.join(map(str, absent))})"
     return Decoding(
-        tuple(columns), decoded.faults, structs=decoded.structs, keep=read.keep, schema_id=schema_id(of),
-        unknown=None if ALL in absent else f"CASE WHEN {unknown} THEN {_number(of)} END",
+        tuple(columns), base_decoding.faults, structs=base_decoding.structs, keep=read.keep, schema_id=schema_id(part),
+        unknown=None if ALL in absent else f"CASE WHEN {unknown_sql} THEN {_number(part)} END",
     )  # fmt: skip
 
 
-def schema_id(of: Of) -> str:
-    """SQL of the id that a message names, null where it names none."""
-    return f"CASE WHEN startswith({raw(of)}, X'00') AND octet_length({raw(of)}) >= 5 THEN {_number(of)} END"
+def schema_id(part: Of) -> str:
+    """Returns SQL of the schema's id that a message names, null where it names none."""
+    return f"CASE WHEN startswith({raw(part)}, X'00') AND octet_length({raw(part)}) >= 5 THEN {_number(part)} END"
 
 
-def _number(of: Of) -> str:
-    return f"CAST(conv(hex(substring({raw(of)}, 2, 4)), 16, 10) AS BIGINT)"
+def _number(part: Of) -> str:
+    return f"CAST(conv(hex(substring({raw(part)}, 2, 4)), 16, 10) AS BIGINT)"

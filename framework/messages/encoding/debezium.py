@@ -2,8 +2,8 @@
 
 The columns are those of `after`, of a delete those of `before`; then `_op` and `_source_at`. Tombstones, messages of the log
 (`m`) and changes of the schema are left out. A truncate (`t`) is a row in which only `_op` and `_source_at` are set.
-Limit: of a value that the database did not send, Debezium's `__debezium_unavailable_value` is what a `string` column gets;
-`unavailable.value.placeholder` of the connector is as it comes.
+Limit: for a value that the database did not send, a `string` column gets Debezium's `__debezium_unavailable_value`. Another
+`unavailable.value.placeholder` of the connector is taken as a value.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MARKER = "__debezium_unavailable_value"
 
 
 def _unsent(type_: Type) -> str:
-    marked = f"? IN ({', '.join(_markers(type_))})"
+    condition = f"? IN ({', '.join(_markers(type_))})"
     if isinstance(type_, Map) and (type_.key, type_.value) == (STRING, STRING):
-        marked = f"map_keys(?) = array({literal(MARKER)})"
-    return "" if marked == "? IN ()" else f"coalesce({marked}, false)"
+        condition = f"map_keys(?) = array({literal(MARKER)})"
+    return "" if condition == "? IN ()" else f"coalesce({condition}, false)"
 
 
 def _markers(type_: Type) -> Iterator[str]:
-    """Debezium's placeholders in a column of the type: the text, its bytes, or a list of them; of a list of ids its digest."""
+    """Yields SQL of Debezium's placeholders in a column of the type: the text, its bytes, or a list of these or of its digest."""
     if type_ == STRING:
         yield from (literal(MARKER), literal(json.dumps({MARKER: MARKER}, separators=(",", ":"))))
     elif type_ == BINARY:

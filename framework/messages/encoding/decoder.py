@@ -52,11 +52,12 @@ _MESSAGES = {
     "unknown_schema": "the registry does not have the schema that the {} names",
     "wrong_schema": "the {} has a schema that does not fit the columns",
 }
-_OF_KEYS = ("undecodable", "unknown_schema", "wrong_schema")  # their codes say that it is the key's
+_OF_KEYS = ("undecodable", "unknown_schema", "wrong_schema")  # codes that end in `_key` for a message's key
 
 
 def text(description: Mapping[str, Json]) -> str:
-    """As the name of a function. Compressed, it has no character that SQL or Spark's substitution of variables could read."""
+    """Returns the description as the name of a function, compressed if it is long or has a character that SQL or Spark's
+    substitution of variables could read."""
     plain = json.dumps(description, ensure_ascii=True, separators=(",", ":"), sort_keys=True)
     if len(plain) <= _SHORT and not set("`$") & set(plain):
         return plain
@@ -69,59 +70,59 @@ def call(description: Mapping[str, Json], argument: str) -> str:
 
 
 def quiet(sql: str) -> str:
-    """The same call, whose reasons have no part of a message."""
+    """Returns the SQL of a call, changed so that its reasons have no part of a message."""
     return sql.replace(f"{FUNCTIONS}.`", f"{FUNCTIONS}.`quiet:")
 
 
-def struct(of: Of) -> str:
-    """The name of the struct that the decoder makes of the message's key or value."""
-    return "_sluice_decoded" if of == "value" else "_sluice_decoded_key"
+def struct(part: Of) -> str:
+    """Returns the name of the struct into which the message's key or value is decoded."""
+    return "_sluice_decoded" if part == "value" else "_sluice_decoded_key"
 
 
-def column_sql(of: Of, name: str) -> str:
-    return f"{struct(of)}.{identifier(name)}"
+def column_sql(part: Of, name: str) -> str:
+    return f"{struct(part)}.{identifier(name)}"
 
 
-def decoding(of: Of, description: Mapping[str, Json], codes: Iterable[str], is_not: str) -> Decoding:
-    """All columns of a description as they are, and the faults with these codes. `is_not` completes "the value …" of a message that
-    cannot be decoded."""
-    columns = tuple((each["name"], column_sql(of, each["name"])) for each in description["columns"])
-    required = [f"`{each['name']}`" for each in description["columns"] if each.get("required")]
-    messages = {code: message.format(of) for code, message in _MESSAGES.items()} | {"undecodable": f"the {of} {is_not}"}
+def decoding(part: Of, description: Mapping[str, Json], codes: Iterable[str], complaint: str) -> Decoding:
+    """Returns a decoding with all columns of the description, and with faults of these codes. `complaint` completes "the value …" of a
+    message that cannot be decoded."""
+    columns = tuple((column["name"], column_sql(part, column["name"])) for column in description["columns"])
+    required = [f"`{column['name']}`" for column in description["columns"] if column.get("required")]
+    messages = {code: message.format(part) for code, message in _MESSAGES.items()} | {"undecodable": f"the {part} {complaint}"}
     if "largest" in description:
-        messages |= {"too_large": f"the {of} is over {description['largest']} bytes"}
+        messages |= {"too_large": f"the {part} is over {description['largest']} bytes"}
     if required:
         messages |= {"missing_field": f"{' or '.join(required)} is required and missing or null"}
     faults = [
-        Fault(of, _fault_code(of, code), messages[code], when=_when(of, code), why=f"{struct(of)}._sluice_why")
+        Fault(part, _fault_code(part, code), messages[code], when=_when(part, code), why=f"{struct(part)}._sluice_why")
         for code in (*codes, *(["missing_field"] if required else []))
     ]
-    return Decoding(columns, tuple(faults), structs=((struct(of), call(description, raw(of))),))
+    return Decoding(columns, tuple(faults), structs=((struct(part), call(description, raw(part))),))
 
 
-def code_sql(of: Of) -> str:
-    """SQL of what is wrong with the message, null where nothing is."""
-    return f"{struct(of)}._sluice_code"
+def code_sql(part: Of) -> str:
+    """Returns SQL of the code of the message's fault, null where there is none."""
+    return f"{struct(part)}._sluice_code"
 
 
-def _when(of: Of, code: str) -> str:
+def _when(part: Of, code: str) -> str:
     if code != "undecodable":
-        return f"{code_sql(of)} = '{code}'"
-    others = ", ".join(f"'{each}'" for each in (*_MESSAGES, "missing_field"))
-    return f"{code_sql(of)} NOT IN ({others})"  # no code is left without a fault
+        return f"{code_sql(part)} = '{code}'"
+    known_codes = ", ".join(f"'{known_code}'" for known_code in (*_MESSAGES, "missing_field"))
+    return f"{code_sql(part)} NOT IN ({known_codes})"  # no code is left without a fault
 
 
-def _fault_code(of: Of, code: str) -> str:
-    return f"{code}_key" if of == "key" and code in _OF_KEYS else code
+def _fault_code(part: Of, code: str) -> str:
+    return f"{code}_key" if part == "key" and code in _OF_KEYS else code
 
 
 def columns_of(fields: Iterable[Field]) -> list[Json]:
-    return [column(each.name, each.written, required=each.required) for each in fields]
+    return [column(field.name, field.written, required=field.required) for field in fields]
 
 
-def column(name: str, type_: Type, **more: Json) -> dict[str, Json]:
-    """Values that are false or None are left out."""
-    return {"name": name, **of_type(type_), **{key: value for key, value in more.items() if value}}
+def column(name: str, type_: Type, **attributes: Json) -> dict[str, Json]:
+    """Returns a column of a description. Attributes that are false or None are left out."""
+    return {"name": name, **of_type(type_), **{key: value for key, value in attributes.items() if value}}
 
 
 def of_type(type_: Type) -> dict[str, Json]:

@@ -38,7 +38,7 @@ class Field:
 
 
 def suits(format_: str, type_: Type) -> bool:
-    """Whether values of the type can be written so."""
+    """Whether values of the type can be written in this format."""
     if format_ == "base64":
         return isinstance(type_, Decimal)
     return type_ == (types.DATE if format_ == "epoch_days" else types.TIMESTAMP)

@@ -15,7 +15,7 @@ _KINDS = ((dict, "an object"), (list, "a list"), (str, "text"), (bool, "true or 
 
 @dataclass(frozen=True)
 class Decoded:
-    """Bytes by their format: `text` for people, `json` as a JSON document, which is None where they are not of that format."""
+    """Bytes, decoded: `text` for people, and `json`, a JSON document, or None for bytes that are not of their format."""
 
     text: str
     json: str | None
@@ -29,7 +29,7 @@ def utf8(data: bytes) -> str | None:
 
 
 def undecoded(data: bytes) -> Decoded:
-    """Bytes that are of no format: what is no text is shown by its hexadecimal digits."""
+    """Returns bytes that are not of their format as text, or as hexadecimal digits where they are no text."""
     text = utf8(data)
     return Decoded(f"0x{data.hex()}" if text is None else text, None)
 
@@ -40,40 +40,40 @@ def as_text(data: bytes) -> Decoded:
 
 
 def as_json(data: bytes) -> Decoded:
-    """One JSON document. As deep as Python cannot walk, it is shown as it is."""
+    """Returns the bytes as one JSON document, or undecoded where they are none, or are nested deeper than Python can read."""
     text = utf8(data)
     try:
-        first = _first(text) if text is not None else None
+        document = _first(text) if text is not None else None
     except RecursionError:
-        first = None
-    return Decoded(text, text.strip(_BLANKS)) if text is not None and first and not first.more else undecoded(data)
+        document = None
+    return Decoded(text, text.strip(_BLANKS)) if text is not None and document and not document.has_more else undecoded(data)
 
 
 def no_text(data: bytes) -> str | None:
-    """Why these bytes are no text."""
+    """Returns why these bytes are no text, or None."""
     return "is not UTF-8 text" if utf8(data) is None else None
 
 
 def no_object(data: bytes) -> str | None:
-    """Why these bytes are not one JSON object; None where they are, or where that cannot be said here."""
+    """Returns why these bytes are not one JSON object; None where they are, or where they are nested too deep to tell."""
     text = utf8(data)
     if text is None:
         return no_text(data)
     if not text.strip(_BLANKS):
         return "is empty"
     try:
-        first = _first(text)
+        document = _first(text)
     except RecursionError:
         return None
-    if first is None:
+    if document is None:
         return "is not JSON"
-    if first.kind != "an object":
-        return f"is no JSON object but {first.kind}"
-    return "has more text behind the JSON object" if first.more else None
+    if document.kind != "an object":
+        return f"is no JSON object but {document.kind}"
+    return "has more text behind the JSON object" if document.has_more else None
 
 
 def one_object(data: bytes) -> Mapping[str, Any] | None:
-    """The JSON object that a message is, if it is one."""
+    """Returns the JSON object in a message, or None if it is not one."""
     try:
         document = json.loads(data.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ def one_object(data: bytes) -> Mapping[str, Any] | None:
 
 
 def in_one_line(document: str) -> str:
-    """The JSON document without its line breaks. Its tokens stay as they are: no digit of a number is lost."""
+    """Returns the JSON document in one line. Its tokens stay unchanged: no digit of a number is lost."""
     return "".join({",": ", ", ":": ": "}.get(token, token) for token in _TOKEN.findall(document))
 
 
@@ -90,15 +90,15 @@ def indented(document: str) -> list[str]:
     """The lines of the JSON document, one for each field and item."""
     lines = [""]
     depth = 0
-    before = ""
+    previous_token = ""
     for token in _TOKEN.findall(document):
-        opened, closes = before in ("{", "["), token in ("}", "]")
+        opened, closes = previous_token in ("{", "["), token in ("}", "]")
         depth -= closes
-        if before == "," or opened != closes:
+        if previous_token == "," or opened != closes:
             lines.append("  " * depth)
         lines[-1] += ": " if token == ":" else token
         depth += token in ("{", "[")
-        before = token
+        previous_token = token
     return lines
 
 
@@ -107,7 +107,7 @@ class _First:
     """The first document of a text."""
 
     kind: str
-    more: bool  # whether anything follows
+    has_more: bool  # whether anything follows
 
 
 def _first(text: str) -> _First | None:
@@ -123,5 +123,5 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-# Numbers are not looked at: Python would refuse one of very many digits. `NaN` is no JSON, though Python's parser takes it.
+# Numbers are not parsed, since Python refuses very long ones. `NaN` is no JSON, though Python's parser takes it.
 _DECODER = json.JSONDecoder(parse_int=lambda _: 0, parse_float=lambda _: 0, parse_constant=_refuse)

@@ -18,10 +18,10 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def text(value: Any) -> str:
-    """JSON in one line."""
+    """Returns the value as JSON in one line."""
     match value:
         case Mapping():
-            return "{" + ", ".join(f"{_encode(str(name))}: {text(each)}" for name, each in value.items()) + "}"
+            return "{" + ", ".join(f"{_encode(str(name))}: {text(item)}" for name, item in value.items()) + "}"
         case list() | tuple():
             return "[" + ", ".join(map(text, value)) + "]"
         case Number():
@@ -34,12 +34,13 @@ def text(value: Any) -> str:
 
 
 def loads(text: str) -> Any:
-    """A JSON document, whose numbers keep all their digits. ValueError where it is none, or names a field twice."""
+    """Returns the value of a JSON document, whose numbers keep all their digits. A ValueError says that it is not JSON, or that an
+    object has a field twice."""
     return json.loads(text, parse_float=Number, parse_constant=no_constant, object_pairs_hook=_object)
 
 
 def no_constant(name: str) -> None:
-    """NaN and infinities are none of JSON's numbers."""
+    """Refuses NaN and infinities, which JSON does not have."""
     raise ValueError(name)
 
 
@@ -51,7 +52,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def unscaled(number: Number, scale: int) -> int:
-    """A decimal as a whole number of its last place. ValueError where that loses a digit, or it is none."""
+    """Returns a decimal as a whole number of its last place. It is a ValueError if that loses a digit or the number is not finite."""
     sign, digits, exponent = number.as_tuple()
     whole: int
     if not isinstance(exponent, int) or not -1000 < exponent + scale < 1000:
@@ -63,7 +64,7 @@ def unscaled(number: Number, scale: int) -> int:
 
 
 def signed(number: int, size: int | None = None) -> bytes:
-    """A whole number's bytes, with its sign."""
+    """Returns the bytes of a whole number in two's complement, the highest byte first."""
     return number.to_bytes(size or number.bit_length() // 8 + 1, "big", signed=True)
 
 
@@ -72,18 +73,18 @@ def base64_of(number: Number, scale: int) -> str:
 
 
 def moment(text: str, type_: Type) -> date | datetime:
-    """A date or time of ISO text; one without a zone is UTC. ValueError where it is none."""
+    """Returns the date or time of an ISO text; one without a zone is UTC. It is a ValueError if the text is neither."""
     if type_ == DATE:
         return date.fromisoformat(text)
     time = iso_times.read(text)
     return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
-def epoch(value: date | datetime, way: str) -> int | None:
-    """A date or time as the number that a format counts since 1970; None where that loses something."""
+def epoch(value: date | datetime, unit: str) -> int | None:
+    """Returns a date or time as a count of days, or of `unit`, since 1970; None if that would lose a fraction."""
     if not isinstance(value, datetime):
         return (value - EPOCH.date()).days
-    number, rest = divmod(value - EPOCH, _UNITS[way])
+    number, rest = divmod(value - EPOCH, _UNITS[unit])
     return None if rest else int(number)
 
 

@@ -1,6 +1,6 @@
-"""Messages by a schema of the registry, written outside of Spark of what people write or `generate` makes.
+"""Writes messages by a schema of the registry, outside of Spark, from values that people write or `generate` makes.
 
-Values are what plain JSON has: dates and times are ISO text or the numbers that the schema has, decimals numbers or text, bytes base64.
+Values are those of plain JSON: dates and times are ISO text or the schema's own numbers, decimals are numbers or text, bytes are base64.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Writer:
     schema: Schema
     way: Way
     encode: Callable[[Any], bytes]
-    back: Mapping[tuple[Path, str], str]  # by its place and what columns call it: a field's own name
+    own_names: Mapping[tuple[Path, str], str]  # a field's name in the schema, by its path and its column's name
 
     @property
     def single(self) -> bool:
         return self.way.single
 
     def whole(self, value: Any) -> bytes:
-        """A message, of a value as JSON has it."""
+        """Returns the message of a value of JSON."""
         if not self.single and not isinstance(value, Mapping):
             raise ValueError("it is no JSON object")
         try:
@@ -51,50 +51,52 @@ class Writer:
             raise ValueError(str(error).strip().splitlines()[0].rstrip(".")) from None
 
     def columns(self, values: Mapping[str, Any]) -> bytes:
-        """A message, of the values of columns; what is not named is left out."""
+        """Returns the message of the values of columns. Columns that are not named are left out."""
         if self.single and len(values) > 1:
             raise ValueError(f"it is one value, and there are {', '.join(f'`{name}`' for name in values)}")
-        wrong: ValueError | None = None
+        first_error: ValueError | None = None
         for base64_ in (
             (False, True) if self.way.types else (False,)
         ):  # a decimal is a number, or text where the schema takes none
-            written = {
+            written_values = {
                 name: _written(value, self.way.types.get("value" if self.single else name), base64_)
                 for name, value in values.items()
             }
             try:
-                return self.whole(next(iter(written.values()), None) if self.single else _renamed(written, (), self.back))
+                return self.whole(
+                    next(iter(written_values.values()), None) if self.single else _renamed(written_values, (), self.own_names)
+                )
             except ValueError as error:
-                wrong = wrong or error
-        assert wrong is not None
-        raise wrong
+                first_error = first_error or error
+        assert first_error is not None
+        raise first_error
 
     def column(self, field: str) -> str:
-        """The column's name for a field of the message."""
-        return next((column for (path, column), name in self.back.items() if not path and name == field), field)
+        """Returns the name of the column for a field of the message."""
+        return next((column for (path, column), name in self.own_names.items() if not path and name == field), field)
 
 
-def _renamed(value: Any, path: Path, back: Mapping[tuple[Path, str], str]) -> Any:
-    """With the fields' own names."""
-    if not back:
+def _renamed(value: Any, path: Path, own_names: Mapping[tuple[Path, str], str]) -> Any:
+    """Returns a value whose fields have their names in the schema in place of their columns' names."""
+    if not own_names:
         return value
     if isinstance(value, list):
-        return [_renamed(each, path, back) for each in value]
+        return [_renamed(item, path, own_names) for item in value]
     if not isinstance(value, Mapping):
         return value
-    named = {back.get((path, name), name): each for name, each in value.items()}
-    return {name: _renamed(each, (*path, name), back) for name, each in named.items()}
+    members = {own_names.get((path, name), name): item for name, item in value.items()}
+    return {name: _renamed(item, (*path, name), own_names) for name, item in members.items()}
 
 
 def _written(value: Any, type_: Type | None, base64_: bool) -> Any:
     match type_:
         case Array() if isinstance(value, list):
-            return [_written(each, type_.element, base64_) for each in value]
+            return [_written(item, type_.element, base64_) for item in value]
         case Map() if isinstance(value, Mapping):
-            return {name: _written(each, type_.value, base64_) for name, each in value.items()}
+            return {name: _written(item, type_.value, base64_) for name, item in value.items()}
         case Struct() if isinstance(value, Mapping):
-            types_ = {each.name: each.type for each in type_.fields}
-            return {name: _written(each, types_.get(name), base64_) for name, each in value.items()}
+            types_ = {field.name: field.type for field in type_.fields}
+            return {name: _written(item, types_.get(name), base64_) for name, item in value.items()}
         case WrittenType(Decimal() as decimal, "base64") if base64_ and isinstance(value, (int, Number)):
             with suppress(ValueError):
                 return json_values.base64_of(Number(value), decimal.scale)

@@ -27,7 +27,7 @@ FORMATS = components_in(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A message for the behaviour suite: its columns, their values as JSON has them, and bytes that are no such message, if there are."""
+    """A message for the behaviour suite: its columns, their values as JSON has them, and bytes that are no such message, or None."""
 
     columns: tuple[Typed, ...]
     values: Mapping[str, Any]
@@ -49,22 +49,22 @@ OBJECT = Sample(
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """The way `sluice init` reads a message: its rows, from which columns are inferred, and the fields of a key. None: the message is of
-    another format."""
+    """The way `sluice init` reads a message: its rows, from which columns are inferred, and the fields of a key. Both are None for a
+    message of another format."""
 
     rows: Callable[[bytes], Sequence[Mapping[str, Any]] | None]
     key: Callable[[bytes], Mapping[str, Any] | None]
-    are_not: str  # completes "3 of 4 messages are …", of those that are of another format
-    are: str = ""  # the same of messages of this one, where most are of another
+    are_not: str  # completes "3 of 4 messages are …" for messages of another format
+    are: str = ""  # completes it for messages of this format, where most are of another
 
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
     """A message has the columns that the spec gives.
 
-    `decoding`: of these columns, as Spark's SQL; and whether a field that is none of them makes a bad row.
-    `encode`: a message of values as JSON has them, by their columns. A ValueError says why there is none.
-    `wrong`: why bytes are plainly no message, after "the value …". Most is judged by a batch only.
+    `decoding`: returns Spark's SQL of these columns. Its second argument says whether a field that is no column makes a bad row.
+    `encode`: returns the message of values as JSON has them, by their columns. A ValueError says why there is none.
+    `wrong`: returns why bytes are plainly no message, after "the value …". Other faults are found by a batch only.
     """
 
     columns_from: ClassVar[str] = "spec"
@@ -86,9 +86,9 @@ class Given:
 class Single:
     """A message is one column, whose name is given.
 
-    `decoding`: of a key or a value, as a column of that name.
-    `encode`: a message of a text or a number. A ValueError completes "the key …".
-    `wrong`: as of `Given`. None: all bytes are of the format.
+    `decoding`: returns the SQL of a key or a value as a column of this name.
+    `encode`: returns the message of a text or a number. A ValueError completes "the key …".
+    `wrong`: like `wrong` of `Given`. None: all bytes are of the format.
     """
 
     columns_from: ClassVar[str] = "format"
@@ -102,8 +102,8 @@ class Single:
     wrong: Callable[[bytes], str | None] | None
     decoded: Callable[[bytes], Decoded]
     sample: Sample
-    typed: Type = STRING  # of what people write for it
-    asks: tuple[str, str] = ("a text", "write a text")  # what a spec has to write for it, and the hint
+    typed: Type = STRING  # the type of what people write for the column
+    asks: tuple[str, str] = ("a text", "write a text")  # what a spec has to write for the column, and the hint
     guessed: str = ""  # completes "a column of the key, which …", where `sluice init` guesses it
 
 
@@ -111,10 +111,10 @@ class Single:
 class BySchema:
     """A message begins with the id of a schema in the registry, which says the columns.
 
-    `read`: what the decoder is told of the columns and of the schemas of all versions.
-    `encoder`: writes what stands behind the id. A ValueError says which field does not fit.
-    `decoder`: what stands behind the id as one line of JSON. A ValueError says what is wrong with it.
-    `schema_text`: a schema with these columns, none of them required; Unsupported if there is none. None: columns make no schema.
+    `read`: returns the decoder's description of the columns and of the schemas of all versions.
+    `encoder`: returns a function that writes the bytes behind the id. A ValueError says which field does not fit.
+    `decoder`: returns a function that reads the bytes behind the id as one line of JSON. A ValueError says what is wrong with them.
+    `schema_text`: returns a schema with these columns, none of them required, or raises Unsupported. None: columns make no schema.
     """
 
     columns_from: ClassVar[str] = "registry"
@@ -160,13 +160,15 @@ def find(of: Of, name: str) -> Format | None:
 
 def of_kind(kind: str) -> Mapping[str, BySchema]:
     """The formats of values whose schemas are of this kind: the plain one first, then those of changes."""
-    formats = {name: each for name, each in every("value").items() if isinstance(each, BySchema) and each.kind == kind}
-    return dict(sorted(formats.items(), key=lambda each: each[1].changes is not None))
+    formats = {
+        name: format_ for name, format_ in every("value").items() if isinstance(format_, BySchema) and format_.kind == kind
+    }
+    return dict(sorted(formats.items(), key=lambda entry: entry[1].changes is not None))
 
 
 def kinds() -> frozenset[str]:
-    """Of the schemas that can be read."""
-    return frozenset(each.kind for each in every("value").values() if isinstance(each, BySchema))
+    """Returns the kinds of schemas that can be read, as a registry calls them."""
+    return frozenset(format_.kind for format_ in every("value").values() if isinstance(format_, BySchema))
 
 
 def by_schema(schema: Schema) -> BySchema:
@@ -175,23 +177,24 @@ def by_schema(schema: Schema) -> BySchema:
 
 @lru_cache(maxsize=256)
 def writer(id_: int, schema: Schema, names: tuple[tuple[Path, str], ...] = ()) -> Writer:
-    """`names` are fields that columns call otherwise. Unsupported where the schema cannot be read."""
+    """Returns a writer of messages by this schema. `names` are paths of fields whose columns have another name. Raises Unsupported if
+    the schema cannot be read."""
     format_ = by_schema(schema)
-    back = {(path[:-1], column): path[-1] for path, column in names}
-    return Writer(id=id_, schema=schema, way=format_.way(schema), encode=format_.encoder(schema), back=back)
+    own_names = {(path[:-1], column): path[-1] for path, column in names}
+    return Writer(id=id_, schema=schema, way=format_.way(schema), encode=format_.encoder(schema), own_names=own_names)
 
 
 def schema_of(format_: BySchema, name: str, columns: Sequence[Typed]) -> Schema:
-    """A schema whose messages have these columns. Unsupported where a format has no such column, or no such schema."""
+    """Returns a schema whose messages have these columns. Raises Unsupported if the format has no such column, or makes no schemas."""
     if format_.schema_text is None:
         raise Unsupported("no schema of its messages can be made of columns")
     return Schema(format_.kind, format_.schema_text(name, columns))
 
 
-def one_column(of: Of, name: str, sql: str, *, wrong: str = "", why: str = "") -> Decoding:
-    """The decoding of a single column by SQL, and SQL that is true of bytes that are not of the format."""
-    faults = [Fault("value", "null_value", "the message has no value", when=f"{raw(of)} IS NULL")] if of == "value" else []
+def one_column(part: Of, name: str, sql: str, *, wrong: str = "", why: str = "") -> Decoding:
+    """Returns the decoding of a single column by SQL. `wrong` is SQL that is true for bytes that are not of the format."""
+    faults = [Fault("value", "null_value", "the message has no value", when=f"{raw(part)} IS NULL")] if part == "value" else []
     if wrong:
-        code = "undecodable" if of == "value" else "undecodable_key"
-        faults.append(Fault(of, code, f"the {of} {why}", when=wrong))
+        code = "undecodable" if part == "value" else "undecodable_key"
+        faults.append(Fault(part, code, f"the {part} {why}", when=wrong))
     return Decoding(((name, sql),), tuple(faults))

@@ -1,4 +1,4 @@
-"""Bytes: the message is one column, as it is."""
+"""Bytes: the message is one column, unchanged."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from framework.messages.formats import Sample, Single, one_column
 from framework.plan import Decoding, Of, raw
 
 
-def decoding(of: Of, name: str) -> Decoding:
-    return one_column(of, name, raw(of))
+def decoding(part: Of, name: str) -> Decoding:
+    return one_column(part, name, raw(part))
 
 
 CONNECT = {"value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"}

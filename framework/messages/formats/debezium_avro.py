@@ -13,7 +13,7 @@ from framework.plan import Of
 
 
 def unwrap(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-    """The columns, of the shapes of an envelope."""
+    """Returns the columns of an envelope, whose own fields are these shapes."""
     parts = {shape.name: shape for shape in shapes}
     hint = "is it a topic of Debezium? Otherwise write `value: avro`"
     for name in ("op", "before", "after", "source"):
@@ -25,24 +25,31 @@ def unwrap(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
             "a text, as of MongoDB, has no columns: unwrap it in the connector (ExtractNewDocumentState), and write `value: avro`"
         )
         raise Unsupported("`before` and `after` are no records", hint)
-    if [(each.name, each.type) for each in images["before"]] != [(each.name, each.type) for each in images["after"]]:
+    if [(field.name, field.type) for field in images["before"]] != [(field.name, field.type) for field in images["after"]]:
         raise Unsupported(
             "`before` and `after` have other fields", "Debezium writes both of one table: see what the registry has"
         )
-    if not any(each.name == "ts_ms" and each.type == BIGINT for each in parts["source"].inside):
+    if not any(field.name == "ts_ms" and field.type == BIGINT for field in parts["source"].inside):
         raise Unsupported("`source` has no `ts_ms`", hint)
-    own = [column.name for column in debezium.CHANGES.columns]
-    taken = next((each.name for each in images["after"] if each.name.lower() in own), None)
-    if taken:
-        raise Unsupported(f"the table has a column `{taken}`, which Sluice makes itself", "rename it in the connector")
+    own_names = [column.name for column in debezium.CHANGES.columns]
+    taken_name = next((field.name for field in images["after"] if field.name.lower() in own_names), None)
+    if taken_name:
+        raise Unsupported(f"the table has a column `{taken_name}`, which Sluice makes itself", "rename it in the connector")
     return (*images["after"], *(Shape(column.name, column.type, column.doc) for column in debezium.CHANGES.columns))
 
 
-def read(of: Of, merged: Merged) -> Read:
-    """The row's change that an envelope describes."""
-    shapes, own = unwrap(merged.shapes), debezium.CHANGES.columns
-    image = columns_of(shapes[: -len(own)])
-    return replace(avro.read(of, merged), columns=image, more=debezium.ENVELOPE, shapes=shapes, own=own, keep=debezium.KEEP)
+def read(part: Of, merged: Merged) -> Read:
+    """Returns the decoder's description of the change of a row that an envelope holds."""
+    shapes, own_columns = unwrap(merged.shapes), debezium.CHANGES.columns
+    image = columns_of(shapes[: -len(own_columns)])
+    return replace(
+        avro.read(part, merged),
+        columns=image,
+        extra_keys=debezium.ENVELOPE,
+        shapes=shapes,
+        own_columns=own_columns,
+        keep=debezium.KEEP,
+    )
 
 
 VALUE = replace(

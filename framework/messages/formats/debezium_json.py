@@ -1,4 +1,4 @@
-"""Debezium's change events in JSON, bare or as the `payload` beside a `schema`.
+"""Debezium's change events in JSON, bare or as the `payload` next to a `schema`.
 
 Guarantee: an envelope that lacks what its `op` needs is a bad row, and so is one in which a field has another type.
 """
@@ -18,15 +18,15 @@ _UNSENT: tuple[Any, ...] = (debezium.MARKER, [debezium.MARKER], list(debezium.MA
 
 
 def decoding(fields: Sequence[Field], _only_columns: bool) -> Decoding:
-    """A required column is asked for where a row was made or changed: a delete may know the key alone."""
-    described = {**json.description(fields), "root": "payload", **debezium.ENVELOPE}
-    decoded = decoder.decoding("value", described, ["too_large", "undecodable"], debezium.NOT_ONE)
-    own = tuple((column.name, decoder.column_sql("value", column.name)) for column in debezium.CHANGES.columns)
-    return replace(decoded, columns=(*decoded.columns, *own), keep=debezium.KEEP)
+    """Returns the decoding of envelopes. Columns are required where a row was made or changed: a delete may have the key alone."""
+    description = {**json.description(fields), "root": "payload", **debezium.ENVELOPE}
+    decoded = decoder.decoding("value", description, ["too_large", "undecodable"], debezium.NOT_ONE)
+    own_columns = tuple((column.name, decoder.column_sql("value", column.name)) for column in debezium.CHANGES.columns)
+    return replace(decoded, columns=(*decoded.columns, *own_columns), keep=debezium.KEEP)
 
 
 def rows(data: bytes) -> Sequence[Mapping[str, Any]] | None:
-    """The images of a row, without the values that the database did not send. None of messages of a database without rows of fields."""
+    """Returns the row before and after a change, without unsent values; None if the message is no envelope of such rows."""
     envelope = payload(json_text.one_object(data))
     if envelope is None or envelope.get("op") not in debezium.OPS or not isinstance(envelope.get("source"), dict):
         return None
@@ -37,7 +37,7 @@ def rows(data: bytes) -> Sequence[Mapping[str, Any]] | None:
 
 
 def payload(document: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The value beside a `schema`, or the whole."""
+    """Returns the `payload` of a document that has a `schema` next to it, else the whole document."""
     if document is not None and document.keys() == {"schema", "payload"}:
         inner = document["payload"]
         return inner if isinstance(inner, dict) else None

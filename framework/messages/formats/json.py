@@ -26,25 +26,25 @@ def description(fields: Sequence[Field]) -> dict[str, Any]:
 def decoding(fields: Sequence[Field], only_columns: bool) -> Decoding:
     codes = ["null_value", "too_large", "undecodable"]
     codes += ["unknown_field"] if only_columns else []
-    more = {"unknown_fields": "bad"} if only_columns else {}
-    return decoder.decoding("value", description(fields) | more, codes, NOT_ONE)
+    options = {"unknown_fields": "bad"} if only_columns else {}
+    return decoder.decoding("value", description(fields) | options, codes, NOT_ONE)
 
 
 def key_decoding(fields: Sequence[Field], _only_columns: bool) -> Decoding:
-    """The same of a message's key, which may be missing."""
+    """Returns the decoding of a message's key, which may be missing."""
     return decoder.decoding(
         "key", {**description(fields), "part": "key", "absent": "empty"}, ["too_large", "undecodable"], NOT_ONE
     )
 
 
 def refuses(type_: Type) -> tuple[str, str] | None:
-    """A map in it whose keys are no text."""
+    """Returns a message and a hint if the type has a map in it whose keys are no text."""
     if isinstance(type_, Map):
         hint = f"JSON's objects have text as keys: write `map<string,{type_.value}>`"
         return (f"JSON has no {type_}", hint) if type_.key != STRING else refuses(type_.value)
     inside = [type_.element] if isinstance(type_, Array) else []
     inside += [field.type for field in type_.fields] if isinstance(type_, Struct) else []
-    return next((why for each in inside if (why := refuses(each))), None)
+    return next((problem for inner_type in inside if (problem := refuses(inner_type))), None)
 
 
 def encode(_columns: object, values: Mapping[str, Any]) -> bytes:

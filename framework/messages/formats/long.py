@@ -1,4 +1,4 @@
-"""A whole number of 8 bytes, the first being the highest, as Java's clients write it. Only keys are written so."""
+"""A whole number of 8 bytes, the highest first, as Java's clients write it. Only keys have this format."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from framework.messages.formats import Sample, Single, one_column
 from framework.plan import Decoding, Of, raw
 
 
-def decoding(of: Of, name: str) -> Decoding:
-    number = f"CAST(conv(hex({raw(of)}), 16, -10) AS BIGINT)"
-    return one_column(of, name, number, wrong=f"octet_length({raw(of)}) <> 8", why="is not a number of 8 bytes")
+def decoding(part: Of, name: str) -> Decoding:
+    number = f"CAST(conv(hex({raw(part)}), 16, -10) AS BIGINT)"
+    return one_column(part, name, number, wrong=f"octet_length({raw(part)}) <> 8", why="is not a number of 8 bytes")
 
 
 def encode(value: Any) -> bytes:

@@ -8,11 +8,11 @@ from framework.messages.formats import Sample, Single, one_column
 from framework.plan import Decoding, Of, raw
 
 
-def decoding(of: Of, name: str) -> Decoding:
-    if of == "value":
-        return one_column(of, name, "_sluice_text", wrong="NOT is_valid_utf8(_sluice_text)", why="is not UTF-8 text")
-    text = f"CAST({raw(of)} AS STRING)"
-    return one_column(of, name, text, wrong=f"NOT coalesce(is_valid_utf8({text}), true)", why="is not UTF-8 text")
+def decoding(part: Of, name: str) -> Decoding:
+    if part == "value":
+        return one_column(part, name, "_sluice_text", wrong="NOT is_valid_utf8(_sluice_text)", why="is not UTF-8 text")
+    text = f"CAST({raw(part)} AS STRING)"
+    return one_column(part, name, text, wrong=f"NOT coalesce(is_valid_utf8({text}), true)", why="is not UTF-8 text")
 
 
 CONNECT = {"value.converter": "org.apache.kafka.connect.storage.StringConverter"}

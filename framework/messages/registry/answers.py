@@ -12,7 +12,7 @@ from framework.messages.formats import kinds
 from framework.systems.http import Strange
 
 MOST_REFERENCES = 1000
-"""The most characters of a schema together with its references, and of each one."""
+"""The most references of one schema, together with the references of its references."""
 _MOST_VERSIONS = 10_000
 UNNAMED = "AVRO"  # the kind of a schema for which a registry names none
 _LONGEST_TEXT = 300  # characters of a registry's own message
@@ -37,7 +37,7 @@ class Entry:
 
 
 def parsed(body: bytes) -> Any:
-    """The JSON of an answer; None if it is not JSON."""
+    """Returns the JSON of an answer; None if it is not JSON."""
     try:
         return json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -45,15 +45,15 @@ def parsed(body: bytes) -> Any:
 
 
 def numbers(answer: Any) -> tuple[int, ...]:
-    """The numbers of a subject's versions."""
-    version_numbers = tuple(sorted({_number(each, "version") for each in _list(answer, "versions")}))
+    """Returns the numbers of a subject's versions."""
+    version_numbers = tuple(sorted({_number(number, "version") for number in _list(answer, "versions")}))
     if len(version_numbers) > _MOST_VERSIONS:
         raise Strange(f"has {len(version_numbers):,} versions of one subject")
     return version_numbers
 
 
 def subjects(answer: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_text(_of(each, "subject"), "subject") for each in _list(answer, "subjects")))
+    return tuple(dict.fromkeys(_text(_of(subject, "subject"), "subject") for subject in _list(answer, "subjects")))
 
 
 def id_of(answer: Any) -> int:
@@ -64,27 +64,29 @@ def entry(answer: Any) -> Entry:
     kind = _of(answer, "schemaType") or UNNAMED
     if not isinstance(kind, str) or kind not in kinds():
         raise Strange(f"has a schema of the kind {str(kind)[:40]!r}")
-    there = _list(_of(answer, "references") or [], "references")
-    if len(there) > MOST_REFERENCES:
-        raise Strange(f"has a schema with {len(there):,} references")
+    reference_list = _list(_of(answer, "references") or [], "references")
+    if len(reference_list) > MOST_REFERENCES:
+        raise Strange(f"has a schema with {len(reference_list):,} references")
     references = (
         Reference(
-            _text(_of(each, "name"), "name"), _text(_of(each, "subject"), "subject"), _number(_of(each, "version"), "version")
+            _text(_of(reference, "name"), "name"),
+            _text(_of(reference, "subject"), "subject"),
+            _number(_of(reference, "version"), "version"),
         )
-        for each in there
+        for reference in reference_list
     )
     id_ = answer.get("id")
     return Entry(None if id_ is None else _number(id_, "id"), kind, _text(_of(answer, "schema"), "schema"), tuple(references))
 
 
 def code_of(answer: Any) -> int | None:
-    """The error code of a refusal, by Confluent's numbers."""
+    """Returns the error code of a refusal, by Confluent's numbers."""
     code = answer.get("error_code") if isinstance(answer, dict) else None
     return code if isinstance(code, int) else None
 
 
 def message_of(answer: Any, without_login: Callable[[str], str]) -> str:
-    """The registry's own message, safe to print on one line."""
+    """Returns the registry's own message, safe to print on one line."""
     message = answer.get("message") if isinstance(answer, dict) else None
     if not isinstance(message, str):
         return ""
@@ -98,25 +100,25 @@ def _of(answer: Any, name: str) -> Any:
     return answer.get(name)
 
 
-def _list(answer: Any, what: str) -> list[Any]:
+def _list(answer: Any, noun: str) -> list[Any]:
     if not isinstance(answer, list):
-        raise Strange(f"answers with {_called(answer)} where a list of {what} is expected")
+        raise Strange(f"answers with {_called(answer)} where a list of {noun} is expected")
     return answer
 
 
-def _number(value: Any, what: str) -> int:
+def _number(value: Any, noun: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not -1 <= value <= _LARGEST:
-        raise Strange(f"has the {what} {_short(value)}, which is no number of one")
+        raise Strange(f"has the {noun} {_short(value)}, which is no number of one")
     return value
 
 
-def _text(value: Any, what: str) -> str:
+def _text(value: Any, noun: str) -> str:
     if not isinstance(value, str):
-        raise Strange(f"has the {what} {_short(value)}, which is no text")
+        raise Strange(f"has the {noun} {_short(value)}, which is no text")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise Strange(f"has a {what} with half a character (a lone surrogate)") from None
+        raise Strange(f"has a {noun} with half a character (a lone surrogate)") from None
     return value
 
 
@@ -128,5 +130,5 @@ def _called(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    """A JSON value for a message: lists and objects by their kind alone."""
+    """Returns a JSON value for a message; a list or an object is named by its kind alone."""
     return json.dumps(value)[:40] if isinstance(value, (str, int, float, bool)) or value is None else _called(value)

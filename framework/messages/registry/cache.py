@@ -20,14 +20,20 @@ from framework.plan.schema import Schema, Subject, Version
 def read(url: str, name: str) -> Subject | None:
     try:
         entry = json.loads(read_file(_file(url, name)))
-        return Subject(name, tuple(Version(each["id"], _schema(each), each["number"]) for each in entry["versions"]))
+        return Subject(
+            name,
+            tuple(
+                Version(entry_version["id"], _schema(entry_version), entry_version["number"])
+                for entry_version in entry["versions"]
+            ),
+        )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def write(url: str, subject: Subject) -> None:
-    """Write a subject. A disk that is full or read-only is not an error: the registry has answered."""
-    versions = [{"id": each.id, "number": each.number, **_document(each.schema)} for each in subject.versions]
+    """Writes a subject to the cache. A disk that is full or read-only is not an error: the registry has answered."""
+    versions = [{"id": version.id, "number": version.number, **_document(version.schema)} for version in subject.versions]
     file = _file(url, subject.name)
     draft = file.with_name(f"{file.name}.{uuid4().hex}")
     with suppress(OSError):
@@ -45,7 +51,7 @@ def _short(text: str) -> str:
 
 
 def _document(schema: Schema) -> dict[str, Any]:
-    behind = [[name, each.kind, each.text] for name, each in schema.behind]
+    behind = [[name, reference.kind, reference.text] for name, reference in schema.behind]
     return {"kind": schema.kind, "text": schema.text, "behind": behind}
 
 

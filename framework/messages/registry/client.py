@@ -40,7 +40,7 @@ class _Absent(Exception):
 class _Budget:
     """The time and the bytes left for all the answers that make one subject."""
 
-    until: float
+    deadline: float
     bytes: int = _WHOLE_BYTES
 
 
@@ -65,7 +65,7 @@ class Registry:
         return self.cluster.registry.rstrip("/")
 
     def subject(self, name: str) -> Subject:
-        """The subject as it is now or, while the registry is down, as it was when the registry last answered."""
+        """Returns the current subject or, while the registry is down, the subject as of the registry's last answer."""
         cached = cache.read(self.url, name)
         with self._bounded():
             try:
@@ -75,20 +75,20 @@ class Registry:
                 if cached is None:
                     raise
                 return Subject(name, cached.versions, error)
-            there = {each.number: each for each in cached.versions} if cached else {}
-            cached_number = max((each for each in numbers if each in there), default=numbers[-1])
-            if there and self._version(name, cached_number) != there.get(
+            cached_versions = {version.number: version for version in cached.versions} if cached else {}
+            cached_number = max((number for number in numbers if number in cached_versions), default=numbers[-1])
+            if cached_versions and self._version(name, cached_number) != cached_versions.get(
                 cached_number
             ):  # deleted for good and started again from 1
-                there = {}
-            there[latest.number] = latest
-            subject = Subject(name, tuple(there.get(number) or self._version(name, number) for number in numbers))
+                cached_versions = {}
+            cached_versions[latest.number] = latest
+            subject = Subject(name, tuple(cached_versions.get(number) or self._version(name, number) for number in numbers))
         if cached is None or subject.versions != cached.versions:
             cache.write(self.url, subject)
         return subject
 
     def remembered(self, name: str) -> Subject:
-        """The subject as it was when the registry last answered. The registry is not asked, and no secret is read."""
+        """Returns the subject as of the registry's last answer. The registry is not asked, and no secret is read."""
         message = f"the schema registry at {self.url} was not asked: it wants a login, and none is sent here"
         trouble = UnreachableError("registry-not-asked", message, "`sluice check --online` asks it")
         cached = cache.read(self.url, name)
@@ -97,7 +97,7 @@ class Registry:
         return Subject(name, cached.versions, trouble)
 
     def numbers(self, name: str) -> tuple[int, ...]:
-        """The numbers of the subject's versions; there is at least one."""
+        """Returns the numbers of the subject's versions, of which there must be one."""
         try:
             version_numbers = self._asked(answers.numbers, "GET", f"/subjects/{quote(name, safe='')}/versions")
         except _Absent:
@@ -108,7 +108,7 @@ class Registry:
         return version_numbers
 
     def schema(self, id_: int) -> Schema | None:
-        """The schema of an id; None if the registry has none. Ids are signed, so that some registries call a larger one no address."""
+        """Returns the schema of an id; None if the registry has none. Registries have ids with a sign, so that a larger one has none."""
         if id_ >= 1 << 31:
             return None
         if id_ not in self._schemas:
@@ -116,18 +116,18 @@ class Registry:
                 try:
                     self._schemas[id_] = self._whole(self._asked(answers.entry, "GET", f"/schemas/ids/{id_}"))
                 except _Absent:
-                    return None  # it may have it when it is asked again
+                    return None  # not remembered: the registry may have it later
         return self._schemas[id_]
 
     def subjects(self, id_: int) -> tuple[str, ...]:
-        """The subjects that have the schema of an id."""
+        """Returns the subjects that have the schema of an id."""
         try:
             return self._asked(answers.subjects, "GET", f"/schemas/ids/{id_}/versions")
         except _Absent:
             return ()
 
     def register(self, name: str, kind: str, text: str) -> int:
-        """The schema's id. The schema is registered for the subject if it was not yet."""
+        """Registers the schema for the subject, if it is not registered yet, and returns its id."""
         body = {"schema": text, **({} if kind == answers.UNNAMED else {"schemaType": kind})}
         try:
             return self._asked(answers.id_of, "POST", f"/subjects/{quote(name, safe='')}/versions", body)
@@ -146,41 +146,48 @@ class Registry:
         return Version(entry.id, self._whole(entry), number)
 
     def _whole(self, entry: Entry) -> Schema:
-        """The schema with all its references."""
-        behind: dict[str, Schema] = {}
-        self._gather(entry.references, behind, {})
-        return Schema(entry.kind, entry.text, tuple(behind.items()))
+        """Returns the schema with all its references."""
+        schemas: dict[str, Schema] = {}
+        self._gather(entry.references, schemas, {})
+        return Schema(entry.kind, entry.text, tuple(schemas.items()))
 
     def _gather(
-        self, references: Sequence[Reference], behind: dict[str, Schema], there: dict[tuple[str, int], bool], depth: int = 1
+        self,
+        references: Sequence[Reference],
+        schemas: dict[str, Schema],
+        visited_versions: dict[tuple[str, int], bool],
+        depth: int = 1,
     ) -> None:
-        """The schema's references, each read once. `there` are the versions that were already read for this schema."""
-        for each in references:
-            key = each.subject, each.version
-            if depth > _DEEPEST or there.get(key) is False:
+        """Adds the referenced schemas to `schemas`, each read once. `visited_versions` says of each version that was begun whether it is
+        complete."""
+        for reference in references:
+            key = reference.subject, reference.version
+            if depth > _DEEPEST or visited_versions.get(key) is False:
                 raise self._strange("has references without end")
-            if max(len(there), len(behind)) > answers.MOST_REFERENCES:
+            if max(len(visited_versions), len(schemas)) > answers.MOST_REFERENCES:
                 raise self._strange(f"has a schema with more than {answers.MOST_REFERENCES:,} references")
-            entry = self._refer(each)
-            if key not in there:
-                there[key] = False
-                self._gather(entry.references, behind, there, depth + 1)
-                there[key] = True
-            behind.setdefault(each.name, Schema(entry.kind, entry.text))
+            entry = self._refer(reference)
+            if key not in visited_versions:
+                visited_versions[key] = False
+                self._gather(entry.references, schemas, visited_versions, depth + 1)
+                visited_versions[key] = True
+            schemas.setdefault(reference.name, Schema(entry.kind, entry.text))
 
-    def _refer(self, to: Reference) -> Entry:
-        key = to.subject, to.version
+    def _refer(self, reference: Reference) -> Entry:
+        key = reference.subject, reference.version
         if key not in self._referred:
-            path = f"/subjects/{quote(to.subject, safe='')}/versions/{to.version}?deleted=true"
+            path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}?deleted=true"
             try:
                 self._referred[key] = self._asked(answers.entry, "GET", path)
             except _Absent:
-                raise self._strange(f"has no version {to.version} of `{to.subject}`, to which a schema refers") from None
+                raise self._strange(
+                    f"has no version {reference.version} of `{reference.subject}`, to which a schema refers"
+                ) from None
         return self._referred[key]
 
     @contextmanager
     def _bounded(self) -> Iterator[None]:
-        """A scope in which all requests belong to one subject or schema."""
+        """Opens a scope whose requests share the limits of one subject or schema."""
         self._budget = _Budget(time.monotonic() + max(_WHOLE_SECONDS, self.patience))
         try:
             yield
@@ -197,26 +204,26 @@ class Registry:
         if self._down and time.monotonic() < self._down[0]:
             raise self._down[1]
         budget = self._budget or _Budget(float("inf"))
-        until = min(time.monotonic() + self.patience, budget.until)
+        deadline = min(time.monotonic() + self.patience, budget.deadline)
         pause = 0.1
         while True:
-            trouble, reply = self._once(method, path, body, max(0.1, until - time.monotonic()))
+            trouble, reply = self._once(method, path, body, max(0.1, deadline - time.monotonic()))
             if trouble is None and reply is not None:
                 self._down = None
                 budget.bytes -= len(reply.body)
                 if budget.bytes < 0:
                     raise Strange(f"has more than {_WHOLE_BYTES >> 20} MB for one subject")
                 return self._answer(reply, method)
-            if time.monotonic() + pause > until:
+            if time.monotonic() + pause > deadline:
                 hint = "start it, or read its log; nothing is lost: messages wait until it answers"
-                away = RegistryAway("registry-unreachable", f"the schema registry at {self.url} {trouble}", hint)
-                self._down = (time.monotonic() + self.patience, away)
-                raise away
+                error = RegistryAway("registry-unreachable", f"the schema registry at {self.url} {trouble}", hint)
+                self._down = (time.monotonic() + self.patience, error)
+                raise error
             time.sleep(pause)
             pause *= 2
 
     def _once(self, method: str, path: str, body: Any, seconds: float) -> tuple[str | None, Reply | None]:
-        """The trouble that a retry can end, or the answer."""
+        """Sends one request, and returns a trouble that a retry can end, or the answer."""
         try:
             reply = self._connected().ask(method, path, body, seconds)
         except Untrusted as error:
@@ -228,14 +235,14 @@ class Registry:
     def _connected(self) -> Channel:
         if self._channel is None:
             login = self.cluster.registry_auth
-            both = (reveal(login.username, self.secrets), reveal(login.password, self.secrets)) if login else None
-            self._channel = Channel(self.url, both, _ACCEPTED)
+            credentials = (reveal(login.username, self.secrets), reveal(login.password, self.secrets)) if login else None
+            self._channel = Channel(self.url, credentials, _ACCEPTED)
         return self._channel
 
     def _answer(self, reply: Reply, method: str) -> Any:
         answer = answers.parsed(reply.body)
-        fine = reply.status < 300
-        if fine and answer is not None:
+        is_success = reply.status < 300
+        if is_success and answer is not None:
             return answer
         if reply.status == 404 and answers.code_of(answer) in (_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA):
             raise _Absent
@@ -244,10 +251,10 @@ class Registry:
             raise UnreachableError("registry-refused", f"the schema registry at {self.url} rejected the login", hint)
         if reply.status in (409, 422) and method == "POST":
             hint = "register a schema that the subject's compatibility rule allows, or change the rule"
-            why = answers.message_of(answer, self._connected().without_login) or reply.status
-            raise SluiceError("schema-refused", f"the schema registry rejected the schema: {why}", hint)
-        raise Strange(f"answers {reply.status} without JSON" if fine else f"answers {reply.status}")
+            reason = answers.message_of(answer, self._connected().without_login) or reply.status
+            raise SluiceError("schema-refused", f"the schema registry rejected the schema: {reason}", hint)
+        raise Strange(f"answers {reply.status} without JSON" if is_success else f"answers {reply.status}")
 
-    def _strange(self, what: str) -> UnreachableError:
+    def _strange(self, problem: str) -> UnreachableError:
         hint = "`registry:` is the address of the registry's API: Confluent's own has no path, Apicurio's is …/apis/ccompat/v7"
-        return UnreachableError("registry-strange", f"the schema registry at {self.url} {what}", hint)
+        return UnreachableError("registry-strange", f"the schema registry at {self.url} {problem}", hint)

@@ -26,19 +26,19 @@ _NEEDED = frozenset(  # by a reader
 )
 
 
-def read(_of: Of, merged: Merged) -> Read:
+def read(_part: Of, merged: Merged) -> Read:
     writers = {fit.version.id: _writer(fit.version.schema, fit.names) for fit in merged.fits}
     return Read(format="avro", columns=columns_of(merged.shapes), writers=writers)
 
 
 def _writer(schema: Schema, names: Mapping[Path, str]) -> dict[str, Any]:
-    references = {"references": [_bare(loaded(behind.text)) for _, behind in schema.behind]} if schema.behind else {}
+    references = {"references": [_bare(loaded(reference.text)) for _, reference in schema.behind]} if schema.behind else {}
     return {"schema": _bare(loaded(schema.text)), **references, **renamed(names)}
 
 
 def _bare(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_bare(each) for each in schema]
+        return [_bare(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {key: _bare(value) for key, value in schema.items() if key in _NEEDED}
@@ -64,7 +64,7 @@ def decoder(schema: Schema) -> Callable[[bytes], str]:
 
 
 def row(struct: str, schema: str) -> str:
-    """SQL of what stands behind the id, of a struct and the literal of a schema."""
+    """Returns SQL of the bytes behind the id, from a struct and the literal of a schema."""
     return f"to_avro({struct}, {schema})"
 
 

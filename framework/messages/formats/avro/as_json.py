@@ -22,13 +22,13 @@ _LONGEST_DECIMAL = 100
 
 
 def decoder(schema: Schema) -> Callable[[bytes], Any]:
-    """Reads what stands behind the id. A ValueError says what is wrong with the bytes. Decimals come as Python's."""
+    """Returns a function that reads the bytes behind the id. A ValueError says what is wrong with them. Decimals are Python's."""
     node = parse(schema)
 
     def decode(data: bytes) -> Any:
         reader = _Reader(data)
         value = reader.value(node)
-        if reader.at != len(data):
+        if reader.position != len(data):
             raise ValueError("more follows behind the message")
         return value
 
@@ -38,13 +38,13 @@ def decoder(schema: Schema) -> Callable[[bytes], Any]:
 @dataclass
 class _Reader:
     data: bytes
-    at: int = 0
+    position: int = 0
 
     def take(self, count: int) -> bytes:
-        if count < 0 or self.at + count > len(self.data):
+        if count < 0 or self.position + count > len(self.data):
             raise ValueError("it is cut off" if count >= 0 else "a length is below 0")
-        self.at += count
-        return self.data[self.at - count : self.at]
+        self.position += count
+        return self.data[self.position - count : self.position]
 
     def number(self) -> int:
         zigzag = 0
@@ -60,7 +60,7 @@ class _Reader:
             case "null":
                 return None
             case "boolean":
-                return {b"\0": False, b"\1": True}[self.among(self.take(1), (b"\0", b"\1"))]
+                return {b"\0": False, b"\1": True}[self.require_one_of(self.take(1), (b"\0", b"\1"))]
             case "int" | "long":
                 return _moment(node.logical, self.number())
             case "float" | "double":
@@ -70,17 +70,17 @@ class _Reader:
             case "bytes" | "fixed":
                 return _bytes(node, self.take(self.number() if node.kind == "bytes" else node.size))
             case "enum":
-                return node.symbols[self.among(self.number(), range(len(node.symbols)))]
+                return node.symbols[self.require_one_of(self.number(), range(len(node.symbols)))]
             case "union":
-                return self.value(node.items[self.among(self.number(), range(len(node.items)))])
+                return self.value(node.items[self.require_one_of(self.number(), range(len(node.items)))])
             case "array":
                 return [self.value(node.items[0]) for _ in self.items()]
             case "map":
                 return {self.text(): self.value(node.items[0]) for _ in self.items()}
-        return {each.name: self.value(each.node) for each in node.members}
+        return {member.name: self.value(member.node) for member in node.members}
 
     def items(self) -> Any:
-        """As many as there are, block by block. Each takes at least one byte, so that a wrong count ends soon."""
+        """Yields once for each item, block by block. Each item takes at least one byte, so that a wrong count ends soon."""
         while count := self.number():
             if count < 0:
                 count = -count
@@ -90,14 +90,14 @@ class _Reader:
     def text(self) -> str:
         return self.take(self.number()).decode("utf-8")
 
-    def among(self, value: Any, symbols: Any) -> Any:
+    def require_one_of(self, value: Any, symbols: Any) -> Any:
         if value not in symbols:
             raise ValueError("it names a type, a symbol or a truth that there is not")
         return value
 
 
 def _moment(logical: str, number: int) -> Any:
-    """A number, or the date or time that it stands for if Python knows it."""
+    """Returns the date or time that a number stands for, or the number if it is none that Python knows."""
     name, _, unit = logical.rpartition("-")
     try:
         if logical == "date":
@@ -120,9 +120,9 @@ def _bytes(node: Node, data: bytes) -> Any:
 
 
 def _fraction(kind: str, data: bytes) -> Any:
-    """A number that JSON lacks is text. A float becomes the shortest number that is the same in four bytes."""
+    """Returns the number in these bytes, or text if JSON has no such number. A float is the shortest number with the same bytes."""
     (number,) = struct.unpack("<f" if kind == "float" else "<d", data)
     if not math.isfinite(number):
         return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
     shorter = (float(f"{number:.{digits}g}") for digits in range(6, 10 if kind == "float" else 6))
-    return next((each for each in shorter if abs(each) < 3.4e38 and struct.pack("<f", each) == data), number)
+    return next((candidate for candidate in shorter if abs(candidate) < 3.4e38 and struct.pack("<f", candidate) == data), number)

@@ -1,4 +1,4 @@
-"""Values of Avro's types without parts, as fastavro takes them: dates, times and decimals as numbers and bytes."""
+"""Turns values of Avro's types without parts into what fastavro takes: dates, times and decimals into numbers and bytes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _whole(kind: str, logical: str, value: Any) -> int:
 
 
 def _of_text(logical: str, text: str) -> int:
-    """A date or a time as the schema's number."""
+    """Returns the number that the schema has for the text of a date or a time."""
     if logical == "date":
         return (date.fromisoformat(text) - _EPOCH.date()).days
     name, _, unit = logical.rpartition("-")

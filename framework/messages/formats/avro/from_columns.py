@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def schema_text(name: str, columns: Sequence[Field]) -> str:
-    """A record of these columns, each of which may be null and is so if it is not given; tinyint and smallint come back as int."""
+    """Returns a schema of a record with these columns. Each may be null, its default; tinyint and smallint come back as int."""
     return json.dumps(_record(name, columns))
 
 

@@ -1,7 +1,7 @@
-"""An Avro schema's text, with what it refers to in its place, and the columns that it becomes.
+"""Reads an Avro schema's text together with its references, and gives the columns that it becomes.
 
-*Cost*: each type of a schema is looked at once, however often it is referred to; columns are capped, since two references at each
-level make twice as many.
+*Cost*: each type of a schema is read once, however often it is referred to. Columns are capped, since two references at each level
+make twice as many.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ class Member:
     name: str
     node: Node
     doc: str = ""
-    was: tuple[str, ...] = ()
+    old_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Node:
-    """A type of a schema. `kind` is Avro's own word for it; what the others mean hangs on that."""
+    """A type of a schema. `kind` is Avro's own word for it, on which the meaning of the other fields depends."""
 
     kind: str
     logical: str = ""
-    name: str = ""  # of a record, an enum or a fixed
+    name: str = ""  # the name of a record, an enum or a fixed
     _: KW_ONLY
     members: tuple[Member, ...] = ()
-    items: tuple[Node, ...] = ()  # of an array or a map one, of a union all
+    items: tuple[Node, ...] = ()  # one type for an array or a map, all types for a union
     symbols: tuple[str, ...] = ()
     size: int = 0
     precision: int = 0
@@ -62,32 +62,32 @@ class Node:
 
     @cached_property
     def value(self) -> Node:
-        """Without null, if that is all that a union adds."""
+        """The type without null: of a union with null and one other type, the other; of two widths of one number, the wider."""
         if self.kind != "union":
             return self
-        others = tuple(each for each in self.items if each.kind != "null")
-        if len(others) == 1:
-            return others[0]
-        kinds = {(each.kind, each.logical) for each in others}
+        non_null_items = tuple(item for item in self.items if item.kind != "null")
+        if len(non_null_items) == 1:
+            return non_null_items[0]
+        kinds = {(item.kind, item.logical) for item in non_null_items}
         number = next((wide for narrow, wide in _TWO_WIDTHS if kinds == {(narrow, ""), (wide, "")}), None)
-        return Node(number, items=others) if number else Node("union" if others else "null", items=others)
+        return Node(number, items=non_null_items) if number else Node("union" if non_null_items else "null", items=non_null_items)
 
     @cached_property
     def takes_bytes(self) -> bool:
-        """Whether each value takes at least one."""
+        """Whether each value takes at least one byte."""
         if self.kind == "record":
-            return any(each.node.takes_bytes for each in self.members)
+            return any(member.node.takes_bytes for member in self.members)
         return self.kind != "null" and (self.kind != "fixed" or self.size > 0)
 
     @cached_property
     def type(self) -> Type | None:
-        """The column's type; None of what holds nothing, such as a record without fields."""
+        """The column's type; None if no value holds anything, as of a record without fields."""
         node = self.value
         match node.kind:
             case "null":
                 return None
             case "record" | "union":
-                fields = tuple(types.Field(each.name, each.type) for each in node.shapes)
+                fields = tuple(types.Field(shape.name, shape.type) for shape in node.shapes)
                 return types.Struct(fields) if fields else None
             case "array" | "map":
                 inner = node.items[0].type
@@ -104,32 +104,32 @@ class Node:
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
-        """The fields of the struct that it is, be it in arrays or maps."""
+        """The fields of the struct in this type, also where it is inside arrays or maps."""
         node = self.value
         if node.kind in ("array", "map"):
             return node.items[0].shapes
         if node.kind == "union":
-            named = zip(member_names(node), node.items, strict=True)
-            return tuple(Shape(name, type_, inside=each.shapes) for name, each in named if (type_ := each.type))
+            named_items = zip(member_names(node), node.items, strict=True)
+            return tuple(Shape(name, type_, inside=item.shapes) for name, item in named_items if (type_ := item.type))
         return tuple(
-            Shape(each.name, type_, each.doc, was=each.was, number=None, inside=each.node.shapes)
-            for each in node.members
-            if (type_ := each.node.type)
+            Shape(member.name, type_, member.doc, old_names=member.old_names, number=None, inside=member.node.shapes)
+            for member in node.members
+            if (type_ := member.node.type)
         )
 
     @cached_property
     def size_of_all(self) -> tuple[int, int]:
-        """The number of fields and types inside, counted at each place, and of levels."""
-        inside = [each.size_of_all for each in (*self.items, *(member.node for member in self.members))]
+        """The number of fields and types inside, counted at each place, and the number of levels."""
+        inside = [node.size_of_all for node in (*self.items, *(member.node for member in self.members))]
         return len(inside) + sum(count for count, _ in inside), 1 + max((levels for _, levels in inside), default=0)
 
 
 def member_names(union: Node) -> list[str]:
-    """The names of a union's types as fields of the struct that it becomes: a record by its name, others by their type."""
+    """Returns the names of a union's types as fields of the struct that it becomes: a record's name, or the type's."""
     names: list[str] = []
-    for each in union.items:
-        name = each.name or each.kind
-        names.append(name if name.lower() not in (other.lower() for other in names) else f"{name}_{len(names)}")
+    for item in union.items:
+        name = item.name or item.kind
+        names.append(name if name.lower() not in (earlier_name.lower() for earlier_name in names) else f"{name}_{len(names)}")
     return names
 
 
@@ -138,7 +138,7 @@ def shapes(schema: Schema) -> tuple[Shape, ...]:
 
 
 def record(schema: Schema) -> Node:
-    """The record that a message is; anything else is a record with the one field `value`, which has the same bytes."""
+    """Returns the record that a message is; for any other type a record with the one field `value`, which has the same bytes."""
     node = parse(schema)
     return node if node.kind == "record" else Node("record", members=(Member("value", node),))
 
@@ -146,13 +146,13 @@ def record(schema: Schema) -> Node:
 @lru_cache(maxsize=1024)
 def parse(schema: Schema) -> Node:
     reader = _Reader()
-    for _, referred in schema.behind:
-        reader.text(referred.text)
+    for _, reference in schema.behind:
+        reader.text(reference.text)
     node = reader.text(schema.text)
     count, levels = node.size_of_all
     if count > MOST or levels > _DEEPEST:
-        what = f"has more than {MOST:,} fields" if count > MOST else f"is nested deeper than {_DEEPEST} levels"
-        raise Unsupported(f"the schema {what}", "keep the topic as `value: bytes`")
+        problem = f"has more than {MOST:,} fields" if count > MOST else f"is nested deeper than {_DEEPEST} levels"
+        raise Unsupported(f"the schema {problem}", "keep the topic as `value: bytes`")
     return node
 
 
@@ -179,7 +179,7 @@ class _Reader:
         if isinstance(schema, str):
             return self.named(schema, space)
         if isinstance(schema, list):
-            items = tuple(self.node(each, space, depth + 1) for each in schema)
+            items = tuple(self.node(item, space, depth + 1) for item in schema)
             return Node("union", items=items)
         kind = _part(schema, "type", "a type")
         if isinstance(kind, (dict, list)) or (isinstance(kind, str) and kind not in (*_PLAIN, "null", *_COMPLEX)):
@@ -202,19 +202,19 @@ class _Reader:
         if name in _PLAIN or name == "null":
             return Node(name)
         full = name if "." in name or not space else f"{space}.{name}"
-        for each in (full, name):
-            if each in self.open:
+        for candidate in (full, name):
+            if candidate in self.open:
                 hint = "a table's columns end somewhere: write `value: bytes`, or let the producer flatten it"
                 raise Unsupported(f"the record `{name}` contains itself", hint)
-            if each in self.types_by_name:
-                return self.types_by_name[each]
+            if candidate in self.types_by_name:
+                return self.types_by_name[candidate]
         raise Unsupported(f"the schema names `{name}`, which it does not define", "register it with a reference to where that is")
 
     def define(self, schema: Mapping[str, Any], space: str, depth: int) -> Node:
         kind = str(schema["type"])
         name = _text(_part(schema, "name", kind))
-        before, dot, short = name.rpartition(".")
-        space = before if dot else schema.get("namespace", space) or ""
+        prefix, dot, short = name.rpartition(".")
+        space = prefix if dot else schema.get("namespace", space) or ""
         full = f"{space}.{short}" if space else short
         if kind == "enum":
             node = Node("enum", name=short, symbols=tuple(map(_text, _listed(schema, "symbols", name))))
@@ -225,24 +225,24 @@ class _Reader:
             node = Node("record", name=short, members=tuple(self.members(_listed(schema, "fields", name), space, depth)))
             _refuse_twice(node)
             self.open.discard(full)
-        _ = node.size_of_all, node.takes_bytes  # kept, so that a chain of a thousand names is not walked at once
+        _ = node.size_of_all, node.takes_bytes  # computed now, so that a chain of a thousand names is not walked at once
         self.types_by_name[full] = node
         return node
 
     def members(self, fields: list[Any], space: str, depth: int) -> Iterator[Member]:
-        for each in fields:
-            name = _text(_part(each, "name", "a field"))
-            was = tuple(_text(alias).rpartition(".")[2] for alias in _listed(each, "aliases", name, []))
-            doc = each.get("doc")
+        for entry in fields:
+            name = _text(_part(entry, "name", "a field"))
+            old_names = tuple(_text(alias).rpartition(".")[2] for alias in _listed(entry, "aliases", name, []))
+            doc = entry.get("doc")
             doc = doc.encode(errors="replace").decode() if isinstance(doc, str) else ""
-            yield Member(name, self.node(_part(each, "type", name), space, depth + 1), doc, was)
+            yield Member(name, self.node(_part(entry, "type", name), space, depth + 1), doc, old_names)
 
 
 _COMPLEX = ("record", "error", "enum", "fixed", "array", "map")
 
 
 def _part(schema: Any, key: str, owner: str) -> Any:
-    """What stands under a key of a type or a field."""
+    """Returns the value of a key of a type or a field, which must have it."""
     if not isinstance(schema, dict):
         raise ValueError(f"{json.dumps(schema)[:40]} stands where an object is expected")
     if key not in schema:
@@ -251,7 +251,7 @@ def _part(schema: Any, key: str, owner: str) -> Any:
 
 
 def _listed(schema: Any, key: str, owner: str, otherwise: list[Any] | None = None) -> list[Any]:
-    """A list under a key; `otherwise` if there is none."""
+    """Returns the list under a key, or `otherwise` if there is no such key."""
     if otherwise is not None and isinstance(schema, dict) and key not in schema:
         return otherwise
     values = _part(schema, key, owner)
@@ -269,7 +269,7 @@ def _refuse_twice(record: Node) -> None:
 
 
 def _text(value: Any) -> str:
-    """A name. A ValueError where it is none."""
+    """Returns the value, which must be a name."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"{json.dumps(value)[:40]} is no name")
     value.encode()  # half a character is a ValueError, too
@@ -283,7 +283,7 @@ def _size(value: Any) -> int:
 
 
 def loaded(text: str) -> Any:
-    """A registry gives a plain type with or without quotes."""
+    """Returns the JSON of a schema's text. A registry gives the name of a plain type with or without quotes."""
     try:
         return json.loads(text)
     except ValueError:
@@ -293,7 +293,7 @@ def loaded(text: str) -> Any:
 
 
 def _logical(node: Node, schema: Mapping[str, Any]) -> Node:
-    """With its logical type, if that is one of its kind: others are to be ignored, says Avro."""
+    """Returns the node with its logical type, if its kind has that one: Avro says that others are to be ignored."""
     logical = schema.get("logicalType")
     if logical == "decimal" and node.kind in ("bytes", "fixed"):
         precision, scale = schema.get("precision", 0), schema.get("scale", 0)

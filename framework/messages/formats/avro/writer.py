@@ -1,8 +1,8 @@
-"""Values as plain JSON has them become Avro's bytes.
+"""Writes values of plain JSON as Avro's bytes.
 
 Dates and times are ISO text or the schema's own numbers, decimals are numbers or text, bytes and fixed are base64 text, an enum is its
 symbol, NaN and infinities are text. A union takes the type that the value has; `{"long": 5}` names it where several could.
-Guarantee: what is written is what was given: a value that would be cut or rounded is refused.
+Guarantee: each value is written exactly: one that would be cut or rounded is refused.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _NATURAL: dict[type, tuple[str, ...]] = {
 
 
 def encoder(schema: Schema) -> Callable[[Any], bytes]:
-    """Writes what stands behind the id. Misfit names the field that does not fit."""
-    named: dict[str, Any] = {}
+    """Returns a function that writes the bytes behind the id. A Misfit names the field that does not fit."""
+    schemas: dict[str, Any] = {}
     try:
-        for _, referred in schema.behind:
-            fastavro.parse_schema(loaded(referred.text), named_schemas=named)
-        # In a record of its own, which has the same bytes: a union or a name alone has no place for what it refers to.
+        for _, reference in schema.behind:
+            fastavro.parse_schema(loaded(reference.text), named_schemas=schemas)
+        # The schema stands in a record, which has the same bytes, since a union or a name alone has no place for its references.
         whole = {"type": "record", "name": "_sluice_message", "fields": [{"name": "value", "type": loaded(schema.text)}]}
-        parsed: Any = fastavro.parse_schema(whole, named_schemas=named)
+        parsed: Any = fastavro.parse_schema(whole, named_schemas=schemas)
     except (
         fastavro.schema.SchemaParseException,
         fastavro.schema.UnknownType,
@@ -45,7 +45,7 @@ def encoder(schema: Schema) -> Callable[[Any], bytes]:
         RecursionError,
     ) as error:
         raise Unsupported(f"the schema is not Avro: {type(error).__name__} {error}"[:200]) from None
-    fitter = _Fitter(named)
+    fitter = _Fitter(schemas)
     type_ = parsed["fields"][0]["type"]
 
     def encode(value: Any) -> bytes:
@@ -57,10 +57,10 @@ def encoder(schema: Schema) -> Callable[[Any], bytes]:
 
 
 class _Fitter:
-    """Values as fastavro takes them: logical types as the numbers and bytes that they are."""
+    """Turns values into what fastavro takes: those of logical types into numbers and bytes."""
 
-    def __init__(self, named: Mapping[str, Any]) -> None:
-        self.named = named
+    def __init__(self, schemas: Mapping[str, Any]) -> None:
+        self.schemas = schemas
 
     def value(self, type_: Json, value: Any, path: Path) -> Any:
         if isinstance(type_, list):
@@ -70,32 +70,32 @@ class _Fitter:
             case "record" | "error":
                 return self.record(schema, value, path)
             case "array":
-                return [self.value(schema["items"], each, path) for each in _is(list, value, "a list", path)]
+                return [self.value(schema["items"], item, path) for item in _is(list, value, "a list", path)]
             case "map":
                 entries = _is(dict, value, "an object", path).items()
-                return {key: self.value(schema["values"], each, (*path, key)) for key, each in entries}
+                return {key: self.value(schema["values"], item, (*path, key)) for key, item in entries}
         return atom(kind, schema, value, path)
 
     def resolved(self, type_: Json) -> tuple[Mapping[str, Any], str]:
         """The schema behind a type's name, and its kind."""
-        while isinstance(type_, str) and type_ in self.named:
-            type_ = self.named[type_]
+        while isinstance(type_, str) and type_ in self.schemas:
+            type_ = self.schemas[type_]
         while isinstance(type_, dict) and isinstance(type_["type"], dict):
             type_ = type_["type"]
         return ({}, type_) if isinstance(type_, str) else (type_, type_["type"])
 
     def record(self, schema: Mapping[str, Any], value: Any, path: Path) -> dict[str, Any]:
-        given = _is(dict, value, "an object", path)
+        values = _is(dict, value, "an object", path)
         fields = {field["name"]: field for field in schema["fields"]}
-        for name in given:
+        for name in values:
             if name not in fields:
                 raise Misfit(f"there is no field `{'.'.join((*path, name))}`")
-        return {name: self.field(field, given, (*path, name)) for name, field in fields.items()}
+        return {name: self.field(field, values, (*path, name)) for name, field in fields.items()}
 
-    def field(self, field: Mapping[str, Any], given: Mapping[str, Any], path: Path) -> Any:
+    def field(self, field: Mapping[str, Any], values: Mapping[str, Any], path: Path) -> Any:
         type_ = field["type"]
-        if field["name"] in given:
-            return self.value(type_, given[field["name"]], path)
+        if field["name"] in values:
+            return self.value(type_, values[field["name"]], path)
         if "default" in field:
             return self.default(type_, field["default"], path)
         if type_ == "null" or (isinstance(type_, list) and "null" in type_):
@@ -103,21 +103,21 @@ class _Fitter:
         raise Misfit(f"`{'.'.join(path)}` is missing, and the schema has no default for it")
 
     def default(self, type_: Json, value: Any, path: Path) -> Any:
-        """As schemas have it: of a union the first type; each character of bytes is one of them."""
+        """Returns the value of a schema's default: a union's is of its first type, and each character of a text is one byte."""
         schema, kind = self.resolved(type_[0] if isinstance(type_, list) else type_)
         match kind:
             case "bytes" | "fixed":
                 whole: Any = value.encode("latin-1")
             case "array":
-                whole = [self.default(schema["items"], each, path) for each in value]
+                whole = [self.default(schema["items"], item, path) for item in value]
             case "map":
-                whole = {key: self.default(schema["values"], each, path) for key, each in value.items()}
+                whole = {key: self.default(schema["values"], item, path) for key, item in value.items()}
             case "record" | "error":
                 whole = {
-                    each["name"]: self.default(each["type"], value[each["name"]], path)
-                    if each["name"] in value
-                    else self.field(each, {}, (*path, each["name"]))
-                    for each in schema["fields"]
+                    field["name"]: self.default(field["type"], value[field["name"]], path)
+                    if field["name"] in value
+                    else self.field(field, {}, (*path, field["name"]))
+                    for field in schema["fields"]
                 }
             case _:
                 whole = value
@@ -126,35 +126,35 @@ class _Fitter:
     def union(self, types_: Sequence[Json], value: Any, path: Path) -> Any:
         if value is None and "null" in types_:
             return None
-        others = [each for each in types_ if each != "null"]
+        non_null_types = [type_ for type_ in types_ if type_ != "null"]
         natural = _NATURAL.get(type(value), ())
 
-        def order(each: Json) -> bool:
-            schema, kind = self.resolved(each)
+        def order(candidate: Json) -> bool:
+            schema, kind = self.resolved(candidate)
             return kind not in natural or "logicalType" in schema
 
-        set_ = {name: each for name, each in value.items() if each is not None} if isinstance(value, Mapping) else {}
-        named = {name: each for each in others for name in self.names(each)}
-        wrong: list[Misfit] = []
-        if len(others) > 1 and len(set_) == 1 and named.keys() & set_.keys():
-            ((name, inner),) = set_.items()
+        given_fields = {name: item for name, item in value.items() if item is not None} if isinstance(value, Mapping) else {}
+        types_by_name = {name: type_ for type_ in non_null_types for name in self.names(type_)}
+        misfits: list[Misfit] = []
+        if len(non_null_types) > 1 and len(given_fields) == 1 and types_by_name.keys() & given_fields.keys():
+            ((name, inner),) = given_fields.items()
             with suppress(Misfit):
-                return self.called(named[name]), self.value(named[name], inner, path)
-        for each in sorted(others, key=order):
+                return self.called(types_by_name[name]), self.value(types_by_name[name], inner, path)
+        for type_ in sorted(non_null_types, key=order):
             try:
-                return self.called(each), self.value(each, value, path)
+                return self.called(type_), self.value(type_, value, path)
             except Misfit as error:
-                wrong.append(error)
-        if len(wrong) == 1:
-            raise wrong[0]
-        raise misfit(path, " or ".join(self.names(each)[0] for each in others), value)
+                misfits.append(error)
+        if len(misfits) == 1:
+            raise misfits[0]
+        raise misfit(path, " or ".join(self.names(type_)[0] for type_ in non_null_types), value)
 
     def called(self, type_: Json) -> Json:
-        """The name that fastavro has for a type of a union."""
+        """Returns the name that fastavro has for a type of a union."""
         return type_.get("name", type_["type"]) if isinstance(type_, dict) else type_
 
     def names(self, type_: Json) -> list[str]:
-        """The names that people may give it."""
+        """Returns the names that people may write for a type of a union."""
         schema, kind = self.resolved(type_)
         full = schema.get("name", kind)
         return [full.rpartition(".")[2], full]

@@ -1,9 +1,9 @@
 """JSON behind the id of a JSON Schema, of the drafts 4, 6, 7, 2019-09 and 2020-12: its properties are columns, by their types.
 
-Guarantee: as of plain JSON, a message that is not one object with these types is a bad row, never another value. One whose schema
-is of a single value, as keys have it, is that value.
-Limit: of a schema only what says types is used; a length, a pattern, an enum or `required` makes no bad row. `if`, `not` and
-`dependentSchemas` are not looked into. A value that has several types is its text. Of values that are written here more is judged.
+Guarantee: as with plain JSON, a message that is not one object with these types is a bad row, never another value. A message whose
+schema is of a single value, as keys have it, is that value.
+Limit: only the types of a schema are used; a length, a pattern, an enum or `required` makes no bad row. `if`, `not` and
+`dependentSchemas` are not read. A value that has several types is its text. Values that Sluice itself writes are checked more closely.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WAYS = {
 
 
 def shapes(schema: Schema) -> tuple[Shape, ...]:
-    """The columns of one version."""
+    """Returns the columns of one version."""
     return tuple(_shape(name, values) for name, values in _allowed(schema).fields)
 
 
@@ -52,11 +52,11 @@ def _shape(name: str, values: Allowed) -> Shape:
     inside = values
     while inside.inner:
         inside = inside.inner
-    return Shape(name, _plain(values.type), values.doc, inside=tuple(_shape(*each) for each in inside.fields))
+    return Shape(name, _plain(values.type), values.doc, inside=tuple(_shape(*field) for field in inside.fields))
 
 
 def _plain(type_: Type) -> Type:
-    """The column's type, however it is written."""
+    """Returns the column's type without the forms in which JSON writes it."""
     match type_:
         case WrittenType():
             return type_.type
@@ -65,59 +65,61 @@ def _plain(type_: Type) -> Type:
         case Map():
             return Map(type_.key, _plain(type_.value))
         case Struct():
-            return Struct(tuple(types.Field(each.name, _plain(each.type)) for each in type_.fields))
+            return Struct(tuple(types.Field(field.name, _plain(field.type)) for field in type_.fields))
     return type_
 
 
-def read(_of: Of, merged: Merged) -> Read:
-    """A version that writes a time otherwise than those before it, of which the columns say nothing, has messages that are none of
-    these."""
-    ways, others = _ways(merged)
+def read(_part: Of, merged: Merged) -> Read:
+    """Returns the decoder's description. Messages of a version that writes times in another form than earlier ones are bad rows."""
+    ways, reasons = _ways(merged)
     columns = tuple(decoder_.column(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes)
     writers: dict[int, Mapping[str, Any]] = {
         fit.version.id: {"single": True} if _allowed(fit.version.schema).single else renamed(fit.names) for fit in merged.fits
     }
-    writers |= {id_: {"refused": why, "code": "undecodable"} for id_, why in others.items()}
-    return Read(format="json", columns=columns, writers=writers, more={"largest": decoder_.LARGEST})
+    writers |= {id_: {"refused": reason, "code": "undecodable"} for id_, reason in reasons.items()}
+    return Read(format="json", columns=columns, writers=writers, extra_keys={"largest": decoder_.LARGEST})
 
 
 def _ways(merged: Merged) -> tuple[dict[Path, str], dict[int, str]]:
-    """The forms of times and decimals by the columns' names; and the versions that write one otherwise, with a text about each."""
+    """Returns the forms of times and decimals by the columns' names, and a reason for each version with another form."""
     ways: dict[Path, str] = {}
-    others: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for fit in merged.fits:
         for path, way in _written(_allowed(fit.version.schema).fields, ()):
-            place = tuple(fit.names.get(path[: at + 1], name) for at, name in enumerate(path))
+            place = tuple(fit.names.get(path[: index + 1], name) for index, name in enumerate(path))
             if ways.setdefault(place, way) != way:
                 difference = f"{fit.version} writes `{'.'.join(place)}` as {_WAYS[way]}, and before it was {_WAYS[ways[place]]}"
-                others[fit.version.id] = difference
-    return ways, others
+                reasons[fit.version.id] = difference
+    return ways, reasons
 
 
 def _written(fields: Iterable[tuple[str, Allowed]], path: Path) -> Iterator[tuple[Path, str]]:
     for name, values in fields:
-        here = (*path, name)
+        field_path = (*path, name)
         inside = values
         while inside.inner:
             inside = inside.inner
         if isinstance(inside.type, WrittenType):
-            yield here, inside.type.format
+            yield field_path, inside.type.format
         elif inside.type in (types.DATE, types.TIMESTAMP):
-            yield here, "text"
-        yield from _written(inside.fields, here)
+            yield field_path, "text"
+        yield from _written(inside.fields, field_path)
 
 
 def _as_written(shape: Shape, type_: Type, path: Path, ways: Mapping[Path, str]) -> Type:
-    here = (*path, shape.name)
+    field_path = (*path, shape.name)
     match type_:
         case Array():
             return Array(_as_written(shape, type_.element, path, ways))
         case Map():
             return Map(type_.key, _as_written(shape, type_.value, path, ways))
         case Struct():
-            inside = (types.Field(each.name, _as_written(each, each.type, here, ways)) for each in shape.inside)
+            inside = (
+                types.Field(inner_shape.name, _as_written(inner_shape, inner_shape.type, field_path, ways))
+                for inner_shape in shape.inside
+            )
             return Struct(tuple(inside))
-    way = ways.get(here, "integral" if types.is_integral(type_) else "text")
+    way = ways.get(field_path, "integral" if types.is_integral(type_) else "text")
     return type_ if way == "text" else WrittenType(type_, way)
 
 
@@ -138,7 +140,7 @@ _SAYS: Mapping[Type, Mapping[str, Any]] = {
 
 
 def schema_text(name: str, columns: Sequence[types.Field]) -> str:
-    """A schema whose columns are these, as far as JSON Schema can say so. Every field may be missing or null."""
+    """Returns a schema with these columns, as far as JSON Schema has such types. Every field may be missing or null."""
     properties = {column.name: _says(column.type) for column in columns}
     return text_of.dumps({"$schema": _DRAFT, "title": name, "type": "object", "properties": properties}, ensure_ascii=False)
 
@@ -161,14 +163,14 @@ def _says(type_: Type) -> dict[str, Any]:
 
 
 def encoder(schema: Schema) -> Callable[[Any], bytes]:
-    """Makes the bytes behind the id; a ValueError says where an object does not fit the schema."""
+    """Returns a function that writes the bytes behind the id. A ValueError says where an object does not fit the schema."""
     from framework.messages.formats.json_schema.judge import judge
 
-    wrong = judge(schema)
+    find_fault = judge(schema)
 
     def encode(value: Any) -> bytes:
         text = json_values.text(value)
-        fault = wrong(text_of.loads(text))
+        fault = find_fault(text_of.loads(text))
         if fault is not None:
             raise ValueError(_short(fault))
         return text.encode()
@@ -177,7 +179,7 @@ def encoder(schema: Schema) -> Callable[[Any], bytes]:
 
 
 def decoder(_schema: Schema) -> Callable[[bytes], str]:
-    """As it came, to the last digit."""
+    """Returns a function that reads the bytes behind the id as the JSON that they are, to the last digit."""
 
     def decode(data: bytes) -> str:
         try:
@@ -196,7 +198,7 @@ def _short(text: str) -> str:
 
 def _way(schema: Schema) -> Way:
     values = _allowed(schema)
-    return Way(single=values.single, types={name: each.type for name, each in values.fields})
+    return Way(single=values.single, types={name: allowed.type for name, allowed in values.fields})
 
 
 CONNECT = {"value.converter": "io.confluent.connect.json.JsonSchemaConverter"}

@@ -1,7 +1,7 @@
-"""Whether a value fits a JSON Schema, as whoever writes a message is told.
+"""Tells the writer of a message whether a value fits a JSON Schema.
 
-Guarantee: it takes no longer than the schema and the value are large: patterns are looked for in linear time, and a schema that refers
-to itself at each level, or twice, is given up.
+Guarantee: the time grows with the sizes of the schema and the value alone: patterns are searched in linear time, and a schema that
+refers to itself at each level, or twice, is given up.
 Limit: a pattern that needs more time, such as one that looks ahead, is not judged, and all values fit it.
 """
 
@@ -20,14 +20,14 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class _Endless(Exception):
-    """More is referred to than anybody would wait for."""
+    """The schema has more references, followed for one value, than the limits allow."""
 
 
 @dataclass
-class _Followed:
-    """References, since a value began to be judged."""
+class _References:
+    """The number of references followed for one value, and of those that are still open."""
 
-    all: int = 0
+    total: int = 0
     open: int = 0
 
 
@@ -35,7 +35,7 @@ Keyword = Callable[[Any, Any, Any, Any], Any]
 
 
 def judge(schema: Schema) -> Callable[[Any], str | None]:
-    """The fault of a value, as JSON is loaded; None if it fits."""
+    """Returns a function that gives the fault of a value of JSON, or None if it fits the schema."""
     from jsonschema import FormatChecker
     from jsonschema.exceptions import UnknownType, best_match
     from jsonschema.validators import Draft7Validator, extend, validator_for
@@ -45,17 +45,17 @@ def judge(schema: Schema) -> Callable[[Any], str | None]:
 
     schema_ = document(schema.text)
     standard: Any = validator_for(schema_, default=Draft7Validator)
-    followed = _Followed()
-    own: dict[str, Keyword] = {"pattern": _pattern, "patternProperties": _pattern_properties}
-    own["additionalProperties"] = _others(standard.VALIDATORS["additionalProperties"])
-    own |= {name: _counted(standard.VALIDATORS[name], followed) for name in _REFERENCES if name in standard.VALIDATORS}
-    if any('"patternProperties"' in each.text for each in (schema, *(inner for _, inner in schema.behind))):
-        own["unevaluatedProperties"] = _nothing  # it would look for patterns by itself
-    extended: Any = extend(standard, own)  # type: ignore[no-untyped-call]
+    references = _References()
+    keywords: dict[str, Keyword] = {"pattern": _pattern, "patternProperties": _pattern_properties}
+    keywords["additionalProperties"] = _others(standard.VALIDATORS["additionalProperties"])
+    keywords |= {name: _counted(standard.VALIDATORS[name], references) for name in _REFERENCES if name in standard.VALIDATORS}
+    if any('"patternProperties"' in source.text for source in (schema, *(inner for _, inner in schema.behind))):
+        keywords["unevaluatedProperties"] = _nothing  # it would look for patterns by itself
+    extended: Any = extend(standard, keywords)  # type: ignore[no-untyped-call]
     checker = extended(schema_, registry=registry_of(schema), format_checker=FormatChecker())
 
     def wrong(value: Any) -> str | None:
-        followed.all = followed.open = 0
+        references.total = references.open = 0
         try:
             error = best_match(checker.iter_errors(value))
         except _Endless:
@@ -85,30 +85,30 @@ def _pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> It
 
 
 def _others(standard: Keyword) -> Keyword:
-    """Of properties that no pattern has the name of. One that is not judged may have it."""
+    """Returns `additionalProperties` for the names that no pattern matches. A pattern that is not judged may match any name."""
 
     def keyword(validator: Any, properties: Any, value: Any, schema: Any) -> Iterator[Any]:
         patterns = schema.get("patternProperties") or ()
-        rest = {name: each for name, each in schema.items() if name != "patternProperties"}
+        rest = {name: value_ for name, value_ in schema.items() if name != "patternProperties"}
         if isinstance(value, dict):
             value = {
-                name: each for name, each in value.items() if all(is_matched(pattern, name) is False for pattern in patterns)
+                name: item for name, item in value.items() if all(is_matched(pattern, name) is False for pattern in patterns)
             }
         yield from standard(validator, properties, value, rest) or ()
 
     return keyword
 
 
-def _counted(standard: Keyword, followed: _Followed) -> Keyword:
+def _counted(standard: Keyword, references: _References) -> Keyword:
     def keyword(validator: Any, properties: Any, value: Any, schema: Any) -> Iterator[Any]:
-        followed.all += 1
-        followed.open += 1
-        if followed.all > _MOST or followed.open > _DEEPEST:
+        references.total += 1
+        references.open += 1
+        if references.total > _MOST or references.open > _DEEPEST:
             raise _Endless
         try:
             yield from standard(validator, properties, value, schema) or ()
-        finally:  # who has heard enough closes it
-            followed.open -= 1
+        finally:  # also where the caller stops at the first error
+            references.open -= 1
 
     return keyword
 

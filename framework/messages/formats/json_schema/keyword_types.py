@@ -28,42 +28,42 @@ _FORMATS: Mapping[str, Type] = {"date": types.DATE, "date-time": types.TIMESTAMP
 
 @dataclass(frozen=True)
 class Allowed:
-    """The types that a value may have: any (`anything`, and its text is the column), or one of the others."""
+    """The types that a value may have. With the kind `anything` it may have any type, and the column is its text."""
 
-    is_: Literal["anything", "null", "atom", "object", "array", "map"] = "anything"
+    kind: Literal["anything", "null", "atom", "object", "array", "map"] = "anything"
     atom: Type = types.STRING
     fields: tuple[tuple[str, Allowed], ...] = ()
     _: KW_ONLY
     inner: Allowed | None = None
     doc: str = ""
-    at: int | None = None  # Connect's order of fields
-    single: bool = False  # of messages that are no objects: the one field stands for the whole
+    order: int | None = None  # Connect's order of fields
+    single: bool = False  # whether messages are no objects, so that the one field stands for the whole
 
     @property
     def type(self) -> Type:
         if self.inner:
-            return Array(self.inner.type) if self.is_ == "array" else Map(types.STRING, self.inner.type)
+            return Array(self.inner.type) if self.kind == "array" else Map(types.STRING, self.inner.type)
         if self.fields:
             return Struct(tuple(types.Field(name, allowed.type) for name, allowed in self.fields))
         return self.atom
 
 
 ANYTHING = Allowed()
-_TEXT = Allowed("atom")  # of a value that has several types
+_TEXT = Allowed("atom")  # for a value that has several types
 
 
 def keyword(schema: Any, name: str, kind: type) -> Any:
-    """The value of a keyword, if it has the right form."""
+    """Returns the value of a keyword if it is of this type, else None."""
     value = schema.get(name) if isinstance(schema, dict) else None
     return value if isinstance(value, kind) and not (kind is int and isinstance(value, bool)) else None
 
 
 def check_names(names: Iterable[str]) -> None:
-    there: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for name in names:
-        other = there.setdefault(types.folded(name), name)
-        if other != name:
-            raise Unsupported(f"`{other}` and `{name}` differ only in case", "tables do not tell them apart: rename one")
+        spelling = spellings.setdefault(types.folded(name), name)
+        if spelling != name:
+            raise Unsupported(f"`{spelling}` and `{name}` differ only in case", "tables do not tell them apart: rename one")
         if not name:
             raise Unsupported("a property has no name", "a table's columns have one: rename it")
         if not name.isprintable() and name.encode(errors="replace").decode() != name:
@@ -71,12 +71,12 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def kinds_of(schema: dict[str, Any]) -> list[str]:
-    """JSON's types that a value can have beside null; none at all: nothing is said."""
+    """Returns JSON's types that a value can have besides null; none if the schema does not say."""
     type_ = schema.get("type")
-    kinds = [each for each in (type_ if isinstance(type_, list) else [type_]) if isinstance(each, str)]
+    kinds = [name for name in (type_ if isinstance(type_, list) else [type_]) if isinstance(name, str)]
     if not kinds and ("enum" in schema or "const" in schema):
         listed = schema["enum"] if isinstance(schema.get("enum"), list) else [schema.get("const")]
-        kinds = list(dict.fromkeys(_kind(each) for each in listed))
+        kinds = list(dict.fromkeys(_kind(option) for option in listed))
     if not kinds and any(
         isinstance(schema.get(name), dict) for name in ("properties", "patternProperties", "additionalProperties")
     ):
@@ -84,8 +84,8 @@ def kinds_of(schema: dict[str, Any]) -> list[str]:
     if not kinds and ("items" in schema or "prefixItems" in schema):
         kinds = ["array"]
     if "number" in kinds:
-        kinds = [each for each in kinds if each != "integer"]
-    return kinds if kinds == ["null"] else [each for each in kinds if each != "null"]
+        kinds = [kind for kind in kinds if kind != "integer"]
+    return kinds if kinds == ["null"] else [kind for kind in kinds if kind != "null"]
 
 
 def _kind(value: Any) -> str:
@@ -101,16 +101,16 @@ def atom(kinds: Sequence[str], schema: dict[str, Any]) -> Allowed:
     if len(kinds) > 1:
         return _TEXT
     title, format_, connect = (keyword(schema, name, str) or "" for name in ("title", "format", "connect.type"))
-    as_bytes = connect == "bytes" or schema.get("contentEncoding") == "base64"
+    is_bytes = connect == "bytes" or schema.get("contentEncoding") == "base64"
     match kinds[0]:
         case "null":
             return Allowed("null")
         case "boolean":
             return Allowed("atom", types.BOOLEAN)
         case "integer":
-            narrow = format_ in _INTS or connect in _INTS
-            return Allowed("atom", _TITLES.get(title) or (types.INT if narrow else types.BIGINT))
-        case "number" | "string" if as_bytes:
+            is_narrow = format_ in _INTS or connect in _INTS
+            return Allowed("atom", _TITLES.get(title) or (types.INT if is_narrow else types.BIGINT))
+        case "number" | "string" if is_bytes:
             return Allowed("atom", _decimal(schema) if title == _DECIMAL else types.BINARY)
         case "number":
             return Allowed("atom", types.FLOAT if connect == "float32" else types.DOUBLE)
@@ -130,54 +130,58 @@ def _decimal(schema: dict[str, Any]) -> Type:
     return WrittenType(Decimal(min(38, max(whole, int(scale), 1)), int(scale)), "base64")
 
 
-def both(one: Allowed, other: Allowed) -> Allowed:
-    """The types of a value that must satisfy both."""
-    kept = replace(one, doc=one.doc or other.doc, at=other.at if one.at is None else one.at)
-    taken = replace(other, doc=kept.doc, at=kept.at)
-    if other.is_ in ("anything", "null"):
-        return kept
-    if one.is_ in ("anything", "null") or (one.is_ == "atom" and one.atom == types.STRING):
-        return taken
-    if one.is_ == other.is_ == "object":
-        return replace(kept, fields=_joined(one, other, both))
-    if one.is_ == other.is_ and one.inner and other.inner:
-        return replace(kept, inner=both(one.inner, other.inner))
-    if other.is_ == "object" and other.fields:
-        return taken
-    if one.is_ == other.is_ and one.atom in _NUMBERS and other.atom in _NUMBERS:
-        return replace(kept, atom=min(one.atom, other.atom, key=_NUMBERS.index))
-    return kept
+def both(merged: Allowed, addition: Allowed) -> Allowed:
+    """Returns the types of a value that must satisfy both."""
+    documented_merged = replace(
+        merged, doc=merged.doc or addition.doc, order=addition.order if merged.order is None else merged.order
+    )
+    documented_addition = replace(addition, doc=documented_merged.doc, order=documented_merged.order)
+    if addition.kind in ("anything", "null"):
+        return documented_merged
+    if merged.kind in ("anything", "null") or (merged.kind == "atom" and merged.atom == types.STRING):
+        return documented_addition
+    if merged.kind == addition.kind == "object":
+        return replace(documented_merged, fields=_joined(merged, addition, both))
+    if merged.kind == addition.kind and merged.inner and addition.inner:
+        return replace(documented_merged, inner=both(merged.inner, addition.inner))
+    if addition.kind == "object" and addition.fields:
+        return documented_addition
+    if merged.kind == addition.kind and merged.atom in _NUMBERS and addition.atom in _NUMBERS:
+        return replace(documented_merged, atom=min(merged.atom, addition.atom, key=_NUMBERS.index))
+    return documented_merged
 
 
-def either(one: Allowed, other: Allowed) -> Allowed:
-    """The types of a value that must satisfy one or the other."""
-    if one.is_ == "null" or other.is_ == "null":
-        return other if one.is_ == "null" else one
-    if "anything" in (one.is_, other.is_):
+def either(merged: Allowed, addition: Allowed) -> Allowed:
+    """Returns the types of a value that must satisfy one or the other."""
+    if merged.kind == "null" or addition.kind == "null":
+        return addition if merged.kind == "null" else merged
+    if "anything" in (merged.kind, addition.kind):
         return ANYTHING
-    if one.is_ == other.is_ and one.type == other.type:
-        return replace(one, doc="")
-    if one.is_ == other.is_ and one.inner and other.inner:
-        return Allowed(one.is_, inner=either(one.inner, other.inner))
-    if one.is_ == other.is_ == "atom" and one.atom in _NUMBERS and other.atom in _NUMBERS:
-        widest = max(one.atom, other.atom, key=_NUMBERS.index)
+    if merged.kind == addition.kind and merged.type == addition.type:
+        return replace(merged, doc="")
+    if merged.kind == addition.kind and merged.inner and addition.inner:
+        return Allowed(merged.kind, inner=either(merged.inner, addition.inner))
+    if merged.kind == addition.kind == "atom" and merged.atom in _NUMBERS and addition.atom in _NUMBERS:
+        widest = max(merged.atom, addition.atom, key=_NUMBERS.index)
         return Allowed("atom", types.DOUBLE if widest == types.FLOAT else widest)
     return _TEXT
 
 
-def any_of(parts: Sequence[Allowed], of_object: bool) -> Allowed:
-    """Of several alternatives. Those of an object that is told of elsewhere are its fields, too."""
-    others = [part for part in parts if part.is_ != "null"]
-    if len(others) < 2:
-        return others[0] if others else Allowed("null")
-    if of_object and all(part.is_ in ("object", "anything") for part in others):
-        return reduce(lambda one, other: Allowed("object", fields=_joined(one, other, either)), others, Allowed("object"))
-    return reduce(either, others)
+def any_of(parts: Sequence[Allowed], is_object: bool) -> Allowed:
+    """Returns the types of a value that must satisfy one of the parts. With `is_object`, the fields of all parts are joined."""
+    alternatives = [part for part in parts if part.kind != "null"]
+    if len(alternatives) < 2:
+        return alternatives[0] if alternatives else Allowed("null")
+    if is_object and all(part.kind in ("object", "anything") for part in alternatives):
+        return reduce(
+            lambda merged, addition: Allowed("object", fields=_joined(merged, addition, either)), alternatives, Allowed("object")
+        )
+    return reduce(either, alternatives)
 
 
-def _joined(one: Allowed, other: Allowed, how: Any) -> tuple[tuple[str, Allowed], ...]:
-    fields = dict(one.fields)
-    for name, allowed in other.fields:
-        fields[name] = how(fields[name], allowed) if name in fields else allowed
+def _joined(merged: Allowed, addition: Allowed, combine: Any) -> tuple[tuple[str, Allowed], ...]:
+    fields = dict(merged.fields)
+    for name, allowed in addition.fields:
+        fields[name] = combine(fields[name], allowed) if name in fields else allowed
     check_names(fields)
     return tuple(fields.items())

@@ -1,7 +1,7 @@
-"""Patterns of a JSON Schema, looked for in a text in time that grows with its length and no faster, whatever the pattern.
+"""Searches a text for a pattern of a JSON Schema, in time that grows linearly with the text, whatever the pattern.
 
-All places in the pattern are followed at once (Thompson's way), where Python's `re` tries one way after another: `^(a+)+$` on thirty
-letters is a billion ways. What cannot be followed so (looking ahead or back, references to groups) is not judged.
+All places in the pattern are followed at once (Thompson's method), where Python's `re` tries one way after another: `^(a+)+$` on thirty
+letters has a billion ways. A pattern that looks ahead or back, or refers to groups, cannot be followed so and is not judged.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ else:
     import sre_constants as codes
     import sre_parse as parser
 
-_MOST_PLACES = 5_000  # of a pattern
+_MOST_PLACES = 5_000  # in a pattern
 _MOST_STEPS = 10_000_000  # places times characters: some seconds
 _LONGEST = 10_000  # characters of a pattern
 
 Test = Callable[[str], bool]
 _CATEGORIES: dict[Any, Test] = {
     codes.CATEGORY_DIGIT: str.isdecimal,
-    codes.CATEGORY_NOT_DIGIT: lambda each: not each.isdecimal(),
+    codes.CATEGORY_NOT_DIGIT: lambda character: not character.isdecimal(),
     codes.CATEGORY_SPACE: str.isspace,
-    codes.CATEGORY_NOT_SPACE: lambda each: not each.isspace(),
-    codes.CATEGORY_WORD: lambda each: _is_word(each),
-    codes.CATEGORY_NOT_WORD: lambda each: not _is_word(each),
+    codes.CATEGORY_NOT_SPACE: lambda character: not character.isspace(),
+    codes.CATEGORY_WORD: lambda character: _is_word(character),
+    codes.CATEGORY_NOT_WORD: lambda character: not _is_word(character),
 }
 _STARTS = (codes.AT_BEGINNING, codes.AT_BEGINNING_STRING)
 _ENDS = (codes.AT_END, codes.AT_END_STRING)
@@ -39,59 +39,61 @@ _EDGES = {codes.AT_BOUNDARY: True, codes.AT_NON_BOUNDARY: False}
 
 
 class _Other(Exception):
-    """A pattern that cannot be followed so."""
+    """A pattern whose places cannot all be followed at once."""
 
 
 @dataclass
 class _Place:
-    """Where a pattern can be: it goes on to `next`, at once or behind a character that `test` takes, or if `at` holds there."""
+    """A place in a pattern. It leads to `next`: at once, behind a character that passes `test`, or where `assertion` holds."""
 
     next: list[int] = field(default_factory=list)
     test: Test | None = None
-    at: Any = None
+    assertion: Any = None
 
 
 def is_matched(pattern: str, text: str) -> bool | None:
-    """Whether the pattern is somewhere in the text, as in JSON Schema; None: it is not judged."""
+    """Whether the pattern matches somewhere in the text, as in JSON Schema; None if it is not judged."""
     places = _places(pattern)
     if places is None or len(places) * len(text) > _MOST_STEPS:
         return None
-    here: set[int] = set()
+    current_places: set[int] = set()
     for index in range(len(text) + 1):
-        here = _spread(places, here | {len(places) - 1}, text, index)
-        if 0 in here:
+        current_places = _spread(places, current_places | {len(places) - 1}, text, index)
+        if 0 in current_places:
             return True
         if index < len(text):
-            here = {places[at].next[0] for at in here if (test := places[at].test) and test(text[index])}
+            current_places = {
+                places[position].next[0] for position in current_places if (test := places[position].test) and test(text[index])
+            }
     return False
 
 
-def _spread(places: list[_Place], begins: Iterable[int], text: str, index: int) -> set[int]:
-    """All that can be reached from there without a character."""
-    reached = set(begins)
-    waiting = list(reached)
+def _spread(places: list[_Place], starts: Iterable[int], text: str, index: int) -> set[int]:
+    """Returns the places that can be reached from `starts` without a character."""
+    reachable = set(starts)
+    waiting = list(reachable)
     while waiting:
         place = places[waiting.pop()]
-        if place.test is None and (place.at is None or _holds(place.at, text, index)):
-            waiting += [each for each in place.next if each not in reached]
-            reached.update(place.next)
-    return reached
+        if place.test is None and (place.assertion is None or _holds(place.assertion, text, index)):
+            waiting += [position for position in place.next if position not in reachable]
+            reachable.update(place.next)
+    return reachable
 
 
-def _holds(at: Any, text: str, index: int) -> bool:
-    if at in _EDGES:
-        before, behind = (0 <= each < len(text) and _is_word(text[each]) for each in (index - 1, index))
-        return (before != behind) is _EDGES[at]
-    return index == (0 if at in _STARTS else len(text))
+def _holds(assertion: Any, text: str, index: int) -> bool:
+    if assertion in _EDGES:
+        before, behind = (0 <= position < len(text) and _is_word(text[position]) for position in (index - 1, index))
+        return (before != behind) is _EDGES[assertion]
+    return index == (0 if assertion in _STARTS else len(text))
 
 
-def _is_word(each: str) -> bool:
-    return each.isalnum() or each == "_"
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 @lru_cache(maxsize=1024)
 def _places(pattern: str) -> list[_Place] | None:
-    """The first is the end, the last the beginning."""
+    """Returns the places of a pattern, the first its end, the last its beginning; None if the pattern is not judged."""
     try:
         if len(pattern) > _LONGEST:
             return None
@@ -106,7 +108,7 @@ def _places(pattern: str) -> list[_Place] | None:
 
 
 class _Builder:
-    """From the end of a pattern to its beginning: each part is told what follows it, and gives where it begins."""
+    """Builds the places from the end of a pattern to its beginning: each part gets the place that follows it, and returns its own."""
 
     def __init__(self) -> None:
         self.places = [_Place()]
@@ -117,44 +119,44 @@ class _Builder:
         self.places.append(place)
         return len(self.places) - 1
 
-    def sequence(self, tree: Any, behind: int) -> int:
+    def sequence(self, tree: Any, next_place: int) -> int:
         for code, operand in reversed(list(tree)):
-            behind = self.part(code, operand, behind)
-        return behind
+            next_place = self.part(code, operand, next_place)
+        return next_place
 
-    def part(self, code: Any, operand: Any, behind: int) -> int:
+    def part(self, code: Any, operand: Any, next_place: int) -> int:
         if code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
-            least, most, inner = operand
-            return self.repeated(least, most, inner, behind)
+            minimum, maximum, inner = operand
+            return self.repeated(minimum, maximum, inner, next_place)
         if code == codes.BRANCH:
-            return self.add(_Place([self.sequence(each, behind) for each in operand[1]]))
+            return self.add(_Place([self.sequence(branch, next_place) for branch in operand[1]]))
         if code == codes.SUBPATTERN:
-            _, more, fewer, inner = operand
-            if more or fewer:
+            _, added_flags, removed_flags, inner = operand
+            if added_flags or removed_flags:
                 raise _Other
-            return self.sequence(inner, behind)
+            return self.sequence(inner, next_place)
         if code == codes.AT and (operand in _STARTS or operand in _ENDS or operand in _EDGES):
-            return self.add(_Place([behind], at=operand))
-        return self.add(_Place([behind], _test(code, operand)))
+            return self.add(_Place([next_place], assertion=operand))
+        return self.add(_Place([next_place], _test(code, operand)))
 
-    def repeated(self, least: int, most: Any, inner: Any, behind: int) -> int:
-        if most == codes.MAXREPEAT:
-            loop = self.add(_Place([behind]))
+    def repeated(self, minimum: int, maximum: Any, inner: Any, next_place: int) -> int:
+        if maximum == codes.MAXREPEAT:
+            loop = self.add(_Place([next_place]))
             self.places[loop].next.append(self.sequence(inner, loop))
             begin = loop
         else:
-            begin = behind
-            for _ in range(most - least):
-                begin = self.add(_Place([self.sequence(inner, begin), behind]))
-        for _ in range(least):
+            begin = next_place
+            for _ in range(maximum - minimum):
+                begin = self.add(_Place([self.sequence(inner, begin), next_place]))
+        for _ in range(minimum):
             begin = self.sequence(inner, begin)
         return begin
 
 
 def _test(code: Any, operand: Any) -> Test:
-    """Of one character."""
+    """Returns the test for one character."""
     if code == codes.ANY:
-        return lambda each: each != "\n"
+        return lambda character: character != "\n"
     if code == codes.LITERAL:
         return chr(operand).__eq__
     if code == codes.NOT_LITERAL:
@@ -162,12 +164,12 @@ def _test(code: Any, operand: Any) -> Test:
     if code == codes.IN:
         negated = any(kind == codes.NEGATE for kind, _ in operand)
         tests = tuple(_members(operand))
-        return lambda each: any(test(each) for test in tests) is not negated
+        return lambda character: any(test(character) for test in tests) is not negated
     raise _Other
 
 
 def _between(low: str, high: str) -> Test:
-    return lambda each: low <= each <= high
+    return lambda character: low <= character <= high
 
 
 def _members(operand: Any) -> Iterator[Test]:

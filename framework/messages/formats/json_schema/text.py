@@ -1,4 +1,4 @@
-"""The types and fields, in their order, that the text of a JSON Schema gives for columns."""
+"""Reads the text of a JSON Schema as the types and fields, in their order, that become columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from referencing import Registry, Resource
     from referencing._core import Resolver
 
-_MOST = 20_000  # schemas looked at, each as often as it is referred to
+_MOST = 20_000  # schemas read, each as often as it is referred to
 _DEEPEST = 64  # schemas within schemas
 _CLASS = re.compile(r"\w+(\.[\w$-]+)+")  # a title that is a name in a program
 MALFORMED = (
@@ -35,26 +35,26 @@ MALFORMED = (
     RecursionError,
     TypeError,
     ValueError,
-)  # what is raised about texts that a registry let pass
+)  # raised for malformed texts that a registry accepted
 _CHECK_REGISTRY = "see what the registry has"
 _IGNORES_BESIDE_REF = ("draft-03", "draft-04", "draft-06", "draft-07")
 
 
 def registry_of(schema: Schema) -> Registry[Any]:
-    """The schemas that it refers to, by its names for them, whatever they are relative to."""
+    """Returns the schemas to which a schema refers, by its names for them, which may be relative to any address."""
     from referencing import Registry
     from referencing.exceptions import NoSuchResource
 
-    there = {name: _resource(each.text) for name, each in schema.behind}
+    resources = {name: _resource(reference.text) for name, reference in schema.behind}
 
     def retrieve(uri: str) -> Resource[Any]:
-        match = next((name for name in there if uri == name or uri.endswith(f"/{name}")), None)
+        match = next((name for name in resources if uri == name or uri.endswith(f"/{name}")), None)
         if match is None:
             raise NoSuchResource(uri)
-        return there[match]
+        return resources[match]
 
     registry: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
-    return registry.with_resources(there.items()).crawl()
+    return registry.with_resources(resources.items()).crawl()
 
 
 def _resource(text: str) -> Resource[Any]:
@@ -70,7 +70,7 @@ def _old_id(schema: Any) -> bool:
 
 
 def allowed_of(schema: Schema) -> Allowed:
-    """Of whole messages: objects, or a single value, which is then called `value`."""
+    """Returns the types of whole messages: objects, or a single value, which becomes the field `value`."""
     from referencing.exceptions import Unresolvable
 
     root = _resource(schema.text)
@@ -87,30 +87,30 @@ def allowed_of(schema: Schema) -> Allowed:
         raise Unsupported(f"the schema refers to `{error.ref}`, which is not there", hint) from None
     except MALFORMED:
         raise Unsupported("the schema refers to something in it that is no schema", _CHECK_REGISTRY) from None
-    if allowed.is_ == "atom":
+    if allowed.kind == "atom":
         return Allowed("object", fields=(("value", allowed),), single=True)
-    if allowed.is_ != "object":
-        what = "has fields of any name" if allowed.is_ == "map" else "is no object"
-        raise Unsupported(f"a message {what}, by its schema", "a table needs columns: put it into a property of an object")
+    if allowed.kind != "object":
+        problem = "has fields of any name" if allowed.kind == "map" else "is no object"
+        raise Unsupported(f"a message {problem}, by its schema", "a table needs columns: put it into a property of an object")
     if not allowed.fields:
         raise Unsupported("the schema names no fields", "a table needs columns: say `properties`")
     return allowed
 
 
 class _Reader:
-    """One walk over a schema and all that it refers to."""
+    """One pass over a schema and everything that it refers to."""
 
     def __init__(self, modern: bool, old_ids: bool) -> None:
         self.modern = modern  # keywords beside a `$ref` count
-        self.old_ids = old_ids  # `id` is what `$id` is in later drafts
+        self.old_ids = old_ids  # `id` means what `$id` means in later drafts
         self.open: list[int] = []
         self.parts = 0
 
     def schema(self, schema: Any, resolver: Resolver[Any], top: bool = False) -> Allowed:
         self.parts += 1
         if self.parts > _MOST or len(self.open) > _DEEPEST:
-            what = f"more than {_MOST:,} parts" if self.parts > _MOST else f"more than {_DEEPEST} levels"
-            raise Unsupported(f"the schema has {what}", "make it smaller: a part that is `{}` becomes its JSON text")
+            size = f"more than {_MOST:,} parts" if self.parts > _MOST else f"more than {_DEEPEST} levels"
+            raise Unsupported(f"the schema has {size}", "make it smaller: a part that is `{}` becomes its JSON text")
         if not isinstance(schema, dict):
             return ANYTHING
         if id(schema) in self.open:
@@ -123,9 +123,9 @@ class _Reader:
         self.open.pop()
         title = keyword(schema, "title", str) or ""
         doc = keyword(schema, "description", str) or ("" if _CLASS.fullmatch(title) else title) or allowed.doc
-        at = keyword(schema, "connect.index", int)
+        order = keyword(schema, "connect.index", int)
         doc = doc.encode(errors="replace").decode()  # half a character is no text
-        return replace(allowed, doc=" ".join(doc.split()), at=allowed.at if at is None else at)
+        return replace(allowed, doc=" ".join(doc.split()), order=allowed.order if order is None else order)
 
     def _base(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Resolver[Any]:
         from referencing.jsonschema import DRAFT4, DRAFT202012
@@ -133,11 +133,11 @@ class _Reader:
         if keyword(schema, "$id", str) is None and not (self.old_ids and _old_id(schema)):
             return resolver
         if not self.modern and "$ref" in schema:
-            return resolver  # beside which an id does not count either
+            return resolver  # an id next to a `$ref` does not count either
         return resolver.in_subresource((DRAFT4 if _old_id(schema) else DRAFT202012).create_resource(schema))
 
     def _all(self, schema: dict[str, Any], resolver: Resolver[Any], top: bool) -> Allowed:
-        """All that is said at one place, which holds together."""
+        """Returns the types that satisfy all keywords of one place."""
         ref = next((schema[name] for name in ("$ref", "$dynamicRef") if isinstance(schema.get(name), str)), None)
         whole = ANYTHING
         if ref is not None:
@@ -151,7 +151,7 @@ class _Reader:
         for name in ("anyOf", "oneOf"):
             parts = [self.schema(part, resolver, top) for part in keyword(schema, name, list) or ()]
             if parts:
-                whole = both(whole, any_of(parts, top or whole.is_ == "object"))
+                whole = both(whole, any_of(parts, top or whole.kind == "object"))
         return whole
 
     def _own(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Allowed:
@@ -164,23 +164,27 @@ class _Reader:
 
     def _object(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Allowed:
         properties = (keyword(schema, "properties", dict) or {}).items()
-        fields = [(name, self.schema(each, resolver)) for name, each in properties if each is not False]
+        fields = [(name, self.schema(value, resolver)) for name, value in properties if value is not False]
         if fields:
             check_names([name for name, _ in fields])
-            fields.sort(key=lambda each: (each[1].at is None, each[1].at or 0))
+            fields.sort(key=lambda field: (field[1].order is None, field[1].order or 0))
             return Allowed("object", fields=tuple(fields))
-        others = [schema.get("additionalProperties"), *(keyword(schema, "patternProperties", dict) or {}).values()]
-        values = [self.schema(each, resolver) for each in others if isinstance(each, dict) and each]
+        value_schemas = [schema.get("additionalProperties"), *(keyword(schema, "patternProperties", dict) or {}).values()]
+        values = [
+            self.schema(value_schema, resolver)
+            for value_schema in value_schemas
+            if isinstance(value_schema, dict) and value_schema
+        ]
         is_open = "patternProperties" in schema and schema.get("additionalProperties", True) in (True, {})
         values += [ANYTHING] if values and is_open else []  # other names may have any value
         return Allowed("map", inner=reduce(either, values)) if values else Allowed("object")
 
     def _items(self, schema: dict[str, Any], resolver: Resolver[Any]) -> Allowed:
-        each = schema.get("items")
-        first = each if isinstance(each, list) else keyword(schema, "prefixItems", list) or []
-        rest = schema.get("additionalItems") if isinstance(each, list) else each
-        most = keyword(schema, "maxItems", int)
-        closed = bool(first) and (rest is False or (most is not None and most <= len(first)))
-        items = [self.schema(one, resolver) for one in first]
-        items += [] if closed else [self.schema(rest, resolver)]  # what is not said of those behind the listed ones, is anything
+        items_keyword = schema.get("items")
+        listed_items = items_keyword if isinstance(items_keyword, list) else keyword(schema, "prefixItems", list) or []
+        other_items = schema.get("additionalItems") if isinstance(items_keyword, list) else items_keyword
+        largest = keyword(schema, "maxItems", int)
+        closed = bool(listed_items) and (other_items is False or (largest is not None and largest <= len(listed_items)))
+        items = [self.schema(item, resolver) for item in listed_items]
+        items += [] if closed else [self.schema(other_items, resolver)]  # a missing schema for the other items allows anything
         return reduce(either, items)

@@ -1,7 +1,7 @@
-"""The text of a JSON Schema as a document in which every keyword has a form that JSON Schema knows.
+"""Reads the text of a JSON Schema as a document in which every keyword has a form that JSON Schema knows.
 
-A registry may have let others pass, or have asked nobody. A keyword of another form says nothing, as for most validators: it is left
-out, wherever a schema can stand. What is no schema, such as an enum, a const, a default or an example, stays as it is.
+A registry may accept malformed schemas. A keyword of another form has no effect in most validators, so it is left out, wherever a
+schema can stand. An enum, a const, a default or an example is no schema and stays unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LISTS_ARE_PREFIXES = "2020-12"  # the first draft in which `items` is no list
 
 
 def document(text: str) -> Any:
-    """An object or a truth value."""
+    """Returns the schema of a text: an object or a truth value."""
     try:
         schema = json.loads(text)
     except ValueError as error:
@@ -45,42 +45,42 @@ def document(text: str) -> Any:
 def _schema(schema: Any, modern: bool) -> Any:
     if isinstance(schema, bool):
         return schema
-    checked: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in schema.items():
-        kept = _keyword(name, value, modern)
-        if kept is not None:
-            checked[name] = kept
-    if modern and isinstance(checked.get("items"), list):
-        checked["prefixItems"] = checked.pop("items")
-        if "additionalItems" in checked:
-            checked["items"] = checked.pop("additionalItems")
-    return checked
+        checked_value = _keyword(name, value, modern)
+        if checked_value is not None:
+            result[name] = checked_value
+    if modern and isinstance(result.get("items"), list):
+        result["prefixItems"] = result.pop("items")
+        if "additionalItems" in result:
+            result["items"] = result.pop("additionalItems")
+    return result
 
 
 def _keyword(name: str, value: Any, modern: bool) -> Any:
-    """None: it has no such form."""
+    """Returns the value of a keyword without malformed parts; None if the keyword is to be left out."""
     if name in _TEXTS:
         return _text(name, value)
     if name in _NAMED:
         return _named(name, value, modern) if isinstance(value, dict) else None
     if name in _SEVERAL and isinstance(value, list):
-        return [_schema(each, modern) if _is_schema(each) else {} for each in value]
+        return [_schema(item, modern) if _is_schema(item) else {} for item in value]
     if name in _ONE:
         return _schema(value, modern) if _is_schema(value) else None
     return None if name in _ANCIENT or name in _SEVERAL else value
 
 
 def _named(name: str, value: dict[str, Any], modern: bool) -> dict[str, Any]:
-    """Dependencies may also be lists of names."""
-    checked: dict[str, Any] = {}
-    for each, inner in value.items():
+    """Returns the schemas by their names, without malformed ones. Dependencies may also be lists of names."""
+    result: dict[str, Any] = {}
+    for key, inner in value.items():
         if _is_schema(inner):
-            checked[each] = _schema(inner, modern)
-        elif name == "dependencies" and isinstance(inner, list) and all(isinstance(other, str) for other in inner):
-            checked[each] = inner
+            result[key] = _schema(inner, modern)
+        elif name == "dependencies" and isinstance(inner, list) and all(isinstance(item, str) for item in inner):
+            result[key] = inner
         elif name == "properties":
-            checked[each] = {}  # a property all the same
-    return checked
+            result[key] = {}  # a property all the same
+    return result
 
 
 def _text(name: str, value: Any) -> str | None:

@@ -1,9 +1,9 @@
-"""Protobuf: messages as Confluent's clients write them. Behind the schema's id stands which message type it is, then the message.
+"""Protobuf: messages as Confluent's clients write them. The place of the message type follows the schema's id, then the message.
 
 Guarantee: bytes that are cut off, that have fields which the schema does not have, that lack a required field or hold a value that
 its column cannot take make a bad row, never another value and never an error.
-Limit: only the first message type of a schema; one that contains itself, a group and an extension have no columns. Of times only
-whole microseconds are kept.
+Limit: only the first message type of a schema is read; a type that contains itself, a group and an extension have no columns. Times
+are kept to the microsecond.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def decoder(schema: Schema) -> Callable[[bytes], str]:
     return as_json.decoder(schema)
 
 
-def read(_of: Of, merged: Merged) -> Read:
+def read(_part: Of, merged: Merged) -> Read:
     writers = {fit.version.id: {**descriptions.writer(fit.version.schema), **renamed(fit.names)} for fit in merged.fits}
     return Read(format="protobuf", columns=columns_of(merged.shapes), writers=writers)
 

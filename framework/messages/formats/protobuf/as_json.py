@@ -1,4 +1,4 @@
-"""One message becomes a line of JSON for people to read, by Google's library: the values that its columns have."""
+"""Turns one message into a line of JSON for people to read, with the values of its columns, by Google's library."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from framework.plan.schema import Schema
 
 
 def decoder(schema: Schema) -> Callable[[bytes], str]:
-    """Reads what stands behind the id. The text of a ValueError says that the bytes are no message of this schema."""
+    """Returns a function that reads the bytes behind the id. A ValueError says that they are no message of this schema."""
     from google.protobuf.message import DecodeError
     from google.protobuf.message_factory import GetMessageClass
 
-    first = messages(schema).first
-    message_class = GetMessageClass(first)
-    columns = Struct(tuple(Field(each.name, each.type) for each in shapes(schema)))
+    descriptor = messages(schema).first
+    message_class = GetMessageClass(descriptor)
+    columns = Struct(tuple(Field(shape.name, shape.type) for shape in shapes(schema)))
 
     def decode(data: bytes) -> str:
         try:
             message = message_class.FromString(_body(data))
             _check(message)
-            return json_values.text(_fields(message, first, columns))
+            return json_values.text(_fields(message, descriptor, columns))
         except (DecodeError, ValueError):
             raise ValueError("it is cut off, has fields that the schema does not have, or was written by another") from None
 
@@ -37,8 +37,8 @@ def decoder(schema: Schema) -> Callable[[bytes], str]:
 
 
 def _body(data: bytes) -> bytes:
-    """The bytes behind the place of the message type in its schema: a count, then so many numbers. A lone 0 is short for the first type,
-    the only one that is read."""
+    """Returns the bytes behind the place of the message type in its schema. The place is a count, then so many numbers; a lone 0 is short
+    for the first type, the only one that is read."""
     for first_type in (b"\0", b"\2\0"):
         if data.startswith(first_type):
             return data[len(first_type) :]
@@ -52,15 +52,15 @@ def _check(message: Any) -> None:
     if not message.IsInitialized() or len(UnknownFieldSet(message)):
         raise ValueError("a field is missing or unknown")
     for field, value in message.ListFields():
-        for each in value if field.is_repeated else (value,):
+        for item in value if field.is_repeated else (value,):
             if field.message_type:
-                _check(each)
-            elif field.type == STRING_FIELD and isinstance(each, bytes):
+                _check(item)
+            elif field.type == STRING_FIELD and isinstance(item, bytes):
                 raise ValueError("not UTF-8")
 
 
 def _fields(message: Any, descriptor: Descriptor, struct: Struct) -> dict[str, Any]:
-    return {each.name: _field(message, descriptor.fields_by_name[each.name], each.type) for each in struct.fields}
+    return {field.name: _field(message, descriptor.fields_by_name[field.name], field.type) for field in struct.fields}
 
 
 def _field(message: Any, field: Descriptor, type_: Type) -> Any:
@@ -68,10 +68,10 @@ def _field(message: Any, field: Descriptor, type_: Type) -> Any:
         return None
     value = getattr(message, field.name)
     if isinstance(type_, Map):  # the last of equal keys counts
-        of_entry = field.message_type.fields_by_name["value"]
-        return {_key(entry.key): _value(entry.value, of_entry, type_.value) for entry in value}
+        value_field = field.message_type.fields_by_name["value"]
+        return {_key(entry.key): _value(entry.value, value_field, type_.value) for entry in value}
     if isinstance(type_, Array):
-        return [_value(each, field, type_.element) for each in value]
+        return [_value(item, field, type_.element) for item in value]
     return _value(value, field, type_)
 
 
@@ -80,11 +80,11 @@ def _key(key: Any) -> str:
 
 
 def _value(value: Any, field: Descriptor, type_: Type) -> Any:
-    """One value, without the list or map that it is in."""
+    """Returns one value of a field, without the list or map that it is in."""
     if isinstance(type_, Struct):
         return _fields(value, field.message_type, type_)
     if field.type == ENUM:
-        return next((each.name for each in field.enum_type.values if each.number == value), str(value))
+        return next((symbol.name for symbol in field.enum_type.values if symbol.number == value), str(value))
     if field.type == MESSAGE:
         value = WELL_KNOWN[field.message_type.full_name].value(value, type_)
     if type_ == TIMESTAMP:

@@ -13,7 +13,7 @@ from framework.plan.schema import Schema
 MOST = 5_000
 """Fields of a schema, counted at each place where they become columns."""
 
-# By the numbers that descriptors have for them.
+# The types of columns, by the numbers that descriptors have for a field's type.
 SCALARS: dict[int, Type] = {
     1: DOUBLE, 2: FLOAT, 8: BOOLEAN, 9: STRING, 12: BINARY,
     5: INT, 15: INT, 17: INT,  # int32, sfixed32, sint32
@@ -38,51 +38,51 @@ class _Walk:
     declared: Messages
     path: list[str] = field(default_factory=list)
 
-    def fields(self, message: Descriptor, above: tuple[str, ...], depth: int) -> tuple[Shape, ...]:
-        self.may(message, above, depth)
-        within = (*above, message.full_name)
-        shapes = [shape for each in message.fields if (shape := self.shape(each, within, depth))]
-        spelled: dict[str, str] = {}
+    def fields(self, message: Descriptor, outer_names: tuple[str, ...], depth: int) -> tuple[Shape, ...]:
+        self.check(message, outer_names, depth)
+        names_here = (*outer_names, message.full_name)
+        shapes = [shape for field in message.fields if (shape := self.shape(field, names_here, depth))]
+        spellings: dict[str, str] = {}
         for name in (shape.name for shape in shapes):
-            if name.lower() in spelled:
-                also = spelled[name.lower()]
+            if name.lower() in spellings:
+                earlier_name = spellings[name.lower()]
                 raise Unsupported(
-                    f"`{also}` and `{name}` of `{message.full_name}` differ only in case", "columns need other names"
+                    f"`{earlier_name}` and `{name}` of `{message.full_name}` differ only in case", "columns need other names"
                 )
-            spelled[name.lower()] = name
+            spellings[name.lower()] = name
         return tuple(shapes)
 
-    def may(self, message: Descriptor, above: tuple[str, ...], depth: int) -> None:
+    def check(self, message: Descriptor, outer_names: tuple[str, ...], depth: int) -> None:
         name = message.full_name
-        if name in above:
+        if name in outer_names:
             raise Unsupported(f"the message `{name}` contains itself", "columns cannot; keep the topic as `value: bytes`")
         if depth > DEEPEST:
             raise Unsupported(f"`{name}` is nested deeper than {DEEPEST} levels", "keep the topic as `value: bytes`")
         if message.file.pool.FindAllExtensions(message):
             raise Unsupported(f"the schema extends the message `{name}`", "make the extensions fields of the message")
 
-    def shape(self, each: Descriptor, above: tuple[str, ...], depth: int) -> Shape | None:
-        """None for what holds no value: a message without fields."""
-        self.path.append(each.full_name)
+    def shape(self, field: Descriptor, outer_names: tuple[str, ...], depth: int) -> Shape | None:
+        """Returns the column of a field; None if it can hold no value, as a message without fields."""
+        self.path.append(field.full_name)
         if len(self.path) > MOST:
             raise Unsupported(f"it has more than {MOST:,} fields", "keep the topic as `value: bytes`")
-        leaf, wrap = each, ""
-        if each.message_type and each.message_type.full_name in self.declared.maps:
-            leaf, wrap = each.message_type.fields_by_name["value"], "map"
-        elif each.is_repeated:
+        leaf, wrap = field, ""
+        if field.message_type and field.message_type.full_name in self.declared.maps:
+            leaf, wrap = field.message_type.fields_by_name["value"], "map"
+        elif field.is_repeated:
             wrap = "array"
-        type_, inside = self.leaf(leaf, each, above, depth + bool(wrap))
+        type_, inside = self.leaf(leaf, field, outer_names, depth + bool(wrap))
         if type_ is None:
             return None
         if wrap:
             type_ = Array(type_) if wrap == "array" else Map(STRING, type_)
-        doc = self.declared.docs.get(each.full_name) or meta(each)[0]
-        return Shape(each.name, type_, doc, number=each.number, inside=inside)
+        doc = self.declared.docs.get(field.full_name) or meta(field)[0]
+        return Shape(field.name, type_, doc, number=field.number, inside=inside)
 
     def leaf(
-        self, leaf: Descriptor, outer: Descriptor, above: tuple[str, ...], depth: int
+        self, leaf: Descriptor, outer: Descriptor, outer_names: tuple[str, ...], depth: int
     ) -> tuple[Type | None, tuple[Shape, ...]]:
-        """The type of one value of a field, without the list or map that it is in."""
+        """Returns the type of one value of a field, without the list or map that it is in, and the fields inside it."""
         if leaf.type == GROUP:
             raise Unsupported(f"`{outer.full_name}` is a group", "make it a field of a message type")
         if leaf.type != MESSAGE:
@@ -95,5 +95,5 @@ class _Walk:
                 raise Unsupported(f"`{outer.full_name}`: {error}", "see `params` of its `(confluent.field_meta)`") from None
         if name in WELL_KNOWN:
             return WELL_KNOWN[name].type, ()
-        inside = self.fields(leaf.message_type, above, depth + 1)
-        return (Struct(tuple(Field(each.name, each.type) for each in inside)) if inside else None), inside
+        inside = self.fields(leaf.message_type, outer_names, depth + 1)
+        return (Struct(tuple(Field(shape.name, shape.type) for shape in inside)) if inside else None), inside

@@ -1,7 +1,7 @@
-"""A schema's text becomes descriptors, by Google's own compiler.
+"""Compiles a schema's text to descriptors, by Google's own compiler.
 
 Cost: the compiler takes 0.1 s to load and some milliseconds for each schema.
-Limit: what else the process writes to its stderr while a schema is compiled is lost.
+Limit: anything else that the process writes to its stderr while a schema is compiled is lost.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from framework.plan.schema import Schema
 Descriptor = Any  # protobuf has no types for mypy
 _ONE_AT_A_TIME = Lock()
 _NO_ERROR = re.compile(r": warning:|^WARNING: |^[IW]\d{4} ")
-_MOST_ERRORS = 3  # of the compiler's errors
+_MOST_ERRORS = 3  # errors of the compiler in one message
 
 
 @dataclass(frozen=True)
 class Messages:
-    """The messages that a schema describes. Maps are lists of entries here, as they are on the wire: so they keep their order, and what
-    an entry has too much can be seen. `maps` are the names of these entries, `docs` the comments on fields by the fields' names."""
+    """The messages that a schema describes. Maps are lists of entries here, as in the messages' bytes: so they keep their order, and
+    unknown fields of an entry are seen. `maps` are the names of these entries, `docs` the comments on fields by the fields' names."""
 
     first: Descriptor
     maps: frozenset[str]
@@ -46,24 +46,24 @@ def messages(schema: Schema) -> Messages:
     maps: set[str] = set()
     docs: dict[str, str] = {}
     for file in files:
-        comments = {tuple(each.path): each.leading_comments for each in file.source_code_info.location}
-        for at, message in enumerate(file.message_type):
+        comments = {tuple(location.path): location.leading_comments for location in file.source_code_info.location}
+        for index, message in enumerate(file.message_type):
             name = f"{file.package}.{message.name}".lstrip(".")
-            docs |= _docs(message, name, (4, at), comments)
+            docs |= _docs(message, name, (4, index), comments)
             maps |= set(_map_entries(message, name))
     return Messages(_first(files), frozenset(maps), docs)
 
 
 @lru_cache(maxsize=128)
 def to_write(schema: Schema) -> Descriptor:
-    """The first message type, with maps as such."""
+    """Returns the first message type, with maps as maps."""
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
     return _first(FileDescriptorSet.FromString(_compiled(schema)).file)
 
 
 def meta(field: Descriptor) -> tuple[str, Mapping[str, str]]:
-    """The content of `(confluent.field_meta)` for a field of the descriptors to read: a doc and parameters."""
+    """Returns the doc and the parameters of `(confluent.field_meta)` for a field of `messages`."""
     from google.protobuf.message_factory import GetMessageClass
 
     pool = field.file.pool
@@ -74,13 +74,15 @@ def meta(field: Descriptor) -> tuple[str, Mapping[str, str]]:
         return "", {}
     extended = options.FromString(field.GetOptions().SerializeToString()).Extensions[extension]
     entries = (
-        extended.params.items() if hasattr(extended.params, "items") else ((each.key, each.value) for each in extended.params)
+        extended.params.items()
+        if hasattr(extended.params, "items")
+        else ((parameter.key, parameter.value) for parameter in extended.params)
     )
     return extended.doc, dict(entries)
 
 
 def _first(files: Any) -> Descriptor:
-    """In a pool of its own, since other versions have other messages of the same name."""
+    """Returns the first message type, in a pool of its own, since other versions have other messages of the same name."""
     from google.protobuf.descriptor_pool import DescriptorPool
 
     main = files[-1]
@@ -97,7 +99,7 @@ def _first(files: Any) -> Descriptor:
 
 
 def _map_entries(message: Any, name: str) -> Iterator[str]:
-    """Their names; they are made ordinary messages."""
+    """Makes the entries of maps ordinary messages, and yields their names."""
     for inner in message.nested_type:
         yield from _map_entries(inner, f"{name}.{inner.name}")
     if message.options.map_entry:
@@ -106,15 +108,17 @@ def _map_entries(message: Any, name: str) -> Iterator[str]:
 
 
 def _docs(message: Any, name: str, path: tuple[int, ...], comments: Mapping[tuple[int, ...], str]) -> dict[str, str]:
-    docs = {f"{name}.{field.name}": " ".join(comments.get((*path, 2, at), "").split()) for at, field in enumerate(message.field)}
-    for at, inner in enumerate(message.nested_type):
-        docs |= _docs(inner, f"{name}.{inner.name}", (*path, 3, at), comments)
+    docs = {
+        f"{name}.{field.name}": " ".join(comments.get((*path, 2, index), "").split()) for index, field in enumerate(message.field)
+    }
+    for index, inner in enumerate(message.nested_type):
+        docs |= _docs(inner, f"{name}.{inner.name}", (*path, 3, index), comments)
     return docs
 
 
 @lru_cache(maxsize=128)
 def _compiled(schema: Schema) -> bytes:
-    """A FileDescriptorSet: what it imports first, the schema itself last."""
+    """Returns the bytes of a FileDescriptorSet: the imported files first, the schema itself last."""
     if _is_compiled(schema.text):
         raise Unsupported("the schema is a compiled descriptor in base64, not the text of a .proto file", "register its text")
     import grpc_tools
@@ -122,13 +126,13 @@ def _compiled(schema: Schema) -> bytes:
     with tempfile.TemporaryDirectory(prefix="sluice-protobuf-") as temporary:
         folder = Path(temporary)
         main = _lay_out(schema, folder)
-        out = folder / "compiled"
+        compiled_file = folder / "compiled"
         code, output = _protoc(
             "protoc", f"-I{folder / 'files'}", f"-I{Path(grpc_tools.__file__).parent / '_proto'}",
-            "--include_imports", "--include_source_info", f"--descriptor_set_out={out}", main,
+            "--include_imports", "--include_source_info", f"--descriptor_set_out={compiled_file}", main,
         )  # fmt: skip
         if code == 0:
-            return out.read_bytes()
+            return compiled_file.read_bytes()
     lines = [line.replace(f"{folder / 'files'}/", "").rstrip(".") for line in output.splitlines() if not _NO_ERROR.search(line)]
     message = "; ".join(lines[:_MOST_ERRORS]) or f"protoc ends with {code}"
     missing = "what it imports must be among the references that it is registered with, by the same name"
@@ -146,16 +150,16 @@ def _is_compiled(text: str) -> bool:
 
 
 def _lay_out(schema: Schema, folder: Path) -> str:
-    """Writes the files; the name of the schema's own."""
+    """Writes the files of a schema, and returns the name of its main one."""
     files = dict(FILES)
-    for name, behind in schema.behind:
+    for name, reference in schema.behind:
         path = PurePosixPath(name)
-        if behind.kind != "PROTOBUF":
-            raise Unsupported(f"it refers to `{name}`, which is {behind.kind}, not Protobuf")
+        if reference.kind != "PROTOBUF":
+            raise Unsupported(f"it refers to `{name}`, which is {reference.kind}, not Protobuf")
         if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
             raise Unsupported(f"it refers to `{name}`, which cannot be the name of a file")
-        if not name.startswith("google/protobuf/"):  # the compiler's own ones fit the library that reads messages
-            files[name] = behind.text
+        if not name.startswith("google/protobuf/"):  # the compiler's own files fit the library that reads messages
+            files[name] = reference.text
     main = "schema.proto"
     while main in files:
         main = f"_{main}"
@@ -170,17 +174,17 @@ def _lay_out(schema: Schema, folder: Path) -> str:
 
 
 def _protoc(*arguments: str) -> tuple[int, str]:
-    """Its exit code and what it says, which it writes to the process's stderr."""
+    """Runs the compiler, and returns its exit code and its output, which it writes to the process's stderr."""
     from grpc_tools import protoc
 
     with _ONE_AT_A_TIME, tempfile.TemporaryFile() as output:
         sys.stderr.flush()
-        kept = os.dup(2)
+        saved_stderr = os.dup(2)
         try:
             os.dup2(output.fileno(), 2)
             code = protoc.main(list(arguments))
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(saved_stderr, 2)
+            os.close(saved_stderr)
         output.seek(0)
         return code, output.read().decode(errors="replace")

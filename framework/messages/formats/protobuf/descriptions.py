@@ -1,4 +1,4 @@
-"""A compiled Protobuf schema as a decoder's description has it: its message types, their fields, and what stands for an absent one."""
+"""Describes a compiled Protobuf schema for the decoder: its message types, their fields, and the default of an absent field."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = {
 
 
 def writer(schema: Schema) -> dict[str, Json]:
-    """The description by which messages of the first message type are read."""
+    """Returns the description by which messages of the first message type are read."""
     compiled = messages(schema)
     types: dict[str, Json] = {}
     enums: dict[str, Json] = {}
@@ -55,7 +55,7 @@ def _field(field: Descriptor, maps: frozenset[str]) -> dict[str, Json]:
 
 
 def _constant(field: Descriptor) -> str:
-    """As Java reads it."""
+    """Returns the default of a field as text that the decoder in Java reads."""
     value = field.default_value
     if field.enum_type:
         return str(field.enum_type.values_by_number[value].name)

@@ -1,4 +1,4 @@
-"""Messages and schemas are written: what `sluice generate` and `sluice send` put into a topic."""
+"""Writes the messages and schemas that `sluice generate` and `sluice send` put into a topic."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _IMPORTS = {
     "google.protobuf.Timestamp": ("google/protobuf/timestamp.proto",),
     DECIMAL: ("confluent/meta.proto", "confluent/type/decimal.proto"),
 }
-_KEYS: dict[Type, str] = {each: _SCALARS[each] for each in (types.STRING, types.BOOLEAN, types.INT, types.BIGINT)}
+_KEYS: dict[Type, str] = {type_: _SCALARS[type_] for type_ in (types.STRING, types.BOOLEAN, types.INT, types.BIGINT)}
 _LONGEST = 100  # places before or behind a decimal's point
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def encoder(schema: Schema) -> Callable[[Mapping[str, Any]], bytes]:
-    """Writes what stands behind the id. Values are as JSON has them: times and dates as ISO text, bytes as base64, decimals as
-    numbers or text, durations as microseconds, what is a column of JSON text as that text or as what it says. A ValueError says
-    what does not fit."""
+    """Returns a function that writes the bytes behind the id. Values are those of JSON: times and dates are ISO text, bytes base64,
+    decimals numbers or text, durations microseconds; a column of JSON text is the text or its value. A ValueError says what does
+    not fit."""
     from google.protobuf.json_format import ParseDict, ParseError
     from google.protobuf.message import EncodeError
     from google.protobuf.message_factory import GetMessageClass
@@ -56,7 +56,7 @@ def encoder(schema: Schema) -> Callable[[Mapping[str, Any]], bytes]:
 
 
 def _message(descriptor: Descriptor, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as protobuf's own JSON has them."""
+    """Returns the values as protobuf's own JSON has them."""
     by_name = {name: field for field in descriptor.fields for name in (field.name, field.json_name)}
     return {name: _field(by_name[name], value) if name in by_name else value for name, value in values.items()}
 
@@ -64,9 +64,9 @@ def _message(descriptor: Descriptor, values: Mapping[str, Any]) -> dict[str, Any
 def _field(field: Descriptor, value: Any) -> Any:
     if field.message_type and field.message_type.GetOptions().map_entry and isinstance(value, Mapping):
         inner = field.message_type.fields_by_name["value"]
-        return {key: _value(inner, field, each) for key, each in value.items()}
+        return {key: _value(inner, field, item) for key, item in value.items()}
     if field.is_repeated and isinstance(value, (list, tuple)):
-        return [_value(field, field, each) for each in value]
+        return [_value(field, field, item) for item in value]
     return _value(field, field, value)
 
 
@@ -83,8 +83,8 @@ def _value(field: Descriptor, outer: Descriptor, value: Any) -> Any:
     if name in ("google.protobuf.Struct", "google.protobuf.ListValue") and isinstance(value, str):
         return json.loads(value)
     if isinstance(value, Number):
-        whole = value.is_finite() and value == value.to_integral_value() and field.type != STRING_FIELD
-        return int(value) if whole else str(value)
+        is_whole = value.is_finite() and value == value.to_integral_value() and field.type != STRING_FIELD
+        return int(value) if is_whole else str(value)
     if name and isinstance(value, Mapping) and name != "google.protobuf.Struct":
         return _message(field.message_type, value)
     return value
@@ -116,17 +116,17 @@ def _parts(field: Descriptor, text: str, pattern: str) -> dict[str, int]:
 
 
 def schema_text(name: str, columns: Sequence[Field]) -> str:
-    """A .proto file whose first message type has these columns; tinyint and smallint come back as int."""
+    """Returns a .proto file whose first message type has these columns; tinyint and smallint come back as int."""
     imports: set[str] = set()
     body = _body(_type_name(name), columns, "", imports)
-    lines = ['syntax = "proto3";', *(f'import "{each}";' for each in sorted(imports)), "", *body]
+    lines = ['syntax = "proto3";', *(f'import "{path}";' for path in sorted(imports)), "", *body]
     return "\n".join(lines) + "\n"
 
 
 def _body(name: str, fields: Sequence[Field], indent: str, imports: set[str]) -> list[str]:
-    inside: list[str] = []
+    inner_lines: list[str] = []
     lines: list[str] = []
-    taken = {name, *(field.name for field in fields)}
+    taken_names = {name, *(field.name for field in fields)}
     for number, field in enumerate(fields, 1):
         if not _NAME.fullmatch(field.name):
             raise Unsupported(f"`{field.name}` cannot be a field of a Protobuf message", "its names are of a-z, 0-9 and `_`")
@@ -134,19 +134,19 @@ def _body(name: str, fields: Sequence[Field], indent: str, imports: set[str]) ->
         declared, options = _declared(type_)
         if isinstance(type_, Struct):
             declared = _type_name(field.name)
-            while declared in taken:
+            while declared in taken_names:
                 declared += "_"
-            taken.add(declared)
-            inside += _body(declared, type_.fields, f"{indent}  ", imports)
+            taken_names.add(declared)
+            inner_lines += _body(declared, type_.fields, f"{indent}  ", imports)
         elif not declared:
             raise Unsupported(f"`{field.name}` is {field.type}, which Protobuf does not have", "see which types can be written")
         imports.update(_IMPORTS.get(declared, ()))
         lines.append(f"{indent}  {wrap.format(declared)} {field.name} = {number}{options};")
-    return [f"{indent}message {name} {{", *inside, *lines, f"{indent}}}"]
+    return [f"{indent}message {name} {{", *inner_lines, *lines, f"{indent}}}"]
 
 
 def _unwrapped(field: Field) -> tuple[str, Type]:
-    """The label or container around a type, and the type."""
+    """Returns the label or container around a field's type, and the type inside."""
     if isinstance(field.type, Array):
         return "repeated {}", field.type.element
     if isinstance(field.type, Map) and field.type.key in _KEYS:
@@ -155,7 +155,7 @@ def _unwrapped(field: Field) -> tuple[str, Type]:
 
 
 def _declared(type_: Type) -> tuple[str, str]:
-    """Protobuf's name for it, and the options behind the field's number; nothing if it has no such type."""
+    """Returns Protobuf's name for a type, and the options behind a field's number; an empty name if Protobuf has no such type."""
     if isinstance(type_, Decimal):
         params = f'{{key: "precision", value: "{type_.precision}"}}, {{key: "scale", value: "{type_.scale}"}}'
         return DECIMAL, f" [(confluent.field_meta) = {{params: [{params}]}}]"

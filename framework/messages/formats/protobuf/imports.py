@@ -1,4 +1,4 @@
-"""Files that schemas import without a reference, since every registry and client knows them: the interfaces, in our words.
+"""Files that schemas import without a reference, since every registry and client knows them. Only their declarations stand here.
 Google's own google/protobuf/*.proto come with the compiler."""
 
 from __future__ import annotations

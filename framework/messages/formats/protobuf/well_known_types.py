@@ -1,5 +1,5 @@
-"""Message types that are a single value: which column they become, and the value of one message. It is a ValueError if there is
-none. What the type table in the documentation says of them is said here."""
+"""Message types that are a single value: which column they become, and the value of one message. A message without a value is a
+ValueError. The type table in the documentation has the same types."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _ANY_DECIMAL = Decimal(38, 9)
 _FIRST, _LAST = -62135596800, 253402300799  # seconds of the years 1 to 9999
 _LONGEST_DURATION = 315_576_000_000  # seconds, by protobuf's own definition
 _BILLION = 1_000_000_000
-_LONGEST_NUMBER = 64  # bytes of a decimal; 38 digits and as many noughts as anybody writes behind them
+_LONGEST_NUMBER = 64  # bytes of a decimal: 38 digits and many noughts behind them
 _EXACT = 1 << 53  # up to here a double is one whole number
 
 
 @dataclass(frozen=True)
 class WellKnownType:
-    """`value` takes the message and the column's type."""
+    """The column's type, and `value`, which takes the message and that type."""
 
     type: Type
     value: Callable[[Any, Any], Any]
 
 
 def decimal_type(params: Mapping[str, str]) -> Decimal:
-    """Of a field with these parameters; a ValueError says what is wrong with them."""
+    """Returns the type of a field with these parameters. A ValueError says what is wrong with them."""
     if "precision" not in params and "scale" not in params:
         return _ANY_DECIMAL
     try:
@@ -91,30 +91,30 @@ def _decimal(message: Any, type_: Decimal) -> Number:
 
 
 def _json(message: Any, _: Type) -> str:
-    """Without NaN and infinities, which JSON does not have."""
+    """Returns the message as JSON text. NaN and infinities are refused, since JSON does not have them."""
     from google.protobuf.unknown_fields import UnknownFieldSet
 
-    plain = _plain(message, lambda each: len(UnknownFieldSet(each)) > 0)
+    plain = _plain(message, lambda part: len(UnknownFieldSet(part)) > 0)
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _plain(message: Any, strange: Callable[[Any], bool]) -> Any:
-    if strange(message):
+def _plain(message: Any, has_unknown_fields: Callable[[Any], bool]) -> Any:
+    if has_unknown_fields(message):
         raise ValueError("an unknown field")
     kind = message.DESCRIPTOR.name
     if kind == "ListValue":
-        return [_plain(each, strange) for each in message.values]
+        return [_plain(item, has_unknown_fields) for item in message.values]
     if kind == "Struct":
-        if any(map(strange, message.fields)):
+        if any(map(has_unknown_fields, message.fields)):
             raise ValueError("an unknown field")
-        return {each.key: _plain(each.value, strange) for each in message.fields}
-    which = message.WhichOneof("kind")
-    if which in ("struct_value", "list_value"):
-        return _plain(getattr(message, which), strange)
-    if which == "number_value":
+        return {entry.key: _plain(entry.value, has_unknown_fields) for entry in message.fields}
+    value_field = message.WhichOneof("kind")
+    if value_field in ("struct_value", "list_value"):
+        return _plain(getattr(message, value_field), has_unknown_fields)
+    if value_field == "number_value":
         number = message.number_value
         return int(number) if number.is_integer() and abs(number) < _EXACT else number
-    return None if which in (None, "null_value") else getattr(message, which)
+    return None if value_field in (None, "null_value") else getattr(message, value_field)
 
 
 def _inner(message: Any, _: Type) -> Any:
