@@ -1,7 +1,7 @@
-"""The functions over many rows whose values can be brought up to date from new rows alone, and the parser of a measure.
+"""The functions over many rows whose values can be updated from new rows alone, and the parser of a measure.
 
-A function has parts, such as the sum and the count of an average. Each part is computed over the rows of a batch, and merged with that of
-the table; the value is computed from the parts. A part that is the value itself is called `value`.
+A function has parts, such as the sum and the count of an average. Each part is computed over the rows of a batch, and merged with the
+same part of the table; the value is computed from the parts. A part that is the value itself is called `value`.
 
 When rows change, their former values are subtracted again, where the function can do so exactly.
 """
@@ -32,15 +32,15 @@ from framework.sql.tokens import tokens
 from framework.sql.tree import Node
 
 _MOST_DIGITS = 38  # of a decimal
-MOST_SCALE = _MOST_DIGITS - 2  # of what is added without rounding
-_FEW_DIGITS = 6  # behind the point, which Spark never takes from a result
+MOST_SCALE = _MOST_DIGITS - 2  # digits behind the point of a sum that is not rounded
+_FEW_DIGITS = 6  # digits behind the point that Spark never takes from a result
 _WHOLE = Decimal(_MOST_DIGITS, 0)
 
 
 @dataclass(frozen=True)
 class Part:
-    """`of_rows` is SQL over the argument `{x}`, over `{order}`, which says which row is the first, and over `{sign}`; `merged` is SQL over
-    the parts of the table `{t[…]}` and of the batch `{s[…]}`."""
+    """A part of a function. `of_rows` is SQL over the argument `{x}`, over `{order}`, by which rows are ordered, and over `{sign}`;
+    `merged` is SQL over the parts of the table `{t[…]}` and of the batch `{s[…]}`."""
 
     type: Type
     of_rows: str
@@ -50,11 +50,11 @@ class Part:
 @dataclass(frozen=True)
 class Function:
     type: Callable[[Type], Type]
-    parts: Callable[[Type, Type], Mapping[str, Part]]  # of the types of the argument and of the order
+    parts: Callable[[Type, Type], Mapping[str, Part]]  # from the types of the argument and of the order
     _: KW_ONLY
     value: Callable[[Type], str] = lambda _: "{p[value]}"
     takes: Callable[[Type], bool] = lambda _: True
-    wants: str = ""  # what it takes, in words
+    wants: str = ""  # the values that it takes, in words
     first_counts: bool = False  # whether the order of rows decides
 
 
@@ -70,7 +70,8 @@ def _sums(name: str, type_: Type, of_rows: str) -> dict[str, Part]:
 
 
 def _added(type_: Type, t: str, s: str) -> str:
-    """Spark gives a sum of 38 digits fewer of them behind the point: the parts before it and behind it are added apart."""
+    """Returns SQL of a sum of `t` and `s`. Spark takes digits behind the point from a sum of 38 digits, so there the parts before and
+    behind the point are added separately."""
     if not isinstance(type_, Decimal) or type_.precision < _MOST_DIGITS or not _FEW_DIGITS < type_.scale <= MOST_SCALE:
         return f"{t} + {s}"
     whole, rest = Decimal(_MOST_DIGITS - 1 - type_.scale, 0).sql, Decimal(type_.scale + 1, type_.scale).sql
@@ -83,7 +84,7 @@ def rounds(function: str, type_: Type) -> bool:
 
 
 def _sum_for_average(type_: Type) -> Type:
-    """A sum of whole numbers that does not run over."""
+    """Returns the type of a sum of which an average is computed; whole numbers cannot overflow it."""
     return _WHOLE if is_integral(type_) else _sum_of(type_)
 
 
@@ -93,7 +94,7 @@ def _sum_and_count(type_: Type, _: Type) -> dict[str, Part]:
 
 
 def _signed_sum(type_: Type, _: Type) -> dict[str, Part]:
-    """With how many values it has: the sum of none is null."""
+    """Returns the sum over signed rows and the count of its values: the sum of none is null."""
     x = f"CAST({{x}} AS {_WHOLE.sql})" if is_integral(type_) else "{x}"
     return {
         **_sums("sum", _sum_for_average(type_), f"sum(IF({{sign}} < 0, -{x}, {x}))"),
@@ -121,15 +122,15 @@ def _average_of(type_: Type) -> Type:
 
 
 def _average(type_: Type) -> str:
-    of, count = _average_of(type_), "nullif({p[count]}, 0)"
-    if not isinstance(of, Decimal):
-        return f"CAST(CAST({{p[sum]}} AS DOUBLE) / {count} AS {of.sql})"
-    # The fewer digits a sum may have before the point, the more has what it is divided into behind it.
+    result, count = _average_of(type_), "nullif({p[count]}, 0)"
+    if not isinstance(result, Decimal):
+        return f"CAST(CAST({{p[sum]}} AS DOUBLE) / {count} AS {result.sql})"
+    # The fewer digits a sum may have before the point, the more digits the quotient has behind it.
     sum_ = _sum_of(type_)
     assert isinstance(sum_, Decimal)
-    short = Decimal(min(sum_.precision, max(1, _MOST_DIGITS - of.scale) + sum_.scale), sum_.scale)
-    exact, about = f"TRY_CAST({{p[sum]}} AS {short.sql}) / {count}", f"{{p[sum]}} / {count}"
-    return f"coalesce(CAST({exact} AS {of.sql}), CAST({about} AS {of.sql}))"
+    short = Decimal(min(sum_.precision, max(1, _MOST_DIGITS - result.scale) + sum_.scale), sum_.scale)
+    exact, rough = f"TRY_CAST({{p[sum]}} AS {short.sql}) / {count}", f"{{p[sum]}} / {count}"
+    return f"coalesce(CAST({exact} AS {result.sql}), CAST({rough} AS {result.sql}))"
 
 
 def _chosen(function: str) -> Callable[[Type, Type], Mapping[str, Part]]:
@@ -138,13 +139,13 @@ def _chosen(function: str) -> Callable[[Type, Type], Mapping[str, Part]]:
 
 
 def _by_order(is_first: bool) -> Callable[[Type, Type], Mapping[str, Part]]:
-    of, compares = ("min", "<") if is_first else ("max", ">")
+    extreme, compares = ("min", "<") if is_first else ("max", ">")
     newer = f"{{s[at]}} {compares} {{t[at]}} OR {{t[at]}} IS NULL"
 
     def parts(type_: Type, order: Type) -> Mapping[str, Part]:
         return {
-            "value": Part(type_, f"{of}_by({{x}}, {{order}})", f"IF({newer}, {{s[value]}}, {{t[value]}})"),
-            "at": Part(order, f"{of}({{order}})", f"IF({newer}, {{s[at]}}, {{t[at]}})"),
+            "value": Part(type_, f"{extreme}_by({{x}}, {{order}})", f"IF({newer}, {{s[value]}}, {{t[value]}})"),
+            "at": Part(order, f"{extreme}({{order}})", f"IF({newer}, {{s[at]}}, {{t[at]}})"),
         }
 
     return parts
@@ -223,14 +224,14 @@ FUNCTIONS: Mapping[str, Function] = {
     ),
 }
 ROWS = Part(BIGINT, f"coalesce({_signed_count('true')}, 0L)", "({t} + {s})")
-"""How many rows a group has, where some are taken off."""
+"""The number of rows of a group from which rows can be subtracted."""
 SIGNED: Mapping[str, Function] = {
     "sum": Function(_sum_of, _signed_sum, value=_of_some, takes=_is_exact),
     "count": Function(lambda _: BIGINT, _count(_signed_count("{x} IS NOT NULL"))),
     "count_if": Function(lambda _: BIGINT, _count(_signed_count("{x}"))),
     "avg": Function(_average_of, _signed_sum, value=_average, takes=_is_exact),
 }
-"""Those that can be kept up to date exactly where rows are taken off again: `{sign}` is -1 of such a row, else 1."""
+"""The functions that can be updated exactly where rows are subtracted again: `{sign}` is -1 for such a row, else 1."""
 _SAME = {
     "mean": "avg",
     "average": "avg",
@@ -247,7 +248,7 @@ _WRITE = "write one function over the rows: `sum(price * quantity)`, `count(*)`,
 
 @dataclass(frozen=True)
 class Read:
-    """A measure: its function and its argument, which `count(*)` has not."""
+    """A measure: its function and its argument; `count(*)` has none."""
 
     function: str
     argument: Node | None
@@ -308,7 +309,7 @@ def _other(offset: int, text: str, word: str) -> ExpressionError:
 
 
 def takes_off(function: str, argument: Type | None) -> bool:
-    """Whether rows can be taken off exactly."""
+    """Whether rows can be subtracted exactly from values of this function."""
     return function in SIGNED and SIGNED[function].takes(argument or BIGINT)
 
 
@@ -317,5 +318,5 @@ def function(name: str, signed: bool) -> Function:
 
 
 def hidden(function_: Function, argument: Type, order: Type) -> Mapping[str, Type]:
-    """The parts besides the value, with their types."""
+    """Returns the parts besides the value, with their types."""
     return {name: part.type for name, part in function_.parts(argument, order).items() if name != "value"}

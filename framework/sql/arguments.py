@@ -1,4 +1,4 @@
-"""One call of a function: its arguments, and what is asked of literals among them."""
+"""One call of a function: its arguments, and the checks of literals among them."""
 
 from __future__ import annotations
 
@@ -19,34 +19,36 @@ class Use:
     arguments: tuple[Piece, ...]
     offset: int
 
-    def some(self, least: int, most: int | None = None) -> tuple[Piece, ...]:
-        """The arguments, if there are so many."""
-        given = len(self.arguments)
-        if given < least or (most is not None and given > most):
-            amount = f"{least}" if least == most else f"at least {least}" if most is None else f"{least} to {most}"
+    def some(self, minimum: int, maximum: int | None = None) -> tuple[Piece, ...]:
+        """Returns the arguments, or raises if there are too few or too many."""
+        count = len(self.arguments)
+        if count < minimum or (maximum is not None and count > maximum):
+            amount = (
+                f"{minimum}" if minimum == maximum else f"at least {minimum}" if maximum is None else f"{minimum} to {maximum}"
+            )
             plural = "s"[: amount not in ("1", "at least 1")]
             raise self.fault(
-                f"takes {amount} argument{plural}, not {given}", f"write {self.name}({', '.join('abcdefg'[:least])})"
+                f"takes {amount} argument{plural}, not {count}", f"write {self.name}({', '.join('abcdefg'[:minimum])})"
             )
         return self.arguments
 
-    def fault(self, why: str, hint: str, at: Piece | None = None) -> ExpressionError:
-        return refused(at.offset if at else self.offset, "sql-type", f"{self.name} {why}", hint)
+    def fault(self, problem: str, hint: str, piece: Piece | None = None) -> ExpressionError:
+        return refused(piece.offset if piece else self.offset, "sql-type", f"{self.name} {problem}", hint)
 
     def integer(self, piece: Piece, low: int, high: int) -> int:
-        """A literal whole number between bounds."""
+        """Returns a literal whole number, which must lie between the bounds."""
         value = whole(piece)
         if value is None or not low <= value <= high:
             raise self.fault(f"takes a literal number from {low} to {high} here", "write the number itself", piece)
         return value
 
     def word(self, piece: Piece, allowed: Sequence[str]) -> str:
-        """One of the allowed texts, as a literal; case does not matter."""
+        """Returns a literal text in lower case, which must be one of the allowed ones."""
         value = patterns.text(piece, f"this argument of {self.name}").lower()
         if value not in allowed:
             raise self.fault(f"does not know '{value}'", f"one of {', '.join(allowed)}", piece)
         return value
 
     def sql(self, *arguments: str) -> str:
-        """The call, with these arguments in place of its own first ones."""
-        return f"{self.name}({', '.join((*arguments, *(each.sql for each in self.arguments[len(arguments) :])))})"
+        """Returns SQL of the call, with these arguments in place of its own first ones."""
+        return f"{self.name}({', '.join((*arguments, *(piece.sql for piece in self.arguments[len(arguments) :])))})"

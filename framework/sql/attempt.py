@@ -14,7 +14,7 @@ MOST_SHOWN = 8
 
 
 def attempt(sql: ColumnSql, quiet: bool = False) -> ColumnSql:
-    """An attempt. If `quiet`, the reason has nothing of the row."""
+    """Returns an attempt at the expression. With `quiet`, the reason has no values of the row."""
     if quiet:
         return ColumnSql(f"{QUIET}({sql})", sql.reads)
     columns = [identifier(name) for name in sorted(sql.reads)[:MOST_SHOWN]]

@@ -22,7 +22,7 @@ LONGEST_PAD = 10_000
 _COMPARED = 100_000_000  # pairs of characters or items
 NO_KEY = "a key of the map is null"
 SMALL = 16
-"""The most bytes of a text that can be inserted anywhere: so many for each byte of a message are no danger."""
+"""The most bytes of a text that can be inserted anywhere: a result with this many for each byte of a message is not too large."""
 
 
 def _bytes(piece: Piece) -> str:
@@ -34,14 +34,16 @@ def _large(use: Use) -> str:
 
 
 def repeated(use: Use) -> str:
-    """`repeat`, `space`, `array_repeat`: so many times what stands before."""
+    """Returns SQL of `repeat`, `space` or `array_repeat`, which repeat their first argument."""
     times = use.arguments[-1]
     if times.constant is not None:
         use.integer(times, 0, LONGEST_PAD)
         return use.sql()
     size = _bytes(use.arguments[0]) if use.name == "repeat" else "1"
-    most = MOST_ITEMS if use.name == "array_repeat" else LONGEST
-    return use.sql(*(each.sql for each in use.arguments[:-1]), guard(f"{size} * {times.sql} <= {most}", times.sql, _large(use)))
+    limit = MOST_ITEMS if use.name == "array_repeat" else LONGEST
+    return use.sql(
+        *(piece.sql for piece in use.arguments[:-1]), guard(f"{size} * {times.sql} <= {limit}", times.sql, _large(use))
+    )
 
 
 def padded(use: Use) -> str:
@@ -54,77 +56,79 @@ def padded(use: Use) -> str:
 
 def sequence(use: Use) -> str:
     start, stop, *step = use.arguments
-    first, last = whole(start), whole(stop)
-    if first is not None and last is not None and abs(last - first) > MOST_ITEMS:
+    start_number, stop_number = whole(start), whole(stop)
+    if start_number is not None and stop_number is not None and abs(stop_number - start_number) > MOST_ITEMS:
         raise use.fault(f"makes at most {MOST_ITEMS:,} items", "name numbers that are nearer to each other")
     if start.type == TIMESTAMP:
-        each = intervals.seconds(step[0].constant or "")
-        if not each:
+        step_seconds = intervals.seconds(step[0].constant or "")
+        if not step_seconds:
             raise use.fault("takes a literal interval here", "write for example interval 1 hour", step[0])
-        most = each * MOST_ITEMS
-        fits = f"abs(cast(unix_seconds({stop.sql}) AS DOUBLE) - unix_seconds({start.sql})) <= {most}"
+        limit = step_seconds * MOST_ITEMS
+        fits = f"abs(cast(unix_seconds({stop.sql}) AS DOUBLE) - unix_seconds({start.sql})) <= {limit}"
         return use.sql(start.sql, guard(fits, stop.sql, _large(use)))
-    far = f"datediff({stop.sql}, {start.sql})" if str(start.type) == "date" else f"(cast({stop.sql} AS DOUBLE) - {start.sql})"
-    by = f" / {step[0].sql}" if step and str(start.type) != "date" else ""
-    return use.sql(start.sql, guard(f"abs({far}{by}) <= {MOST_ITEMS}", stop.sql, _large(use)))
+    distance = (
+        f"datediff({stop.sql}, {start.sql})" if str(start.type) == "date" else f"(cast({stop.sql} AS DOUBLE) - {start.sql})"
+    )
+    divisor = f" / {step[0].sql}" if step and str(start.type) != "date" else ""
+    return use.sql(start.sql, guard(f"abs({distance}{divisor}) <= {MOST_ITEMS}", stop.sql, _large(use)))
 
 
-def small(piece: Piece, each: Piece | None = None) -> bool:
-    """Whether a literal is small, on its own or compared with the text that it replaces."""
-    replaced = len(each.constant.encode()) if each and each.constant else 1
+def small(piece: Piece, search: Piece | None = None) -> bool:
+    """Whether a literal is small, alone or compared with the text `search` that it replaces."""
+    replaced = len(search.constant.encode()) if search and search.constant else 1
     return piece.constant is not None and len(piece.constant.encode()) <= SMALL * replaced
 
 
 def replace(use: Use) -> str:
-    text, search, *by = use.arguments
-    if not by or small(by[0], search):
+    text, search, *replacements = use.arguments
+    if not replacements or small(replacements[0], search):
         return use.sql()
     # The bound for a text that consists of nothing but the searched text.
-    most = f"{LONGEST}L * greatest(octet_length({search.sql}), 1)"
-    fits = f"{text.sql} IS NULL OR {search.sql} IS NULL OR {_bytes(text)} * octet_length({by[0].sql}) <= {most}"
+    limit = f"{LONGEST}L * greatest(octet_length({search.sql}), 1)"
+    fits = f"{text.sql} IS NULL OR {search.sql} IS NULL OR {_bytes(text)} * octet_length({replacements[0].sql}) <= {limit}"
     return use.sql(guard(fits, text.sql, _large(use)))
 
 
 def regexp_replace(use: Use) -> str:
-    text, pattern, by, *_ = use.arguments
-    patterns.replacement(by, patterns.regular(pattern))
-    if small(by):
+    text, pattern, replacement, *_ = use.arguments
+    patterns.replacement(replacement, patterns.regular(pattern))
+    if small(replacement):
         return use.sql()
-    return use.sql(guard(f"{_bytes(text)} <= {LONGEST // len((by.constant or ' ').encode())}", text.sql, _large(use)))
+    return use.sql(guard(f"{_bytes(text)} <= {LONGEST // len((replacement.constant or ' ').encode())}", text.sql, _large(use)))
 
 
 def array_join(use: Use) -> str:
-    items, between, *_ = use.arguments
-    if small(between):
+    items, separator, *_ = use.arguments
+    if small(separator):
         return use.sql()
-    fits = f"cast(size({items.sql}) AS BIGINT) * octet_length({between.sql}) <= {LONGEST}"
+    fits = f"cast(size({items.sql}) AS BIGINT) * octet_length({separator.sql}) <= {LONGEST}"
     return use.sql(guard(fits, items.sql, _large(use)))
 
 
 def concat_ws(use: Use) -> str:
     if not small(use.arguments[0]) and any(str(piece.type).startswith("array") for piece in use.arguments):
-        why = f"takes between the items of a list a literal of at most {SMALL} bytes"
-        raise use.fault(why, "array_join(x, separator) takes any text", use.arguments[0])
+        problem = f"takes between the items of a list a literal of at most {SMALL} bytes"
+        raise use.fault(problem, "array_join(x, separator) takes any text", use.arguments[0])
     return use.sql()
 
 
 def levenshtein(use: Use) -> str:
-    one, other, *_ = use.arguments
-    fits = f"{_bytes(one)} * octet_length({other.sql}) <= {_COMPARED}"
-    return use.sql(guard(fits, one.sql, "the texts of levenshtein are too long"))
+    first_text, second_text, *_ = use.arguments
+    fits = f"{_bytes(first_text)} * octet_length({second_text.sql}) <= {_COMPARED}"
+    return use.sql(guard(fits, first_text.sql, "the texts of levenshtein are too long"))
 
 
 def compared(use: Use) -> str:
-    """`array_distinct`, `array_union`: of lists of structs, or of lists, Spark compares each item with each."""
-    one, other = use.arguments[0], use.arguments[-1]
-    if isinstance(one.type, Array) and isinstance(one.type.element, Atom | Decimal):
+    """Returns SQL of `array_distinct` or `array_union`. In lists of structs, or of lists, Spark compares each item with each."""
+    first_list, second_list = use.arguments[0], use.arguments[-1]
+    if isinstance(first_list.type, Array) and isinstance(first_list.type.element, Atom | Decimal):
         return use.sql()
-    fits = f"cast(size({one.sql}) AS BIGINT) * size({other.sql}) <= {_COMPARED}"
-    return use.sql(guard(fits, one.sql, "the lists are too long to compare"))
+    fits = f"cast(size({first_list.sql}) AS BIGINT) * size({second_list.sql}) <= {_COMPARED}"
+    return use.sql(guard(fits, first_list.sql, "the lists are too long to compare"))
 
 
 def formatted(use: Use) -> str:
-    """`format_string`: a width is at most as large as a pad."""
+    """Returns SQL of `format_string`, whose widths are at most as large as a pad."""
     form = patterns.text(use.arguments[0], "a format")
     if any(len(number) > 9 or int(number) > LONGEST_PAD for number in re.findall(r"\d+", form)):
         raise use.fault(f"pads to at most {LONGEST_PAD:,} characters", "write a smaller width", use.arguments[0])
@@ -132,25 +136,26 @@ def formatted(use: Use) -> str:
 
 
 def item(use: Use) -> str:
-    """`element_at`: Spark reads outside the list for the smallest int, which ends the JVM."""
-    of, at = use.arguments
-    if not str(of.type).startswith("array") or at.constant is not None:
+    """Returns SQL of `element_at`. For the smallest int Spark reads outside the list, which ends the JVM."""
+    items, index = use.arguments
+    if not str(items.type).startswith("array") or index.constant is not None:
         return use.sql()
-    return use.sql(of.sql, guard(f"{at.sql} > -2147483648", at.sql, "there is no such item"))
+    return use.sql(items.sql, guard(f"{index.sql} > -2147483648", index.sql, "there is no such item"))
 
 
 def keyed(use: Use) -> str:
-    """`map_from_arrays`, `transform_keys`: a null key would leave the others in Spark's builder, for the map of the next row."""
+    """Returns SQL of `map_from_arrays` or `transform_keys`. A null key would leave other keys in Spark's builder, for the next row's map."""
     if use.name == "transform_keys":
-        each = use.arguments[1]
+        function = use.arguments[1]
         return use.sql(
-            use.arguments[0].sql, f"{each.arrow}coalesce({each.sql.removeprefix(each.arrow)}, raise_error('{NO_KEY}'))"
+            use.arguments[0].sql,
+            f"{function.arrow}coalesce({function.sql.removeprefix(function.arrow)}, raise_error('{NO_KEY}'))",
         )
     return use.sql(guard(f"NOT exists({use.arguments[0].sql}, k -> k IS NULL)", use.arguments[0].sql, NO_KEY))
 
 
 def plain_xml(text: str) -> str:
-    """A text without a DOCTYPE: with one it could name files, and entities that grow without end."""
+    """Returns SQL of a text without a DOCTYPE: with one it could name files, and entities that grow without end."""
     return guard(f"NOT contains({text}, '<!DOCTYPE')", text, "XML with a DOCTYPE is not read")
 
 
@@ -160,7 +165,7 @@ def xpath(use: Use) -> str:
 
 
 def at_first(check: Callable[[Use, Piece], object], index: int) -> Callable[[Use], str]:
-    """The call as it is, once the literal at this place is checked."""
+    """Returns a function that checks the literal at this index, and gives the call unchanged."""
 
     def checked(use: Use) -> str:
         if index < len(use.arguments):
@@ -171,7 +176,7 @@ def at_first(check: Callable[[Use, Piece], object], index: int) -> Callable[[Use
 
 
 def grouped(use: Use) -> str:
-    """`regexp_extract` and its like: the group is one of the pattern's."""
+    """Returns SQL of `regexp_extract` and the like, whose group must be one of the pattern's."""
     _, pattern, *group = use.arguments
     groups = patterns.regular(pattern)
     if not group and not groups:

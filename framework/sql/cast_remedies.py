@@ -1,4 +1,4 @@
-"""Hints for casts that there are not: the SQL to write instead."""
+"""Hints for casts that do not exist: the SQL to write instead."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from framework.sql.suggested import cast, code, without_parentheses, written
 
 
 def suggest_for_cast(value: Piece, type: Type) -> str:
-    """The hint for a cast that there is not."""
+    """Returns the hint for a cast that does not exist."""
     source, sql = value.type, without_parentheses(written(value))
     if isinstance(source, Array | Map | Struct):
         return _suggest_for_nested_cast(value, type)

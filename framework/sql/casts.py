@@ -1,4 +1,4 @@
-"""The casts that there are from type to type, and those that can fail for a value."""
+"""The casts that exist from type to type, and those that can fail for a value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from framework.sql.pieces import Piece, composed, guard
 
 
 def cast(piece: Piece, type: Type, tries: bool, offset: int) -> Piece:
-    """`cast`, or `try_cast` which gives null instead of an error."""
+    """Returns a `cast`, or a `try_cast`, which gives null instead of an error."""
     source = piece.type
     if source == VOID and not isinstance(type, Atom | Decimal):
         raise refused(offset, "sql-type", f"NULL cannot be cast to {type} here", "cast it to a type without parts")
@@ -52,8 +52,8 @@ def _bounded(piece: Piece, tries: bool) -> str:
 
 
 def _runs_away(piece: Piece, type: Type) -> bool:
-    short = piece.constant is not None and len(piece.constant) < 1000 and "e" not in piece.constant.lower()
-    return piece.type == STRING and isinstance(type, Decimal) and not short
+    is_short = piece.constant is not None and len(piece.constant) < 1000 and "e" not in piece.constant.lower()
+    return piece.type == STRING and isinstance(type, Decimal) and not is_short
 
 
 def _allowed(source: Type, type: Type) -> bool:
@@ -65,7 +65,10 @@ def _allowed(source: Type, type: Type) -> bool:
         case Map(), Map():
             return _part(source.key, type.key) and _part(source.value, type.value)
         case Struct(), Struct() if len(source.fields) == len(type.fields):
-            return all(_part(one.type, other.type) for one, other in zip(source.fields, type.fields, strict=True))
+            return all(
+                _part(source_field.type, type_field.type)
+                for source_field, type_field in zip(source.fields, type.fields, strict=True)
+            )
     if type == STRING:
         return True
     if not isinstance(type, Atom | Decimal) or not isinstance(source, Atom | Decimal):
@@ -84,12 +87,13 @@ def _allowed(source: Type, type: Type) -> bool:
 
 
 def _part(source: Type, type: Type) -> bool:
-    """Of lists, maps and structs. A text in them can say 1e1000000000, which Java computes for hours; outside of them it is checked."""
+    """Whether a part of a list, map or struct can be cast. A text in them can be 1e1000000000, which Java computes for hours; outside of
+    them texts are checked."""
     return _allowed(source, type) and not (source == STRING and isinstance(type, Decimal))
 
 
 def _always(source: Type, type: Type) -> bool:
-    """Whether every value of the one type surely has one in the other."""
+    """Whether every value of `source` surely has a value in `type`."""
     if source == type or type == STRING:
         return True
     if is_integral(source) and is_integral(type):

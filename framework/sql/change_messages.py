@@ -1,4 +1,4 @@
-"""Topics whose messages are changes of rows: which change one says."""
+"""Topics whose messages are changes of rows: the SQL of which change a message is."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from framework.sql.quote import literal
 
 
 def changes_of(read: tuple[Topic, ...]) -> Changes | None:
-    """Topics of one pipeline have one format."""
+    """Returns the description of the changes in these topics, if they are changes. The topics of one pipeline have one format."""
     return read[0].changes if read else None
 
 
 def is_one_of(topic: Topic, ops: Iterable[str]) -> str:
-    """SQL of whether a change says one of these; where it is none, null is no op."""
+    """Returns SQL of whether a message is one of these changes. A message without an op is none."""
     op = dict(topic.decoding.columns).get(topic.changes.op.name, "NULL") if topic.changes else "NULL"
     return f"coalesce({op} IN ({', '.join(map(literal, ops))}), false)"
 

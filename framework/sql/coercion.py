@@ -33,52 +33,54 @@ _KEPT = 6
 
 
 def as_decimal(type: Type) -> Decimal:
-    """The decimal that holds every value of an integral type."""
+    """Returns the decimal that holds every value of an integral type."""
     return type if isinstance(type, Decimal) else Decimal(_DIGITS[type], 0)
 
 
-def wider(left: Type, right: Type) -> Type | None:
-    """The type that both sides of a comparison, or two branches, take; None where Spark has none, and for a text beside something else."""
-    if left == right or right == VOID:
-        return left
-    if left == VOID:
-        return right
-    if left in (DAYS, TIME) and right in (DAYS, TIME):
+def wider(left_type: Type, right_type: Type) -> Type | None:
+    """Returns the type that both sides of a comparison, or two branches, take; None where Spark has none, or only one side is a text."""
+    if left_type == right_type or right_type == VOID:
+        return left_type
+    if left_type == VOID:
+        return right_type
+    if left_type in (DAYS, TIME) and right_type in (DAYS, TIME):
         return TIME
-    if left in TIMES and right in TIMES:
-        return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
-    match left, right:
+    if left_type in TIMES and right_type in TIMES:
+        return TIMESTAMP if TIMESTAMP in (left_type, right_type) else TIMESTAMP_NTZ
+    match left_type, right_type:
         case Array(), Array():
-            element = wider(left.element, right.element)
+            element = wider(left_type.element, right_type.element)
             return Array(element) if element else None
         case Map(), Map():
-            key, value = wider(left.key, right.key), wider(left.value, right.value)
+            key, value = wider(left_type.key, right_type.key), wider(left_type.value, right_type.value)
             return Map(key, value) if key and value else None
         case Struct(), Struct():
-            return _wider_struct(left, right)
-    return _wider_number(left, right) if is_numeric(left) and is_numeric(right) else None
+            return _wider_struct(left_type, right_type)
+    return _wider_number(left_type, right_type) if is_numeric(left_type) and is_numeric(right_type) else None
 
 
-def beside_text(other: Type) -> Type | None:
-    """The type that Spark gives a text and a value of another type together."""
-    if is_integral(other):
+def beside_text(type: Type) -> Type | None:
+    """Returns the type that Spark gives a text together with a value of this type."""
+    if is_integral(type):
         return BIGINT
-    if is_numeric(other):
+    if is_numeric(type):
         return DOUBLE
-    return other if other in (BOOLEAN, BINARY, *TIMES) else None
+    return type if type in (BOOLEAN, BINARY, *TIMES) else None
 
 
-def _wider_struct(left: Struct, right: Struct) -> Type | None:
-    """Of structs with the same names in the same order."""
-    if [folded(field.name) for field in left.fields] != [folded(field.name) for field in right.fields]:
+def _wider_struct(left_type: Struct, right_type: Struct) -> Type | None:
+    """Returns the wider type of structs with the same names in the same order; None for others."""
+    if [folded(field.name) for field in left_type.fields] != [folded(field.name) for field in right_type.fields]:
         return None
-    pairs = zip(left.fields, right.fields, strict=True)
-    both = [(one.name, wider(one.type, other.type)) for one, other in pairs]
-    return Struct(tuple(Field(name, type) for name, type in both if type)) if all(type for _, type in both) else None
+    pairs = zip(left_type.fields, right_type.fields, strict=True)
+    wider_fields = [(left_field.name, wider(left_field.type, right_field.type)) for left_field, right_field in pairs]
+    return (
+        Struct(tuple(Field(name, type) for name, type in wider_fields if type)) if all(type for _, type in wider_fields) else None
+    )
 
 
 def holds(type: Type, narrower: Type) -> bool:
-    """Whether a number of the narrower type surely has a value in the other."""
+    """Whether a number of the narrower type surely has a value in `type`."""
     if not is_numeric(narrower) or not is_numeric(type):
         return False
     if isinstance(type, Decimal) and not is_fractional(narrower):
@@ -87,53 +89,53 @@ def holds(type: Type, narrower: Type) -> bool:
     return is_fractional(type) or is_integral(type)
 
 
-def _wider_number(left: Type, right: Type) -> Type:
-    if isinstance(left, Decimal) or isinstance(right, Decimal):
-        if is_fractional(left) or is_fractional(right):
+def _wider_number(left_type: Type, right_type: Type) -> Type:
+    if isinstance(left_type, Decimal) or isinstance(right_type, Decimal):
+        if is_fractional(left_type) or is_fractional(right_type):
             return DOUBLE
-        return _wider_decimal(as_decimal(left), as_decimal(right))
-    if is_integral(left) and is_integral(right):
-        return max(left, right, key=INTEGRALS.index)
+        return _wider_decimal(as_decimal(left_type), as_decimal(right_type))
+    if is_integral(left_type) and is_integral(right_type):
+        return max(left_type, right_type, key=INTEGRALS.index)
     return DOUBLE
 
 
-def _wider_decimal(left: Decimal, right: Decimal) -> Decimal:
-    scale = max(left.scale, right.scale)
-    precision = max(left.precision - left.scale, right.precision - right.scale) + scale
+def _wider_decimal(left_type: Decimal, right_type: Decimal) -> Decimal:
+    scale = max(left_type.scale, right_type.scale)
+    precision = max(left_type.precision - left_type.scale, right_type.precision - right_type.scale) + scale
     return Decimal(min(precision, _MOST), max(0, scale - max(0, precision - _MOST)))
 
 
 def _fitted(precision: int, scale: int) -> Decimal:
-    """A decimal that fits: digits after the point are dropped before digits in front of it."""
+    """Returns a decimal that fits: digits after the point are dropped before digits in front of it."""
     if precision <= _MOST:
         return Decimal(precision, scale)
     return Decimal(_MOST, max(_MOST - (precision - scale), min(scale, _KEPT)))
 
 
-def arithmetic(operator: str, left: Type, right: Type) -> Type:
-    """The type that `+ - * / % div` give for two numeric types."""
-    decimal = isinstance(left, Decimal) or isinstance(right, Decimal)
-    if decimal and not is_fractional(left) and not is_fractional(right):
-        return _decimal(operator, as_decimal(left), as_decimal(right))
+def arithmetic(operator: str, left_type: Type, right_type: Type) -> Type:
+    """Returns the type that `+ - * / % div` give for two numeric types."""
+    has_decimal = isinstance(left_type, Decimal) or isinstance(right_type, Decimal)
+    if has_decimal and not is_fractional(left_type) and not is_fractional(right_type):
+        return _decimal(operator, as_decimal(left_type), as_decimal(right_type))
     if operator == "div":
         return BIGINT
-    if operator == "/" or decimal:
+    if operator == "/" or has_decimal:
         return DOUBLE
-    if left == right:
-        return left
-    return _wider_number(left, right)
+    if left_type == right_type:
+        return left_type
+    return _wider_number(left_type, right_type)
 
 
-def _decimal(operator: str, left: Decimal, right: Decimal) -> Type:
-    whole = max(left.precision - left.scale, right.precision - right.scale)
-    scale = max(left.scale, right.scale)
+def _decimal(operator: str, left_type: Decimal, right_type: Decimal) -> Type:
+    whole = max(left_type.precision - left_type.scale, right_type.precision - right_type.scale)
+    scale = max(left_type.scale, right_type.scale)
     if operator in ("+", "-"):
         return _fitted(whole + scale + 1, scale)
     if operator == "*":
-        return _fitted(left.precision + right.precision + 1, left.scale + right.scale)
+        return _fitted(left_type.precision + right_type.precision + 1, left_type.scale + right_type.scale)
     if operator == "/":
-        scale = max(_KEPT, left.scale + right.precision + 1)
-        return _fitted(left.precision - left.scale + right.scale + scale, scale)
+        scale = max(_KEPT, left_type.scale + right_type.precision + 1)
+        return _fitted(left_type.precision - left_type.scale + right_type.scale + scale, scale)
     if operator == "%":
-        return _fitted(min(left.precision - left.scale, right.precision - right.scale) + scale, scale)
+        return _fitted(min(left_type.precision - left_type.scale, right_type.precision - right_type.scale) + scale, scale)
     return BIGINT

@@ -1,4 +1,4 @@
-"""Words and operators that MySQL, PostgreSQL, Snowflake, BigQuery and T-SQL have, and what to write in their place here.
+"""Words and operators of MySQL, PostgreSQL, Snowflake, BigQuery and T-SQL, and what to write in their place here.
 
 This table is read before any guess by spelling. A function that Sluice gets is removed from this table; a test checks that.
 """
@@ -63,7 +63,7 @@ _WRITE = {
     "generate_series": "write `sequence(1, i)`",
 }
 WRITE: dict[str, str] = {word: hint for words, hint in _WRITE.items() for word in words.split()}
-"""A function of other dialects, and what to write here. What stands in backquotes is an expression that is allowed."""
+"""Functions of other dialects, and what to write here. Text in backquotes is an expression that is allowed."""
 
 UNITS = frozenset(
     ("microsecond", "millisecond", "second", "minute", "hour", "day", "dow", "doy", "week", "month", "quarter", "year")

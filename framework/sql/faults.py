@@ -26,8 +26,13 @@ class ExpressionError(ValueError):
     def __init__(self, *faults: Fault) -> None:
         super().__init__("; ".join(fault.message for fault in faults))
         self.faults = tuple(sorted(faults))
-        first = self.faults[0]
-        self.offset, self.code, self.message, self.hint = first.offset, first.code, first.message, first.hint
+        first_fault = self.faults[0]
+        self.offset, self.code, self.message, self.hint = (
+            first_fault.offset,
+            first_fault.code,
+            first_fault.message,
+            first_fault.hint,
+        )
 
 
 def refused(offset: int, code: str, message: str, hint: str = "") -> ExpressionError:

@@ -48,13 +48,13 @@ NEVER_FAILS = words("""
 """)
 """Functions that have a value for every row, where Spark need not cast an argument."""
 _OF_DOUBLES = words("cbrt exp isnan ln log10 log2 pow power sign signum sqrt")
-"""Those of them whose numbers are doubles, to which every number can be cast. The numbers of the others are ints."""
+"""The functions of these whose numbers are doubles, to which every number can be cast. The numbers of the others are ints."""
 SPECIAL = frozenset(special.TABLE)
 
 
-@cache  # asked of each call of each expression
+@cache  # called for each call of each expression
 def names() -> frozenset[str]:
-    """Every function that can be called."""
+    """Returns the names of all functions that can be called."""
     return SPECIAL | table().keys() | ALIASES.keys()
 
 
@@ -65,36 +65,36 @@ def unknown(name: str, offset: int) -> ExpressionError:
 
 
 def called(call: Call, arguments: Sequence[Piece | None], lambdas: Callable[[int, Sequence[Type]], Piece | None]) -> Piece:
-    """A call of a known function. A lambda is typed when the types that it takes are known."""
+    """Returns a call of a known function. A lambda is typed when the types that it takes are known."""
     name = ALIASES.get(call.name, call.name)
     if name in special.TABLE:
         return special.TABLE[name](Use(name, _values(name, arguments, call), call.offset))
-    typed: dict[int, Piece] = {}
+    typed_lambdas: dict[int, Piece] = {}
 
-    def body(index: int, given: Sequence[Type]) -> Piece | None:
-        piece = lambdas(index, given)
+    def body(index: int, parameter_types: Sequence[Type]) -> Piece | None:
+        piece = lambdas(index, parameter_types)
         if piece:
-            typed[index] = piece
+            typed_lambdas[index] = piece
         return piece
 
     for signature in table()[name]:
         type = Match(signature, body).result(arguments)
         if type is not None and type != VOID:
-            pieces = tuple(typed[at] if piece is None else piece for at, piece in enumerate(arguments))
+            pieces = tuple(typed_lambdas[index] if piece is None else piece for index, piece in enumerate(arguments))
             use = Use(name, pieces, call.offset)
             sql = bounded_functions.TABLE.get(name, Use.sql)(use)
             is_sure = name in NEVER_FAILS and sql == use.sql()  # with a guard it can fail
-            fails = not is_sure or any(_is_cast(name, signature.at(at), piece) for at, piece in enumerate(pieces))
+            fails = not is_sure or any(_is_cast(name, signature.term(index), piece) for index, piece in enumerate(pieces))
             return composed(call.offset, sql, type, pieces, fails)
     raise _misfit(call, name, arguments)
 
 
 def _is_cast(name: str, term: Term | None, piece: Piece) -> bool:
     """Whether Spark casts an argument in a way that can fail: a text to anything else, or a number to an int."""
-    taken = term.name if term else ""
+    type_name = term.name if term else ""
     if piece.type == STRING:
-        return taken not in ("text", "bytes", "string", "any") and not is_variable(taken)
-    return taken == "number" and name not in _OF_DOUBLES and piece.type not in INTEGRALS[:3]
+        return type_name not in ("text", "bytes", "string", "any") and not is_variable(type_name)
+    return type_name == "number" and name not in _OF_DOUBLES and piece.type not in INTEGRALS[:3]
 
 
 def _values(name: str, arguments: Sequence[Piece | None], call: Call) -> tuple[Piece, ...]:
@@ -105,13 +105,17 @@ def _values(name: str, arguments: Sequence[Piece | None], call: Call) -> tuple[P
 
 
 def _misfit(call: Call, name: str, arguments: Sequence[Piece | None]) -> ExpressionError:
-    given = ", ".join("a lambda" if piece is None else comparisons.name(piece.type) for piece in arguments)
+    argument_types = ", ".join("a lambda" if piece is None else comparisons.name(piece.type) for piece in arguments)
     forms = [signature.text.rpartition(" ")[0].replace("!", "") for signature in table()[name]]
     hint = f"it takes {' or '.join(forms[:4])}"
-    first = arguments[0] if arguments else None
-    if first is not None and is_numeric(first.type) and all(signature.at(0) == Term("time") for signature in table()[name]):
-        whole, seconds = cast(first, "bigint"), f"timestamp_seconds({written(first)})"
-        hint = f"write {code(whole if name == 'trunc' else seconds)} in place of {code(written(first))}; {hint}"
+    first_argument = arguments[0] if arguments else None
+    if (
+        first_argument is not None
+        and is_numeric(first_argument.type)
+        and all(signature.term(0) == Term("time") for signature in table()[name])
+    ):
+        cast_sql, seconds = cast(first_argument, "bigint"), f"timestamp_seconds({written(first_argument)})"
+        hint = f"write {code(cast_sql if name == 'trunc' else seconds)} in place of {code(written(first_argument))}; {hint}"
     if call.name.lower() in ("aggregate", "reduce"):
         hint += "; the lambda gives the type of the start, as after cast(0 as double)"
-    return refused(call.offset, "sql-type", f"{call.name} does not take ({given})", hint)
+    return refused(call.offset, "sql-type", f"{call.name} does not take ({argument_types})", hint)

@@ -17,7 +17,7 @@ from framework.sql.words import DEEPEST, Words, too_deep
 
 @functools.lru_cache(4096)
 def parse(text: str) -> Node:
-    """The tree of one expression."""
+    """Returns the tree of one expression."""
     parser = Parser(tokens(text))
     if parser.next.kind == "end":
         raise refused(0, "sql-syntax", "the expression is empty", "write for example `price * quantity`")
@@ -43,7 +43,7 @@ class Parser(Words):
     """A parser that passes once over the words of a text."""
 
     def expression(self) -> Node:
-        """A whole value, up to what cannot belong to it."""
+        """Reads a whole value, up to a word that cannot belong to it."""
         node = self.either(0)
         for part, level in walk(node):
             if level > DEEPEST:
@@ -54,7 +54,7 @@ class Parser(Words):
         return self.chain("or", depth)
 
     def chain(self, word: str, depth: int) -> Node:
-        """`a or b or c` as one node: long lists of conditions stay flat."""
+        """Reads `a or b or c` as one node: long lists of conditions stay flat."""
         offset = self.next.offset
         operands = [self.chain("and", depth) if word == "or" else self.negation(depth)]
         while self.skip(word):
@@ -68,7 +68,7 @@ class Parser(Words):
         return self.predicate(depth)
 
     def predicate(self, depth: int) -> Node:
-        """A value, and at most one of IS, IN, BETWEEN, LIKE, RLIKE after it."""
+        """Reads a value, and at most one of IS, IN, BETWEEN, LIKE, RLIKE after it."""
         node = self.binary(0, depth)
         offset = self.next.offset
         if self.skip("is"):
@@ -84,20 +84,20 @@ class Parser(Words):
         return Operation(offset, "not", (predicate,)) if negated else predicate
 
     def likes(self, node: Node, offset: int, depth: int, negated: bool) -> Node:
-        """`s like any ('a%', 'b%')`; with NOT each pattern is negated, not the whole."""
+        """Reads `s like any ('a%', 'b%')`; with NOT each pattern is negated, not the whole."""
         word = self.take().word
-        every = self.take().word == "all"
+        is_all = self.take().word == "all"
         self.expect("(")
         patterns = self.list(self.deeper(depth))
         tests: list[Node] = [Operation(offset, word, (node, pattern)) for pattern in patterns]
         tests = [Operation(offset, "not", (test,)) if negated else test for test in tests]
-        return Operation(offset, "and" if every else "or", tuple(tests)) if len(tests) > 1 else tests[0]
+        return Operation(offset, "and" if is_all else "or", tuple(tests)) if len(tests) > 1 else tests[0]
 
     def test(self, node: Node, offset: int, depth: int) -> Node:
         negated = self.skip("not")
         if self.skip("distinct", "from"):
-            same = Operation(offset, "<=>", (node, self.binary(0, depth)))
-            return same if negated else Operation(offset, "not", (same,))
+            comparison = Operation(offset, "<=>", (node, self.binary(0, depth)))
+            return comparison if negated else Operation(offset, "not", (comparison,))
         word = self.next.word
         if word not in ("null", "true", "false", "unknown"):
             raise self.unexpected("NULL, TRUE, FALSE or DISTINCT FROM is missing after IS")
@@ -168,7 +168,7 @@ class Parser(Words):
         return node
 
     def list(self, depth: int) -> tuple[Node, ...]:
-        """Values between commas, up to the closing parenthesis."""
+        """Reads values between commas, up to the closing parenthesis."""
         if self.next.word in ("select", "with"):
             raise reserved.subquery(self.next)
         values = [self.argument(depth)]
@@ -177,19 +177,19 @@ class Parser(Words):
         self.expect(")")
         return tuple(values)
 
-    def more(self, depth: int) -> tuple[Node, ...]:
-        """The rest of a list whose first value was read."""
+    def rest_of_list(self, depth: int) -> tuple[Node, ...]:
+        """Reads the rest of a list whose first value was read."""
         if self.skip(")"):
             return ()
         self.expect(",")
         return self.list(depth)
 
     def argument(self, depth: int) -> Node:
-        """A value, or a lambda."""
-        start, offset = self.at, self.next.offset
+        """Reads a value, or a lambda."""
+        start, offset = self.position, self.next.offset
         names = self.parameters()
         if not names:
-            self.at = start
+            self.position = start
             return self.either(depth)
         if len({name.lower() for name in names}) < len(names):
             raise refused(
@@ -198,11 +198,11 @@ class Parser(Words):
         return Lambda(offset, names, self.either(self.deeper(depth)))
 
     def of_rows(self, name: Token, depth: int) -> Node | None:
-        """A function over many rows, whose name was taken, where those can be called; else None."""
+        """Reads a function over many rows, whose name was taken; None where such functions cannot be called."""
         return None
 
     def parameters(self) -> tuple[str, ...]:
-        """The names in front of an arrow; none if no lambda stands here."""
+        """Reads the names in front of an arrow; none if no lambda stands here."""
         several = self.skip("(")
         names = []
         while self.next.kind in ("name", "quoted"):

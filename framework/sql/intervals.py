@@ -26,7 +26,7 @@ _SCALE = {
 }  # Spark has no such unit in a literal
 _SECONDS = {"year": 31_536_000, "month": 2_419_200, "day": 86_400, "hour": 3_600, "minute": 60, "second": 1, "microsecond": 1e-6}
 _PART = re.compile(r"\s*([-+]?)\s*(\d{1,9})(\.\d{1,6})?\s*([A-Za-z]+)\s*", re.ASCII)
-_MOST = {"year": 178_956_970, "month": 2_147_483_647, "day": 106_751_991}  # of which Spark can make an interval
+_MOST = {"year": 178_956_970, "month": 2_147_483_647, "day": 106_751_991}  # the most of which Spark can make an interval
 _HOURS, _SIXTY = r"([01]?\d|2[0-3])", r"[0-5]?\d"
 _RANGES = {
     ("year", "month"): r"[-+]?\d{1,8}-(0?\d|1[01])",
@@ -59,7 +59,7 @@ def read(parser: Parser) -> Node:
 
 
 def seconds(text: str) -> float:
-    """The length of a literal's interval, 0 where it has no units; a month has the days of the shortest."""
+    """Returns the seconds of a literal's interval, 0 where it has no units; a month counts as the shortest one."""
     return abs(sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"'(-?[0-9.]+)' (\w+)", text)))
 
 
@@ -69,17 +69,17 @@ def _signed(sign: str, parts: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _parts(text: str, offset: int) -> list[tuple[str, str]]:
     parts = []
-    at = 0
-    while match := _PART.match(text, at):
+    position = 0
+    while match := _PART.match(text, position):
         parts.append(_part(match[1], match[2] + (match[3] or ""), match[4].lower(), offset))
-        at = match.end()
-    if not parts or at < len(text):
+        position = match.end()
+    if not parts or position < len(text):
         raise _refused(offset)
     return parts
 
 
 def _part(sign: str, number: str, word: str, offset: int) -> tuple[str, str]:
-    """A signed number and its unit."""
+    """Returns a signed number and its unit."""
     unit = word.removesuffix("s") if word.removesuffix("s") in _UNITS else word
     negative = (sign == "-") != number.startswith("-")
     digits = number.lstrip("+-")
@@ -92,11 +92,13 @@ def _part(sign: str, number: str, word: str, offset: int) -> tuple[str, str]:
     return f"{'-' if negative else ''}{digits}", unit
 
 
-def _literal(offset: int, parts: list[tuple[str, str]], at: int) -> Literal:
+def _literal(offset: int, parts: list[tuple[str, str]], fault_offset: int) -> Literal:
     kinds = {_UNITS[unit] for _, unit in parts}
     if len(kinds) > 1 or len({unit for _, unit in parts}) < len(parts):
         hint = "add one after the other: `at + interval 1 month + interval 1 day`"
-        raise refused(at, "sql-syntax", "an interval is of years and months, or of days and smaller units, each unit once", hint)
+        raise refused(
+            fault_offset, "sql-syntax", "an interval is of years and months, or of days and smaller units, each unit once", hint
+        )
     text = " ".join(f"'{number}' {unit}" for number, unit in parts)
     return Literal(offset, kinds.pop(), f"interval {text}", text)
 

@@ -46,7 +46,7 @@ _TIME = re.compile(
 
 
 def literal(node: Literal) -> Piece:
-    """Typed as Spark types it; intervals have their own place in operators."""
+    """Returns a literal with the type that Spark gives it."""
     if node.kind == "number":
         return Piece(node.text, number(node), offset=node.offset, constant=node.value)
     if node.kind == "string":
@@ -58,24 +58,24 @@ def literal(node: Literal) -> Piece:
     if node.kind in _INTERVALS:
         days = re.fullmatch(r"'[^']*' day", node.value)
         return Piece(f"({node.text})", DAYS if days else _INTERVALS[node.kind], offset=node.offset, constant=node.value)
-    # Dates and times are formatted again: their text may have been a raw one, and Spark has no raw dates.
-    written = f"{node.kind}'{node.value}'"
+    # Dates and times are written anew: their text may have been a raw string, and Spark has no raw dates.
+    sql = f"{node.kind}'{node.value}'"
     if node.kind == "date":
         if not (_DATE.fullmatch(node.value) and real(node.value)):
             raise refused(
                 node.offset, "sql-type", f"'{node.value}' is not a date", "write a day that exists, such as `date'2026-01-31'`"
             )
-        return Piece(written, DATE, offset=node.offset, constant=node.value)
+        return Piece(sql, DATE, offset=node.offset, constant=node.value)
     match = _TIME.fullmatch(node.value)
-    zoned = match is not None and match[3] is not None
-    if match is None or not real(match[1]) or not clock(match[2]) or (zoned and node.kind == "timestamp_ntz"):
+    has_zone = match is not None and match[3] is not None
+    if match is None or not real(match[1]) or not clock(match[2]) or (has_zone and node.kind == "timestamp_ntz"):
         raise refused(
             node.offset,
             "sql-type",
             f"'{node.value}' is not a {node.kind}",
             "write a time that exists, such as `timestamp'2026-01-31 10:00:00'` (UTC) or `timestamp'2026-01-31 10:00:00+02:00'`",
         )
-    return Piece(written, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, offset=node.offset, constant=node.value)
+    return Piece(sql, TIMESTAMP if node.kind == "timestamp" else TIMESTAMP_NTZ, offset=node.offset, constant=node.value)
 
 
 def moment(text: str) -> bool:
@@ -100,7 +100,7 @@ def clock(time: str | None) -> bool:
 
 
 def whole(piece: Piece) -> int | None:
-    """The value of an integer literal; None for everything else."""
+    """Returns the value of an integer literal; None for everything else."""
     if piece.constant is None or piece.type not in _BITS:
         return None
     return int(piece.constant.rstrip("lLsSyY"))
@@ -130,7 +130,7 @@ def _fits(value: int, type: Type) -> bool:
 
 
 def _approximate(node: Literal, text: str, type: Type) -> Type:
-    """Spark refuses what is too large, and an exponent that is too long."""
+    """Returns the type of a float or double. Spark refuses one that is too large, and an exponent that is too long."""
     if len(text.partition("e")[2].lstrip("+-")) > 4 or abs(decimal.Decimal(text)) > _LARGEST[type]:
         raise refused(node.offset, "sql-type", f"{node.text[:30]} is not a {type}", "write a number from -1e308 to 1e308")
     return type
@@ -150,6 +150,6 @@ def _decimal(node: Literal, text: str) -> Type:
 
 
 def exact(piece: Piece) -> Type:
-    """The type of an integer literal in an operation with a decimal: just its digits. Spark does not do this for tinyint literals."""
+    """Returns the type of an integer literal in an operation with a decimal: just its digits. Spark does not do this for tinyints."""
     value = whole(piece)
     return piece.type if value is None or piece.type == TINYINT else Decimal(len(str(abs(value))), 0)

@@ -8,7 +8,7 @@ from framework.sql.suggested import cast, code, written
 
 
 def suggest_for_argument(function: str, value: Checked, wants: str) -> str:
-    """`function` is the function over rows, and `wants` says what it takes."""
+    """Returns the hint for an argument that a function over rows does not take. `wants` says in words what it takes."""
     sql = written(value)
     if wants == "a condition":
         test = f"{sql} <> 0" if is_numeric(value.type) else f"{sql} is not null"

@@ -14,7 +14,7 @@ _EMPTY = "''"
 
 
 def suggest_for_truth(value: Piece) -> str:
-    """The hint for a value that stands where a condition must."""
+    """Returns the hint for a value that stands where a condition must."""
     sql = written(value)
     if is_numeric(value.type):
         return f"write a comparison: {code(f'{sql} <> 0')}"
@@ -24,7 +24,7 @@ def suggest_for_truth(value: Piece) -> str:
 
 
 def suggest_for_condition(sql: str, type: Type) -> str:
-    """The hint for an expression that stands where a condition must, as its author wrote it."""
+    """Returns the hint for an expression, as its author wrote it, that stands where a condition must."""
     if is_numeric(type):
         return f"compare it: {code(f'{sql} > 0')}"
     if type == STRING:
@@ -33,19 +33,19 @@ def suggest_for_condition(sql: str, type: Type) -> str:
 
 
 def suggest_for_pattern(text: Piece, pattern: Piece) -> str:
-    """The hint for a pattern that each row has another of."""
+    """Returns the hint for a pattern that is not a literal."""
     is_column = re.fullmatch(r"[\w.]+|`[^`]+`", written(pattern))
     part = written(pattern) if is_column else "x"
     calls = [code(f"{function}({written(text)}, {part})") for function in ("contains", "startswith", "endswith")]
-    where = "" if is_column else ", where x is the text without % and _"
-    return f"write the pattern in single quotes, or {', '.join(calls)}{where}"
+    note = "" if is_column else ", where x is the text without % and _"
+    return f"write the pattern in single quotes, or {', '.join(calls)}{note}"
 
 
-def suggest_for_number(operator: str, operand: Piece, left: Piece, right: Piece) -> str:
-    """The hint for an operand of arithmetic that is no number."""
-    other = right if operand is left else left
+def suggest_for_number(operator: str, operand: Piece, left_side: Piece, right_side: Piece) -> str:
+    """Returns the hint for an operand of arithmetic that is no number."""
+    other_side = right_side if operand is left_side else left_side
     if operand.type == STRING:
-        return _suggest_for_text(operator, operand, left, right, other)
+        return _suggest_for_text(operator, operand, left_side, right_side, other_side)
     if operand.type in TIMES:
         return "a time takes an interval, a date also a number of days: `at + interval 1 day`"
     if operand.type in INTERVALS.values():
@@ -57,27 +57,29 @@ def suggest_for_number(operator: str, operand: Piece, left: Piece, right: Piece)
     return "take a number inside it"
 
 
-def _suggest_for_text(operator: str, text: Piece, left: Piece, right: Piece, other: Piece) -> str:
-    if other.type in TIMES:
+def _suggest_for_text(operator: str, text: Piece, left_side: Piece, right_side: Piece, other_side: Piece) -> str:
+    if other_side.type in TIMES:
         return "write an interval without quotes around all of it, or a time: `interval 1 day`, `timestamp'2026-01-31 10:00:00'`"
-    if text.constant is not None and is_numeric(other.type) and (number := as_number(text)):
+    if text.constant is not None and is_numeric(other_side.type) and (number := as_number(text)):
         return f"write it as a number: `{number}`"
-    if left is right:
+    if left_side is right_side:
         return f"write {code(f'{operator}{cast(text, DOUBLE)}')}"
-    joined = f"{written(left)} || {written(right)}"
+    joined = f"{written(left_side)} || {written(right_side)}"
     if text.constant is not None and operator == "+":
         return f"write {code(joined)} to join texts"
-    numbers = f" {operator} ".join(cast(side, DOUBLE) if side.type == STRING else written(side) for side in (left, right))
+    numbers = f" {operator} ".join(
+        cast(side, DOUBLE) if side.type == STRING else written(side) for side in (left_side, right_side)
+    )
     return f"write {code(numbers)} for numbers" + (f", or {code(joined)} to join texts" if operator == "+" else "")
 
 
-def suggest_for_division(left: Piece, right: Piece) -> str:
-    """The hint for `div` of numbers with a fraction; it cuts the result as a cast does."""
-    return f"write {code(f'cast({written(left)} / {written(right)} as bigint)')}"
+def suggest_for_division(left_side: Piece, right_side: Piece) -> str:
+    """Returns the hint for `div` of numbers with a fraction, which a cast cuts in the same way."""
+    return f"write {code(f'cast({written(left_side)} / {written(right_side)} as bigint)')}"
 
 
 def suggest_for_bits(operator: str, operand: Piece, pieces: tuple[Piece, ...]) -> str:
-    """The hint for an operand of `& | ^ ~` that is no whole number."""
+    """Returns the hint for an operand of `& | ^ ~` that is no whole number."""
     if operand.type == BOOLEAN:
         if len(pieces) == 1:
             return f"write {code(f'not {written(operand)}')}"
@@ -90,7 +92,7 @@ def suggest_for_bits(operator: str, operand: Piece, pieces: tuple[Piece, ...]) -
 
 
 def suggest_for_member(value: Piece, name: str) -> str:
-    """The hint for a field of what has no fields."""
+    """Returns the hint for a field of a value that has no fields."""
     sql = written(value)
     if isinstance(value.type, Map):
         item = f"{sql}['{name}']"
@@ -102,7 +104,7 @@ def suggest_for_member(value: Piece, name: str) -> str:
 
 
 def suggest_for_item(value: Piece, index: Piece) -> str:
-    """The hint for an item of what has no items."""
+    """Returns the hint for an item of a value that has no items."""
     position = whole(index)
     if isinstance(value.type, Struct) and index.constant and index.type == STRING and value.type.field(index.constant):
         return f"write {code(f'{written(value)}.{index.constant}')}"
@@ -112,7 +114,7 @@ def suggest_for_item(value: Piece, index: Piece) -> str:
 
 
 def suggest_for_index(list_: Piece, index: Piece) -> str:
-    """The hint for an item of an array that is named by something else than an int."""
+    """Returns the hint for an item of an array whose index is not an int."""
     if index.type == STRING:
         contains = f"array_contains({written(list_)}, {written(index)})"
         return f"the first one is {code(f'{written(list_)}[0]')}; whether it has an item says {code(contains)}"
@@ -122,7 +124,7 @@ def suggest_for_index(list_: Piece, index: Piece) -> str:
 
 
 def suggest_for_key(map_: Piece, key: Piece) -> str:
-    """The hint for the key of a map that has another type."""
+    """Returns the hint for a key whose type is not that of the map's keys."""
     assert isinstance(map_.type, Map)
     if map_.type.key == STRING and key.constant is not None and is_numeric(key.type):
         item = f"{written(map_)}['{key.constant}']"

@@ -69,15 +69,15 @@ def _call(parser: Parser, depth: int) -> Node:
     of_rows = parser.of_rows(token, depth)
     if of_rows is not None:
         return of_rows
-    asks = token.word == "exists" and parser.after.word in ("select", "with", "values", "table", "from")
-    error = reserved.subquery(token) if asks else reserved.function(token)
+    is_subquery = token.word == "exists" and parser.after.word in ("select", "with", "values", "table", "from")
+    error = reserved.subquery(token) if is_subquery else reserved.function(token)
     if error:
         raise error
     parser.expect("(")
     node: Node = Call(token.offset, token.word, ())
     if not parser.skip(")"):
-        own = special_syntax.SYNTAX.get(token.word)
-        node = own(parser, token, depth) if own else _plain_call(parser, token, parser.list(depth))
+        syntax = special_syntax.SYNTAX.get(token.word)
+        node = syntax(parser, token, depth) if syntax else _plain_call(parser, token, parser.list(depth))
     if parser.next.word in ("over", "filter", "within"):
         raise refused(
             parser.next.offset,
@@ -89,7 +89,7 @@ def _call(parser: Parser, depth: int) -> Node:
 
 
 def _plain_call(parser: Parser, token: Token, arguments: tuple[Node, ...]) -> Node:
-    """A call, or a cast that is written as one: `int(s)`."""
+    """Returns a call, or a cast that is written as a call: `int(s)`."""
     if token.word in _CASTS and len(arguments) == 1:
         return Cast(token.offset, arguments[0], type_text.parse(token.word), False)
     return Call(token.offset, token.word, arguments)
@@ -122,13 +122,13 @@ def _cast(parser: Parser, depth: int) -> Node:
 
 
 def type_(parser: Parser) -> types.Type:
-    """The words of a type, up to what cannot belong to it."""
+    """Reads the words of a type, up to a word that cannot belong to it."""
     start = parser.next.offset
-    taken = parser.take()
-    text, open = taken.text, 0
-    while parser.next.word in ("<", "(") or (open and parser.next.kind != "end"):
+    first_token = parser.take()
+    text, depth = first_token.text, 0
+    while parser.next.word in ("<", "(") or (depth and parser.next.kind != "end"):
         word = parser.next.word
-        open += (word in ("<", "(")) - (word == ")") - (len(word) if word in (">", ">>", ">>>") else 0)
+        depth += (word in ("<", "(")) - (word == ")") - (len(word) if word in (">", ">>", ">>>") else 0)
         text = text.ljust(parser.next.offset - start) + parser.take().text
     try:
         return type_text.parse(text)

@@ -1,8 +1,8 @@
 """Constant patterns that cannot fail on a row: for LIKE, for regular expressions and for dates and times.
 
-*Limit* Of Java's regular expressions the part that is valid everywhere and needs neither a deep stack nor exponential time on
-a long text: nothing that varies is repeated as a group, and the ways in which the parts can vary are counted. Repetitions one behind
-the other that take the same characters (`.*,.*,.*`) still take a power of the text's length.
+*Limit* Regular expressions are a part of Java's: valid everywhere, with neither a deep stack nor exponential time on a long text. A group
+that varies is not repeated, and the ways in which the parts can vary are counted. Several repetitions of the same characters
+(`.*,.*,.*`) still take a power of the text's length.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from framework.sql.pieces import Piece
 
 MOST_REPEATS = 1000
 MOST_WAYS = 1 << 20
-_WAYS = 4  # that a repetition with an end counts for at most; one without, which people write many of, counts for two
+_WAYS = 4  # at most for a repetition with an end; one without an end counts for two, since people write many of them
 
 _ATOM = re.compile(
     r"""\\[dDwWsSbB]|\\[^A-Za-z0-9]           # classes, boundaries, escaped marks
@@ -28,20 +28,20 @@ _ANY_CASE = "(?i)"
 _REPEAT = re.compile(r"(?:[?*+]|\{([0-9]{1,4})(?:,([0-9]{0,4}))?\})\??")
 
 
-def text(piece: Piece, what: str) -> str:
-    """The value of a literal text."""
+def text(piece: Piece, noun: str) -> str:
+    """Returns the value of a literal text, and refuses any other value."""
     if piece.type != STRING or piece.constant is None:
         raise refused(
             piece.offset,
             "sql-type",
-            f"{what} is a literal text here, so that it is checked before any row",
+            f"{noun} is a literal text here, so that it is checked before any row",
             "write it in single quotes",
         )
     return piece.constant
 
 
 def like(piece: Piece) -> None:
-    """A backslash escapes %, _ or itself; before anything else Spark throws."""
+    """Refuses a LIKE pattern in which a backslash stands before anything but %, _ or itself: Spark throws for it."""
     pattern = text(piece, "a LIKE pattern")
     if re.sub(r"\\[%_\\]", "", pattern).count("\\"):
         raise refused(
@@ -53,15 +53,15 @@ def like(piece: Piece) -> None:
 
 
 def regular(piece: Piece) -> int:
-    """The number of groups of a regular expression."""
+    """Returns the number of groups of a regular expression, which must be a literal."""
     return groups(text(piece, "a regular expression"), piece.offset)
 
 
 def groups(pattern: str, offset: int) -> int:
     reader = _Regular(pattern, offset)
-    reader.at = len(_ANY_CASE) if pattern.startswith(_ANY_CASE) else 0
+    reader.position = len(_ANY_CASE) if pattern.startswith(_ANY_CASE) else 0
     reader.alternatives(0)
-    if reader.at < len(reader.pattern):
+    if reader.position < len(reader.pattern):
         raise reader.fault("a parenthesis closes nothing")
     return reader.groups
 
@@ -70,89 +70,89 @@ class _Regular:
     def __init__(self, pattern: str, offset: int) -> None:
         self.pattern = pattern
         self.offset = offset
-        self.at = 0
+        self.position = 0
         self.groups = 0
 
-    def fault(self, why: str) -> ExpressionError:
+    def fault(self, problem: str) -> ExpressionError:
         return refused(
             self.offset,
             "sql-type",
-            f"regular expression, character {self.at + 1}: {why}",
+            f"regular expression, character {self.position + 1}: {problem}",
             r"use characters, sets, \d \w \s, ( | ), and ? * + {n,m} after one of them",
         )
 
     def alternatives(self, depth: int) -> int:
-        """In how many ways the part read so far can vary in length or choice; 1 if it does not. Repeating a part that varies can take Java
-        for ever, or all its stack: Java tries all ways if none matches."""
+        """Returns in how many ways the part read so far can vary in length or choice; 1 if it does not. To repeat a part that varies can
+        take Java forever, or all its stack: Java tries all ways if none matches."""
         if depth > 10:
             raise self.fault("groups nest deeper than 10")
         ways = self.sequence(depth)
-        while self.pattern.startswith("|", self.at):
-            self.at += 1
+        while self.pattern.startswith("|", self.position):
+            self.position += 1
             ways += self.sequence(depth)
         return ways
 
     def sequence(self, depth: int) -> int:
         ways = 1
-        while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
+        while self.position < len(self.pattern) and self.pattern[self.position] not in "|)":
             inner, group = self.atom(depth)
-            if self.at < len(self.pattern) and self.pattern[self.at] in "?*+{":
-                once, times = self.repeat()
-                if group and inner > 1 and not once:
+            if self.position < len(self.pattern) and self.pattern[self.position] in "?*+{":
+                is_optional, repeat_ways = self.repeat()
+                if group and inner > 1 and not is_optional:
                     raise self.fault("a repeated group holds a choice or a repetition")
-                inner = inner + 1 if once else times
+                inner = inner + 1 if is_optional else repeat_ways
             ways *= inner
             if ways > MOST_WAYS:
                 raise self.fault(f"all that varies up to here can be tried in more than {MOST_WAYS:,} ways")
         return ways
 
     def atom(self, depth: int) -> tuple[int, bool]:
-        if self.pattern[self.at] == "(":
-            self.at += 1
-            if self.pattern.startswith("?:", self.at):
-                self.at += 2
-            elif self.pattern.startswith("?", self.at):
+        if self.pattern[self.position] == "(":
+            self.position += 1
+            if self.pattern.startswith("?:", self.position):
+                self.position += 2
+            elif self.pattern.startswith("?", self.position):
                 raise self.fault("of (?…) only (?:…) is allowed, and (?i) in front of all")
             else:
                 self.groups += 1
             ways = self.alternatives(depth + 1)
-            if not self.pattern.startswith(")", self.at):
+            if not self.pattern.startswith(")", self.position):
                 raise self.fault("a parenthesis is not closed")
-            self.at += 1
+            self.position += 1
             return ways, True
-        match = _ATOM.match(self.pattern, self.at)
+        match = _ATOM.match(self.pattern, self.position)
         if match is None:
             raise self.fault("this is not allowed, or needs a backslash")
         if match.group().startswith("["):
             self.ranges(match.group().removeprefix("[").removeprefix("^")[:-1])
-        self.at = match.end()
+        self.position = match.end()
         return 1, False
 
-    def ranges(self, inside: str) -> None:
-        """In a set `-` makes a range of two plain characters, or stands at an end, or is escaped."""
-        atoms = re.findall(r"\\.|.", inside, re.DOTALL)
+    def ranges(self, content: str) -> None:
+        """Checks the ranges of a set: `-` makes a range of two plain characters, or stands at an end, or is escaped."""
+        atoms = re.findall(r"\\.|.", content, re.DOTALL)
         for index in [index for index, atom in enumerate(atoms) if atom == "-" and 0 < index < len(atoms) - 1]:
             low, high = atoms[index - 1], atoms[index + 1]
             if len(low) > 1 or len(high) > 1 or "-" in (low, high) or low > high:
                 raise self.fault("a range in a set goes from a lower to a higher character")
 
     def repeat(self) -> tuple[bool, int]:
-        """Whether the repetition is at most once, and in how many ways it varies."""
-        match = _REPEAT.match(self.pattern, self.at)
+        """Returns whether the repetition is at most once, and in how many ways it varies."""
+        match = _REPEAT.match(self.pattern, self.position)
         if match is None:
             raise self.fault("a repetition is ?, *, +, {n}, {n,} or {n,m}")
         low, high = int(match[1] or 0), int(match[2] or match[1] or 0)
         if max(low, high) > MOST_REPEATS or low > high:
             raise self.fault(f"a repetition goes from a lower to a higher number, up to {MOST_REPEATS}")
-        self.at = match.end()
-        if self.at < len(self.pattern) and self.pattern[self.at] in "?*+{":
+        self.position = match.end()
+        if self.position < len(self.pattern) and self.pattern[self.position] in "?*+{":
             raise self.fault("a repetition is itself repeated")
-        open_ = match.group()[0] in "*+" or match[2] == ""
-        return match.group().startswith("?"), 2 if open_ else min(_WAYS, high - low + 1)
+        is_endless = match.group()[0] in "*+" or match[2] == ""
+        return match.group().startswith("?"), 2 if is_endless else min(_WAYS, high - low + 1)
 
 
 def replacement(piece: Piece, groups: int) -> None:
-    """Check that `$1` names an existing group, and that a character follows a backslash."""
+    """Checks that `$1` names an existing group, and that a character follows a backslash."""
     for match in re.finditer(r"\\(.?)|\$(.?)", text(piece, "a replacement"), re.DOTALL):
         if match.group().startswith("\\") and not match[1]:
             raise refused(piece.offset, "sql-type", "the replacement ends with a backslash", r"write \\\\ for one")
@@ -170,7 +170,7 @@ _PARTS = re.compile(r"'[^']+'|([A-Za-z])\1*|[-/ .:,_]")
 
 
 def dates(piece: Piece, parsing: bool) -> str:
-    """A pattern of dates and times."""
+    """Returns a pattern of dates and times, which must be a literal that works for every row."""
     pattern = text(piece, "a pattern of dates")
     hint = "for example yyyy-MM-dd HH:mm:ss, dd/MM/yyyy, yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
     parts = [match.group() for match in _PARTS.finditer(pattern)]

@@ -15,8 +15,8 @@ LARGEST = 60_000
 
 @dataclass(frozen=True)
 class Piece:
-    """`constant` is the value of a literal (a negative number with its sign), None for everything else and for NULL. `arrow` is the front
-    of a lambda's SQL, with its parameters."""
+    """A part of an expression. `constant` is the value of a literal (a negative number with its sign), None for everything else and for
+    NULL. `arrow` is the front of a lambda's SQL, with its parameters."""
 
     sql: str
     type: Type
@@ -32,13 +32,13 @@ class Piece:
 
 
 def composed(offset: int, sql: str, type: Type, parts: Iterable[Piece], fails: bool = True) -> Piece:
-    """A piece made of others; it can fail if they can."""
+    """Returns a piece made of others; it can fail if they can."""
     return Piece(sql, type, fails or any(part.fails for part in parts), offset=offset)
 
 
-def guard(fits: str, value: str, why: str) -> str:
-    """SQL of a value that is an error of the row where it does not fit. `Cause.java` leaves the guard out of the error's words."""
-    return f"CASE WHEN ({fits}) IS NOT FALSE THEN {value} ELSE raise_error('{why}') END"
+def guard(fits: str, value: str, message: str) -> str:
+    """Returns SQL of a value, or an error of the row where `fits` is false. `Cause.java` leaves the guard out of the error's words."""
+    return f"CASE WHEN ({fits}) IS NOT FALSE THEN {value} ELSE raise_error('{message}') END"
 
 
 def column(name: str, type: Type, offset: int) -> Piece:

@@ -1,5 +1,5 @@
-"""Quoting of data, names and a spec's text in Spark's SQL. No other module quotes there; `standard` does it for
-other systems. One name is quoted as `framework.base.types` quotes a field's name.
+"""Quoting of data, names and a spec's text in Spark's SQL. No other module does this; `standard` quotes for other systems. A name is
+quoted as `framework.base.types` quotes a field's name.
 
 *Guarantee* A quoted text means itself, whatever characters it has, under the settings of `framework.sql.settings`.
 """
@@ -24,12 +24,12 @@ _TOKEN = re.compile(r"[rR]'[^']*'|[rR]\"[^\"]*\"|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|
 
 
 def literal(text: str) -> str:
-    """A text as a literal."""
+    """Returns a text as a literal."""
     return "'" + _ESCAPED.sub(lambda match: _escape(match.group()), text) + "'"
 
 
 def literal_of(value: str | int | bool | date) -> str:
-    """A text, a whole number, a truth value or a date as a literal."""
+    """Returns a text, a whole number, a truth value or a date as a literal."""
     if isinstance(value, str):
         return literal(value)
     return f"DATE'{value.isoformat()}'" if isinstance(value, date) else str(value)
@@ -40,24 +40,24 @@ def _escape(character: str) -> str:
 
 
 def identifier(*names: str) -> str:
-    """A name, or a path of names, in backquotes."""
+    """Returns a name, or a path of names, in backquotes."""
     return ".".join(map(types.identifier, names))
 
 
-def present_or_null(columns: Iterable[Column], there: Collection[str]) -> Iterator[str]:
-    """The columns under their names; null for one that is not there, such as one that the spec has and the table does not have yet."""
+def present_or_null(columns: Iterable[Column], existing_names: Collection[str]) -> Iterator[str]:
+    """Yields SQL of the columns under their names; null for a missing one, such as one that the table does not have yet."""
     for column in columns:
         name = identifier(column.name)
-        yield name if column.name in there else f"CAST(NULL AS {column.type.sql}) AS {name}"
+        yield name if column.name in existing_names else f"CAST(NULL AS {column.type.sql}) AS {name}"
 
 
 def column_path(name: str, *fields: str) -> ColumnSql:
-    """A column, or a field of the struct that it holds."""
+    """Returns a column, or a field of the struct that it holds."""
     return ColumnSql(identifier(name, *fields), (name,))
 
 
 def substituted(sql: str, names: Mapping[str, str]) -> str:
-    """SQL in which some plain names are replaced by other SQL; quoted parts stay as they are."""
+    """Returns SQL in which some plain names are replaced by other SQL; quoted parts stay unchanged."""
     if not any(name in sql for name in names):
         return sql
     return _TOKEN.sub(lambda match: names.get(match.group(), match.group()), sql)

@@ -39,7 +39,7 @@ CHANGING = words("""
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """Why no expression calls these functions of Spark, said behind a function's name, and what to do instead."""
+    """The reason, worded to follow a function's name, why no expression calls these functions of Spark, and what to do instead."""
 
     names: frozenset[str]
     code: str = "sql-not-allowed"
@@ -147,7 +147,7 @@ def subquery(token: Token) -> ExpressionError:
 
 
 def function(token: Token) -> ExpressionError | None:
-    """The error for a function that no expression can call."""
+    """Returns the error for a function that no expression can call, if it is one."""
     name = token.word
     if refusal := LEFT_OUT.get(name):
         hint = "of an array: array_contains(list, 'a')" if name in ("any", "some") else refusal.hint
@@ -172,7 +172,7 @@ _MARKS = {
 
 
 def misplaced_word(token: Token) -> ExpressionError | None:
-    """The error for a word of SQL that cannot stand here."""
+    """Returns the error for a word of SQL that cannot stand here, if it is one."""
     if token.word in _MARKS:
         return refused(token.offset, *_MARKS[token.word])
     if token.kind == "name" and token.word in WORDS:

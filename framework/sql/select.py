@@ -44,36 +44,36 @@ class Selected:
 
 
 def select(text: str, columns: Mapping[str, Type], star: Collection[str] | None = None) -> Selected:
-    """The select, checked; or ExpressionError with all errors. `*` stands for `star`, or for all columns."""
-    read = statement.read(text)
-    names = _Names(columns, tuple(columns if star is None else star), read.tables)
-    faults = list(read.faults)
+    """Returns the select, checked, or raises ExpressionError with all errors. `*` stands for `star`, or for all columns."""
+    parsed = statement.read(text)
+    names = _Names(columns, tuple(columns if star is None else star), parsed.tables)
+    faults = list(parsed.faults)
     items: list[Item] = []
     where = None
-    for written in read.items:
+    for parsed_item in parsed.items:
         try:
-            items += names.items(written)
+            items += names.items(parsed_item)
         except ExpressionError as error:
             faults += error.faults
-    if read.where is not None:
+    if parsed.where is not None:
         try:
-            where = names.condition(read.where)
+            where = names.condition(parsed.where)
         except ExpressionError as error:
             faults += error.faults
     if not faults and not items:
-        faults.append(Fault(read.items[0].offset, "sql-syntax", "no column is left", "EXCEPT names all that there are"))
+        faults.append(Fault(parsed.items[0].offset, "sql-syntax", "no column is left", "EXCEPT names all that there are"))
     faults += _duplicates(items)
     if faults:
         raise ExpressionError(*dict.fromkeys(faults))
-    return Selected(tuple(items), where, read.where.text if read.where else "")
+    return Selected(tuple(items), where, parsed.where.text if parsed.where else "")
 
 
 def _duplicates(items: list[Item]) -> list[Fault]:
     faults: list[Fault] = []
     by_name: dict[str, Item] = {}
     for item in items:
-        before = by_name.setdefault(item.name.lower(), item)
-        if before is not item:
+        earlier_item = by_name.setdefault(item.name.lower(), item)
+        if earlier_item is not item:
             hint = "give one of them another name: … as other_name; `* except (a)` leaves a column out"
             faults.append(Fault(item.offset, "duplicate-column", f"there are two columns `{item.name}`", hint))
     return faults
@@ -87,26 +87,26 @@ class _Names:
     star: tuple[str, ...]
     tables: frozenset[str]
 
-    def items(self, written: Written) -> list[Item]:
-        if written.value is None:
+    def items(self, parsed_item: Written) -> list[Item]:
+        if parsed_item.value is None:
             return [
-                Item(name, Checked(column_path(name), self.columns[name]), name, written.offset)
-                for name in self.all_but(written.left_out)
+                Item(name, Checked(column_path(name), self.columns[name]), name, parsed_item.offset)
+                for name in self.all_but(parsed_item.left_out)
             ]
-        value = self.typed(written.value)
-        name = written.name or self.own_name(written.value)
+        value = self.typed(parsed_item.value)
+        name = parsed_item.name or self.own_name(parsed_item.value)
         if name is None:
-            hint = f"write {code(f'{written.text} as name' if len(written.text) <= 60 else '… as name')}"
-            raise ExpressionError(Fault(written.offset, "sql-no-name", "this column has no name", hint))
-        return [Item(name, value, written.text, written.offset)]
+            hint = f"write {code(f'{parsed_item.text} as name' if len(parsed_item.text) <= 60 else '… as name')}"
+            raise ExpressionError(Fault(parsed_item.offset, "sql-no-name", "this column has no name", hint))
+        return [Item(name, value, parsed_item.text, parsed_item.offset)]
 
     def all_but(self, left_out: tuple[Token, ...]) -> list[str]:
         spellings = {name.lower(): name for name in self.star}
         unknown = [token for token in left_out if token.value.lower() not in spellings]
         if unknown:
             raise ExpressionError(*(self.no_column(token) for token in unknown))
-        gone = {token.value.lower() for token in left_out}
-        return [name for lower, name in spellings.items() if lower not in gone]
+        excluded_names = {token.value.lower() for token in left_out}
+        return [name for lower, name in spellings.items() if lower not in excluded_names]
 
     def no_column(self, token: Token) -> Fault:
         hint = did_you_mean(token.value, self.star, f"columns here: {listed(self.star)}")
@@ -119,7 +119,7 @@ class _Names:
         return typed(node, self.columns)
 
     def with_table(self, node: Node) -> Fault | None:
-        """`input.price`"""
+        """Returns the fault of a column with its table in front, such as `input.price`."""
         if not (isinstance(node, Member) and isinstance(node.of, Column)) or node.of.name.lower() not in self.tables:
             return None
         if any(name.lower() == node.of.name.lower() for name in self.columns):
@@ -127,21 +127,21 @@ class _Names:
         return Fault(node.of.offset, "sql-table", "columns are named without their table", f"write `{node.name}`")
 
     def own_name(self, node: Node) -> str | None:
-        """The declared spelling of a column's or field's name."""
+        """Returns the declared spelling of a column's or field's name; None for other values."""
         if isinstance(node, Column):
             return next(name for name in self.columns if name.lower() == node.name.lower())
         if isinstance(node, Member):
-            of = typed(node.of, self.columns).type
-            field = of.field(node.name) if isinstance(of, Struct) else None
+            struct = typed(node.of, self.columns).type
+            field = struct.field(node.name) if isinstance(struct, Struct) else None
             return field.name if field else node.name
         return None
 
-    def condition(self, written: Written) -> Checked:
-        assert written.value is not None, "a condition is no star"
-        value = self.typed(written.value)
+    def condition(self, parsed_item: Written) -> Checked:
+        assert parsed_item.value is not None, "a condition is no star"
+        value = self.typed(parsed_item.value)
         if value.type not in (BOOLEAN, VOID):
-            message = f"`{written.text}` is {value.type}, not true or false"
+            message = f"`{parsed_item.text}` is {value.type}, not true or false"
             raise ExpressionError(
-                Fault(written.offset, "not-a-condition", message, suggest_for_condition(written.text, value.type))
+                Fault(parsed_item.offset, "not-a-condition", message, suggest_for_condition(parsed_item.text, value.type))
             )
         return value

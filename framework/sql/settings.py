@@ -17,7 +17,7 @@ SQL_SETTINGS: Mapping[str, str] = MappingProxyType(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.timestampType": "TIMESTAMP_LTZ",
         "spark.sql.storeAssignmentPolicy": "ANSI",
-        # Of equal keys the last counts, as in JSON. An exception would leave its keys in Spark's builder, for the map of the next row.
+        # The last of equal keys counts, as in JSON. An exception would leave keys in Spark's builder, for the map of the next row.
         "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
         "spark.sql.decimalOperations.allowPrecisionLoss": "true",
         "spark.sql.jsonGenerator.ignoreNullFields": "true",

@@ -1,4 +1,4 @@
-"""Signatures of functions: which types they take, and the type that they give for these.
+"""Signatures of functions: the types that they take, and the type that they give for these.
 
 A signature is a line such as `substring(text, number, number?) string`:
 
@@ -49,7 +49,7 @@ _TOKEN = re.compile(r"(\.\.\.|->|[(),<>|?$!])|([A-Za-z_][A-Za-z_0-9]*|[0-9]+)")
 
 @dataclass(frozen=True)
 class Term:
-    """`name` of a type, a kind or a variable, or `|`, `->`, `$`; `parts` are those inside it."""
+    """A term of a signature. `name` is that of a type, a kind or a variable, or `|`, `->`, `$`; `parts` are the terms inside it."""
 
     name: str
     parts: tuple[Term, ...] = ()
@@ -60,15 +60,15 @@ class Term:
 class Signature:
     name: str
     terms: tuple[Term, ...]
-    least: int  # arguments
-    rest: bool  # whether the last term can be repeated
+    minimum: int  # arguments
+    is_repeated: bool  # whether the last term can be repeated
     result: Term
     text: str
 
-    def at(self, index: int) -> Term | None:
+    def term(self, index: int) -> Term | None:
         if index < len(self.terms):
             return self.terms[index]
-        return self.terms[-1] if self.rest else None
+        return self.terms[-1] if self.is_repeated else None
 
 
 @dataclass
@@ -80,11 +80,15 @@ class Match:
     variables: dict[str, Type] = field(default_factory=dict)
 
     def result(self, arguments: Sequence[Piece | None]) -> Type | None:
-        """The type of the call, or None where the arguments do not fit. A lambda is no piece yet."""
-        if not self.signature.least <= len(arguments) <= (len(arguments) if self.signature.rest else len(self.signature.terms)):
+        """Returns the type of the call, or None where the arguments do not fit. A lambda is no piece yet."""
+        if (
+            not self.signature.minimum
+            <= len(arguments)
+            <= (len(arguments) if self.signature.is_repeated else len(self.signature.terms))
+        ):
             return None
         for index, argument in enumerate(arguments):
-            term = self.signature.at(index)
+            term = self.signature.term(index)
             assert term is not None, "counted"
             if argument is None or term.name == "->":
                 if argument is not None or term.name != "->" or not self.lambda_fits(index, term):
@@ -94,15 +98,16 @@ class Match:
         return self.type(self.signature.result, [argument.type if argument else VOID for argument in arguments])
 
     def lambda_fits(self, index: int, term: Term) -> bool:
-        *taken, gives = term.parts
-        given = [self.type(part, ()) for part in taken]
-        if any(each is None for each in given):
+        *parameters, result = term.parts
+        parameter_types = [self.type(part, ()) for part in parameters]
+        if any(type_ is None for type_ in parameter_types):
             return False
-        before = self.variables.get(gives.name)
-        body = self.lambdas(index, [each for each in given if each])
-        if body is None or (before and body.type != before):  # Spark casts no start value to what a lambda makes of it
+        earlier_type = self.variables.get(result.name)
+        body = self.lambdas(index, [type_ for type_ in parameter_types if type_])
+        # Spark casts no start value to the type that a lambda makes of it.
+        if body is None or (earlier_type and body.type != earlier_type):
             return False
-        return self.fits(gives, body.type)
+        return self.fits(result, body.type)
 
     def fits(self, term: Term, type_: Type) -> bool:
         if term.name == "|":
@@ -112,10 +117,10 @@ class Match:
         if term.name in ("O", "comparable") and types.holds_map(type_):
             return False
         if is_variable(term.name):
-            before = self.variables.get(term.name)
-            both = coercion.wider(before, type_) if before else type_
-            self.variables[term.name] = both or VOID
-            return both is not None
+            earlier_type = self.variables.get(term.name)
+            wider_type = coercion.wider(earlier_type, type_) if earlier_type else type_
+            self.variables[term.name] = wider_type or VOID
+            return wider_type is not None
         if type_ == VOID or term.name in ("any", "comparable"):
             return True
         match type_:
@@ -128,13 +133,13 @@ class Match:
         name = "decimal" if isinstance(type_, Decimal) else _NAMES.get(type_, str(type_))
         return name in KINDS.get(term.name, (term.name,))
 
-    def type(self, term: Term, given: Sequence[Type]) -> Type | None:
-        """The type that a result or a lambda's parameter stands for."""
+    def type(self, term: Term, argument_types: Sequence[Type]) -> Type | None:
+        """Returns the type that a result or a lambda's parameter stands for."""
         if term.name == "$":
-            return given[int(term.parts[0].name) - 1]
+            return argument_types[int(term.parts[0].name) - 1]
         if is_variable(term.name):
             return self.variables.get(term.name)
-        parts = [self.type(part, given) for part in term.parts]
+        parts = [self.type(part, argument_types) for part in term.parts]
         if any(part is None for part in parts):
             return None
         inner = [part for part in parts if part]
@@ -153,7 +158,7 @@ def is_variable(name: str) -> bool:
 
 @cache
 def table() -> Mapping[str, tuple[Signature, ...]]:
-    """All signatures by the names of their functions: those that Spark's analyser was asked for, and those of lists, maps and lambdas."""
+    """Returns all signatures by the names of their functions: those got from Spark's analyser, and those of lists, maps and lambdas."""
     by_name: dict[str, list[Signature]] = {}
     for line in (*lines(OF_SPARK), *lines(BY_HAND)):
         signature = read(line)
@@ -162,7 +167,7 @@ def table() -> Mapping[str, tuple[Signature, ...]]:
 
 
 def lines(file: Path) -> list[str]:
-    """The signatures of a file, as they are written."""
+    """Returns the signatures of a file, as they are written."""
     return [line for line in file.read_text().splitlines() if not line.startswith("#")]
 
 
@@ -171,37 +176,37 @@ def read(line: str) -> Signature:
     name = reader.take()
     reader.mark("(")
     terms: list[Term] = []
-    least, rest = 0, False
+    minimum, is_repeated = 0, False
     while reader.next != ")":
         terms.append(reader.term())
-        optional, rest = reader.skip("?"), reader.skip("...")
-        least += not optional
+        optional, is_repeated = reader.skip("?"), reader.skip("...")
+        minimum += not optional
         reader.skip(",")
     reader.mark(")")
-    return Signature(name=name, terms=tuple(terms), least=least, rest=rest, result=reader.term(), text=line)
+    return Signature(name=name, terms=tuple(terms), minimum=minimum, is_repeated=is_repeated, result=reader.term(), text=line)
 
 
 class _Reader:
     def __init__(self, tokens: list[str]) -> None:
         self.tokens = tokens
-        self.at = 0
+        self.position = 0
 
     @property
     def next(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+        return self.tokens[self.position] if self.position < len(self.tokens) else ""
 
     def take(self) -> str:
-        self.at += 1
-        return self.tokens[self.at - 1]
+        self.position += 1
+        return self.tokens[self.position - 1]
 
     def skip(self, mark: str) -> bool:
         is_next = self.next == mark
-        self.at += is_next
+        self.position += is_next
         return is_next
 
     def mark(self, mark: str) -> None:
-        taken = self.take()
-        assert taken == mark, f"{mark} is missing before {taken}: {self.tokens}"
+        token = self.take()
+        assert token == mark, f"{mark} is missing before {token}: {self.tokens}"
 
     def term(self) -> Term:
         terms = [self.single()]
@@ -211,9 +216,9 @@ class _Reader:
 
     def single(self) -> Term:
         if self.skip("("):
-            taken = list(self.several(")"))
+            parameters = list(self.several(")"))
             self.mark("->")
-            return Term("->", (*taken, self.term()))
+            return Term("->", (*parameters, self.term()))
         name = self.take()
         if name == "$":
             return Term("$", (Term(self.take()),))

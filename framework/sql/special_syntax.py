@@ -1,6 +1,6 @@
 """Functions whose arguments do not stand between commas, or whose first argument is a word: `extract(year from at)`, `dateadd(day, 1, at)`.
 
-Each becomes a plain call, so that nothing behind the parser knows of it.
+Each becomes a plain call, so that the rest of the code does not need to know it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNITS = ("year", "quarter", "month", "week", "day", "dayofyear", "hour", "minute
 
 
 def extract(parser: Parser, name: Token, depth: int) -> Node:
-    """`extract(year from at)`"""
+    """Reads `extract(year from at)`."""
     field = parser.take()
     if field.kind not in ("name", "string"):
         raise refused(field.offset, "sql-syntax", "extract takes a part of a time here", "write extract(year from at)")
@@ -32,23 +32,23 @@ def extract(parser: Parser, name: Token, depth: int) -> Node:
 
 
 def trim(parser: Parser, name: Token, depth: int) -> Node:
-    """`trim(both '-' from s)`; the words can be left out."""
+    """Reads `trim(both '-' from s)`; the words can be left out."""
     side = parser.take().word if parser.next.word in _SIDES and parser.after.text not in (",", ")") else ""
     if side and parser.skip("from"):
         return _closed(parser, Call(name.offset, _SIDES[side], (parser.either(depth),)))
-    first = parser.either(depth)
+    value = parser.either(depth)
     if parser.skip("from"):
-        return _closed(parser, Call(name.offset, f"{side or 'both'} trim", (first, parser.either(depth))))
+        return _closed(parser, Call(name.offset, f"{side or 'both'} trim", (value, parser.either(depth))))
     if side:
         raise parser.unexpected("FROM is missing")
-    return Call(name.offset, name.word, (first, *parser.more(depth)))
+    return Call(name.offset, name.word, (value, *parser.rest_of_list(depth)))
 
 
 def substring(parser: Parser, name: Token, depth: int) -> Node:
-    """`substring(s from 2 for 3)`"""
+    """Reads `substring(s from 2 for 3)`."""
     arguments = [parser.either(depth)]
     if not parser.skip("from"):
-        return Call(name.offset, name.word, (*arguments, *parser.more(depth)))
+        return Call(name.offset, name.word, (*arguments, *parser.rest_of_list(depth)))
     arguments.append(parser.either(depth))
     if parser.skip("for"):
         arguments.append(parser.either(depth))
@@ -56,18 +56,18 @@ def substring(parser: Parser, name: Token, depth: int) -> Node:
 
 
 def position(parser: Parser, name: Token, depth: int) -> Node:
-    """`position('a' in s)`"""
-    first = parser.binary(0, depth)
+    """Reads `position('a' in s)`."""
+    part = parser.binary(0, depth)
     if not parser.skip("in"):
-        return Call(name.offset, name.word, (first, *parser.more(depth)))
-    return _closed(parser, Call(name.offset, name.word, (first, parser.binary(0, depth))))
+        return Call(name.offset, name.word, (part, *parser.rest_of_list(depth)))
+    return _closed(parser, Call(name.offset, name.word, (part, parser.binary(0, depth))))
 
 
 def overlay(parser: Parser, name: Token, depth: int) -> Node:
-    """`overlay(s placing 'x' from 2 for 3)`"""
+    """Reads `overlay(s placing 'x' from 2 for 3)`."""
     arguments = [parser.either(depth)]
     if not parser.skip("placing"):
-        return Call(name.offset, name.word, (*arguments, *parser.more(depth)))
+        return Call(name.offset, name.word, (*arguments, *parser.rest_of_list(depth)))
     arguments.append(parser.either(depth))
     parser.expect("from")
     arguments.append(parser.either(depth))
@@ -77,19 +77,19 @@ def overlay(parser: Parser, name: Token, depth: int) -> Node:
 
 
 def moved(parser: Parser, name: Token, depth: int) -> Node:
-    """`dateadd(day, 1, at)` and `datediff(day, a, b)`: a unit, and what `timestampadd` and `timestampdiff` take. Without a unit they
-    are functions of dates."""
+    """Reads `dateadd(day, 1, at)` and `datediff(day, a, b)` as `timestampadd` and `timestampdiff`. Without a unit they are functions of
+    dates."""
     arguments = parser.list(depth)
     unit = arguments[0]
     word = unit.name if isinstance(unit, Column) else unit.value if isinstance(unit, Literal) else ""
     if len(arguments) != 3 or word.lower().removesuffix("s") not in UNITS:
         return Call(name.offset, name.word, arguments)
-    whole = "timestampadd" if "add" in name.word else "timestampdiff"
-    return Call(name.offset, whole, (_text(unit.offset, word.lower().removesuffix("s")), *arguments[1:]))
+    function = "timestampadd" if "add" in name.word else "timestampdiff"
+    return Call(name.offset, function, (_text(unit.offset, word.lower().removesuffix("s")), *arguments[1:]))
 
 
 def struct(parser: Parser, name: Token, depth: int) -> Node:
-    """`struct(a, b * 2 as twice)`, `arrays_zip(a, b)`: a field has the name of its column, or the one behind AS."""
+    """Reads `struct(a, b * 2 as twice)` or `arrays_zip(a, b)`. A field has the name behind AS, or the name of its column."""
     parts: list[Node] = []
     while True:
         value = parser.either(depth)
@@ -104,8 +104,8 @@ def _field(parser: Parser, value: Node, number: int) -> Literal:
         if token.kind not in ("name", "quoted"):
             raise refused(token.offset, "sql-syntax", "a field's name is missing after AS", "write struct(a, b as c)")
         return _text(token.offset, token.value)
-    own = value.name if isinstance(value, Column | Member) else f"col{number}"  # as Spark names it
-    return _text(value.offset, own)
+    column_name = value.name if isinstance(value, Column | Member) else f"col{number}"  # as Spark names it
+    return _text(value.offset, column_name)
 
 
 def _text(offset: int, text: str) -> Literal:

@@ -95,7 +95,7 @@ class _Parser(Parser):
         self.faults: list[Fault] = []
 
     def refuse(self, token: Token, code: str, message: str, hint: str) -> None:
-        """Add a fault, each message once: `left outer join` is one mistake."""
+        """Adds a fault, each message once: `left outer join` is one mistake."""
         if message not in [fault.message for fault in self.faults]:
             self.faults.append(Fault(token.offset, code, message, hint))
 
@@ -120,7 +120,7 @@ class _Parser(Parser):
         self.rest()
 
     def item(self) -> None:
-        start = self.at
+        start = self.position
         token = self.next
         try:
             if token.word in ("from", "where", ",", ";") or token.kind == "end":
@@ -130,7 +130,7 @@ class _Parser(Parser):
             else:
                 value = self.expression()
                 text = self.text(start)
-                token = self.tokens[self.at + (self.next.word == "as")]
+                token = self.tokens[self.position + (self.next.word == "as")]
                 name = self.name()
                 self.items.append(
                     Written(value=value, name=name, text=text, offset=(token if name else self.tokens[start]).offset)
@@ -140,7 +140,7 @@ class _Parser(Parser):
             self.recover(start, ",", "from")
 
     def name(self) -> str | None:
-        """The name after an item, with AS or without."""
+        """Reads the name after an item, with AS or without."""
         has_as = self.skip("as")
         token = self.next
         if not has_as and token.word in _CLAUSES:
@@ -156,7 +156,7 @@ class _Parser(Parser):
         return None
 
     def left_out(self) -> tuple[Token, ...]:
-        """The columns that `*` leaves out."""
+        """Reads the columns that `*` leaves out."""
         if not self.skip("except"):
             token = self.next
             if token.kind != "end" and token.word not in (",", ";", "from", "where"):
@@ -179,7 +179,7 @@ class _Parser(Parser):
         token = self.take()
         if token.word == "(":
             self.faults += reserved.subquery(token).faults
-            self.recover(self.at - 1, "where", ",", *_CLAUSES)
+            self.recover(self.position - 1, "where", ",", *_CLAUSES)
             return
         parts = [token]
         while self.skip("."):
@@ -193,19 +193,21 @@ class _Parser(Parser):
         self.no_alias()
         if self.next.word == ",":
             self.refuse(self.next, *_JOIN)
-            self.recover(self.at, "where", *_CLAUSES)
+            self.recover(self.position, "where", *_CLAUSES)
 
     def no_alias(self) -> None:
-        first = self.next
+        first_token = self.next
         has_as = self.skip("as")
         token = self.next
-        named = token.kind == "name" and token.word not in reserved.WORDS and token.word not in _CLAUSES
-        if has_as or named or token.kind == "quoted":
+        has_name = token.kind == "name" and token.word not in reserved.WORDS and token.word not in _CLAUSES
+        if has_as or has_name or token.kind == "quoted":
             self.tables.add(self.take().value.lower())
-            self.refuse(first, "sql-table", "the table has no other name", "delete it: columns are named without their table")
+            self.refuse(
+                first_token, "sql-table", "the table has no other name", "delete it: columns are named without their table"
+            )
 
     def condition(self) -> None:
-        start = self.at
+        start = self.position
         try:
             value = self.expression()
             self.where = Written(value=value, name=None, text=self.text(start), offset=self.tokens[start].offset)
@@ -214,34 +216,34 @@ class _Parser(Parser):
             self.recover(start, *_CLAUSES)
 
     def rest(self) -> None:
-        """The end: nothing, or one semicolon. Every other clause is refused by name."""
-        first, open = True, 0
+        """Reads the end: nothing, or one semicolon. Every other clause is refused by name."""
+        is_first, depth = True, 0
         while self.next.kind != "end":
             token = self.take()
-            open += (token.word in ("(", "[")) - (token.word in (")", "]"))
+            depth += (token.word in ("(", "[")) - (token.word in (")", "]"))
             if token.word == ";":
                 if self.next.kind != "end":
                     self.refuse(self.next, "sql-several-statements", "there is a second statement", "a sql step is one select")
                 return
-            if not open and token.word in _CLAUSES:
+            if not depth and token.word in _CLAUSES:
                 self.refuse(token, *_CLAUSES[token.word])
                 if token.word in _SETS:
                     return
-            elif first:
+            elif is_first:
                 self.refuse(token, "sql-syntax", f"an operator, WHERE or the end is missing{but_found(token)}", _SHAPE)
-            first = False
+            is_first = False
 
     def recover(self, start: int, *words: str) -> None:
-        """Continue at the first of these words outside parentheses; the `from` in `is distinct from` does not count."""
-        self.at, open = start, 0
-        while self.next.kind != "end" and (open or self.next.word not in (*words, ";")):
-            open += (self.next.word in ("(", "[")) - (self.next.word in (")", "]"))
+        """Continues at the first of these words outside parentheses; the `from` in `is distinct from` does not count."""
+        self.position, depth = start, 0
+        while self.next.kind != "end" and (depth or self.next.word not in (*words, ";")):
+            depth += (self.next.word in ("(", "[")) - (self.next.word in (")", "]"))
             if not self.skip("distinct", "from"):
                 self.take()
 
 
 def _other(token: Token) -> tuple[str, str, str]:
-    """The error for a text that begins with another word than SELECT."""
+    """Returns the error for a text that begins with another word than SELECT."""
     if token.word == "with":
         return _clause("WITH", _SEVERAL)
     if token.word in _STATEMENTS:

@@ -1,4 +1,4 @@
-"""SQL that a hint suggests, made of what the author wrote."""
+"""SQL that a hint suggests, made from the author's own."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|`([A-Za-z_][A-Za-z0-9_]*(?:[.][A-Za-
 
 
 class HasSql(Protocol):
-    """A piece of an expression, or all of it, checked."""
+    """A part of an expression, or a whole one, that is checked."""
 
     @property
     def sql(self) -> str: ...
 
 
 def code(sql: str) -> str:
-    """SQL in backquotes, or as it is where it has backquotes itself."""
+    """Returns SQL in backquotes, or unchanged where it has backquotes itself."""
     return sql if "`" in sql else f"`{sql}`"
 
 
 def written(piece: HasSql) -> str:
-    """The SQL of a value as its author can write it, or `x` where that is too long."""
+    """Returns SQL of a value as its author can write it, or `x` where that is too long."""
     sql = _QUOTED.sub(
         lambda match: match[1] if match[1] and WORDS.isdisjoint(match[1].lower().split(".")) else match[0], piece.sql
     )
@@ -33,7 +33,7 @@ def written(piece: HasSql) -> str:
 
 
 def cast(piece: HasSql, type: Type | str, function: str = "cast") -> str:
-    """The SQL of a value that is cast."""
+    """Returns SQL of a value that is cast."""
     sql = written(piece)
     return f"{function}({without_parentheses(sql)} as {type})"
 
@@ -43,7 +43,7 @@ def cast_hint(piece: HasSql, type: Type | str) -> str:
 
 
 def without_parentheses(sql: str) -> str:
-    """SQL without the parentheses around all of it."""
+    """Returns SQL without the parentheses around all of it."""
     depth = 0
     for index, character in enumerate(sql):
         depth += (character == "(") - (character == ")")

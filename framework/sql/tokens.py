@@ -47,7 +47,7 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """The words of a text, with one of kind `end` after them."""
+    """Returns the words of a text, with one of kind `end` after them."""
     if len(text) > LONGEST:
         raise refused(
             LONGEST,
@@ -57,35 +57,35 @@ def tokens(text: str) -> list[Token]:
         )
     characters(text)
     words: list[Token] = []
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
+    offset = 0
+    while offset < len(text):
+        match = _TOKEN.match(text, offset)
         if match is None:
-            raise unreadable(text, at)
+            raise unreadable(text, offset)
         kind = match.lastgroup or ""
         if kind == "comment":
-            raise refused(at, "sql-comment", "a comment is not allowed inside SQL", "move it to a YAML comment above: # …")
+            raise refused(offset, "sql-comment", "a comment is not allowed inside SQL", "move it to a YAML comment above: # …")
         if kind == "number" and len(match.group()) > _LONGEST_NUMBER:
-            raise refused(at, "sql-type", f"a number has at most {_LONGEST_NUMBER} digits", "write a smaller one")
+            raise refused(offset, "sql-type", f"a number has at most {_LONGEST_NUMBER} digits", "write a smaller one")
         if kind != "space":
-            words.append(Token(kind, match.group(), value(kind, match.group(), at), at))
-        at = match.end()
+            words.append(Token(kind, match.group(), value(kind, match.group(), offset), offset))
+        offset = match.end()
     words.append(Token("end", "", "", len(text.rstrip())))  # not on a line behind the last one
     return words
 
 
 def characters(text: str) -> None:
-    """Refuse invisible characters: they make a text mean something else than it shows."""
-    for at, character in enumerate(text):
+    """Refuses invisible characters: they make a text mean something else than it shows."""
+    for offset, character in enumerate(text):
         if character not in "\t\r\n" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
-            raise refused(at, "sql-character", f"the invisible character U+{ord(character):04X} is not allowed", "delete it")
+            raise refused(offset, "sql-character", f"the invisible character U+{ord(character):04X} is not allowed", "delete it")
     if "${" in text:
         # Spark would insert an environment variable or a setting, a secret too, before parsing.
         hint = "a variable is ${var:NAME}; the text itself is '$' || '{'"
         raise refused(text.index("${"), "sql-character", "${ is not allowed inside SQL", hint)
 
 
-def value(kind: str, text: str, at: int) -> str:
+def value(kind: str, text: str, offset: int) -> str:
     if kind == "quoted":
         return text[1:-1].replace("``", "`")
     if kind != "string":
@@ -95,7 +95,7 @@ def value(kind: str, text: str, at: int) -> str:
     for match in _ESCAPE.finditer(text[1:-1]):
         if match.group() not in ("''", *_ESCAPES) and len(match.group()) == 2:
             raise refused(
-                at + 1 + match.start(),
+                offset + 1 + match.start(),
                 "sql-syntax",
                 f"{match.group()} is not one of the escapes \\\\ \\' \\\" \\n \\t \\r \\% \\_ \\uXXXX",
                 f"write \\{match.group()} for the backslash itself, or r'…' for a pattern",
@@ -107,21 +107,23 @@ def _escaped(text: str) -> str:
     return "'" if text == "''" else chr(int(text[2:], 16)) if len(text) > 2 else _ESCAPES[text]
 
 
-def unreadable(text: str, at: int) -> ExpressionError:
-    character = text[at]
+def unreadable(text: str, offset: int) -> ExpressionError:
+    character = text[offset]
     if character == "'":
-        return refused(at, "sql-syntax", "the text that starts here does not end", "close it with '")
+        return refused(offset, "sql-syntax", "the text that starts here does not end", "close it with '")
     if character == "`":
-        return refused(at, "sql-syntax", "the name that starts here does not end", "close it with `")
+        return refused(offset, "sql-syntax", "the name that starts here does not end", "close it with `")
     if character == '"':
         return refused(
-            at,
+            offset,
             "sql-syntax",
             "double quotes mean different things in different SQL",
             "write text as 'text', a column's name as `name`",
         )
     if character.isascii() and character.isdigit():
-        return refused(at, "sql-syntax", "a number runs into a name here", "put a space between them, or the name in backquotes")
+        return refused(
+            offset, "sql-syntax", "a number runs into a name here", "put a space between them, or the name in backquotes"
+        )
     otherwise = "put text in '…', names with such characters in `…`"
-    hint = next((hint for mark, hint in dialects.MARKS.items() if text.startswith(mark, at)), otherwise)
-    return refused(at, "sql-character", f"{character!r} has no meaning here", hint)
+    hint = next((hint for mark, hint in dialects.MARKS.items() if text.startswith(mark, offset)), otherwise)
+    return refused(offset, "sql-character", f"{character!r} has no meaning here", hint)

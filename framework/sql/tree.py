@@ -30,7 +30,7 @@ class Column(Node):
 
 @dataclass(frozen=True)
 class Member(Node):
-    """`of.name`"""
+    """A field of a struct, or a column with its table: `of.name`."""
 
     of: Node
     name: str
@@ -38,7 +38,7 @@ class Member(Node):
 
 @dataclass(frozen=True)
 class Item(Node):
-    """`of[at]`"""
+    """An item of an array or a map: `of[at]`."""
 
     of: Node
     at: Node
@@ -87,14 +87,14 @@ class In(Node):
 
 @dataclass(frozen=True)
 class Is(Node):
-    """`what`: null, true or false."""
+    """A test by IS; `what` is null, true or false."""
 
     operand: Node
     what: str
 
 
 def walk(node: Node) -> Iterator[tuple[Node, int]]:
-    """Yield every node once with its level; `x between …` and `case x when …` refer to one node several times."""
+    """Yields every node once with its level; `x between …` and `case x when …` refer to one node several times."""
     waiting = [(node, 1)]
     visited: set[int] = set()
     while waiting:
@@ -106,7 +106,7 @@ def walk(node: Node) -> Iterator[tuple[Node, int]]:
 
 
 def children(node: Node) -> Iterator[Node]:
-    """The nodes right under a node."""
+    """Returns the nodes right under a node."""
     return _nodes(vars(node).values())
 
 

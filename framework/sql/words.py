@@ -1,4 +1,4 @@
-"""The words of an expression, passed over once."""
+"""The words of an expression, which a parser reads once."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ def too_deep(offset: int) -> ExpressionError:
 
 
 def but_found(token: Token) -> str:
-    """The words in the place where something is missing."""
+    """Returns the end of a message that something is missing: the words that stand in its place."""
     return ", the text ends" if token.kind == "end" else f", found {token.text[:30]}"
 
 
 class Words:
-    """Where a parser is in the words of a text."""
+    """The words of a text, and a parser's position in them."""
 
     def __init__(self, token_list: list[Token]) -> None:
         self.tokens = token_list
-        self.at = 0
+        self.position = 0
 
     @property
     def next(self) -> Token:
-        return self.tokens[self.at]
+        return self.tokens[self.position]
 
     @property
     def after(self) -> Token:
-        return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        return self.tokens[min(self.position + 1, len(self.tokens) - 1)]
 
     def take(self) -> Token:
         token = self.next
-        self.at += token.kind != "end"
+        self.position += token.kind != "end"
         return token
 
     def skip(self, *words: str) -> bool:
-        """Skip these words if they all come next."""
-        coming = [token.word for token in self.tokens[self.at : self.at + len(words)]]
-        if coming != list(words):
+        """Skips these words if they all come next."""
+        next_words = [token.word for token in self.tokens[self.position : self.position + len(words)]]
+        if next_words != list(words):
             return False
-        self.at += len(words)
+        self.position += len(words)
         return True
 
     def expect(self, word: str) -> None:
@@ -64,7 +64,7 @@ class Words:
         token = self.next
         context = f", found {token.text[:30]}" if token.kind != "end" else ", the expression ends"
         return (
-            foreign_operators.find(self.tokens, self.at)
+            foreign_operators.find(self.tokens, self.position)
             or reserved.misplaced_word(token)
             or refused(
                 token.offset,
@@ -76,7 +76,7 @@ class Words:
 
     def end(self) -> None:
         token = self.next
-        if token.kind == "name" and (error := foreign_operators.find(self.tokens, self.at)):
+        if token.kind == "name" and (error := foreign_operators.find(self.tokens, self.position)):
             raise error
         if token.kind in ("name", "quoted") and (token.word == "as" or token.word not in reserved.WORDS):
             raise refused(
@@ -91,7 +91,7 @@ class Words:
         return depth + 1
 
     def text(self, start: int) -> str:
-        """The text of the words since `start`, on one line."""
-        words = self.tokens[start : self.at]
+        """Returns the text of the words since `start`, on one line."""
+        words = self.tokens[start : self.position]
         gaps = [" " * (after.offset > token.offset + len(token.text)) for token, after in pairwise(words)]
         return "".join(token.text + gap for token, gap in zip(words, [*gaps, ""], strict=True))

@@ -64,7 +64,7 @@ class Given:
 
     `decoding`: returns Spark's SQL of these columns. Its second argument says whether a field that is no column makes a bad row.
     `encode`: returns the message of values as JSON has them, by their columns. A ValueError says why there is none.
-    `wrong`: returns why bytes are plainly no message, after "the value …". Other faults are found by a batch only.
+    `wrong`: returns why bytes are plainly no message, to follow "the value …". Other faults are found by a batch only.
     """
 
     columns_from: ClassVar[str] = "spec"

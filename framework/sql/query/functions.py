@@ -1,6 +1,6 @@
-"""Functions over many rows: over those of a group, or of a window.
+"""Functions over many rows: over the rows of a group, or of a window.
 
-*Limit* None whose value is left to chance: an order that nobody gave decides nothing. Lists are sorted.
+*Limit* There is no function whose value is left to chance, by an order that nobody gave. Lists are sorted.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ INSTEAD = {
 
 @dataclass(frozen=True)
 class Function:
-    """`takes` says of each argument whether its type fits, and in words what fits; the last ones may be left out down to `least`. `sql` is
-    over the arguments `{x}`."""
+    """A function over many rows. `takes` says of each argument whether its type fits, and in words what fits; arguments behind the first
+    `least_arguments` may be left out. `sql` is over the arguments `{x}`."""
 
     type: Callable[[Sequence[Type]], Type]
     takes: tuple[tuple[Callable[[Type], bool], str], ...]
     _: KW_ONLY
-    least: int = -1
+    least_arguments: int = -1
     sql: str = ""
-    many: bool = False  # whether any number of arguments of the last kind may follow
+    repeats_last: bool = False  # whether any number of arguments of the last kind may follow
     has_frame: bool = True  # whether a window's frame is its own choice
     literals: tuple[int, ...] = ()  # the arguments that are literals
-    range: tuple[float, float] | None = None  # in which those are
+    range: tuple[float, float] | None = None  # the range of these literals
 
     @property
     def fewest(self) -> int:
-        return len(self.takes) if self.least < 0 else self.least
+        return len(self.takes) if self.least_arguments < 0 else self.least_arguments
 
 
 _ANY = (lambda _: True, "any value")
@@ -56,10 +56,10 @@ def _first(types: Sequence[Type]) -> Type:
     return types[0]
 
 
-def _kept(name: str) -> Function:
-    """One of those that totals have too."""
-    of = aggregates.FUNCTIONS[name]
-    return Function(lambda types: of.type(types[0]), ((of.takes, of.wants or "any value"),))
+def _as_total(name: str) -> Function:
+    """Returns a function that totals have too."""
+    function = aggregates.FUNCTIONS[name]
+    return Function(lambda types: function.type(types[0]), ((function.takes, function.wants or "any value"),))
 
 
 _SORTED = Function(lambda types: Array(types[0]), (_ORDERED,), sql="array_sort({name}({x}))")
@@ -70,14 +70,14 @@ _BY = Function(_first, (_ANY, _ORDERED))
 _LIST = Function(
     _always(STRING),
     (_TEXT, _TEXT),
-    least=1,
+    least_arguments=1,
     literals=(1,),
     sql="IF(count({x0}) = 0, NULL, array_join(array_sort(collect_list({x0})), {x1}))",
 )
 AGGREGATES: Mapping[str, Function] = {
-    **{name: _kept(name) for name in ("sum", "avg", "min", "max", "count_if", "approx_count_distinct")},
-    "mean": _kept("avg"),
-    "count": Function(_always(BIGINT), (_ANY,), least=0, many=True),
+    **{name: _as_total(name) for name in ("sum", "avg", "min", "max", "count_if", "approx_count_distinct")},
+    "mean": _as_total("avg"),
+    "count": Function(_always(BIGINT), (_ANY,), least_arguments=0, repeats_last=True),
     **dict.fromkeys(("min_by", "max_by"), _BY),
     **dict.fromkeys(("stddev", "std", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "skewness", "kurtosis"), _OF_DOUBLE),
     **dict.fromkeys(("corr", "covar_pop", "covar_samp"), _OF_PAIR),
@@ -88,7 +88,7 @@ AGGREGATES: Mapping[str, Function] = {
     **dict.fromkeys(("collect_list", "array_agg"), _SORTED),
     **dict.fromkeys(("string_agg", "listagg"), _LIST),
 }  # fmt: skip
-_OFFSET = Function(_first, (_ANY, _WHOLE, _ANY), least=1, has_frame=False, literals=(1,))
+_OFFSET = Function(_first, (_ANY, _WHOLE, _ANY), least_arguments=1, has_frame=False, literals=(1,))
 _NUMBERED = Function(_always(INT), (), has_frame=False)
 _SHARE = Function(_always(DOUBLE), (), has_frame=False)
 _ONE = Function(_first, (_ANY,))

@@ -1,4 +1,4 @@
-"""The parser of a select over tables. What it does not take is refused by name."""
+"""The parser of a select over tables. Any other clause is refused by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REFUSED = {
     "lateral": ("it is not in this version", "the step `explode` of a pipeline before this one makes a row from each item"),
     "natural": ("a new column would change what it joins", "write JOIN … USING (…)"),
 }  # fmt: skip
-# Names of columns, too; the first are looked for only where a select could end.
+# Words that can also be names of columns. The first are refused only where a select could end.
 _BEHIND_A_SELECT = dict.fromkeys(
     ("grouping", "rollup", "cube"), ("it is not in this version", "UNION ALL puts several groupings into one table")
 )
@@ -49,7 +49,7 @@ _NO_NAME = WORDS | _STOPS
 
 
 def read(text: str) -> Query:
-    """The tree of a whole select."""
+    """Returns the tree of a whole select."""
     parser = _Parser(tokens(text))
     query = parser.query(0)
     parser.skip(";")
@@ -89,19 +89,19 @@ class _Parser(OverRows):
         return query
 
     def sets(self, depth: int) -> Select | Both | Query:
-        """INTERSECT binds closer than the others."""
-        left: Select | Both | Query = self.intersected(depth)
+        """Reads selects joined by UNION, EXCEPT and INTERSECT; INTERSECT binds closer than the others."""
+        left_side: Select | Both | Query = self.intersected(depth)
         while self.next.word in ("union", "except", "minus"):
             offset, word = self.next.offset, self.set_word()
-            left = Both(offset, word, left, self.intersected(depth))
-        return left
+            left_side = Both(offset, word, left_side, self.intersected(depth))
+        return left_side
 
     def intersected(self, depth: int) -> Select | Both | Query:
-        left: Select | Both | Query = self.one(depth)
+        left_side: Select | Both | Query = self.one(depth)
         while self.next.word == "intersect":
             offset, word = self.next.offset, self.set_word()
-            left = Both(offset, word, left, self.one(depth))
-        return left
+            left_side = Both(offset, word, left_side, self.one(depth))
+        return left_side
 
     def set_word(self) -> str:
         token = self.take()
@@ -145,27 +145,27 @@ class _Parser(OverRows):
             raise refused(token.offset, "sql-clause", "Spark has no TOP", _CUT[1])
 
     def item(self) -> Item:
-        start, token = self.at, self.next
+        start, token = self.position, self.next
         if (token.word in _STOPS and self.after.word not in ("(", ".")) or token.word in (",", ")") or token.kind == "end":
             hint = f"{_SHAPE}; a column of that name needs backquotes: `{token.text}`" if token.kind == "name" else _SHAPE
             raise refused(token.offset, "sql-syntax", f"a column is missing{but_found(token)}", hint)
-        of = None
-        behind = [each.word for each in self.tokens[self.at + 1 : self.at + 5]]
-        if token.kind in ("name", "quoted") and behind[-4:-3] + behind[-2:] == [".", ".", "*"]:
-            of = f"{self.take().value}.{self.tokens[self.at + 1].value}"
-            self.at += 3
-        elif token.kind in ("name", "quoted") and behind[:2] == [".", "*"]:
-            of = self.take().value
+        table = None
+        next_words = [token.word for token in self.tokens[self.position + 1 : self.position + 5]]
+        if token.kind in ("name", "quoted") and next_words[-4:-3] + next_words[-2:] == [".", ".", "*"]:
+            table = f"{self.take().value}.{self.tokens[self.position + 1].value}"
+            self.position += 3
+        elif token.kind in ("name", "quoted") and next_words[:2] == [".", "*"]:
+            table = self.take().value
             self.take()
         if self.skip("*"):
-            return Item(None, None, "*", offset=token.offset, of=of, left_out=self.left_out())
+            return Item(None, None, "*", offset=token.offset, of=table, left_out=self.left_out())
         value = self.expression()
         text = self.text(start)
         self.refuse(_BEHIND_A_VALUE.get((self.next.word, self.after.word)))
         has_as = self.skip("as")
-        named = self.next
-        if named.kind == "quoted" or (named.kind == "name" and (has_as or named.word not in _NO_NAME)):
-            return Item(value, self.take().value, text, offset=named.offset)
+        name_token = self.next
+        if name_token.kind == "quoted" or (name_token.kind == "name" and (has_as or name_token.word not in _NO_NAME)):
+            return Item(value, self.take().value, text, offset=name_token.offset)
         return Item(value, None, text, offset=token.offset)
 
     def left_out(self) -> tuple[str, ...]:
@@ -179,23 +179,23 @@ class _Parser(OverRows):
         return tuple(left_out)
 
     def joined(self, depth: int) -> Source | Join:
-        left: Source | Join = self.source(depth)
+        left_side: Source | Join = self.source(depth)
         while (kind := self.kind()) is not None:
             token = self.next
-            right = self.source(depth)
-            on: Node | None = None
+            right_side = self.source(depth)
+            condition: Node | None = None
             using: tuple[str, ...] = ()
             if self.skip("on"):
-                on = self.expression()
+                condition = self.expression()
             elif self.skip("using", "("):
-                self.at -= 1
+                self.position -= 1
                 using = self.columns()
-            if (on is None and not using) != (kind == "cross"):
+            if (condition is None and not using) != (kind == "cross"):
                 message = "CROSS JOIN takes all pairs, without a condition" if kind == "cross" else "the join has no condition"
                 hint = "write JOIN for it" if kind == "cross" else "write ON a.id = b.id, USING (id), or CROSS JOIN for all pairs"
                 raise refused(token.offset, "sql-join", message, hint)
-            left = Join(token.offset, kind, left=left, right=right, on=on, using=using)
-        return left
+            left_side = Join(token.offset, kind, left=left_side, right=right_side, on=condition, using=using)
+        return left_side
 
     def columns(self) -> tuple[str, ...]:
         self.expect("(")
@@ -263,14 +263,14 @@ class _Parser(OverRows):
             return self.take()
         raise refused(token.offset, "sql-syntax", missing, hint)
 
-    def refuse(self, because: tuple[str, str] | None) -> None:
+    def refuse(self, refusal: tuple[str, str] | None) -> None:
         """Refuses the next word by its name, for a reason and with a hint."""
-        if because:
-            why, hint = because
-            raise refused(self.next.offset, "sql-clause", f"{self.next.text.upper()} is not allowed here: {why}", hint)
+        if refusal:
+            reason, hint = refusal
+            raise refused(self.next.offset, "sql-clause", f"{self.next.text.upper()} is not allowed here: {reason}", hint)
 
     def clause(self, missing: str) -> ExpressionError:
-        """The error for what follows a whole select."""
+        """Returns the error for the word that follows a whole select."""
         token = self.next
         self.refuse(_REFUSED.get(token.word) or _BEHIND_A_SELECT.get(token.word))
         return refused(token.offset, "sql-syntax", f"{missing}{but_found(token)}", _SHAPE)

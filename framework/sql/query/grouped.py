@@ -1,4 +1,4 @@
-"""GROUP BY: rows become groups, and expressions become ones over the groups' values."""
+"""GROUP BY: turns rows into groups, and expressions over rows into expressions over the groups' values."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from framework.sql.tree import Call, Column, Literal, Node, walk
 def grouped(
     rows: Rows, groups: Sequence[Node], values: Sequence[Node], having: Node | None
 ) -> tuple[Sequence[Node], Node | None]:
-    """Makes groups of the rows, and of each expression one over the groups."""
+    """Makes groups of the rows, and returns the expressions over these groups."""
     keys: dict[object, str] = {}
-    plain: dict[str, tuple[str, Field]] = {}
+    plain_columns: dict[str, tuple[str, Field]] = {}
     windows: dict[str, tuple[str, Field]] = {}
     if len(by_time := [group for group in groups if _is_window(group)]) > 1:
         rows.faults.append(
@@ -33,21 +33,21 @@ def grouped(
         name = keys.setdefault(shape(group), f"_sluice_g{len(keys)}")
         key = rows.tried(_key, rows, group, name)
         if key:
-            (windows if _is_window(group) else plain)[name] = key
-    over = _Over(rows, keys)
-    values, having = [over.groups(value) for value in values], having and over.groups(having)
+            (windows if _is_window(group) else plain_columns)[name] = key
+    rewriter = _Over(rows, keys)
+    values, having = [rewriter.groups(value) for value in values], having and rewriter.groups(having)
     totals: dict[str, tuple[str, Field]] = {}
-    for name, node in over.aggregates.items():
+    for name, node in rewriter.aggregates.items():
         total = rows.tried(many_rows.aggregate, node, rows.checked)
         if total:
             totals[name] = (total[0], Field(name, total[1], rows.origins(rows.read(node))))
     rows.apart = apart_by(rows.apart, groups, rows.columns)
-    if plain:
-        rows.add(plain)
-    by = [*map(identifier, plain), *(sql for sql, _ in windows.values())]
-    columns = {name: (identifier(name), column) for name, (_, column) in plain.items()} | windows | totals
+    if plain_columns:
+        rows.add(plain_columns)
+    group_sql = [*map(identifier, plain_columns), *(sql for sql, _ in windows.values())]
+    columns = {name: (identifier(name), column) for name, (_, column) in plain_columns.items()} | windows | totals
     items = ", ".join(f"{sql} AS {identifier(name)}" for name, (sql, _) in columns.items())
-    clause = f" GROUP BY {', '.join(by)}" if by else ""
+    clause = f" GROUP BY {', '.join(group_sql)}" if group_sql else ""
     rows.sql = f"SELECT {items} FROM ({rows.sql}){clause}"
     rows.columns = {name: column for name, (_, column) in columns.items()}
     return values, having
@@ -58,7 +58,7 @@ def _is_window(node: Node) -> bool:
 
 
 def _key(rows: Rows, node: Node, name: str) -> tuple[str, Field]:
-    """SQL of what rows are grouped by."""
+    """Returns SQL of a value by which rows are grouped, and its field."""
     if isinstance(node, Call) and node.name in WINDOWS:
         return _window(rows, node, name)
     checked = rows.checked(node)
@@ -68,9 +68,9 @@ def _key(rows: Rows, node: Node, name: str) -> tuple[str, Field]:
 
 
 def _window(rows: Rows, node: Call, name: str) -> tuple[str, Field]:
-    most = 2 if node.name == "session_window" else 3
+    maximum = 2 if node.name == "session_window" else 3
     example = f"{node.name}(at, interval 30 minutes)"
-    if not 2 <= len(node.arguments) <= most:
+    if not 2 <= len(node.arguments) <= maximum:
         raise refused(node.offset, "sql-type", f"{node.name} takes a time and its length", f"write {example}")
     time = rows.checked(node.arguments[0])
     if time.type not in (TIMESTAMP, TIMESTAMP_NTZ):
@@ -87,12 +87,12 @@ def _window(rows: Rows, node: Call, name: str) -> tuple[str, Field]:
         message = "a window cannot begin more rarely than it is long: rows between two would be in none"
         raise refused(node.arguments[2].offset, "sql-type", message, f"write {node.name}(at, '1 hour', '30 minutes')")
     struct = Struct((Part("start", time.type), Part("end", time.type)))
-    arguments = ", ".join((str(time.sql), *(f"'{each} microseconds'" for each in lengths)))
+    arguments = ", ".join((str(time.sql), *(f"'{length} microseconds'" for length in lengths)))
     return f"{node.name}({arguments})", Field(name, struct, rows.origins(time.sql.reads))
 
 
 def _seconds(node: Node) -> float:
-    """The seconds of `interval 2 hours`, or of `'2 hours'`; 0 for anything else."""
+    """Returns the seconds of `interval 2 hours`, or of `'2 hours'`; 0 for anything else."""
     if isinstance(node, Literal) and node.kind == "string":
         try:
             node = grammar.parse(f"interval {literal(node.value)}")
@@ -109,7 +109,7 @@ def _names_one_of(node: Node, names: frozenset[str]) -> bool:
 
 @dataclass
 class _Over:
-    """Makes expressions over rows ones over groups."""
+    """Turns expressions over rows into expressions over groups."""
 
     rows: Rows
     keys: dict[object, str]
@@ -126,10 +126,10 @@ class _Over:
         if isinstance(node, Over):
             if isinstance(node.of, Aggregate) and node.of.where is not None:
                 node = replace(node, of=replace(node.of, where=self.groups(node.of.where)))
-            order = tuple(Order(each.offset, self.groups(each.value), each.words) for each in node.order)
+            order = tuple(Order(order.offset, self.groups(order.value), order.words) for order in node.order)
             partition = tuple(map(self.groups, node.partition))
-            of = replace(node.of, arguments=tuple(map(self.groups, node.of.arguments)))
-            return replace(node, of=of, partition=partition, order=order)
+            function = replace(node.of, arguments=tuple(map(self.groups, node.of.arguments)))
+            return replace(node, of=function, partition=partition, order=order)
         if isinstance(node, Column) and node.name.lower() not in names and node.name in self.rows.columns:
             message = f"`{node.name}` is neither in GROUP BY nor in an aggregate"
             hint = f"group by it, or say which of its values: max({node.name}), min_by({node.name}, at)"

@@ -14,70 +14,72 @@ from framework.sql.quote import identifier
 from framework.sql.tree import Column, Node, Operation
 
 
-def joined(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> Scope | None:
-    """Both sides; None and faults where they do not go together."""
-    left, right = side(left) if len(left.tables) == 1 else left, side(right)
-    for name in right.tables:
-        if not name or left.has(name):
+def joined(join: Join, left_side: Scope, right_side: Scope, faults: list[Fault]) -> Scope | None:
+    """Returns the FROM clause of both sides; None, and faults, where they cannot be joined."""
+    left_side, right_side = side(left_side) if len(left_side.tables) == 1 else left_side, side(right_side)
+    for name in right_side.tables:
+        if not name or left_side.has(name):
             message = f"there are two tables `{name}`" if name else "a select in a join needs a name"
             faults.append(Fault(join.offset, "sql-table", message, "give it a name of its own: … as other"))
             return None
-    before = len(faults)
-    names, tables = (*left.names, *right.names), (*left.tables, *right.tables)
-    both = Scope("", names, apart=None, tables=tables, whole={**left.whole, **right.whole}, second=left.second)
-    pairs = list(_pairs(join, left, right, faults))
+    fault_count = len(faults)
+    names, tables = (*left_side.names, *right_side.names), (*left_side.tables, *right_side.tables)
+    joined_scope = Scope(
+        "", names, apart=None, tables=tables, whole={**left_side.whole, **right_side.whole}, second=left_side.second
+    )
+    pairs = list(_pairs(join, left_side, right_side, faults))
     conditions: list[Node] = [_equal(join, *pair) for pair in pairs]
     if join.on is not None:
-        conditions.append(resolved(join.on, both, faults))
-    if len(faults) > before:
+        conditions.append(resolved(join.on, joined_scope, faults))
+    if len(faults) > fault_count:
         return None
-    rows = Rows("", both.columns, None, faults)
-    checked = [rows.tried(rows.condition, node, "ON") for node in conditions]
+    rows = Rows("", joined_scope.columns, None, faults)
+    checked_conditions = [rows.tried(rows.condition, node, "ON") for node in conditions]
     if pairs:
         by_on = "join by ON in place of USING: "
-        faults[before:] = [replace(fault, hint=fault.hint.replace("write ", by_on, 1)) for fault in faults[before:]]
-    if len(faults) > before:
+        faults[fault_count:] = [replace(fault, hint=fault.hint.replace("write ", by_on, 1)) for fault in faults[fault_count:]]
+    if len(faults) > fault_count:
         return None
-    on = " AND ".join(str(each.sql) for each in checked if each)
-    scope = _columns(join, left, both, pairs)
-    sql = f"SELECT {scope.sql} FROM ({left.sql}) {join.kind.upper()} JOIN ({right.sql}){f' ON {on}' if on else ''}"
+    on_sql = " AND ".join(str(condition.sql) for condition in checked_conditions if condition)
+    scope = _columns(join, left_side, joined_scope, pairs)
+    sql = f"SELECT {scope.sql} FROM ({left_side.sql}) {join.kind.upper()} JOIN ({right_side.sql}){f' ON {on_sql}' if on_sql else ''}"
     return replace(scope, sql=sql)
 
 
-def _columns(join: Join, left: Scope, both: Scope, pairs: list[tuple[Named, Named]]) -> Scope:
-    """The columns of both sides, as SQL. USING joins two columns, of which one is found by name."""
-    names = left.names if join.kind in ("left semi", "left anti") else both.names
-    columns = [identifier(each.flat) for each in names]
-    first: list[Named] = []
-    second = set(left.second)
-    for at, (one, other) in enumerate(pairs):
-        chosen = other if join.kind == "right" else one
+def _columns(join: Join, left_side: Scope, joined_scope: Scope, pairs: list[tuple[Named, Named]]) -> Scope:
+    """Returns the FROM clause with SQL of the columns of both sides. Of two columns that USING joins, one is found by its name."""
+    names = left_side.names if join.kind in ("left semi", "left anti") else joined_scope.names
+    columns = [identifier(column.flat) for column in names]
+    using_columns: list[Named] = []
+    second_names = set(left_side.second)
+    for index, (left_column, right_column) in enumerate(pairs):
+        chosen = right_column if join.kind == "right" else left_column
         if join.kind == "full":
-            flat = f"_sluice_using{len(names)}_{at}"
-            type_ = coercion.wider(one.field.type, other.field.type) or one.field.type
-            columns.append(f"coalesce({identifier(one.flat)}, {identifier(other.flat)}) AS {identifier(flat)}")
-            chosen = Named("", Field(one.field.name, type_, one.field.origins | other.field.origins), flat)
-        first.append(chosen)
-        second |= {one.flat, other.flat} - {chosen.flat}
-    names = (*first, *(each for each in names if each not in first))
-    return replace(both, sql=", ".join(columns), names=names, second=frozenset(second))
+            flat = f"_sluice_using{len(names)}_{index}"
+            type_ = coercion.wider(left_column.field.type, right_column.field.type) or left_column.field.type
+            columns.append(f"coalesce({identifier(left_column.flat)}, {identifier(right_column.flat)}) AS {identifier(flat)}")
+            chosen = Named("", Field(left_column.field.name, type_, left_column.field.origins | right_column.field.origins), flat)
+        using_columns.append(chosen)
+        second_names |= {left_column.flat, right_column.flat} - {chosen.flat}
+    names = (*using_columns, *(column for column in names if column not in using_columns))
+    return replace(joined_scope, sql=", ".join(columns), names=names, second=frozenset(second_names))
 
 
-def _pairs(join: Join, left: Scope, right: Scope, faults: list[Fault]) -> list[tuple[Named, Named]]:
-    """The columns that USING joins."""
+def _pairs(join: Join, left_side: Scope, right_side: Scope, faults: list[Fault]) -> list[tuple[Named, Named]]:
+    """Returns the pairs of columns that USING joins."""
     pairs = []
     for name in join.using:
-        there = left.named(name), right.named(name)
-        for scope, columns in zip((left, right), there, strict=True):
+        candidates = left_side.named(name), right_side.named(name)
+        for scope, columns in zip((left_side, right_side), candidates, strict=True):
             if len(columns) != 1:
-                what = f"several columns `{name}`" if columns else f"no column `{name}`"
+                problem = f"several columns `{name}`" if columns else f"no column `{name}`"
                 faults.append(
-                    Fault(join.offset, "unknown-column", f"USING: {listed(scope.tables)} has {what}", "write ON a.x = b.y")
+                    Fault(join.offset, "unknown-column", f"USING: {listed(scope.tables)} has {problem}", "write ON a.x = b.y")
                 )
-        if all(len(columns) == 1 for columns in there):
-            pairs.append((there[0][0], there[1][0]))
+        if all(len(columns) == 1 for columns in candidates):
+            pairs.append((candidates[0][0], candidates[1][0]))
     return pairs
 
 
-def _equal(join: Join, one: Named, other: Named) -> Node:
-    return Operation(join.offset, "=", (Column(join.offset, one.flat), Column(join.offset, other.flat)))
+def _equal(join: Join, left_column: Named, right_column: Named) -> Node:
+    return Operation(join.offset, "=", (Column(join.offset, left_column.flat), Column(join.offset, right_column.flat)))

@@ -1,4 +1,4 @@
-"""Functions over many rows as SQL, with the type of their value."""
+"""Writes functions over many rows as SQL, with the type of their value."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _DISTINCT = ("count", "sum", "avg", "mean", "collect_list", "array_agg", "string
 
 
 def aggregate(node: Aggregate, typed: Typed) -> tuple[str, Type]:
-    """SQL of an aggregate, and its type."""
+    """Returns SQL of an aggregate, and its type."""
     function = AGGREGATES[node.name]
     values = list(_values(node, function, typed))
     if node.distinct and node.name not in _DISTINCT:
         hint = f"delete DISTINCT; these take it: {', '.join(_DISTINCT)}"
         raise refused(node.offset, "sql-aggregate", f"{node.name} takes no DISTINCT", hint)
-    for at, value in enumerate(values):
+    for index, value in enumerate(values):
         if node.distinct and holds_map(value.type):
             raise refused(
-                node.arguments[at].offset, "sql-type", f"DISTINCT cannot compare {value.type}", "take a part of it: m['a']"
+                node.arguments[index].offset, "sql-type", f"DISTINCT cannot compare {value.type}", "take a part of it: m['a']"
             )
     texts = [str(value.sql) for value in values]
     distinct = "DISTINCT " if node.distinct else ""
@@ -56,7 +56,7 @@ def aggregate(node: Aggregate, typed: Typed) -> tuple[str, Type]:
 
 
 def over(node: Over, typed: Typed) -> tuple[str, Type]:
-    """SQL of a function over a window, and its type."""
+    """Returns SQL of a function over a window, and its type."""
     if isinstance(node.of, Aggregate):
         if node.of.distinct:
             raise refused(
@@ -70,10 +70,10 @@ def over(node: Over, typed: Typed) -> tuple[str, Type]:
         sql, type_ = _ranked(node.of, node, typed)
     window = []
     if node.partition:
-        window.append(f"PARTITION BY {', '.join(str(_comparable(each, typed).sql) for each in node.partition)}")
+        window.append(f"PARTITION BY {', '.join(str(_comparable(value, typed).sql) for value in node.partition)}")
     if node.order:
         window.append(
-            f"ORDER BY {', '.join(f'{_comparable(each.value, typed).sql} {each.words}'.strip() for each in node.order)}"
+            f"ORDER BY {', '.join(f'{_comparable(order.value, typed).sql} {order.words}'.strip() for order in node.order)}"
         )
     if node.frame:
         window.append(_frame(node.frame, node, typed))
@@ -109,21 +109,21 @@ def _ranked(node: Ranked, window: Over, typed: Typed) -> tuple[str, Type]:
 
 def _values(node: Aggregate | Ranked, function: Function, typed: Typed) -> Iterator[Checked]:
     count = len(node.arguments)
-    if count < function.fewest or (count > len(function.takes) and not function.many):
-        takes = ", ".join(wants for _, wants in function.takes) or "nothing"
-        raise refused(node.offset, "sql-type", f"{node.name} takes {takes}; here are {count}", f"write {node.name}(…) so")
-    for at, argument in enumerate(node.arguments):
-        fits, wants = function.takes[min(at, len(function.takes) - 1)]
+    if count < function.fewest or (count > len(function.takes) and not function.repeats_last):
+        expected = ", ".join(wants for _, wants in function.takes) or "nothing"
+        raise refused(node.offset, "sql-type", f"{node.name} takes {expected}; here are {count}", f"write {node.name}(…) so")
+    for index, argument in enumerate(node.arguments):
+        fits, wants = function.takes[min(index, len(function.takes) - 1)]
         checked = typed(argument)
         if checked.type != VOID and not fits(checked.type):
             raise refused(
                 argument.offset, "sql-type", f"{node.name} takes {wants}, not {checked.type}", "cast it, or take a part of it"
             )
-        if at in function.literals and not _is_literal(argument):
+        if index in function.literals and not _is_literal(argument):
             raise refused(
                 argument.offset, "sql-type", f"{node.name} takes {wants} that is written out here", "write it as a literal"
             )
-        if at in function.literals and function.range and not _is_within(argument, *function.range):
+        if index in function.literals and function.range and not _is_within(argument, *function.range):
             low, high = function.range
             raise refused(
                 argument.offset, "sql-type", f"{node.name} takes {wants} from {low:g} to {high:g} here", "write such a one"
@@ -145,7 +145,7 @@ def _is_literal(node: Node) -> bool:
 
 
 def _frame(frame: Frame, window: Over, typed: Typed) -> str:
-    """SQL of a frame: rows by their number, or by the distance of the one value that orders them."""
+    """Returns SQL of a frame: rows by their number, or by the distance of the one value that orders them."""
     if not window.order:
         raise refused(
             frame.offset, "sql-window", f"a frame of {frame.unit.upper()} needs an order", "write ORDER BY in front of it"
@@ -154,9 +154,9 @@ def _frame(frame: Frame, window: Over, typed: Typed) -> str:
         raise refused(frame.offset, "sql-window", "RANGE goes by one value", "leave one column in ORDER BY, or write ROWS")
     for edge in (frame.start, frame.end):
         if edge.value is not None and not _is_distance(edge.value, frame.unit):
-            takes = "a whole number" if frame.unit == "rows" else "a whole number or an interval"
+            expected = "a whole number" if frame.unit == "rows" else "a whole number or an interval"
             example = "9 preceding" if frame.unit == "rows" else "interval 24 hours preceding"
-            message = f"{frame.unit.upper()} takes {takes} that is written out here"
+            message = f"{frame.unit.upper()} takes {expected} that is written out here"
             raise refused(edge.value.offset, "sql-window", message, f"write {frame.unit} between {example} and current row")
         if edge.value is not None and frame.unit == "range":
             _refuse_other(edge.value, typed(window.order[0].value).type)
@@ -168,7 +168,7 @@ def _frame(frame: Frame, window: Over, typed: Typed) -> str:
 
 
 def _place(edge: Edge) -> float:
-    """Where an end is, in rows or seconds behind the current row."""
+    """Returns where an end is, in rows or seconds behind the current row."""
     if edge.words == "current row":
         return 0
     sign = -1 if edge.words.endswith("preceding") else 1
@@ -177,22 +177,22 @@ def _place(edge: Edge) -> float:
     return sign * (float(edge.value.value) if edge.value.kind == "number" else intervals.seconds(edge.value.value))
 
 
-def _refuse_other(distance: Node, of: Type) -> None:
-    """Refuses the distance of a RANGE that does not go with what orders the rows."""
+def _refuse_other(distance: Node, type_: Type) -> None:
+    """Refuses the distance of a RANGE that does not fit the type of the value that orders the rows."""
     is_number = isinstance(distance, Literal) and distance.kind == "number"
-    fits = (is_numeric(of) or of == DATE) if is_number else of in TIMES
-    if of != VOID and not fits:
-        what = "a number" if is_number else "an interval"
+    fits = (is_numeric(type_) or type_ == DATE) if is_number else type_ in TIMES
+    if type_ != VOID and not fits:
+        noun = "a number" if is_number else "an interval"
         hint = "numbers go with numbers, intervals with times: range between interval 1 hour preceding and current row"
-        raise refused(distance.offset, "sql-window", f"{what} cannot be the distance between values of {of}", hint)
+        raise refused(distance.offset, "sql-window", f"{noun} cannot be the distance between values of {type_}", hint)
     assert isinstance(distance, Literal)
-    if of == DATE and not is_number and literals.literal(distance).type == TIME:
+    if type_ == DATE and not is_number and literals.literal(distance).type == TIME:
         raise refused(
             distance.offset, "sql-window", "dates are whole days apart", "write days, such as interval 2 days preceding"
         )
-    if is_number and of in _MOST_OF and int(distance.value) > _MOST_OF[of]:
-        message = f"{distance.value} cannot be the distance between values of {of}"
-        raise refused(distance.offset, "sql-window", message, f"write at most {_MOST_OF[of]}, or cast the column")
+    if is_number and type_ in _MOST_OF and int(distance.value) > _MOST_OF[type_]:
+        message = f"{distance.value} cannot be the distance between values of {type_}"
+        raise refused(distance.offset, "sql-window", message, f"write at most {_MOST_OF[type_]}, or cast the column")
 
 
 def _is_distance(node: Node, unit: str) -> bool:

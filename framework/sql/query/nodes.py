@@ -11,7 +11,7 @@ from framework.sql.tree import Lambda, Node
 
 @dataclass(frozen=True)
 class Order(Node):
-    """`value desc nulls last`; `words` are those behind the value."""
+    """A value by which rows are sorted, as in `value desc nulls last`; `words` are the words behind the value."""
 
     value: Node
     words: str
@@ -19,7 +19,7 @@ class Order(Node):
 
 @dataclass(frozen=True)
 class Edge(Node):
-    """One end of a frame: `3 preceding`, `unbounded following`, `current row`; `words` are those behind the value."""
+    """One end of a frame: `3 preceding`, `unbounded following`, `current row`; `words` are the words behind the value."""
 
     value: Node | None
     words: str
@@ -53,7 +53,7 @@ class Ranked(Node):
 
 @dataclass(frozen=True)
 class Over(Node):
-    """`of` over the rows of a window."""
+    """The function `of` over the rows of a window."""
 
     of: Aggregate | Ranked
     partition: tuple[Node, ...]
@@ -123,20 +123,20 @@ class Query:
 
 
 def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
-    """The node, whose parts are changed."""
+    """Returns the node with its parts changed."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, Node):
             return change(value)
         return tuple(map(changed, value)) if isinstance(value, tuple) else value
 
-    return replace(node, **{each.name: changed(getattr(node, each.name)) for each in fields(node)})
+    return replace(node, **{field.name: changed(getattr(node, field.name)) for field in fields(node)})
 
 
 def shape(value: Any) -> Hashable:
-    """Equal for equal expressions, wherever they stand and in whatever case names are written."""
+    """Returns a value that is equal for equal expressions, wherever they stand and in whatever case names are written."""
     if isinstance(value, Node):
-        parts = (getattr(value, each.name) for each in fields(value) if each.name != "offset")
+        parts = (getattr(value, field.name) for field in fields(value) if field.name != "offset")
         name = getattr(value, "name", None)
         return (
             type(value).__name__,
@@ -146,5 +146,5 @@ def shape(value: Any) -> Hashable:
 
 
 def bound(node: Node, names: frozenset[str]) -> frozenset[str]:
-    """The names that are no columns inside a node: those outside of it, and a lambda's parameters."""
-    return names | {each.lower() for each in node.parameters} if isinstance(node, Lambda) else names
+    """Returns the names that are no columns inside a node: those outside of it, and a lambda's parameters."""
+    return names | {parameter.lower() for parameter in node.parameters} if isinstance(node, Lambda) else names

@@ -1,4 +1,4 @@
-"""The part of the grammar that is about functions over many rows, and about windows."""
+"""The part of the grammar for functions over many rows, and for windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_NAMES = ("a window has no name here", "write it out behind OVER")
 
 class OverRows(Parser):
     def of_rows(self, name: Token, depth: int) -> Node | None:
-        """A function over many rows, whose name was taken."""
+        """Reads a function over many rows, whose name was taken."""
         if name.word in WINDOWS:
             self.expect("(")
             return Call(name.offset, name.word, self.list(self.deeper(depth)))
@@ -39,21 +39,24 @@ class OverRows(Parser):
         elif not self.skip(")"):
             arguments = self.list(self.deeper(depth))
         if is_ranked:
-            ignores = self.skip("ignore", "nulls")
+            ignores_nulls = self.skip("ignore", "nulls")
             self.skip("respect", "nulls")
-            return self.over(Ranked(name.offset, name.word, arguments, ignores), depth)
+            return self.over(Ranked(name.offset, name.word, arguments, ignores_nulls), depth)
         where = None
         if self.skip("filter", "("):
             self.expect("where")
             where = self.either(self.deeper(depth))
             self.expect(")")
-        of = Aggregate(name.offset, name.word, arguments, distinct, where)
-        return self.over(of, depth) if self.next.word == "over" else of
+        function = Aggregate(name.offset, name.word, arguments, distinct, where)
+        return self.over(function, depth) if self.next.word == "over" else function
 
-    def over(self, of: Aggregate | Ranked, depth: int) -> Node:
+    def over(self, function: Aggregate | Ranked, depth: int) -> Node:
         if not self.skip("over"):
             raise refused(
-                of.offset, "sql-window", f"{of.name} needs a window", f"write {of.name}(…) over (partition by … order by …)"
+                function.offset,
+                "sql-window",
+                f"{function.name} needs a window",
+                f"write {function.name}(…) over (partition by … order by …)",
             )
         if self.next.kind in ("name", "quoted"):
             raise refused(self.next.offset, "sql-window", *NO_NAMES)
@@ -63,7 +66,7 @@ class OverRows(Parser):
         order = self.orders(depth) if self.skip("order", "by") else ()
         frame = self.frame(depth) if self.next.word in ("rows", "range") else None
         self.expect(")")
-        return Over(of.offset, of, partition, order, frame)
+        return Over(function.offset, function, partition, order, frame)
 
     def values(self, depth: int) -> tuple[Node, ...]:
         values = [self.either(depth)]

@@ -1,4 +1,4 @@
-"""Rows with named columns: a table, a select, or several of them joined; and what the names in an expression stand for."""
+"""Rows with named columns: a table, a select, or several of them joined; and the columns that names in an expression stand for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGEST = 500_000
 
 @dataclass(frozen=True)
 class Field:
-    """A column. `origins` are the tables' columns that it is computed from; `same` is the one that it is."""
+    """A column. `origins` are the tables' columns from which it is computed; `same` is the table's column that it copies, if it does."""
 
     name: str
     type: Type
@@ -31,8 +31,8 @@ class Field:
 
 @dataclass(frozen=True)
 class Relation:
-    """SQL of rows. `apart` are columns of its one table: all rows with some values of theirs can be computed from the table's rows with
-    these values alone. None where there are several tables."""
+    """SQL of rows. `apart` are columns of its one table: the rows with some values of these can be computed from the table's rows with
+    the same values alone. It is None where there are several tables."""
 
     sql: str
     fields: tuple[Field, ...]
@@ -51,16 +51,16 @@ class Relation:
 class Named:
     """A column in a FROM clause: its table's name there, and its own name in SQL over the clause."""
 
-    of: str
+    table: str
     field: Field
     flat: str
 
 
 @dataclass(frozen=True)
 class Scope:
-    """A FROM clause. Of columns that are joined by name the `second` do not count by name alone. `whole` has tables by their whole
-    names. Where there is no such column, `window` is one of the `windows` of time by which rows are grouped, as Spark calls it; what the
-    select has itself (`own_names`) is none."""
+    """A FROM clause. `second` are the columns, of those joined by name, that are not found by name alone. `whole` has tables by their
+    whole names. A name that is no column can be one of the `windows` of time by which rows are grouped, but not one of `own_names`, the
+    names that the select gives itself."""
 
     sql: str
     names: tuple[Named, ...]
@@ -74,71 +74,73 @@ class Scope:
 
     @property
     def columns(self) -> dict[str, Field]:
-        return {each.flat: each.field for each in self.names}
+        return {column.flat: column.field for column in self.names}
 
-    def of(self, table: str) -> list[Named]:
-        return [each for each in self.names if each.of.lower() == table.lower()]
+    def columns_of(self, table: str) -> list[Named]:
+        return [column for column in self.names if column.table.lower() == table.lower()]
 
     def has(self, table: str) -> bool:
-        return any(each.lower() == table.lower() for each in self.tables)
+        return any(name.lower() == table.lower() for name in self.tables)
 
     def named(self, name: str) -> list[Named]:
-        return [each for each in self.names if each.field.name.lower() == name.lower() and each.flat not in self.second]
+        return [column for column in self.names if column.field.name.lower() == name.lower() and column.flat not in self.second]
 
     def starred(self, item: Item, faults: list[Fault]) -> list[Named]:
-        """The columns of `*` or `o.*`."""
-        of = self.whole.get(item.of.lower(), item.of) if item.of else None
-        if of is not None and not self.has(of):
-            faults.append(self.no_table(of, item.offset))
+        """Returns the columns of `*` or `o.*`."""
+        table = self.whole.get(item.of.lower(), item.of) if item.of else None
+        if table is not None and not self.has(table):
+            faults.append(self.no_table(table, item.offset))
             return []
-        names = [each for each in (self.of(of) if of else self.names) if not each.field.hidden]
+        names = [column for column in (self.columns_of(table) if table else self.names) if not column.field.hidden]
         if item.of is None:
-            names = [each for each in names if each.flat not in self.second]
-        gone = {name.lower() for name in item.left_out}
-        there = {each.field.name.lower() for each in names}
+            names = [column for column in names if column.flat not in self.second]
+        excluded_names = {name.lower() for name in item.left_out}
+        present_names = {column.field.name.lower() for column in names}
         for name in item.left_out:
-            if name.lower() not in there:
-                hint = did_you_mean(name, [each.field.name for each in names], "leave it away")
+            if name.lower() not in present_names:
+                hint = did_you_mean(name, [column.field.name for column in names], "leave it away")
                 faults.append(Fault(item.offset, "unknown-column", f"`*` has no column `{name}`", hint))
-        left = [each for each in names if each.field.name.lower() not in gone]
-        if not left and not faults:
+        remaining = [column for column in names if column.field.name.lower() not in excluded_names]
+        if not remaining and not faults:
             faults.append(Fault(item.offset, "sql-star", "no column is left for `*`", "name the columns that there are"))
-        return left
+        return remaining
 
     def no_table(self, name: str, offset: int) -> Fault:
         hint = did_you_mean(name, self.tables, the_names("table", self.tables))
         return Fault(offset, "unknown-table", f"there is no table `{name}` in this FROM", hint)
 
 
-def one(relation: Relation, name: str, whole: str) -> Scope:
-    """A FROM clause of one table."""
+def one(relation: Relation, name: str, whole_name: str) -> Scope:
+    """Returns a FROM clause of one table."""
     names = tuple(Named(name, field, field.name) for field in relation.fields)
-    by_whole_name = {whole.lower(): name} if whole.rpartition(".")[2] == name else {}  # else it is called otherwise here
+    by_whole_name = (
+        {whole_name.lower(): name} if whole_name.rpartition(".")[2] == name else {}
+    )  # else the select gives the table another name
     return Scope(relation.sql, names, apart=relation.apart, tables=(name,), whole=by_whole_name)
 
 
 def side(scope: Scope) -> Scope:
-    """A FROM clause of one table as a side of a join, where each column has its table's name in front."""
-    names = tuple(Named(each.of, each.field, f"{each.of}.{each.field.name}") for each in scope.names)
+    """Returns a FROM clause of one table as a side of a join, where each column has its table's name in front."""
+    names = tuple(Named(column.table, column.field, f"{column.table}.{column.field.name}") for column in scope.names)
     columns = ", ".join(f"{identifier(old.flat)} AS {identifier(new.flat)}" for old, new in zip(scope.names, names, strict=True))
     return replace(scope, sql=f"SELECT {columns} FROM ({scope.sql})", names=names, apart=None, second=frozenset())
 
 
 def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str] = frozenset()) -> Node:
-    """The expression, with each column by its name in SQL over the FROM clause. What is no column stays as it is."""
+    """Returns the expression, with each column by its name in SQL over the FROM clause. Other nodes stay unchanged."""
     node = by_table(node, scope)
     if isinstance(node, Member) and isinstance(node.of, Column) and node.of.name.lower() not in names and scope.has(node.of.name):
-        there = [each for each in scope.of(node.of.name) if each.field.name.lower() == node.name.lower()]
-        if there:
-            return Column(node.offset, there[0].flat)
-        columns = [each.field.name for each in scope.of(node.of.name)]
+        matches = [column for column in scope.columns_of(node.of.name) if column.field.name.lower() == node.name.lower()]
+        if matches:
+            return Column(node.offset, matches[0].flat)
+        columns = [column.field.name for column in scope.columns_of(node.of.name)]
         if not columns:
             message = f"the join keeps no columns of `{node.of.name}`"
             faults.append(Fault(node.offset, "unknown-column", message, "write JOIN or LEFT JOIN, or put the condition into ON"))
             return node
         hint = did_you_mean(node.name, columns, f"columns there: {listed(columns)}")
         faults.append(Fault(node.offset, "unknown-column", f"`{node.of.name}` has no column `{node.name}`", hint))
-        return Column(node.offset, scope.of(node.of.name)[0].flat)
+        return Column(node.offset, scope.columns_of(node.of.name)[0].flat)
     if isinstance(node, Column) and node.name.lower() not in names:
         candidates = scope.named(node.name)
         if not candidates and node.name.lower() in scope.windows:
@@ -147,27 +149,29 @@ def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str
             hint = "repeat its expression, or put the select that makes it in parentheses into FROM"
             faults.append(Fault(node.offset, "unknown-column", f"`{node.name}` is made by this select", hint))
         elif not candidates:
-            faults += unknown(node, {each.flat.lower(): each.flat for each in scope.names if not each.field.hidden})
+            faults += unknown(node, {column.flat.lower(): column.flat for column in scope.names if not column.field.hidden})
         if len(candidates) > 1:
-            tables = " and ".join(f"`{each.of}`" for each in candidates)
+            tables = " and ".join(f"`{column.table}`" for column in candidates)
             message = f"`{node.name}` is a column of {tables}"
-            faults.append(Fault(node.offset, "sql-ambiguous", message, f"write `{candidates[0].of}.{candidates[0].field.name}`"))
+            faults.append(
+                Fault(node.offset, "sql-ambiguous", message, f"write `{candidates[0].table}.{candidates[0].field.name}`")
+            )
         return Column(node.offset, candidates[0].flat) if candidates else node
-    inner, words = bound(node, names), {id(each) for each in units(node)}
+    inner, words = bound(node, names), {id(unit) for unit in units(node)}
     return mapped(node, lambda part: part if id(part) in words else resolved(part, scope, faults, inner))
 
 
 def by_table(node: Node, scope: Scope) -> Node:
-    """`shop.orders.id` as `orders.id`."""
+    """Returns `shop.orders.id` as `orders.id`, and other nodes unchanged."""
     match node:
-        case Member(of=Member(of=Column(name=space) as first, name=table)):
+        case Member(of=Member(of=Column(name=space) as owner, name=table)):
             name = scope.whole.get(f"{space}.{table}".lower())
-            return replace(node, of=Column(first.offset, name)) if name else node
+            return replace(node, of=Column(owner.offset, name)) if name else node
     return node
 
 
 def apart_by(apart: frozenset[str] | None, nodes: Iterable[Node], columns: Mapping[str, Field]) -> frozenset[str] | None:
-    """The values by which rows still differ, if they are grouped by these."""
+    """Returns those columns of `apart` that remain where rows are grouped by `nodes`."""
     if apart is None:
         return None
     same = (columns[node.name].same for node in nodes if isinstance(node, Column) and node.name in columns)
@@ -175,7 +179,7 @@ def apart_by(apart: frozenset[str] | None, nodes: Iterable[Node], columns: Mappi
 
 
 def windows_of(node: Node) -> list[Over]:
-    """The windows in an expression, which stand in no other."""
+    """Returns the windows in an expression, without those inside other windows."""
     if isinstance(node, Over):
         return [node]
     return [over for part in children(node) for over in windows_of(part)]

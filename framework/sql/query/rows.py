@@ -1,4 +1,4 @@
-"""Rows at one point of a select: their SQL so far, and what its columns are."""
+"""Rows at one point of a select: their SQL so far, and its columns."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ Result = TypeVar("Result")
 class Rows:
     sql: str
     columns: dict[str, Field]  # by their names in SQL
-    apart: frozenset[str] | None  # as in a Relation
+    apart: frozenset[str] | None  # like `apart` of a Relation
     faults: list[Fault]
 
-    def tried(self, make: Callable[..., Result], *given: Any) -> Result | None:
-        """The result; None where it has faults, which are kept."""
+    def tried(self, make: Callable[..., Result], *arguments: Any) -> Result | None:
+        """Returns the result of `make`, or None, with its faults added to `faults`."""
         try:
-            return make(*given)
+            return make(*arguments)
         except ExpressionError as error:
             self.faults += error.faults
             return None
 
     def checked(self, node: Node) -> Checked:
-        """An expression over one row."""
+        """Returns an expression over one row, checked."""
         for part, _ in walk(node):
             if isinstance(part, Aggregate | Over):
                 hint = "compute it in a select behind WITH, or in parentheses in FROM, and name it"
@@ -47,7 +47,7 @@ class Rows:
         return typed(node, {name: column.type for name, column in self.columns.items()})
 
     def field(self, name: str, checked: Checked, node: Node) -> Field:
-        """A column with this value."""
+        """Returns the field of a column with this value."""
         same = self.columns[node.name].same if isinstance(node, Column) and node.name in self.columns else None
         return Field(name, checked.type, self.origins(checked.sql.reads), same=same)
 
@@ -55,7 +55,7 @@ class Rows:
         return frozenset().union(*(self.columns[name].origins for name in names))
 
     def read(self, node: Node) -> set[str]:
-        """The columns that an expression reads, also one over many rows."""
+        """Returns the columns that an expression reads, also one over many rows."""
         return {part.name for part, _ in walk(node) if isinstance(part, Column) and part.name in self.columns}
 
     def keep(self, node: Node, clause: str) -> None:
@@ -71,8 +71,8 @@ class Rows:
             raise refused(node.offset, "not-a-condition", message, suggest_for_condition(written(checked), checked.type))
         return checked
 
-    def add(self, added: dict[str, tuple[str, Field]]) -> None:
+    def add(self, new_columns: dict[str, tuple[str, Field]]) -> None:
         """Adds columns, each with its SQL."""
-        items = ", ".join(f"{sql} AS {identifier(name)}" for name, (sql, _) in added.items())
+        items = ", ".join(f"{sql} AS {identifier(name)}" for name, (sql, _) in new_columns.items())
         self.sql = f"SELECT *, {items} FROM ({self.sql})"
-        self.columns = self.columns | {name: column for name, (_, column) in added.items()}
+        self.columns = self.columns | {name: column for name, (_, column) in new_columns.items()}

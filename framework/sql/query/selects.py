@@ -1,7 +1,7 @@
 """One select, typed and written as SQL for Spark.
 
 Its parts become selects inside each other: the rows of FROM and WHERE, their groups, the windows over these, and the columns. So each
-expression is one over plain columns, as everywhere else.
+expression reads plain columns only, as everywhere else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from framework.sql.tree import Call, Column, Literal, Member, Node, children
 
 @dataclass(frozen=True)
 class Out:
-    """A column to come, its name if it has one."""
+    """A column of the result, with its name if it has one."""
 
     name: str | None
     value: Node
@@ -33,50 +33,52 @@ class Out:
 
 
 def relation(select: Select, scope: Scope, faults: list[Fault], by_place: bool = False) -> Relation | None:
-    """The relation that a select gives; None and faults where it is wrong. With `by_place` its columns need no names, since another
-    select has them."""
-    before = len(faults)
-    scope = replace(scope, windows={each.name: each for each in select.groups if isinstance(each, Call) and each.name in WINDOWS})
+    """Returns the relation that a select gives; None, and faults, where it is wrong. With `by_place` its columns need no names, since
+    another select has them."""
+    fault_count = len(faults)
+    scope = replace(
+        scope, windows={group.name: group for group in select.groups if isinstance(group, Call) and group.name in WINDOWS}
+    )
     items = list(_items(select, scope, faults))
     groups = [_group(node, select, scope, items, faults) for node in select.groups]
     where = select.where and resolved(select.where, scope, faults)
     having = select.having and resolved(_with_names(select.having, scope, select.items), scope, faults)
-    if len(faults) > before:
+    if len(faults) > fault_count:
         return None
     if by_place:
-        items = [replace(item, name=f"_sluice_c{at}") for at, item in enumerate(items)]
+        items = [replace(item, name=f"_sluice_c{index}") for index, item in enumerate(items)]
     rows = Rows(scope.sql, scope.columns, scope.apart, faults)
     if where is not None:
         rows.keep(where, "WHERE")
     values: Sequence[Node] = [item.value for item in items]
-    of_groups = (*values, *filter(None, [having]))
-    if groups or any(isinstance(part, Aggregate) for value in of_groups for part in _alone(value)):
+    group_values = (*values, *filter(None, [having]))
+    if groups or any(isinstance(part, Aggregate) for value in group_values for part in _alone(value)):
         values, having = grouped(rows, groups, values, having)
     elif having is not None:
         faults.append(Fault(having.offset, "sql-clause", "HAVING keeps groups, and there is no GROUP BY", "write WHERE"))
-    if len(faults) > before:
+    if len(faults) > fault_count:
         return None
     if having is not None:
         rows.keep(having, "HAVING")
     values = _windows(rows, values)
-    if len(faults) > before:
+    if len(faults) > fault_count:
         return None
     fields = list(_columns(rows, items, values, scope))
     if select.distinct:
         faults += [
-            Fault(select.offset, "sql-type", f"DISTINCT cannot compare `{name}`, which is {each.type}", "leave it out")
-            for name, (_, each) in fields
-            if holds_map(each.type)
+            Fault(select.offset, "sql-type", f"DISTINCT cannot compare `{name}`, which is {field.type}", "leave it out")
+            for name, (_, field) in fields
+            if holds_map(field.type)
         ]
-    if len(faults) > before:
+    if len(faults) > fault_count:
         return None
     columns = ", ".join(f"{sql} AS {identifier(name)}" for name, (sql, _) in fields)
     sql = f"SELECT {'DISTINCT ' if select.distinct else ''}{columns} FROM ({rows.sql})"
-    return Relation(sql, tuple(each for _, (_, each) in fields), rows.apart)
+    return Relation(sql, tuple(field for _, (_, field) in fields), rows.apart)
 
 
 def _alone(node: Node) -> Iterator[Node]:
-    """The parts of an expression; of a function over a window only what it is given."""
+    """Yields the parts of an expression; of a function over a window only its arguments, its partition and its order."""
     if not isinstance(node, Over):
         yield node
     parts = (*children(node.of), *node.partition, *node.order) if isinstance(node, Over) else children(node)
@@ -85,34 +87,35 @@ def _alone(node: Node) -> Iterator[Node]:
 
 
 def _items(select: Select, scope: Scope, faults: list[Fault]) -> Iterator[Out]:
-    own = {item.name.lower() for item in select.items if item.name}
+    own_names = {item.name.lower() for item in select.items if item.name}
     for item in select.items:
         if item.value is None:
-            for named in scope.starred(item, faults):
-                yield Out(named.field.name, Column(item.offset, named.flat), named.field.name, item.offset)
+            for column in scope.starred(item, faults):
+                yield Out(column.field.name, Column(item.offset, column.flat), column.field.name, item.offset)
             continue
         if item.name and item.name.lower().startswith("_sluice"):
             message = f"`{item.name}` is a name that Sluice uses itself"
             faults.append(Fault(item.offset, "reserved-name", message, f"choose another name, such as `{item.name.lstrip('_')}`"))
-        inside = replace(scope, own_names=frozenset(own - {(item.name or "").lower()}))
-        yield Out(item.name or _own_name(item, scope), resolved(item.value, inside, faults), item.text, item.offset)
+        inner_scope = replace(scope, own_names=frozenset(own_names - {(item.name or "").lower()}))
+        yield Out(item.name or _own_name(item, scope), resolved(item.value, inner_scope, faults), item.text, item.offset)
 
 
 def _own_name(item: Item, scope: Scope) -> str | None:
-    """The name of a column or a field, as it is declared."""
+    """Returns the name of a column or a field, as it is declared; None for other values."""
     value = by_table(item.value, scope) if item.value else None
     if isinstance(value, Column):
-        return next((each.field.name for each in scope.named(value.name)), value.name)
+        return next((column.field.name for column in scope.named(value.name)), value.name)
     if isinstance(value, Member):
-        of = value.of
-        there = scope.of(of.name) if isinstance(of, Column) else []
+        owner = value.of
+        candidates = scope.columns_of(owner.name) if isinstance(owner, Column) else []
         name = value.name
-        return next((each.field.name for each in there if each.field.name.lower() == name.lower()), name)
+        return next((column.field.name for column in candidates if column.field.name.lower() == name.lower()), name)
     return None
 
 
 def _with_names(node: Node, scope: Scope, items: Sequence[Item]) -> Node:
-    """A condition of HAVING, in which names of the select's columns stand for them where the tables have no such column."""
+    """Returns a condition of HAVING in which the names of the select's columns are replaced by their values, where the tables have no
+    such column."""
     if isinstance(node, Column) and not scope.named(node.name):
         named = (item.value for item in items if item.value and item.name and item.name.lower() == node.name.lower())
         return next(named, node)
@@ -120,7 +123,7 @@ def _with_names(node: Node, scope: Scope, items: Sequence[Item]) -> Node:
 
 
 def _group(node: Node, select: Select, scope: Scope, items: Sequence[Out], faults: list[Fault]) -> Node:
-    """A value of GROUP BY: an expression, or the number or the name of a column of the select."""
+    """Returns a value of GROUP BY, which is written as an expression, or as the number or the name of a column of the select."""
     if isinstance(node, Literal) and node.kind == "number" and node.value.isdigit():
         if 1 <= int(node.value) <= len(items):
             return items[int(node.value) - 1].value
@@ -135,32 +138,32 @@ def _group(node: Node, select: Select, scope: Scope, items: Sequence[Out], fault
 
 
 def _windows(rows: Rows, values: Sequence[Node]) -> list[Node]:
-    """The values, in which each function over a window is a column of the rows."""
-    there: dict[object, str] = {}
-    added: dict[str, tuple[str, Field]] = {}
+    """Adds each function over a window to the rows as a column, and returns the values, which name these columns."""
+    names: dict[object, str] = {}
+    new_columns: dict[str, tuple[str, Field]] = {}
     apart = rows.apart
-    for over in (each for value in values for each in windows_of(value)):
-        if shape(over) in there:
+    for window in (part for value in values for part in windows_of(value)):
+        if shape(window) in names:
             continue
-        name = there[shape(over)] = f"_sluice_w{len(there)}"
-        windowed = rows.tried(many_rows.over, over, rows.checked)
-        if windowed:
-            added[name] = (windowed[0], Field(name, windowed[1], rows.origins(rows.read(over))))
-            apart = apart_by(apart, over.partition, rows.columns)
+        name = names[shape(window)] = f"_sluice_w{len(names)}"
+        result = rows.tried(many_rows.over, window, rows.checked)
+        if result:
+            new_columns[name] = (result[0], Field(name, result[1], rows.origins(rows.read(window))))
+            apart = apart_by(apart, window.partition, rows.columns)
     if rows.faults:
         return list(values)
-    if added:
-        rows.add(added)
+    if new_columns:
+        rows.add(new_columns)
         rows.apart = apart
 
     def replaced(node: Node) -> Node:
-        return Column(node.offset, there[shape(node)]) if isinstance(node, Over) else mapped(node, replaced)
+        return Column(node.offset, names[shape(node)]) if isinstance(node, Over) else mapped(node, replaced)
 
     return list(map(replaced, values))
 
 
 def _columns(rows: Rows, items: Sequence[Out], values: Sequence[Node], scope: Scope) -> Iterator[tuple[str, tuple[str, Field]]]:
-    """Each column's name, SQL and field."""
+    """Yields each column's name, SQL and field."""
     names: set[str] = set()
     for item, value in zip(items, values, strict=True):
         if item.name is None:

@@ -25,7 +25,7 @@ _HINTS = {
     "sql-too-long": "make a table of a part of it, by a pipeline of its own, and read that",
     "sql-too-deep": "name a part of it in a select behind WITH, or in FROM",
 }
-"""What is to be done otherwise than in an expression over one row."""
+"""Hints that differ from those for an expression over one row."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,9 @@ class Given:
 
 @dataclass(frozen=True)
 class Whole:
-    """SQL over tables of the names `table(0)`, `table(1)`, and so on; `used` are their own names. The rows with some values of `apart`,
-    columns of the one table by the names that they have in the result, can be computed from its rows with these values alone."""
+    """SQL over tables with the names `table(0)`, `table(1)`, and so on; `used` are the tables' own names. `apart` maps columns of the
+    one table to their names in the result: the rows with some values of these can be computed from the table's rows with the same values
+    alone."""
 
     sql: str
     fields: tuple[Field, ...]
@@ -48,24 +49,24 @@ class Whole:
     apart: Mapping[str, str]
 
 
-def table(at: int) -> str:
-    """The plain name of a table in SQL, to be replaced."""
-    return f"_sluice_table_{at}"
+def table(index: int) -> str:
+    """Returns the plain name of a table in SQL, which is replaced later."""
+    return f"_sluice_table_{index}"
 
 
 def whole(text: str, tables: Mapping[str, Sequence[Given]]) -> Whole:
-    """The select, or ExpressionError with all that is wrong."""
+    """Returns the select, or raises ExpressionError with all its faults."""
     reading = _Reading(tables)
     try:
         relation = reading.query(grammar.read(text), {})
         if relation is None or reading.faults:
             raise ExpressionError(*dict.fromkeys(reading.faults))
     except ExpressionError as error:
-        raise ExpressionError(*(replace(each, hint=_HINTS.get(each.code, each.hint)) for each in error.faults)) from None
+        raise ExpressionError(*(replace(fault, hint=_HINTS.get(fault.code, fault.hint)) for fault in error.faults)) from None
     apart: dict[str, str] = {}
-    for each in relation.fields:
-        if each.same and each.same in (relation.apart or ()):
-            apart.setdefault(each.same.split(".", 2)[2], each.name)  # behind the table's two names
+    for column in relation.fields:
+        if column.same and column.same in (relation.apart or ()):
+            apart.setdefault(column.same.split(".", 2)[2], column.name)  # behind the table's two names
     return Whole(relation.sql, relation.fields, tuple(reading.used), apart)
 
 
@@ -79,19 +80,19 @@ class _Reading:
     def query(
         self, query: Query | Select | Both, names: Mapping[str, Relation | None], by_place: bool = False
     ) -> Relation | None:
-        """The relation that it gives. `names` are those of common table expressions; one that is wrong has none. With `by_place` its
-        columns need no names."""
+        """Returns the relation that a query gives. `names` has the common table expressions; a wrong one has no relation. With `by_place`
+        the query's columns need no names."""
         match query:
             case Query():
-                own: dict[str, tuple[str, int]] = {}
-                for name, offset, each in query.names:
-                    if name.lower() in own:
+                own_names: dict[str, tuple[str, int]] = {}
+                for name, offset, named_query in query.names:
+                    if name.lower() in own_names:
                         self.faults.append(Fault(offset, "duplicate-name", f"there are two `{name}`", "give one another name"))
-                    own[name.lower()] = name, offset
-                    names = {**names, name.lower(): self.query(each, names)}
+                    own_names[name.lower()] = name, offset
+                    names = {**names, name.lower(): self.query(named_query, names)}
                     self.read.discard(name.lower())
                 relation = self.query(query.body, names, by_place)
-                for name, offset in (own[each] for each in sorted(own.keys() - self.read)):
+                for name, offset in (own_names[key] for key in sorted(own_names.keys() - self.read)):
                     self.faults.append(Fault(offset, "sql-unused", f"nothing reads `{name}`", "delete it"))
                 return relation
             case Both():
@@ -100,36 +101,40 @@ class _Reading:
                 scope = self.scope(query.source, names)
                 return selects.relation(query, scope, self.faults, by_place) if scope else None
 
-    def both(self, both: Both, left: Relation | None, right: Relation | None) -> Relation | None:
-        if left is None or right is None:
+    def both(self, pair: Both, left_side: Relation | None, right_side: Relation | None) -> Relation | None:
+        if left_side is None or right_side is None:
             return None
-        word = both.word.upper()
-        if len(left.fields) != len(right.fields):
-            message = f"{word} puts {len(left.fields)} columns on {len(right.fields)}"
+        word = pair.word.upper()
+        if len(left_side.fields) != len(right_side.fields):
+            message = f"{word} puts {len(left_side.fields)} columns on {len(right_side.fields)}"
             self.faults.append(
-                Fault(both.offset, "sql-type", message, "write the same columns, in the same order, on both sides")
+                Fault(pair.offset, "sql-type", message, "write the same columns, in the same order, on both sides")
             )
             return None
         fields = []
-        for at, (one_, other) in enumerate(zip(left.fields, right.fields, strict=True), 1):
-            type_ = coercion.wider(one_.type, other.type)
-            if type_ is None or (both.word != "union all" and holds_map(type_)):
-                message = f"{word} puts column {at}, {one_.type}, on {other.type}"
-                self.faults.append(Fault(both.offset, "sql-type", message, "cast one of them"))
+        for index, (left_field, right_field) in enumerate(zip(left_side.fields, right_side.fields, strict=True), 1):
+            type_ = coercion.wider(left_field.type, right_field.type)
+            if type_ is None or (pair.word != "union all" and holds_map(type_)):
+                message = f"{word} puts column {index}, {left_field.type}, on {right_field.type}"
+                self.faults.append(Fault(pair.offset, "sql-type", message, "cast one of them"))
                 continue
-            same = one_.same if one_.same == other.same else None
-            origins = one_.origins if both.word == "except" else one_.origins | other.origins
-            fields.append(Field(one_.name, type_, origins, same=same))
-        sides = (f"SELECT {_cast(each, fields)} FROM ({each.sql})" for each in (left, right) if len(fields) == len(left.fields))
-        apart = None if left.apart is None or right.apart is None else left.apart & right.apart
-        return Relation(f" {word} ".join(f"({each})" for each in sides), tuple(fields), apart)
+            same = left_field.same if left_field.same == right_field.same else None
+            origins = left_field.origins if pair.word == "except" else left_field.origins | right_field.origins
+            fields.append(Field(left_field.name, type_, origins, same=same))
+        sides = (
+            f"SELECT {_cast(relation, fields)} FROM ({relation.sql})"
+            for relation in (left_side, right_side)
+            if len(fields) == len(left_side.fields)
+        )
+        apart = None if left_side.apart is None or right_side.apart is None else left_side.apart & right_side.apart
+        return Relation(f" {word} ".join(f"({side})" for side in sides), tuple(fields), apart)
 
     def scope(self, source: Source | Join, names: Mapping[str, Relation | None]) -> Scope | None:
         if isinstance(source, Source):
             relation = self.source(source, names)
             return one(relation, source.alias, "" if isinstance(source.of, Query) else source.of) if relation else None
-        left, right = self.scope(source.left, names), self.scope(source.right, names)
-        return joined(source, left, right, self.faults) if left and right else None
+        left_side, right_side = self.scope(source.left, names), self.scope(source.right, names)
+        return joined(source, left_side, right_side, self.faults) if left_side and right_side else None
 
     def source(self, source: Source, names: Mapping[str, Relation | None]) -> Relation | None:
         if isinstance(source.of, Query):
@@ -137,25 +142,31 @@ class _Reading:
         if source.of.lower() in names:
             self.read.add(source.of.lower())
             return names[source.of.lower()]
-        name = next((each for each in self.tables if each.lower() == source.of.lower()), None)
+        name = next((table_name for table_name in self.tables if table_name.lower() == source.of.lower()), None)
         if name is None:
-            there = [*self.tables, *names]
-            hint = did_you_mean(source.of, there, f"tables here: {listed(there)}; name others in `from: {{tables: […]}}`")
+            table_names = [*self.tables, *names]
+            hint = did_you_mean(
+                source.of, table_names, f"tables here: {listed(table_names)}; name others in `from: {{tables: […]}}`"
+            )
             self.faults.append(Fault(source.offset, "unknown-table", f"there is no table `{source.of}` here", hint))
             return None
-        at = self.used.setdefault(name, len(self.used))
+        index = self.used.setdefault(name, len(self.used))
         fields = tuple(
-            Field(each.name, each.type, frozenset([f"{name}.{each.name}"]), same=f"{name}.{each.name}", hidden=each.hidden)
-            for each in self.tables[name]
+            Field(
+                column.name, column.type, frozenset([f"{name}.{column.name}"]), same=f"{name}.{column.name}", hidden=column.hidden
+            )
+            for column in self.tables[name]
         )
-        columns = ", ".join(identifier(each.name) for each in fields)
-        return Relation(f"SELECT {columns} FROM {table(at)}", fields, frozenset(each.same for each in fields if each.same))
+        columns = ", ".join(identifier(column.name) for column in fields)
+        return Relation(
+            f"SELECT {columns} FROM {table(index)}", fields, frozenset(column.same for column in fields if column.same)
+        )
 
 
 def _cast(relation: Relation, fields: Sequence[Field]) -> str:
-    """The columns by the names and types of both sides."""
+    """Returns SQL of the columns of one side, with the names and types that both sides have in common."""
     pairs = zip(relation.fields, fields, strict=True)
     return ", ".join(
-        f"{identifier(own.name) if own.type == to.type else f'CAST({identifier(own.name)} AS {to.type.sql})'} AS {identifier(to.name)}"
-        for own, to in pairs
+        f"{identifier(old.name) if old.type == new.type else f'CAST({identifier(old.name)} AS {new.type.sql})'} AS {identifier(new.name)}"
+        for old, new in pairs
     )

@@ -1,4 +1,4 @@
-"""Functions whose type no signature can say: it depends on a literal, on digits of decimals, or on all arguments together."""
+"""Functions whose type no signature can express: it depends on a literal, on digits of decimals, or on all arguments together."""
 
 from __future__ import annotations
 

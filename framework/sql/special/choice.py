@@ -25,9 +25,9 @@ def extreme(use: Use) -> Piece:
 
 
 def nullif(use: Use) -> Piece:
-    left, right = use.some(2, 2)
-    compared = comparisons.comparison("=", left, right, use.offset)
-    return composed(use.offset, use.sql(), left.type, (left, right), compared.fails)
+    left_side, right_side = use.some(2, 2)
+    comparison = comparisons.comparison("=", left_side, right_side, use.offset)
+    return composed(use.offset, use.sql(), left_side.type, (left_side, right_side), comparison.fails)
 
 
 def condition(use: Use) -> Piece:
@@ -43,7 +43,7 @@ def nvl2(use: Use) -> Piece:
 
 
 def decode(use: Use) -> Piece:
-    """Of bytes and a charset, or one value for each of several."""
+    """Returns `decode`, of bytes and a charset, or of a value, pairs of a searched value and its result, and a default."""
     pieces = use.some(2)
     if len(pieces) == 2:
         for piece in pieces:
@@ -57,12 +57,12 @@ def decode(use: Use) -> Piece:
 
 
 def same(use: Use) -> Piece:
-    left, right = use.some(2, 2)
-    return composed(use.offset, use.sql(), BOOLEAN, (comparisons.comparison("<=>", left, right, use.offset),), False)
+    left_side, right_side = use.some(2, 2)
+    return composed(use.offset, use.sql(), BOOLEAN, (comparisons.comparison("<=>", left_side, right_side, use.offset),), False)
 
 
 def raised(use: Use) -> Piece:
-    """`raise_error('no price')`: a bad row with these words. It stands where a value would, and has no type of its own."""
+    """Returns `raise_error('no price')`, a bad row with these words. It stands where a value would, and has no type of its own."""
     (piece,) = use.some(1, 1)
     patterns.text(piece, "the words of an error")
     return composed(use.offset, use.sql(), VOID, (piece,))

@@ -1,4 +1,4 @@
-"""Functions that read JSON, CSV, XML and variants into the type that a literal says."""
+"""Functions that read JSON, CSV, XML and variants into the type that a literal names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from framework.sql.suggested import cast_hint
 
 
 def parsed(use: Use) -> Piece:
-    """`from_json(text, 'a int, b string')`, `from_csv`, `from_xml`: the schema is a literal."""
+    """Returns `from_json(text, 'a int, b string')`, `from_csv` or `from_xml`, whose schema is a literal."""
     piece, schema = use.some(2, 2)
     if piece.type != STRING:
         raise use.fault(f"takes a text here, not {comparisons.name(piece.type)}", cast_hint(piece, "string"), piece)
@@ -41,7 +41,7 @@ _PATH = re.compile(r"""\$(\.[^.\[\s]+|\[[0-9]{1,9}\]|\['[^']+'\]|\["[^"]+"\])*""
 
 
 def variant(use: Use) -> Piece:
-    """`variant_get(parse_json(text), '$.a[0]', 'int')`: path and type are literals."""
+    """Returns `variant_get(parse_json(text), '$.a[0]', 'int')`, whose path and type are literals."""
     piece, path, type_name = use.some(3, 3)
     if piece.type != VARIANT:
         raise use.fault(f"takes a variant, not {comparisons.name(piece.type)}", f"{use.name}(parse_json(x), '$.a', 'int')", piece)

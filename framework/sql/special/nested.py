@@ -33,7 +33,9 @@ def map_of(use: Use) -> Piece:
     key, value = comparisons.together(use.name, pieces[::2]), comparisons.together(use.name, pieces[1::2])
     if VOID in (key, value) or holds_map(key):
         raise use.fault("needs keys and values of some type", "map('a', cast(null as string))")
-    keys = (f"coalesce({piece.sql}, raise_error('{NO_KEY}'))" if at % 2 == 0 else piece.sql for at, piece in enumerate(pieces))
+    keys = (
+        f"coalesce({piece.sql}, raise_error('{NO_KEY}'))" if index % 2 == 0 else piece.sql for index, piece in enumerate(pieces)
+    )
     return composed(use.offset, use.sql(*keys), Map(key, value), pieces)
 
 
@@ -45,8 +47,8 @@ def named_struct(use: Use) -> Piece:
     for name, value in zip(pieces[::2], pieces[1::2], strict=True):
         text = patterns.text(name, "a field's name")
         if not text or Struct(tuple(fields)).field(text):
-            why = f"has two fields '{text}'" if text else "has a field without a name"
-            raise use.fault(why, "give each field a name of its own", name)
+            problem = f"has two fields '{text}'" if text else "has a field without a name"
+            raise use.fault(problem, "give each field a name of its own", name)
         if value.type == VOID:
             raise use.fault("cannot give NULL a type", "cast(null as string)", value)
         fields.append(Field(text, value.type))
@@ -54,7 +56,7 @@ def named_struct(use: Use) -> Piece:
 
 
 def arrays_zip(use: Use) -> Piece:
-    """Lists side by side, as one list of structs. The parser gives each list the name of its field."""
+    """Returns lists side by side, as one list of structs. The parser gives each list the name of its field."""
     struct = named_struct(Use("named_struct", use.arguments, use.offset)).type
     assert isinstance(struct, Struct), "made as one"
     lists = use.arguments[1::2]
@@ -83,11 +85,11 @@ def map_from_entries(use: Use) -> Piece:
 
 
 def trimmed(use: Use) -> Piece:
-    """`trim(leading '0' from s)`"""
+    """Returns `trim(leading '0' from s)` and the like."""
     characters, piece = use.arguments
-    for each in use.arguments:
-        if not isinstance(each.type, types.Atom | Decimal):
-            raise use.fault(f"takes texts, not {each.type}", cast_hint(each, "string"), each)
+    for argument in use.arguments:
+        if not isinstance(argument.type, types.Atom | Decimal):
+            raise use.fault(f"takes texts, not {argument.type}", cast_hint(argument, "string"), argument)
     return composed(use.offset, f"trim({use.name.split()[0].upper()} {characters.sql} FROM {piece.sql})", STRING, use.arguments)
 
 

@@ -14,7 +14,7 @@ from framework.sql.suggested import cast_hint
 
 
 def zero(use: Use) -> Piece:
-    """`zeroifnull`, `nullifzero`"""
+    """Returns `zeroifnull` or `nullifzero`."""
     (piece,) = use.some(1, 1)
     nought = Piece("0", INT, offset=piece.offset, constant="0")
     type = comparisons.together(use.name, (piece, nought)) if use.name == "zeroifnull" else piece.type
@@ -24,7 +24,7 @@ def zero(use: Use) -> Piece:
 
 
 def rounded(use: Use) -> Piece:
-    """`round`, `bround`; the number of places is a literal."""
+    """Returns `round` or `bround`, whose number of places is a literal."""
     piece = use.some(1, 2)[0]
     places = use.integer(use.arguments[1], -37, 37) if len(use.arguments) == 2 else 0
     type = _number(use, piece)
@@ -36,7 +36,7 @@ def rounded(use: Use) -> Piece:
 
 
 def whole(use: Use) -> Piece:
-    """`ceil`, `floor`; with a number of places the result is a decimal."""
+    """Returns `ceil` or `floor`. With a number of places the result is a decimal."""
     piece = use.some(1, 2)[0]
     type = _number(use, piece)
     if len(use.arguments) == 1:
@@ -68,9 +68,9 @@ def _number(use: Use, piece: Piece) -> Type:
 
 
 def operation(use: Use) -> Piece:
-    """`mod`, `try_add` and their like: operators written as functions."""
-    left, right = use.some(2, 2)
-    return operators.arithmetic(_OPERATORS[use.name], left, right, use.offset, use.name)
+    """Returns `mod`, `try_add` and the like, operators that are written as functions."""
+    left_side, right_side = use.some(2, 2)
+    return operators.arithmetic(_OPERATORS[use.name], left_side, right_side, use.offset, use.name)
 
 
 _OPERATORS = {
@@ -79,7 +79,7 @@ _OPERATORS = {
 
 
 def number_of(use: Use) -> Piece:
-    """`to_number('1,234.50', '9,999.99')`: a decimal with as many digits as the format has."""
+    """Returns `to_number('1,234.50', '9,999.99')`, a decimal with as many digits as the format has."""
     piece, form = use.some(2, 2)
     text = patterns.text(form, "a format of numbers").upper()
     digits = re.sub(r"[^09D.]", "", text.replace("PR", "").replace("MI", ""))

@@ -15,7 +15,7 @@ from framework.sql.suggested import cast_hint
 
 
 def part(use: Use) -> Piece:
-    """`extract(hour from at)`, `date_part('hour', at)`"""
+    """Returns `extract(hour from at)` or `date_part('hour', at)`."""
     field, piece = use.some(2, 2)
     if piece.type in types.INTERVALS.values():
         fields = _OF_INTERVALS[MONTHS if piece.type == MONTHS else TIME]
@@ -48,18 +48,20 @@ _OF_INTERVALS: Mapping[Type, Mapping[str, Type]] = {
 
 
 def moved(use: Use) -> Piece:
-    """`timestampadd(day, 1, at)`, `timestampdiff(day, a, b)`"""
-    unit, first, second = use.some(3, 3)
+    """Returns `timestampadd(day, 1, at)` or `timestampdiff(day, a, b)`."""
+    unit, first_value, second_value = use.some(3, 3)
     word = use.word(unit, UNITS)
-    if not is_integral(first.type) if use.name == "timestampadd" else first.type not in _MOMENTS:
+    if not is_integral(first_value.type) if use.name == "timestampadd" else first_value.type not in _MOMENTS:
         raise use.fault(
-            f"takes a unit, then {'a number' if use.name == 'timestampadd' else 'two times'}", f"{use.name}(day, …)", first
+            f"takes a unit, then {'a number' if use.name == 'timestampadd' else 'two times'}", f"{use.name}(day, …)", first_value
         )
-    if second.type not in _MOMENTS:
-        raise use.fault(f"takes a time here, not {comparisons.name(second.type)}", cast_hint(second, "timestamp"), second)
-    added = second.type if second.type == TIMESTAMP_NTZ else TIMESTAMP
-    sql = f"{use.name}({word.upper()}, {first.sql}, {second.sql})"
-    return composed(use.offset, sql, added if use.name == "timestampadd" else BIGINT, (first, second))
+    if second_value.type not in _MOMENTS:
+        raise use.fault(
+            f"takes a time here, not {comparisons.name(second_value.type)}", cast_hint(second_value, "timestamp"), second_value
+        )
+    result_type = second_value.type if second_value.type == TIMESTAMP_NTZ else TIMESTAMP
+    sql = f"{use.name}({word.upper()}, {first_value.sql}, {second_value.sql})"
+    return composed(use.offset, sql, result_type if use.name == "timestampadd" else BIGINT, (first_value, second_value))
 
 
 _MOMENTS = (*types.TIMES, STRING)

@@ -49,9 +49,9 @@ def encoder(schema: Schema) -> Callable[[Any], bytes]:
     type_ = parsed["fields"][0]["type"]
 
     def encode(value: Any) -> bytes:
-        out = io.BytesIO()
-        fastavro.schemaless_writer(out, parsed, {"value": fitter.value(type_, value, ())})
-        return out.getvalue()
+        buffer = io.BytesIO()
+        fastavro.schemaless_writer(buffer, parsed, {"value": fitter.value(type_, value, ())})
+        return buffer.getvalue()
 
     return encode
 
