@@ -144,7 +144,7 @@ def item(use: Use) -> str:
 
 
 def keyed(use: Use) -> str:
-    """Returns SQL of `map_from_arrays` or `transform_keys`. A null key would leave other keys in Spark's builder, for the next row's map."""
+    """Returns SQL of `map_from_arrays` or `transform_keys`. A null key would leave the others in the builder for the next row's map."""
     if use.name == "transform_keys":
         function = use.arguments[1]
         return use.sql(
