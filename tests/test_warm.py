@@ -257,13 +257,13 @@ def test_one_that_was_started_for_few_rows_is_not_kept_for_many(
     def options(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
 
-    few = used_for(session.FEW_ROWS)
-    assert "-XX:TieredStopAtLevel=1" in options(few)
-    assert used_for() == used_for(session.MANY_ROWS) == few
-    many = used_for(3, session.MANY_ROWS + 1)
-    assert many != few
-    assert "-XX:TieredStopAtLevel=1" not in options(many)
-    assert used_for(3) == used_for() == many
+    small_jvm = used_for(session.FEW_ROWS)
+    assert "-XX:TieredStopAtLevel=1" in options(small_jvm)
+    assert used_for() == used_for(session.MANY_ROWS) == small_jvm
+    large_jvm = used_for(3, session.MANY_ROWS + 1)
+    assert large_jvm != small_jvm
+    assert "-XX:TieredStopAtLevel=1" not in options(large_jvm)
+    assert used_for(3) == used_for() == large_jvm
 
 
 @pytest.mark.long
@@ -281,8 +281,8 @@ def test_it_ends_when_nobody_comes(project: Project, warm_home: Path, monkeypatc
     def begin() -> subprocess.Popen[str]:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
 
-    both = [begin(), begin()]
-    assert sorted(each.communicate(timeout=PATIENCE)[0] for each in both) == ["False\n", "True\n"]
+    processes = [begin(), begin()]
+    assert sorted(process.communicate(timeout=PATIENCE)[0] for process in processes) == ["False\n", "True\n"]
     until(lambda: warm_jvm.living_jvm() is None, "it waits for ever", 30)
 
     monkeypatch.setenv("CI", "true")
@@ -350,9 +350,9 @@ def test_a_jvm_that_ends_at_once_leaves_nothing(tmp_path: Path, monkeypatch: pyt
         with subprocess.Popen([sys.executable, "-c", LOCKS, str(works)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
             assert owner.stdout and owner.stdout.readline()
             assert not warm_jvm.launch(["true"], {}, "key", ())
-            other.kill()
+            owner.kill()
         assert warm_jvm.living_jvm() is None
-        assert [each.name for each in warm_jvm.folder().glob("lease-*")] == ["lease-works"]
+        assert [file.name for file in warm_jvm.folder().glob("lease-*")] == ["lease-works"]
     warm_jvm.kill_started()
 
 

@@ -196,7 +196,7 @@ def _decides(name: str) -> bool:
 
 def _secrets() -> set[str]:
     """The variables with secrets, which each command has for itself while the JVM stays; without the machine's own logins."""
-    return secrets.given() - set(_LOGINS)
+    return secrets.secret_variables() - set(_LOGINS)
 
 
 def _attached(plan: Plan, lease: Lease) -> SparkSession:

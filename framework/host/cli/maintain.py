@@ -37,8 +37,8 @@ def command(names: tuple[str, ...], dry_run: bool, specs: Path, environment: str
     if dry_run:
         for pipeline in chosen:
             tables = due(pipeline, datetime.now(timezone.utc), by_person=True)
-            for each in tables:
-                click.echo(f"{each.identifier}: {each.words}")
+            for table in tables:
+                click.echo(f"{table.identifier}: {table.words}")
             if not tables:
                 click.echo(f"{pipeline.table.identifier}: is not there, another pipeline's, or rolled back: nothing to maintain")
         return

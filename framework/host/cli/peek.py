@@ -57,7 +57,7 @@ def command(
 
     within = _within(chosen, read_messages.bounds(chosen, plan.secrets), partition)
     all_of_them = follow and start == "earliest"
-    sample = [] if all_of_them else read_messages.read_some(chosen, plan.secrets, within, count or _FEW, start)
+    sample = [] if all_of_them else read_messages.read_some(chosen, plan.secrets, within, count or _DEFAULT_COUNT, start)
     reader = Reader(topic=_as_read(plan, chosen), secrets=plan.secrets)
     if not as_json:
         _specs.echo(_head(plan, chosen, within, len(sample), start, partition, all_of_them))
