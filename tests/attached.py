@@ -19,7 +19,9 @@ def main(specs: str, count: str) -> None:
     for number in range(1, int(count) + 1):
         with trial.trials(plan) as trials:
             assert warm.is_leased(), "the JVM was busy"
-            for outcome in trials.outcomes([(each, example) for each in trials.plan.pipelines for example in each.examples]):
+            for outcome in trials.outcomes(
+                [(pipeline, example) for pipeline in trials.plan.pipelines for example in pipeline.examples]
+            ):
                 assert outcome.error is None, outcome.error
             jvm: Any = trials.spark._jvm
             if number in (20, int(count)):

@@ -40,7 +40,7 @@ class Request:
         return list(json.loads(self.body).get("updates") or ())
 
     def moves(self, ref: str) -> bool:
-        return any(each.get("action") == "set-snapshot-ref" and each.get("ref-name") == ref for each in self.changes())
+        return any(change.get("action") == "set-snapshot-ref" and change.get("ref-name") == ref for change in self.changes())
 
     def answer(self, status: int, body: bytes, headers: Mapping[str, str] = _JSON) -> None:
         self.handler.send_response(status)
@@ -73,13 +73,13 @@ class Between:
         with self._lock:
             for fault in self.faults:
                 try:
-                    struck = fault(request)
+                    is_struck = fault(request)
                 except OSError:
                     raise
                 except Exception as error:
                     self.errors.append(error)
                     raise
-                if struck:
+                if is_struck:
                     self.faults.remove(fault)
                     self.struck += 1
                     return True
@@ -113,13 +113,13 @@ def between(url: str, certified: tuple[Path, Path] | None = None) -> Iterator[Be
                 answer = connection.getresponse()
                 content = answer.read()
                 connection.close()
-                kept = {key: value for key, value in answer.getheaders() if key.lower() not in _OF_A_CONNECTION}
+                answer_headers = {key: value for key, value in answer.getheaders() if key.lower() not in _OF_A_CONNECTION}
                 if self.command == "HEAD":
-                    kept["Content-Length"] = answer.getheader("Content-Length") or "0"
-                return answer.status, content, kept
+                    answer_headers["Content-Length"] = answer.getheader("Content-Length") or "0"
+                return answer.status, content, answer_headers
 
-            behind = f"{target.scheme}://{target.netloc}"
-            request = Request(self, self.command, self.path, body, dict(self.headers), behind, forward)
+            catalog_url = f"{target.scheme}://{target.netloc}"
+            request = Request(self, self.command, self.path, body, dict(self.headers), catalog_url, forward)
             if not proxy.strike(request):
                 request.answer(*forward())
 

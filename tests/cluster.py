@@ -38,12 +38,15 @@ class Cluster:
     def executors(self) -> dict[int, int]:
         """The processes in which tasks run, with the seconds of a processor that each has used."""
         return {
-            pid: seconds for each in self.processes[1:] if each.poll() is None for pid, seconds in _children(each.pid).items()
+            pid: seconds
+            for process in self.processes[1:]
+            if process.poll() is None
+            for pid, seconds in _children(process.pid).items()
         }
 
     def kill_a_worker(self) -> None:
         """One worker and its executors, at once."""
-        worker = next(each for each in self.processes[1:] if each.poll() is None and _children(each.pid))
+        worker = next(process for process in self.processes[1:] if process.poll() is None and _children(process.pid))
         for pid in (*_children(worker.pid), worker.pid):
             os.kill(pid, signal.SIGKILL)
         worker.wait(30)
@@ -69,7 +72,7 @@ class Cluster:
     def _alive(self) -> list[object]:
         workers = self.told()["workers"]
         assert isinstance(workers, list)
-        return [each for each in workers if each["state"] == "ALIVE"]
+        return [worker for worker in workers if worker["state"] == "ALIVE"]
 
     def answers(self) -> bool:
         try:
@@ -80,26 +83,26 @@ class Cluster:
 
 def _children(pid: int) -> dict[int, int]:
     """The processes that it has started, with the seconds of a processor that each has used."""
-    printed = subprocess.run(
+    output = subprocess.run(
         ["ps", "-o", "pid=,cputimes=", "--ppid", str(pid)], capture_output=True, text=True, check=False
     ).stdout
-    return {int(child): int(seconds) for child, seconds in (line.split() for line in printed.splitlines())}
+    return {int(child): int(seconds) for child, seconds in (line.split() for line in output.splitlines())}
 
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
     """Running until the end of the block, with all that it started."""
     folder.mkdir(parents=True, exist_ok=True)
-    running = Cluster(folder, free_port(), free_port())
+    spark_cluster = Cluster(folder, free_port(), free_port())
     master = "org.apache.spark.deploy.master.Master"
     try:
-        running.start(master, "--host", _HOST, "--port", str(running.port), "--webui-port", str(running.pages))
-        until(running.answers, "the master does not answer", 60)
+        spark_cluster.start(master, "--host", _HOST, "--port", str(spark_cluster.port), "--webui-port", str(spark_cluster.pages))
+        until(spark_cluster.answers, "the master does not answer", 60)
         for _ in range(workers):
-            running.add_worker()
-        yield running
+            spark_cluster.add_worker()
+        yield spark_cluster
     finally:
-        for process in reversed(running.processes):
+        for process in reversed(spark_cluster.processes):
             if process.poll() is None:
                 for pid in (*_children(process.pid), process.pid):
                     os.kill(pid, signal.SIGKILL)

@@ -7,11 +7,11 @@ from click.testing import CliRunner, Result
 from framework.host.cli import main
 
 
-def without(done: Result, *options: str) -> Result:
+def without(result: Result, *options: str) -> Result:
     """Hints as they are where a command needs no such options."""
     for stream in ("output_bytes", "stdout_bytes", "stderr_bytes") if options else ():
-        setattr(done, stream, getattr(done, stream).replace(f" {' '.join(options)}".encode(), b""))
-    return done
+        setattr(result, stream, getattr(result, stream).replace(f" {' '.join(options)}".encode(), b""))
+    return result
 
 
 class Commands:
@@ -20,16 +20,16 @@ class Commands:
     always: tuple[str, ...] = ()
 
     def run(self, *arguments: str, given: bytes | None = None) -> Result:
-        done = CliRunner().invoke(main, [*arguments, *self.always], input=given)
-        assert done.exception is None or isinstance(done.exception, SystemExit), done.output
-        return without(done, *self.always)
+        result = CliRunner().invoke(main, [*arguments, *self.always], input=given)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+        return without(result, *self.always)
 
     def ok(self, *arguments: str, given: bytes | None = None) -> str:
-        done = self.run(*arguments, given=given)
-        assert done.exit_code == 0, done.output
-        return done.stdout
+        result = self.run(*arguments, given=given)
+        assert result.exit_code == 0, result.output
+        return result.stdout
 
     def refused(self, *arguments: str, given: bytes | None = None) -> str:
-        done = self.run(*arguments, given=given)
-        assert done.exit_code == 1, done.output
-        return done.output
+        result = self.run(*arguments, given=given)
+        assert result.exit_code == 1, result.output
+        return result.output

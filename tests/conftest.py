@@ -97,8 +97,8 @@ def decoders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Decoders]:
     """A JVM with our own decoders and nothing that runs jobs."""
     from tests import decoding
 
-    with decoding.running(tmp_path_factory.getbasetemp().parent / "decoders") as running:
-        yield running
+    with decoding.running(tmp_path_factory.getbasetemp().parent / "decoders") as bare_jvm:
+        yield bare_jvm
 
 
 @pytest.fixture(scope="session")
@@ -142,10 +142,10 @@ def quick_store(sluice_home: Path) -> Iterator[str]:
     """An object store that starts at once and accepts any login."""
     from framework.machine.services import s3
 
-    with ExitStack() as running:
+    with ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:  # until it has started
             patch.setattr(s3, "_go", lambda: False)
-            url = running.enter_context(s3.running(sluice_home / "quick"))
+            url = stack.enter_context(s3.running(sluice_home / "quick"))
         yield url
 
 
@@ -221,9 +221,9 @@ def spark(sluice_home: Path, lake: Path) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def project(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession) -> Iterator[Project]:
-    made = Project(tmp_path, lake, kafka, spark)
-    yield made
-    made.close()
+    new_project = Project(tmp_path, lake, kafka, spark)
+    yield new_project
+    new_project.close()
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def trades(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry
     """A project whose topic is there, and has its schemas in the registry."""
     from tests.registered import Registered
 
-    made = Registered(tmp_path, lake, kafka, spark, registry)
-    made.make_topic()
-    yield made
-    made.close()
+    new_project = Registered(tmp_path, lake, kafka, spark, registry)
+    new_project.make_topic()
+    yield new_project
+    new_project.close()

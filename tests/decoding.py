@@ -39,20 +39,22 @@ class Row:
 class Decoders:
     jvm: Any
 
-    def rows(self, described: Mapping[str, Any], types_: Mapping[str, Type], messages: Iterable[bytes | None]) -> list[Row]:
+    def rows(self, description: Mapping[str, Any], types_: Mapping[str, Type], messages: Iterable[bytes | None]) -> list[Row]:
         """`types_` are those of all columns, in their order."""
         rows = []
-        for line in self.lines(described, messages):
+        for line in self.lines(description, messages):
             *values, code, why = line
-            row = {name: value(each, type_) for each, (name, type_) in zip(values, types_.items(), strict=True)}
-            assert code is None or not any(each is not None for each in values), "a bad message has values"
+            row = {name: value(written, type_) for written, (name, type_) in zip(values, types_.items(), strict=True)}
+            assert code is None or not any(written is not None for written in values), "a bad message has values"
             rows.append(Row(row if code is None else None, code, why))
         return rows
 
-    def lines(self, described: Mapping[str, Any], messages: Iterable[bytes | None]) -> list[list[Any]]:
+    def lines(self, description: Mapping[str, Any], messages: Iterable[bytes | None]) -> list[list[Any]]:
         """As the JVM writes them."""
-        packed = b"".join(struct.pack(">i", -1) if each is None else struct.pack(">i", len(each)) + each for each in messages)
-        text = self.jvm.sluice.AsText.rows(decoder.text(described), packed)
+        frames = b"".join(
+            struct.pack(">i", -1) if message is None else struct.pack(">i", len(message)) + message for message in messages
+        )
+        text = self.jvm.sluice.AsText.rows(decoder.text(description), frames)
         # A column's text can have line breaks of other scripts, so `splitlines` is no help.
         return [json.loads(line, strict=False) for line in text.split("\n")[:-1]]
 
@@ -64,9 +66,9 @@ def running(folder: Path) -> Iterator[Decoders]:
     from framework.machine.java import ivy
 
     options = [f"-Xmx{MEMORY}", "-XX:+UseSerialGC"]
-    options += [f"--add-opens=java.base/java.{each}=ALL-UNNAMED" for each in _OPENED]
+    options += [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED]
     places = [build.build(folder), *ivy.of_pyspark()]
-    (py4j,) = (str(each) for each in places if each.name.startswith("py4j-"))
+    (py4j,) = (str(path) for path in places if path.name.startswith("py4j-"))
     port, token = launch_gateway(
         jarpath=py4j, classpath=os.pathsep.join(map(str, places)), javaopts=options, java_path=str(java()), die_on_exit=True,
         enable_auth=True,
@@ -79,37 +81,37 @@ def running(folder: Path) -> Iterator[Decoders]:
         gateway.java_process and gateway.java_process.wait(30)
 
 
-def value(given: Any, type_: Type) -> Any:
+def value(written: Any, type_: Type) -> Any:
     """From the JVM's JSON to what Spark would give Python."""
-    if given is None:
+    if written is None:
         return None
     match type_:
         case WrittenType():
-            return value(given, type_.type)
+            return value(written, type_.type)
         case Array():
-            return [value(each, type_.element) for each in given]
+            return [value(item, type_.element) for item in written]
         case Map():
-            return [(key, value(each, type_.value)) for key, each in zip(*given, strict=True)]
+            return [(key, value(item, type_.value)) for key, item in zip(*written, strict=True)]
         case Struct():
-            return {field.name: value(each, field.type) for each, field in zip(given, type_.fields, strict=True)}
+            return {field.name: value(item, field.type) for item, field in zip(written, type_.fields, strict=True)}
         case types.Decimal():
-            return Decimal(given)
+            return Decimal(written)
         case types.BINARY:
-            return base64.b64decode(given)
+            return base64.b64decode(written)
         case types.DATE:
-            return date(1970, 1, 1) + timedelta(days=given)
+            return date(1970, 1, 1) + timedelta(days=written)
         case types.TIMESTAMP:
-            return (_EPOCH + timedelta(microseconds=given)).replace(tzinfo=timezone.utc)
+            return (_EPOCH + timedelta(microseconds=written)).replace(tzinfo=timezone.utc)
         case types.TIMESTAMP_NTZ:
-            return _EPOCH + timedelta(microseconds=given)
+            return _EPOCH + timedelta(microseconds=written)
         case types.FLOAT | types.DOUBLE:
-            return struct.unpack("f", struct.pack("f", given))[0] if type_ == types.FLOAT else float(given)
-    return given
+            return struct.unpack("f", struct.pack("f", written))[0] if type_ == types.FLOAT else float(written)
+    return written
 
 
-def types_of(columns: Sequence[Mapping[str, Any]], **more: Type) -> dict[str, Type]:
+def types_of(columns: Sequence[Mapping[str, Any]], **other_types: Type) -> dict[str, Type]:
     """Of columns as a description has them."""
-    return {**{each["name"]: _type(each) for each in columns}, **more}
+    return {**{column["name"]: _type(column) for column in columns}, **other_types}
 
 
 def _type(json_: Mapping[str, Any]) -> Type:
@@ -119,9 +121,9 @@ def _type(json_: Mapping[str, Any]) -> Type:
         case "map":
             return Map(types.STRING, _type(json_["value"]))
         case "struct":
-            return Struct(tuple(types.Field(each["name"], _type(each)) for each in json_["fields"]))
+            return Struct(tuple(types.Field(field["name"], _type(field)) for field in json_["fields"]))
     return type_text.parse(json_["type"])
 
 
-def of_json(columns: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:
-    return {"format": "json", "columns": columns, "largest": decoder.LARGEST, **more}
+def of_json(columns: Sequence[Mapping[str, Any]], **settings: Any) -> dict[str, Any]:
+    return {"format": "json", "columns": columns, "largest": decoder.LARGEST, **settings}

@@ -96,12 +96,12 @@ class Document:
 
     def replace(self, node: Node) -> None:
         """Put a node in place of the one at the place."""
-        old, parent = self.node, self.around[-2] if len(self.around) > 1 else None
-        self.touched = self.path(old)
+        old_node, parent = self.node, self.around[-2] if len(self.around) > 1 else None
+        self.touched = self.path(old_node)
         if isinstance(parent, MappingNode):
-            parent.value = [(key, node if value is old else value) for key, value in parent.value]
+            parent.value = [(key, node if value is old_node else value) for key, value in parent.value]
         elif isinstance(parent, SequenceNode):
-            parent.value = [node if item is old else item for item in parent.value]
+            parent.value = [node if item is old_node else item for item in parent.value]
 
     def remove(self, name: str = "") -> None:
         """Remove the pair or the item at the place, or the pair of this name in the nearest map that has it."""

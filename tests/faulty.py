@@ -31,11 +31,11 @@ class Place:
     faults: Mapping[str, Strike]
 
 
-def at(when: When, do: Strike) -> When:
+def at(matches: When, strike: Strike) -> When:
     def fault(request: Request) -> bool:
-        if not when(request):
+        if not matches(request):
             return False
-        do(request)
+        strike(request)
         return True
 
     return fault
@@ -74,8 +74,8 @@ def publishes(request: Request) -> bool:
 
 def stages(request: Request) -> bool:
     """Whether it adds the rows of a batch, on the branch of the attempt."""
-    adds = any(each["action"] == "add-snapshot" for each in request.changes())
-    return adds and any(str(each.get("ref-name")).startswith("sluice_") for each in request.changes())
+    adds = any(change["action"] == "add-snapshot" for change in request.changes())
+    return adds and any(str(change.get("ref-name")).startswith("sluice_") for change in request.changes())
 
 
 def _updates_glue(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
@@ -169,9 +169,9 @@ def _answer_lost(_: Path, transaction: Any) -> None:
 
 def _held(file: Path, transaction: Any) -> None:
     """Another process writes to the file for a while."""
-    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN EXCLUSIVE")
-    release = threading.Timer(0.5, other.close)
+    connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    connection.execute("BEGIN EXCLUSIVE")
+    release = threading.Timer(0.5, connection.close)
     release.start()
     try:
         commit_transaction(transaction)

@@ -16,7 +16,9 @@ import click
 from framework.host.cli import main
 from framework.language.kind import document_types
 
-TOPIC, PIPELINE = ({field.name.rstrip("_") for field in fields(document_types()[each])} for each in ("topic", "pipeline"))
+TOPIC, PIPELINE = (
+    {field.name.rstrip("_") for field in fields(document_types()[document_kind])} for document_kind in ("topic", "pipeline")
+)
 ITEM = re.compile(r"^```(\w*)\n(.*?)^```$|\b(To follow, .*?[.:])$", re.MULTILINE | re.DOTALL)
 FAILS = re.compile(r"^\s*hint: |^[1-9]\d* problems?$|, [1-9]\d* failed,", re.MULTILINE)
 QUESTION = "? [y/N]: "
@@ -61,18 +63,18 @@ def documents(text: str) -> list[str]:
 
 def kind(document: str) -> tuple[str, str] | None:
     """Kind and name of a whole document; None of options alone."""
-    first = re.search(r"^(\w+): (.*)", document, re.MULTILINE)
-    return (first[1], first[2]) if first and first[1] in document_types() else None
+    heading = re.search(r"^(\w+): (.*)", document, re.MULTILINE)
+    return (heading[1], heading[2]) if heading and heading[1] in document_types() else None
 
 
 def with_options(block: str, document: str) -> str:
     """The document of the pipeline or topic `orders` with these options in place of its own."""
-    own = {("pipeline", "orders"): PIPELINE, ("topic", "orders"): TOPIC}.get(kind(document) or ("", ""), set())
-    for written in re.finditer(r"^(\w+):.*\n(?:[ #].*\n)*", block, re.MULTILINE):
-        option = written[1]
-        if option in own:
+    keys = {("pipeline", "orders"): PIPELINE, ("topic", "orders"): TOPIC}.get(kind(document) or ("", ""), set())
+    for option_text in re.finditer(r"^(\w+):.*\n(?:[ #].*\n)*", block, re.MULTILINE):
+        option = option_text[1]
+        if option in keys:
             before = re.search(rf"^{option}:.*\n(?:[ #].*\n)*", document, re.MULTILINE)
-            document = document.replace(before[0], written[0]) if before else document + written[0]
+            document = document.replace(before[0], option_text[0]) if before else document + option_text[0]
     return document
 
 
@@ -85,12 +87,12 @@ def put(block: str, project: Path) -> None:
     before = {path: documents(path.read_text()) for path in sorted((project / "specs").glob("*.yaml"))}
     after = dict(before)
     if kind(block):
-        new = {kind(each): each for each in documents(block)}
+        new_documents = {kind(document): document for document in documents(block)}
         for path, texts in before.items():
-            after[path] = [new.pop(kind(each), each) for each in texts]
-        after[project / "specs" / "orders.yaml"] += new.values()
+            after[path] = [new_documents.pop(kind(text), text) for text in texts]
+        after[project / "specs" / "orders.yaml"] += new_documents.values()
     else:
-        after = {path: [with_options(block, each) for each in texts] for path, texts in before.items()}
+        after = {path: [with_options(block, text) for text in texts] for path, texts in before.items()}
     assert after != before, f"this changes nothing in the specs:\n{block}"
     for path, texts in after.items():
         path.write_text("---\n".join(texts))
@@ -123,7 +125,7 @@ class Follower:
             elif language == "console":
                 commands = console(block)
             elif to_follow:
-                commands = [(each, []) for each in re.findall(r"`(sluice (?!init|setup|services)[^`]+)`", to_follow)]
+                commands = [(command, []) for command in re.findall(r"`(sluice (?!init|setup|services)[^`]+)`", to_follow)]
             for line, expected in commands:
                 if not line.startswith(not_done or "\n"):
                     yield line, expected, self.do(line, expected)
@@ -132,7 +134,7 @@ class Follower:
         """The output of a command. Its exit status must be 1 if the page quotes a hint or a failure, else 0."""
         quoted = "\n".join(expected or [])
         answer = quoted.partition(QUESTION)[2].partition("\n")[0]
-        ended = subprocess.run(
+        result = subprocess.run(
             ["bash", "-c", line],
             cwd=self.project,
             env={**self.environment, "COLUMNS": "140", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
@@ -143,19 +145,19 @@ class Follower:
             timeout=200,
             check=False,
         )
-        printed = ended.stdout.replace(QUESTION, f"{QUESTION}{answer}\n")
-        assert ended.returncode == (1 if FAILS.search(quoted) else 0), f"$ {line}\n{printed}\nended with {ended.returncode}"
+        output = result.stdout.replace(QUESTION, f"{QUESTION}{answer}\n")
+        assert result.returncode == (1 if FAILS.search(quoted) else 0), f"$ {line}\n{output}\nended with {result.returncode}"
         if line == "sluice init .":
             main = self.project / "specs" / "main.yaml"
             main.write_text(main.read_text().replace("memory: 4g", "memory: 1g"))
-        return printed
+        return output
 
 
-def first_difference(expected: list[str], printed: str) -> str | None:
+def first_difference(expected: list[str], output: str) -> str | None:
     """The first quoted line that is missing in the output, below the lines before it."""
     for line in expected:
-        place = re.search(pattern(line), printed)
+        place = re.search(pattern(line), output)
         if place is None:
             return line
-        printed = printed[place.end() :]
+        output = output[place.end() :]
     return None

@@ -14,8 +14,8 @@ def ran(project: Project, at: Any = None) -> list[int]:
     context = project.context(at)
     pipeline = context.plan.pipelines[0]
     list(batches(context, pipeline))
-    done = list(follow.after_run(context, pipeline))
-    for each in done:
-        if each.trouble:
-            raise each.trouble
-    return [each.rows for each in done]
+    results = list(follow.after_run(context, pipeline))
+    for result in results:
+        if result.trouble:
+            raise result.trouble
+    return [result.rows for result in results]

@@ -8,8 +8,8 @@ from framework.plan import Message
 
 
 def append(
-    sent: list[Message], topic: str, value: bytes | None, *, at: datetime, key: bytes | None = None, batch: int | None = None
+    messages: list[Message], topic: str, value: bytes | None, *, at: datetime, key: bytes | None = None, batch: int | None = None
 ) -> None:
     """Adds the next message, in a batch of its own where none is named."""
-    number = len(sent) + 1 if batch is None else batch
-    sent.append(Message(batch=number, topic=topic, partition=0, offset=len(sent), timestamp=at, key=key, value=value))
+    number = len(messages) + 1 if batch is None else batch
+    messages.append(Message(batch=number, topic=topic, partition=0, offset=len(messages), timestamp=at, key=key, value=value))

@@ -39,9 +39,9 @@ class Halves:
 
     @cached_property
     def _files(self) -> tuple[set[Path], set[Path]]:
-        recorded = _recorded(1) | _recorded(2)
+        recorded_seconds = _recorded(1) | _recorded(2)
         files = [file for file in ROOT.glob("tests/**/test_*.py") if not _marks(file) & self.left_out]
-        weights = {file: recorded.get(_name(file), file.stat().st_size / _PER_SECOND) for file in files}
+        weights = {file: recorded_seconds.get(_name(file), file.stat().st_size / _PER_SECOND) for file in files}
         halves: tuple[set[Path], set[Path]] = (set(), set())
         sums = [0.0, 0.0]
         for file in sorted(files, key=lambda file: (-weights[file], file)):
@@ -52,22 +52,22 @@ class Halves:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
-        since = time.perf_counter()
+        start_time = time.perf_counter()
         report = yield
         if isinstance(collector, pytest.Module):
-            self.seconds[_name(collector.path)] += time.perf_counter() - since
+            self.seconds[_name(collector.path)] += time.perf_counter() - start_time
         return report
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        since = time.perf_counter()
-        done = yield
-        self.seconds[_name(item.path)] += time.perf_counter() - since
-        return done
+        start_time = time.perf_counter()
+        result = yield
+        self.seconds[_name(item.path)] += time.perf_counter() - start_time
+        return result
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         if self.half and exitstatus == 0:
-            _record(self.half).write_text(json.dumps({name: round(each, 3) for name, each in self.seconds.items()}))
+            _record(self.half).write_text(json.dumps({name: round(duration, 3) for name, duration in self.seconds.items()}))
 
 
 def _record(half: int) -> Path:
@@ -86,12 +86,12 @@ def _name(file: Path) -> str:
     return str(file.relative_to(ROOT))
 
 
-def _left_out(chosen: str) -> frozenset[str]:
+def _left_out(expression: str) -> frozenset[str]:
     """The marks that a run is without, where that is all that it chooses by."""
-    return frozenset(re.findall(r"not (\w+)", chosen)) if re.fullmatch(r"not \w+( and not \w+)*", chosen) else frozenset()
+    return frozenset(re.findall(r"not (\w+)", expression)) if re.fullmatch(r"not \w+( and not \w+)*", expression) else frozenset()
 
 
 @cache
 def _marks(file: Path) -> frozenset[str]:
-    written = re.search(r"^pytestmark = (\[.*?\]|.*?$)", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    return frozenset(re.findall(r"pytest\.mark\.(\w+)", written[1])) if written else frozenset()
+    mark_match = re.search(r"^pytestmark = (\[.*?\]|.*?$)", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return frozenset(re.findall(r"pytest\.mark\.(\w+)", mark_match[1])) if mark_match else frozenset()

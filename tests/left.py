@@ -19,24 +19,24 @@ SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"
 
 def sending(jvm: Any) -> list[str]:
     """The threads of producers of Kafka."""
-    names = (str(each.getName()) for each in jvm.java.lang.Thread.getAllStackTraces().keySet())
-    return [each for each in names if each.startswith("kafka-producer-network-thread")]
+    names = (str(thread.getName()) for thread in jvm.java.lang.Thread.getAllStackTraces().keySet())
+    return [name for name in names if name.startswith("kafka-producer-network-thread")]
 
 
 def main(specs: str) -> None:
     plan = make(Path(specs))
     os.environ["SLUICE_SECRET_OF_A_COMMAND"] = "secret of a command"
-    first = Context(plan)
-    spark: Any = first.spark
+    first_context = Context(plan)
+    spark: Any = first_context.spark
     jvm = spark._jvm
     process = jvm.java.lang.ProcessHandle.current().pid()
     jvm.sluice.Keys.put("a", "secret of a command")
     jvm.sluice.SecretCatalog.put("lake", "token", "secret of a command")
     jvm.sluice.SecretCatalog.put("lake", "aws.secretAccessKey", "secret of a command")
     producers = getattr(jvm.org.apache.spark.sql.kafka010.producer, "InternalKafkaProducerPool$")
-    given = {"bootstrap.servers": "127.0.0.1:1"} | {f"{each}.serializer": SERIALIZER for each in ("key", "value")}
+    options = {"bootstrap.servers": "127.0.0.1:1"} | {f"{part}.serializer": SERIALIZER for part in ("key", "value")}
     settings = jvm.java.util.HashMap()
-    for name, value in given.items():
+    for name, value in options.items():
         settings.put(name, value)
     getattr(producers, "MODULE$").acquire(settings)
     assert sending(jvm)
@@ -46,10 +46,10 @@ def main(specs: str) -> None:
     spark.range(3).createOrReplaceGlobalTempView("kept_by_all")
     spark.range(1000).cache().count()
     spark.sparkContext.setLocalProperty("spark.job.description", "of a command")
-    first.stop()
+    first_context.stop()
 
-    second = Context(plan)
-    spark = second.spark
+    second_context = Context(plan)
+    spark = second_context.spark
     jvm = spark._jvm
     assert jvm.java.lang.ProcessHandle.current().pid() == process, "it is another JVM"
     assert not sending(jvm)
@@ -64,10 +64,10 @@ def main(specs: str) -> None:
     assert spark.sql("SHOW VIEWS IN global_temp").collect() == []
     assert spark.sparkContext.getLocalProperty("spark.job.description") is None
     assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
-    masked = masks.call("hmac", [MaskKey("1", SecretRef("a"))], "'x'")
+    mask_call = masks.call("hmac", [MaskKey("1", SecretRef("a"))], "'x'")
     with pytest.raises(Exception, match="the secret `a` of a mask was not given to this JVM"):
-        spark.sql(f"SELECT {masked}").collect()
-    second.stop()
+        spark.sql(f"SELECT {mask_call}").collect()
+    second_context.stop()
     print("nothing is left")
 
 

@@ -65,20 +65,20 @@ class LockedKafka:
         ]
         assert acls
         admin = AdminClient({"bootstrap.servers": self.open})
-        does: Any = admin.create_acls if "--add" in command else admin.delete_acls
-        bindings = acls if "--add" in command else [_filter(each) for each in acls]
-        for done in does(bindings).values():
-            done.result()
+        apply: Any = admin.create_acls if "--add" in command else admin.delete_acls
+        bindings = acls if "--add" in command else [_filter(acl) for acl in acls]
+        for future in apply(bindings).values():
+            future.result()
 
     def rights(self) -> set[tuple[str, str]]:
         """What the user is allowed by now, by topics."""
         admin = AdminClient({"bootstrap.servers": self.open})
-        of: Any = AclBindingFilter  # its stubs know no None
-        every = of(
+        any_filter: Any = AclBindingFilter  # its stubs know no None
+        all_bindings = any_filter(
             *(ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{USER}", None, AclOperation.ANY, AclPermissionType.ANY)
         )
-        allowed: Any = admin.describe_acls(every).result()
-        return {(each.name, each.operation.name) for each in allowed}
+        allowed_bindings: Any = admin.describe_acls(all_bindings).result()
+        return {(binding.name, binding.operation.name) for binding in allowed_bindings}
 
 
 def _filter(acl: AclBinding) -> AclBindingFilter:
@@ -90,14 +90,14 @@ def _filter(acl: AclBinding) -> AclBindingFilter:
 @contextmanager
 def locked_kafka(home: Path) -> Iterator[LockedKafka]:
     home.mkdir(parents=True, exist_ok=True)
-    locked = free_port()
+    locked_port = free_port()
 
     def prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
         command = kafka.SERVICE.prepare(folder, ports)
-        more = _SETTINGS.format(broker=ports[0], controller=ports[1], locked=locked, user=USER, password=PASSWORD)
+        settings = _SETTINGS.format(broker=ports[0], controller=ports[1], locked=locked_port, user=USER, password=PASSWORD)
         with (folder / "server.properties").open("a", encoding="utf-8") as file:
-            file.write(more)
+            file.write(settings)
         return command
 
-    with process.private_service(replace(kafka.SERVICE, prepare=prepare), home, None) as started:
-        yield LockedKafka(started.address, f"127.0.0.1:{locked}")
+    with process.own(replace(kafka.SERVICE, prepare=prepare), home, None) as broker:
+        yield LockedKafka(broker.address, f"127.0.0.1:{locked_port}")

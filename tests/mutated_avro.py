@@ -54,11 +54,11 @@ NARROW_COLUMNS = ("id", "small", "deep")
 
 
 def varint(number: int) -> bytes:
-    out = bytearray()
+    encoded = bytearray()
     while number > 127:
-        out.append(number & 127 | 128)
+        encoded.append(number & 127 | 128)
         number >>= 7
-    return bytes([*out, number])
+    return bytes([*encoded, number])
 
 
 def zigzag(number: int) -> bytes:
@@ -146,23 +146,23 @@ def message(chance: Random) -> bytes:
     return framed(id_, bytes(body), chance)
 
 
-def change(found: list[bytes], chance: Random) -> None:
+def change(message_parts: list[bytes], chance: Random) -> None:
     """One part becomes another, or a span of them goes, comes twice, or moves."""
-    place, length = chance.randrange(len(found) + 1), chance.randint(1, 4)
+    place, length = chance.randrange(len(message_parts) + 1), chance.randint(1, 4)
     match chance.randrange(6):
-        case 0 | 1 if place < len(found):
-            found[place] = chance.choice(HOSTILE)
+        case 0 | 1 if place < len(message_parts):
+            message_parts[place] = chance.choice(HOSTILE)
         case 2:
-            del found[place : place + length]
+            del message_parts[place : place + length]
         case 3:
-            found[place:place] = found[place : place + length]
+            message_parts[place:place] = message_parts[place : place + length]
         case 4:
-            found.insert(place, chance.choice(HOSTILE))
+            message_parts.insert(place, chance.choice(HOSTILE))
         case _:
-            start = chance.randrange(len(found) + 1)
-            found[place : place + length] = found[start : start + length]
-    if not found:
-        found.append(b"")
+            start = chance.randrange(len(message_parts) + 1)
+            message_parts[place : place + length] = message_parts[start : start + length]
+    if not message_parts:
+        message_parts.append(b"")
 
 
 def change_bytes(body: bytearray, chance: Random) -> None:
@@ -183,11 +183,11 @@ IDS = (0, 2, 3, 77, 2**31 - 1, 2**31, 2**32 - 1)
 
 def framed(id_: int, body: bytes, chance: Random) -> bytes:
     """The body behind a byte 0 and the id; one of twenty has another beginning."""
-    right = b"\0" + id_.to_bytes(4, "big") + body
+    frame = b"\0" + id_.to_bytes(4, "big") + body
     if chance.random() > 0.05:
-        return right
+        return frame
     return chance.choice((
-        b"\1" + right[1:], b"\xff" + right[1:], right[:chance.randrange(6)], body, b"", b"\0" + right,
+        b"\1" + frame[1:], b"\xff" + frame[1:], frame[:chance.randrange(6)], body, b"", b"\0" + frame,
         b"\0" + chance.choice(IDS).to_bytes(4, "big") + body,
     ))  # fmt: skip
 
@@ -195,13 +195,13 @@ def framed(id_: int, body: bytes, chance: Random) -> bytes:
 def plain(type_: Any) -> Any:
     """The schema without decimals, which fastavro would round to their precision."""
     if isinstance(type_, list):
-        return [plain(each) for each in type_]
+        return [plain(part) for part in type_]
     if not isinstance(type_, dict):
         return type_
     return {key: plain(value) for key, value in type_.items() if (key, value) != ("logicalType", "decimal")}
 
 
-READ = {id_: fastavro.parse_schema(plain(each)) for id_, each in SCHEMAS.items()}
+READ = {id_: fastavro.parse_schema(plain(definition)) for id_, definition in SCHEMAS.items()}
 
 
 class Unreadable(Exception):
@@ -213,15 +213,15 @@ def values(data: bytes) -> dict[str, Any]:
     id_ = int.from_bytes(data[1:5], "big")
     if len(data) < 5 or data[0] != 0 or id_ not in SCHEMAS:
         raise Unreadable("no frame")
-    rest = io.BytesIO(data[5:])
+    stream = io.BytesIO(data[5:])
     try:
-        row: Any = fastavro.schemaless_reader(rest, READ[id_], None, return_named_type=True)
+        row: Any = fastavro.schemaless_reader(stream, READ[id_], None, return_named_type=True)
     except (EOFError, ValueError, IndexError, OverflowError, KeyError, StopIteration, MemoryError) as error:
         raise Unreadable(repr(error)) from None
-    if rest.read():
+    if stream.read():
         raise Unreadable("more follows")
-    absent = dict.fromkeys(field["name"] for field in SCHEMA["fields"])
-    return {**absent, **row, **(_columns(row) if id_ == 1 else {})}
+    nulls = dict.fromkeys(field["name"] for field in SCHEMA["fields"])
+    return {**nulls, **row, **(_columns(row) if id_ == 1 else {})}
 
 
 def _columns(row: dict[str, Any]) -> dict[str, Any]:

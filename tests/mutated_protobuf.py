@@ -54,7 +54,7 @@ _FORMS = {1: "<d", 2: "<f", 6: "<Q", 7: "<I", 15: "<i", 16: "<q"}
 
 def fields(descriptor: Any, chance: Random, depth: int = 0) -> list[bytes]:
     """The fields of a message in any order, some of them absent and some there twice."""
-    found: list[bytes] = []
+    field_parts: list[bytes] = []
     if (
         descriptor.full_name.startswith(("google.type", "google.protobuf.Ti", "google.protobuf.Du", "confluent"))
         and chance.random() < 0.97
@@ -63,10 +63,10 @@ def fields(descriptor: Any, chance: Random, depth: int = 0) -> list[bytes]:
     for field in descriptor.fields:
         is_needed = field.is_required or (descriptor.has_options and descriptor.GetOptions().map_entry)
         if chance.random() < (0.97 if is_needed else 0.35 / (1 + depth / 4)):
-            found += [entry(field, chance, depth) for _ in range(chance.choice((1, 1, 1, 2)))]
+            field_parts += [entry(field, chance, depth) for _ in range(chance.choice((1, 1, 1, 2)))]
     if chance.random() < 0.2:
-        chance.shuffle(found)
-    return found
+        chance.shuffle(field_parts)
+    return field_parts
 
 
 def usual(descriptor: Any, chance: Random) -> bytes:
@@ -110,10 +110,10 @@ def payload(field: Any, chance: Random, depth: int) -> bytes:
         case 12:
             return sized(chance.randbytes(chance.randint(0, 5)))
         case 11:
-            inside = fields(field.message_type, chance, depth + 1) if depth < 12 else []
+            inner_fields = fields(field.message_type, chance, depth + 1) if depth < 12 else []
             if chance.random() < 0.02:
-                change(inside, chance, field.message_type)
-            return sized(b"".join(inside))
+                change(inner_fields, chance, field.message_type)
+            return sized(b"".join(inner_fields))
         case 14:
             return varint(chance.choice((0, 1, 2, 7, 2**64 - 1)) if chance.random() < 0.3 else chance.randrange(2))
     return varint(chance.choice((*NUMBERS, chance.randint(0, 2**64 - 1))) & 0xFFFFFFFFFFFFFFFF)
@@ -143,37 +143,39 @@ def place(chance: Random) -> bytes:
     ))  # fmt: skip
 
 
-def change(found: list[bytes], chance: Random, descriptor: Any) -> None:
+def change(field_parts: list[bytes], chance: Random, descriptor: Any) -> None:
     """A field gets another wire type, number, length or value; or it goes, comes twice, moves, or goes deeper."""
-    index = chance.randrange(len(found) + 1)
+    index = chance.randrange(len(field_parts) + 1)
     field = chance.choice(descriptor.fields)
     match chance.randrange(10):
         case 0:
-            found.insert(
+            field_parts.insert(
                 index,
                 varint(field.number << 3 | chance.randrange(8)) + chance.choice((b"", b"\0", b"\1a", bytes(8), b"\x02\x08\1")),
             )
         case 1:
-            found.insert(index, varint(field.number << 3 | 2) + chance.choice(HOSTILE))
+            field_parts.insert(index, varint(field.number << 3 | 2) + chance.choice(HOSTILE))
         case 2:
-            found.insert(index, varint(field.number << 3 | _WIRE.get(field.type, 0)) + chance.choice(HOSTILE))
+            field_parts.insert(index, varint(field.number << 3 | _WIRE.get(field.type, 0)) + chance.choice(HOSTILE))
         case 3:
             number = chance.choice((0, 38, 199, 18_999, 2**29 - 1, 2**29, 2**32, 2**61))
-            found.insert(index, varint(number << 3 | chance.choice((0, 1, 2, 5))) + chance.choice((b"\0", bytes(4), bytes(8))))
+            field_parts.insert(
+                index, varint(number << 3 | chance.choice((0, 1, 2, 5))) + chance.choice((b"\0", bytes(4), bytes(8)))
+            )
         case 4:
-            found[index:index] = found[index : index + 3]
+            field_parts[index:index] = field_parts[index : index + 3]
         case 5:
-            del found[index : index + 2]
+            del field_parts[index : index + 2]
         case 6:
-            found.insert(index, chance.choice(HOSTILE))
+            field_parts.insert(index, chance.choice(HOSTILE))
         case 7:
-            found.insert(index, value_in_lists(chance.choice((1, 10, 24, 25, 26, 30, 48, 49, 50, 51, 52, 60, 400))))
-        case 8 if found:
-            cut = found[index % len(found)]
-            found[index % len(found)] = cut[: chance.randrange(len(cut) + 1)]
+            field_parts.insert(index, value_in_lists(chance.choice((1, 10, 24, 25, 26, 30, 48, 49, 50, 51, 52, 60, 400))))
+        case 8 if field_parts:
+            part = field_parts[index % len(field_parts)]
+            field_parts[index % len(field_parts)] = part[: chance.randrange(len(part) + 1)]
         case _:
-            group = varint(field.number << 3 | 3) + b"".join(found[:1]) + varint(field.number << 3 | 4)
-            found.insert(index, group)
+            group = varint(field.number << 3 | 3) + b"".join(field_parts[:1]) + varint(field.number << 3 | 4)
+            field_parts.insert(index, group)
 
 
 def value_in_lists(depth: int) -> bytes:
@@ -194,7 +196,7 @@ def values(data: bytes) -> dict[str, Any]:
     id_ = int.from_bytes(data[1:5], "big")
     if len(data) < 5 or data[0] != 0 or id_ not in SCHEMAS:
         raise Unreadable("no frame")
-    start = next((len(first) for first in (b"\0", b"\2\0") if data[5:].startswith(first)), None)
+    start = next((len(prefix) for prefix in (b"\0", b"\2\0") if data[5:].startswith(prefix)), None)
     if start is None:
         raise Unreadable("not of the first type")
     try:
@@ -204,7 +206,7 @@ def values(data: bytes) -> dict[str, Any]:
     refuse_foreign(data[5 + start :], message.DESCRIPTOR)
     if not message.IsInitialized():
         raise Unreadable("a required field is missing")
-    columns = [field.name for each in SCHEMAS.values() for field in written(each).DESCRIPTOR.fields]
+    columns = [field.name for schema in SCHEMAS.values() for field in written(schema).DESCRIPTOR.fields]
     return {**dict.fromkeys(columns), **row(message)}
 
 
@@ -218,7 +220,7 @@ def column(message: Any, field: Any) -> Any:
         key, inner = (field.message_type.fields_by_name[name] for name in ("key", "value"))
         return {str(name).lower() if key.type == 8 else str(name): single(value[name], inner) for name in value}
     if field.is_repeated:
-        return [single(each, field) for each in value]
+        return [single(item, field) for item in value]
     if field.has_presence and not message.HasField(field.name) and not field.has_default_value:
         return None
     return single(value, field)
@@ -226,7 +228,7 @@ def column(message: Any, field: Any) -> Any:
 
 def single(value: Any, field: Any) -> Any:
     if field.type == ENUM:
-        return next((each.name for each in field.enum_type.values if each.number == value), str(value))
+        return next((symbol.name for symbol in field.enum_type.values if symbol.number == value), str(value))
     if field.type in (4, 6):
         return Decimal(value)
     if field.type == STRING and isinstance(value, bytes):
@@ -314,8 +316,8 @@ def refuse_foreign(data: bytes, descriptor: Any) -> None:
         field, wire = descriptor.fields_by_number.get(tag >> 3), tag & 7
         if field is None:
             raise Unreadable(f"no field {tag >> 3}")
-        own = _WIRE.get(field.type, 0)
-        if wire != own and not (wire == 2 and field.is_repeated and own != 2):
+        own_wire = _WIRE.get(field.type, 0)
+        if wire != own_wire and not (wire == 2 and field.is_repeated and own_wire != 2):
             raise Unreadable("another wire type")
         if wire == 2:
             size = number()
@@ -325,7 +327,7 @@ def refuse_foreign(data: bytes, descriptor: Any) -> None:
                 refuse_foreign(inner, field.message_type)
             elif field.type == STRING:
                 refuse_text(inner)
-            elif own == 0 and field.type == ENUM and field.enum_type.is_closed:
+            elif own_wire == 0 and field.type == ENUM and field.enum_type.is_closed:
                 refuse_symbols(inner, field)
         elif wire == 0:
             start = index

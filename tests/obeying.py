@@ -48,10 +48,10 @@ def steps_of(document: Document) -> tuple[SequenceNode, int]:
     for index, node in enumerate(document.around):
         for key, value in node.value if isinstance(node, MappingNode) else []:
             if key.value == "steps" and isinstance(value, SequenceNode):
-                at = [
+                indexes = [
                     number for number, step in enumerate(value.value) if any(step is inner for inner in document.around[index:])
                 ]
-                return value, (at or [len(value.value)])[0]
+                return value, (indexes or [len(value.value)])[0]
     root = document.around[0]
     assert isinstance(root, MappingNode)
     root.value.append((ScalarNode("tag:yaml.org,2002:str", "steps"), SequenceNode("tag:yaml.org,2002:seq", [])))
@@ -74,8 +74,8 @@ def _move(document: Document, match: re.Match[str]) -> None:
     if match[3]:
         steps.value.insert(names.index(match[3]), steps.value.pop(number))
         return
-    moved = steps.value.pop(names.index(match[1]))
-    steps.value.insert(max(index for index, name in enumerate(names) if name == match[2]), moved)
+    moved_step = steps.value.pop(names.index(match[1]))
+    steps.value.insert(max(index for index, name in enumerate(names) if name == match[2]), moved_step)
 
 
 def steps_named(document: Document, name: str) -> list[tuple[MappingNode, Any]]:
@@ -304,10 +304,10 @@ class Obeyed:
 
     def leads_to(self, problem: Problem, hint: str) -> bool:
         """Whether a new problem is one of what was written. A name of an example is not: the author writes his own."""
-        named = {name.partition("_2")[0] for name in re.findall(r"[\w.]+", problem.message)}
+        message_words = {name.partition("_2")[0] for name in re.findall(r"[\w.]+", problem.message)}
         if problem.code in NEXT:
             return False
-        if problem.code.startswith("unknown-") and named & set(re.findall(r"[\w.]+", hint.replace("did you mean", ""))):
+        if problem.code.startswith("unknown-") and message_words & set(re.findall(r"[\w.]+", hint.replace("did you mean", ""))):
             return False
         if not self.touched:
             return False
@@ -329,9 +329,9 @@ def obeyed(text: str, problem: Problem) -> Iterator[Obeyed]:
             try:
                 document = Document.read(text, problem)
                 documents = function(document, match)
-                for edited in [document] if documents is None else documents:
+                for edited_document in [document] if documents is None else documents:
                     # Another mistake in what was misspelled is not one of the hint.
-                    yield Obeyed(edited.text(), () if "did you mean" in match[0] else edited.touched)
+                    yield Obeyed(edited_document.text(), () if "did you mean" in match[0] else edited_document.touched)
             except (Unclear, yaml.YAMLError, StopIteration, RecursionError):
                 continue
 
@@ -347,32 +347,32 @@ def by_line(text: str, problem: Problem) -> Iterator[str]:
     index, column = problem.where.line - 1, problem.where.column - 1
     line = lines[index]
     indent = line[: len(line) - len(line.lstrip())]
-    new: list[str] = []
+    new_lines: list[str] = []
     if match := re.match(r"write ((?:- )?\w+: .*)$", problem.hint):
-        new = [indent + match[1]]
+        new_lines = [indent + match[1]]
     elif match := re.match(r'write ("(.*)")', problem.hint):
         raw = re.sub(r"\\(.)", r"\1", match[2])
-        new = [
+        new_lines = [
             line.replace(raw, match[1], 1),
             line[:column] + line[column:].replace(raw, match[1], 1),
             f"{line[:column]}{match[1]}",
         ]
     elif match := re.match(r"add ([\]}]) where it ends", problem.hint):
-        new = [line + match[1]]
+        new_lines = [line + match[1]]
     elif problem.hint.startswith(("remove it", "replace it", "text that starts with")):
-        new = [line[:column] + put + line[column + 1 :] for put in ("", " ")]
+        new_lines = [line[:column] + replacement + line[column + 1 :] for replacement in ("", " ")]
     elif problem.hint.startswith("use spaces"):
         yield text.replace("\t", "  ")
     elif problem.hint.startswith("use single quotes"):
-        new = [line.replace('"', "'")]
+        new_lines = [line.replace('"', "'")]
     elif problem.hint.startswith("close it"):
-        new = [line + line[column : column + 1]]
+        new_lines = [line + line[column : column + 1]]
     elif problem.hint.startswith("remove `"):
-        new = [""]
+        new_lines = [""]
     elif problem.hint.startswith("put the whole text in quotes"):
         key, _, value = line.partition(": ")
-        new = [f"{key}: '{value}'"]
+        new_lines = [f"{key}: '{value}'"]
     elif problem.hint.startswith("give") or "indent" in problem.hint:
-        new = ["  " + line.lstrip(), line.lstrip(), "    " + line.lstrip()]
-    for corrected in new:
-        yield "\n".join([*lines[:index], corrected, *lines[index + 1 :]])
+        new_lines = ["  " + line.lstrip(), line.lstrip(), "    " + line.lstrip()]
+    for new_line in new_lines:
+        yield "\n".join([*lines[:index], new_line, *lines[index + 1 :]])

@@ -17,6 +17,6 @@ def bar(seconds: float) -> float:
 
 
 def _loop() -> float:
-    began = time.perf_counter()  # with the time that it waits for a core
+    start_time = time.perf_counter()  # with the time that it waits for a core
     sum(number * number for number in range(1_000_000))
-    return time.perf_counter() - began
+    return time.perf_counter() - start_time

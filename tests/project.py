@@ -133,8 +133,8 @@ class Project:
         assert producer.flush(30) == 0 and lost == []
 
     def send_good(self, count: int, bad_every: int = 0, partition: int | None = None) -> None:
-        made = (next(self.numbers) for _ in range(count))
-        self.send((b"not json" if bad_every and number % bad_every == 0 else good(number) for number in made), partition)
+        new_numbers = (next(self.numbers) for _ in range(count))
+        self.send((b"not json" if bad_every and number % bad_every == 0 else good(number) for number in new_numbers), partition)
 
     @property
     def plan(self) -> Plan:
@@ -176,15 +176,19 @@ class Project:
 
     def assert_exactly_once(self, messages: Iterable[tuple[int, int]] | None = None) -> None:
         expected = set(self.messages() if messages is None else messages)
-        found = self.where()
-        twice = sorted(message for message, times in found.items() if times > 1)
-        missing = sorted(expected - set(found))
-        assert (twice, missing, sorted(set(found) - expected)) == ([], [], [])
+        counts = self.where()
+        repeated_messages = sorted(message for message, times in counts.items() if times > 1)
+        missing = sorted(expected - set(counts))
+        assert (repeated_messages, missing, sorted(set(counts) - expected)) == ([], [], [])
 
     def messages(self) -> set[tuple[int, int]]:
         """Every message that Kafka has below the last stable offsets; only right for topics without transactions."""
         state = self.context().kafka(self.pipeline).topic_state(*self.pipeline.topics)
-        return {(parted(each)[1], offset) for each, end in state.ends.items() for offset in range(state.starts[each], end)}
+        return {
+            (parted(topic_partition)[1], offset)
+            for topic_partition, end in state.ends.items()
+            for offset in range(state.starts[topic_partition], end)
+        }
 
     def branches(self) -> list[str]:
         """Those of attempts."""
@@ -200,9 +204,9 @@ class Project:
 
     def unreferenced(self) -> set[str]:
         """Data files on the disk that no snapshot knows."""
-        known = {urlparse(path).path for (path,) in self.sql("select file_path from {table}.all_data_files")}
+        known_paths = {urlparse(path).path for (path,) in self.sql("select file_path from {table}.all_data_files")}
         data = self.lake / "warehouse" / self.namespace / "trades" / "data"
-        return {str(path) for path in data.rglob("*.parquet")} - known
+        return {str(path) for path in data.rglob("*.parquet")} - known_paths
 
 
 def losing_answers(times: int) -> tuple[CommitCall, list[Any]]:

@@ -65,8 +65,8 @@ class Registered(Project):
 
     def register(self, schema: Any, subject: str | None = None, kind: str = "AVRO", references: Iterable[Any] = ()) -> int:
         text = schema if isinstance(schema, str) and kind != "AVRO" else json.dumps(schema)
-        said = {"schema": text, "schemaType": kind, "references": list(references)}
-        answer = requests.post(f"{self.registry}/subjects/{subject or self.subject}/versions", json=said, timeout=20)
+        body = {"schema": text, "schemaType": kind, "references": list(references)}
+        answer = requests.post(f"{self.registry}/subjects/{subject or self.subject}/versions", json=body, timeout=20)
         answer.raise_for_status()
         id_ = int(answer.json()["id"])
         if kind == "AVRO" and not references:
@@ -83,9 +83,9 @@ def framed(id_: int, body: bytes) -> bytes:
 
 
 def encoded(schema: Any, value: Any) -> bytes:
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, schema, value)
-    return out.getvalue()
+    buffer = io.BytesIO()
+    fastavro.schemaless_writer(buffer, schema, value)
+    return buffer.getvalue()
 
 
 def record(*fields: tuple[Any, ...], name: str = "Trade") -> dict[str, Any]:
@@ -93,5 +93,5 @@ def record(*fields: tuple[Any, ...], name: str = "Trade") -> dict[str, Any]:
     return {
         "type": "record",
         "name": name,
-        "fields": [{"name": each[0], "type": each[1], **(each[2] if len(each) > 2 else {})} for each in fields],
+        "fields": [{"name": field[0], "type": field[1], **(field[2] if len(field) > 2 else {})} for field in fields],
     }

@@ -21,10 +21,10 @@ oauth: {{{{client_id: "${{{{secret:oc_id}}}}", client_secret: "${{{{secret:oc_se
 """With `name`, `uri` and `store` to fill in."""
 
 
-def environment(**other: str) -> dict[str, str]:
-    return {f"SLUICE_SECRET_{name}": value for name, value in {**LOGINS, **other}.items()}
+def environment(**overrides: str) -> dict[str, str]:
+    return {f"SLUICE_SECRET_{name}": value for name, value in {**LOGINS, **overrides}.items()}
 
 
-def login(patch: pytest.MonkeyPatch, **other: str) -> None:
-    for name, value in environment(**other).items():
+def login(patch: pytest.MonkeyPatch, **overrides: str) -> None:
+    for name, value in environment(**overrides).items():
         patch.setenv(name, value)

@@ -57,9 +57,9 @@ def sluice(*arguments: str) -> Result:
     from framework.host.cli import main
 
     (folder,) = Path("specs").iterdir()
-    done = CliRunner().invoke(main, [*arguments, "--specs", str(folder)])
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
-    return without(done, "--specs", str(folder))
+    result = CliRunner().invoke(main, [*arguments, "--specs", str(folder)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    return without(result, "--specs", str(folder))
 
 
 def catalog() -> Catalog:
@@ -68,7 +68,7 @@ def catalog() -> Catalog:
     return SqlCatalog("lake", uri="sqlite:///lake.db", warehouse=f"file://{Path.cwd()}/warehouse")
 
 
-def made_by_hand(owner: str | None, name: str = "trades", spec: str = "", of: str = "") -> None:
+def made_by_hand(owner: str | None, name: str = "trades", spec: str = "", source: str = "") -> None:
     """A table `n bigint, price double` with one row and a position behind it: one of topic `trades`, or of the table `of`."""
     import pyarrow
 
@@ -79,11 +79,11 @@ def made_by_hand(owner: str | None, name: str = "trades", spec: str = "", of: st
     main = table.current_snapshot()
     assert main is not None
     topics, ends = {"trades": "t"}, {"trades/0": 1}
-    if of:
-        read = catalog().load_table(of)
-        read_at = read.current_snapshot()
-        assert read_at is not None
-        topics, ends = {of: str(read.metadata.table_uuid)}, {f"{of}/0": read_at.sequence_number or 0}
+    if source:
+        source_table = catalog().load_table(source)
+        source_snapshot = source_table.current_snapshot()
+        assert source_snapshot is not None
+        topics, ends = {source: str(source_table.metadata.table_uuid)}, {f"{source}/0": source_snapshot.sequence_number or 0}
     position = Position(
         attempt="a",
         batch=1,

@@ -43,8 +43,8 @@ HERE = Path(__file__).parent / "access"
 CANARY = "canary-of-a-secret"
 PIPELINES, TOPICS = ("flagged", "totals", "sensors", "here", "listed"), ("stock_trades", "sensor_data")
 with toys.installed():
-    TARGETS = {name: file.OF for name, file in targets.targets().items()}
-CASES = [(target, name) for target, of in TARGETS.items() for name in (TOPICS if of == "topic" else PIPELINES)]
+    TARGETS = {name: file.OF for name, file in script.targets().items()}
+CASES = [(target, name) for target, kind in TARGETS.items() for name in (TOPICS if kind == "topic" else PIPELINES)]
 # What creates something that stays there.
 MAKES = re.compile(r"^(CREATE (?!ICEBERG TABLE IF|OR REPLACE SECRET)|aws iam create-|ATTACH )", re.MULTILINE)
 
@@ -78,8 +78,8 @@ def steps_of(plan: Plan, target: str, name: str) -> tuple[list[Any], list[Step]]
 def refusal_or_steps(plan: Plan, target: str, name: str) -> tuple[SluiceError | None, list[Step]]:
     try:
         return None, steps_of(plan, target, name)[1]
-    except SluiceError as refused:
-        return refused, []
+    except SluiceError as error:
+        return error, []
 
 
 def text_of(plan: Plan, target: str, name: str) -> str:
@@ -106,34 +106,34 @@ def test_each_script_has_its_golden_text(plan: Plan, target: str, name: str, mon
 
 
 def test_no_golden_text_is_left_over() -> None:
-    wanted = {f"{target}.{name}.txt" for target, name in CASES if target != "smoke-signals"}
-    assert {path.name for path in HERE.glob("*.txt")} == wanted
+    file_names = {f"{target}.{name}.txt" for target, name in CASES if target != "smoke-signals"}
+    assert {path.name for path in HERE.glob("*.txt")} == file_names
 
 
 @each
 def test_what_is_created_is_taken_back_the_last_first(plan: Plan, target: str, name: str) -> None:
-    refused, steps = refusal_or_steps(plan, target, name)
-    assert refused is None or refused.hint
+    refusal, steps = refusal_or_steps(plan, target, name)
+    assert refusal is None or refusal.hint
     created = [step for step in steps if step.part == "create"]
     cleanup = [step for step in steps if step.part == "cleanup"]
-    undone = [step.run.replace(f"{step.in_.comment} ", "") for step in cleanup if step.run != step.in_.begins]
-    assert undone == [step.undo for step in reversed(created) if step.undo]
+    undo_commands = [step.run.replace(f"{step.in_.comment} ", "") for step in cleanup if step.run != step.in_.begins]
+    assert undo_commands == [step.undo for step in reversed(created) if step.undo]
     assert all(step.run.startswith(step.in_.comment) for step in cleanup if "if nothing else needs it" in step.why)
     for step in created:
         assert not MAKES.search(step.run) or step.undo, step.run
-        if step.undo and (made := re.search(r"(?:CREATE|create)[\w -]*?(?:IF NOT EXISTS |-name )([\w.-]+)", step.run)):
-            assert made.group(1).rpartition(".")[2] in step.undo, step.undo
+        if step.undo and (name_match := re.search(r"(?:CREATE|create)[\w -]*?(?:IF NOT EXISTS |-name )([\w.-]+)", step.run)):
+            assert name_match.group(1).rpartition(".")[2] in step.undo, step.undo
 
 
 @each
 def test_a_table_is_called_as_in_the_plan(plan: Plan, target: str, name: str) -> None:
-    of = about(plan, target, name)
-    refused, steps = refusal_or_steps(plan, target, name)
-    if isinstance(of, AboutTopic):
-        names = {of.topic.kafka_name}
+    subject = about(plan, target, name)
+    refusal, steps = refusal_or_steps(plan, target, name)
+    if isinstance(subject, AboutTopic):
+        names = {subject.topic.kafka_name}
     else:
-        table, topics = of.pipeline.table, of.pipeline.topics
-        assert refused is None or table.catalog.name in refused.message
+        table, topics = subject.pipeline.table, subject.pipeline.topics
+        assert refusal is None or table.catalog.name in refusal.message
         names = {*table.identifier.split("."), table.catalog.name, *(topic.kafka_name for topic in topics)}
     assert not steps or any(word in step.run for word in names for step in steps)
 
@@ -156,14 +156,14 @@ def test_the_command_prints_parts_and_reads_a_description(tmp_path: Path, monkey
     commands = Commands()
     assert "== In DuckDB: create" in commands.ok("access", "duckdb", "orders")
     assert commands.ok("access", "duckdb", "orders", "--part", "cleanup").rstrip().endswith("DROP SECRET sluice_lake_login;")
-    wrong = commands.run("access", "duckdb", "orders", "--describe", str(next(Path("specs").rglob("*.yaml"))))
-    assert wrong.exit_code == 2
-    assert "duckdb takes no --describe: it is for aws-trust" in wrong.output
-    told = json.loads(commands.ok("access", "duckdb", "orders", "--json"))
-    assert {step["part"] for step in told["steps"]} == {"create", "check", "query"}
-    refused = commands.refused("access", "snowflake", "orders")
-    assert "not-reachable: Snowflake finds no table in the catalog `lake`" in refused
-    assert "by `publish` of the pipeline `orders`" in " ".join(refused.split())
+    result = commands.run("access", "duckdb", "orders", "--describe", str(next(Path("specs").rglob("*.yaml"))))
+    assert result.exit_code == 2
+    assert "duckdb takes no --describe: it is for aws-trust" in result.output
+    document = json.loads(commands.ok("access", "duckdb", "orders", "--json"))
+    assert {step["part"] for step in document["steps"]} == {"create", "check", "query"}
+    output = commands.refused("access", "snowflake", "orders")
+    assert "not-reachable: Snowflake finds no table in the catalog `lake`" in output
+    assert "by `publish` of the pipeline `orders`" in " ".join(output.split())
     assert "there is no pipeline `nothing`" in commands.refused("access", "duckdb", "nothing")
 
 
@@ -202,15 +202,17 @@ GLUE_AWS_IAM_USER_ARN,String,arn:aws:iam::9:user/b,
 def test_what_the_other_system_printed_is_filled_in(plan: Plan, form: str, tmp_path: Path) -> None:
     file = tmp_path / "described.txt"
     file.write_text(DESCRIBED[form])
-    told = described.read(file)
-    assert {name: told.get(name) for name in TOLD} == TOLD
+    answers = described.read(file)
+    assert {name: answers.get(name) for name in TOLD} == TOLD
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
-    warned, steps = script.script(targets.targets()["aws-trust"], About(plan, pipeline, described=told))
-    assert not any("once it is set up" in each.says for each in warned)
+    warnings, steps = script.script(script.targets()["aws-trust"], About(plan, pipeline, described=answers))
+    assert not any("once it is set up" in warning.says for warning in warnings)
     (command,) = [shlex.split(step.run) for step in steps if step.run.startswith("aws iam create-role")]
-    trusted = json.loads(command[command.index("--assume-role-policy-document") + 1])["Statement"]
-    assert [(each["Principal"]["AWS"], each["Condition"]["StringEquals"]["sts:ExternalId"]) for each in trusted] == [
+    statements = json.loads(command[command.index("--assume-role-policy-document") + 1])["Statement"]
+    assert [
+        (statement["Principal"]["AWS"], statement["Condition"]["StringEquals"]["sts:ExternalId"]) for statement in statements
+    ] == [
         ("arn:aws:iam::9:user/a", "X_1"),
         ("arn:aws:iam::9:user/b", "X_2"),
     ]
@@ -324,9 +326,9 @@ def test_a_policy_allows_what_it_says_and_nothing_else(plan: Plan, use: str, tmp
         assert {name for name, action in ACTIONS.items() if allowed(login, *action)} == ALLOWED[use]
 
 
-def allowed(login: dict[str, str], of: str, action: str, asked: dict[str, Any]) -> bool:
+def allowed(login: dict[str, str], service: str, action: str, parameters: dict[str, Any]) -> bool:
     try:
-        getattr(boto3.client(of, **login), action)(**asked)
+        getattr(boto3.client(service, **login), action)(**parameters)
     except ClientError as error:
         return error.response["Error"]["Code"] not in ("AccessDenied", "AccessDeniedException", "403")
     return True
@@ -366,17 +368,17 @@ def test_what_is_for_others_is_their_sql(plan: Plan, target: str, name: str) -> 
 def test_the_connector_is_told_what_it_is_documented_to_take(plan: Plan) -> None:
     """`connector_keys.csv` has each key with the page of Snowflake's or Kafka's documentation that describes it."""
     with (HERE / "connector_keys.csv").open(encoding="utf-8") as file:
-        documented = {row["key"]: row["source"] for row in csv.DictReader(file)}
-    assert all(documented.values())
-    told: set[str] = set()
+        sources = {row["key"]: row["source"] for row in csv.DictReader(file)}
+    assert all(sources.values())
+    configured_keys: set[str] = set()
     for topic in TOPICS:
         _, steps = steps_of(plan, "snowflake-streaming", topic)
-        (written,) = [step.run for step in steps if step.part == "create" and "curl" in step.run]
-        configuration = json.loads(written.partition("<<'END'\n")[2].partition("\nEND")[0])
+        (command,) = [step.run for step in steps if step.part == "create" and "curl" in step.run]
+        configuration = json.loads(command.partition("<<'END'\n")[2].partition("\nEND")[0])
         assert set(configuration) == {"name", "config"}
         assert all(isinstance(value, str) for value in configuration["config"].values())
-        told |= set(configuration["config"])
-    assert told == set(documented)
+        configured_keys |= set(configuration["config"])
+    assert configured_keys == set(sources)
 
 
 def test_the_connector_logs_in_to_the_registry() -> None:
@@ -396,13 +398,13 @@ OF_ANOTHER_PROGRAM = "etc/catalog/"  # Trino's own folder: the file has names of
 
 @each
 def test_each_file_that_a_script_writes_is_below_sluice_and_for_its_user_alone(plan: Plan, target: str, name: str) -> None:
-    warned, steps = steps_of(plan, target, name) if refusal_or_steps(plan, target, name)[0] is None else ([], [])
+    warnings, steps = steps_of(plan, target, name) if refusal_or_steps(plan, target, name)[0] is None else ([], [])
     for step in (step for step in steps if step.in_.language == "sh" and step.part == "create"):
-        written = [file for file in WRITES.findall(step.run) if not file.startswith(OF_ANOTHER_PROGRAM) and file != "/dev/null"]
-        assert all(file.startswith(".sluice/access/") for file in written), step.run
-        assert not written or step.run.startswith("(umask 077; "), step.run
-        for secret in (file for file in written if file.endswith((".p8", "secrets.properties"))):
-            assert any(f"`{secret}`, unencrypted" in note.says for note in warned)
+        files = [file for file in WRITES.findall(step.run) if not file.startswith(OF_ANOTHER_PROGRAM) and file != "/dev/null"]
+        assert all(file.startswith(".sluice/access/") for file in files), step.run
+        assert not files or step.run.startswith("(umask 077; "), step.run
+        for secret in (file for file in files if file.endswith((".p8", "secrets.properties"))):
+            assert any(f"`{secret}`, unencrypted" in warning.says for warning in warnings)
 
 
 def test_keys_and_secrets_are_written_for_their_user_alone(plan: Plan, tmp_path: Path) -> None:
@@ -464,14 +466,14 @@ def documents_in(steps: list[Step]) -> dict[str, dict[str, Any]]:
 
 def resources(document: dict[str, Any]) -> set[str]:
     """What a policy reaches: the ends of the names of its files, of listings and of tables in Glue."""
-    reached = set()
+    names = set()
     for statement in document["Statement"]:
         assert statement["Effect"] == "Allow"
         if "s3:ListBucket" in statement["Action"]:
-            reached |= {f"list {prefix}" for prefix in statement["Condition"]["StringLike"]["s3:prefix"]}
+            names |= {f"list {prefix}" for prefix in statement["Condition"]["StringLike"]["s3:prefix"]}
         elif statement["Action"] != ["s3:GetBucketLocation"]:
-            reached |= {name.rpartition(":")[2] for name in statement["Resource"]}
-    return {name for name in reached if name.partition("/")[0] not in ("catalog", "database", "key")}
+            names |= {name.rpartition(":")[2] for name in statement["Resource"]}
+    return {name for name in names if name.partition("/")[0] not in ("catalog", "database", "key")}
 
 
 OWN, BAD_ROWS = "tables/markets.db/totals", "tables/markets.db/totals__bad_rows"
@@ -499,8 +501,8 @@ def test_a_warehouse_that_is_a_whole_bucket_can_be_listed() -> None:
 def test_readers_get_bad_rows_only_where_asked(plan: Plan) -> None:
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
-    asked = About(plan, pipeline, bad_rows=True)
-    documents = documents_in(script.script(targets.targets()["aws-policy"], asked)[1])
+    subject = About(plan, pipeline, bad_rows=True)
+    documents = documents_in(script.script(script.targets()["aws-policy"], subject)[1])
     assert resources(documents["sluice-aws-markets-totals-bad-rows"]) == READ_BAD_ROWS
     assert resources(documents["sluice-aws-markets-totals-read"]) == READ
     for target, name in CASES:
@@ -514,10 +516,10 @@ def test_nothing_reaches_all_tables_unless_it_says_so(plan: Plan, target: str, n
     """Open Catalog's own role writes for it and gives keys to one table at a time."""
     _, steps = refusal_or_steps(plan, target, name)
     for policy_name, document in documents_in(steps).items():
-        for reached in resources(document) if "athena" not in policy_name else ():
+        for resource in resources(document) if "athena" not in policy_name else ():
             # A foreign catalog of Databricks lists all of Glue: names and columns, no rows.
-            lists_glue = target == "databricks" and reached == "table/*/*"
-            assert not reached.endswith("*") or "/totals" in reached or "<folder" in reached or lists_glue, reached
+            lists_glue = target == "databricks" and resource == "table/*/*"
+            assert not resource.endswith("*") or "/totals" in resource or "<folder" in resource or lists_glue, resource
     for step in steps:
         assert "STORAGE_BASE_URL = 's3://example-lake/tables/'" not in step.run
         assert "external-locations create sluice_aws s3://example-lake/tables " not in step.run
@@ -537,9 +539,11 @@ def test_all_tables_of_a_catalog_are_granted_only_where_asked_and_the_heading_sa
         "For readers: never changes anything. Reaches ALL tables of the catalog `aws` and their bad rows, also those to come"
         in text
     )
-    told = json.loads(commands.ok("access", "aws-policy", "--catalog", "aws", "--json", *specs))
+    script_document = json.loads(commands.ok("access", "aws-policy", "--catalog", "aws", "--json", *specs))
     (document,) = (
-        json.loads(shlex.split(step["run"])[6]) for step in told["steps"] if "policy-name sluice-aws-read" in step["run"]
+        json.loads(shlex.split(step["run"])[6])
+        for step in script_document["steps"]
+        if "policy-name sluice-aws-read" in step["run"]
     )
     assert resources(document) >= {"example-lake/tables/*", "list tables/*", "table/markets/*"}
     assert "sluice access aws-policy --catalog aws --specs" in text.splitlines()[-1]
@@ -553,9 +557,12 @@ def test_all_tables_of_a_catalog_are_granted_only_where_asked_and_the_heading_sa
 def test_each_target_has_its_page() -> None:
     """Made from its file. With REWRITE=1 they are written anew."""
     folder = Path(__file__).parent.parent / "docs" / "access"
-    own = {name: file for name, file in targets.targets().items() if name != "smoke-signals"}
+    targets = {name: file for name, file in script.targets().items() if name != "smoke-signals"}
     plans = {environment: make(folder.parent.parent / "specs", environment) for environment in ("local", "rest", "glue")}
-    pages = {"index.md": access.index(own), **{f"{name}.md": access.page(name, file, plans) for name, file in own.items()}}
+    pages = {
+        "index.md": access.index(targets),
+        **{f"{name}.md": access.page(name, file, plans) for name, file in targets.items()},
+    }
     if os.environ.get("REWRITE") == "1":
         folder.mkdir(exist_ok=True)
         for name, text in pages.items():

@@ -62,7 +62,7 @@ def plan(rest_catalog: str, quick_store: str, spark: SparkSession, tmp_path: Pat
     monkeypatch.setenv("SHOWN_BY_ACCESS_CLIENT_ID", catalog.CLIENT)
     monkeypatch.setenv("SHOWN_BY_ACCESS_CLIENT_SECRET", catalog.SECRET)
     (pipeline,) = plan.pipelines
-    messages = tuple(each for each in pipeline.examples[0].given if isinstance(each, Message))
+    messages = tuple(message for message in pipeline.examples[0].given if isinstance(message, Message))
     next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(messages, 1, 1)), pipeline)
     return plan
 
@@ -105,8 +105,8 @@ def test_spark_reads_the_table_by_the_printed_script(
     for name, value in (("aws.accessKeyId", s3.KEY), ("aws.secretAccessKey", s3.SECRET)):
         jvm.java.lang.System.setProperty(name, value)
     exec(text, {})
-    printed = capsys.readouterr().out
-    assert printed.count("DE") == 2
+    output = capsys.readouterr().out
+    assert output.count("DE") == 2
 
 
 def test_rights_on_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sluice_home: Path) -> None:

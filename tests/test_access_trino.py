@@ -72,13 +72,13 @@ def asked(url: str, sql: str) -> list[list[Any]]:
     rows: list[list[Any]] = []
     while True:
         with urlopen(request, timeout=60) as answer:
-            told = json.load(answer)
-        if "error" in told:
-            raise Refused(told["error"]["message"])
-        rows += told.get("data", [])
-        if "nextUri" not in told:
+            page = json.load(answer)
+        if "error" in page:
+            raise Refused(page["error"]["message"])
+        rows += page.get("data", [])
+        if "nextUri" not in page:
             return rows
-        request = Request(told["nextUri"], headers={"X-Trino-User": "reader"})
+        request = Request(page["nextUri"], headers={"X-Trino-User": "reader"})
 
 
 def test_trino_reads_the_table_by_the_printed_script(plan: Plan, tmp_path: Path) -> None:

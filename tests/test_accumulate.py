@@ -88,66 +88,66 @@ batches = st.lists(st.tuples(st.lists(trades, min_size=1, max_size=8), st.none()
 Given = Sequence[tuple[list[Trade], Trouble | None]]
 
 
-def as_messages(given_: Given) -> tuple[Message, ...]:
+def as_messages(history: Given) -> tuple[Message, ...]:
     offsets, messages, moment = [0, 0, 0], [], datetime(2026, 1, 1, tzinfo=timezone.utc)
-    for number, (batch, _) in enumerate(given_, 1):
-        for each in batch:
-            at = None if each.at is None else each.at * 1000
-            price = None if each.price is None else f"<{each.price}>"
-            value = {"symbol": each.symbol, "quantity": each.quantity, "price": price, "user": each.user, "at": at}
+    for number, (batch, _) in enumerate(history, 1):
+        for trade in batch:
+            milliseconds = None if trade.at is None else trade.at * 1000
+            price = None if trade.price is None else f"<{trade.price}>"
+            value = {"symbol": trade.symbol, "quantity": trade.quantity, "price": price, "user": trade.user, "at": milliseconds}
             text = json.dumps(value).replace('"<', "").replace('>"', "")
             messages.append(
                 Message(
                     batch=number,
                     topic="trades",
-                    partition=each.partition,
-                    offset=offsets[each.partition],
+                    partition=trade.partition,
+                    offset=offsets[trade.partition],
                     timestamp=moment,
                     value=text.encode(),
                 )
             )
-            offsets[each.partition] += 1
+            offsets[trade.partition] += 1
     return tuple(messages)
 
 
-def modelled(given_: Given, size: int) -> Mapping[Any, Mapping[str, Any]]:
+def modelled(history: Given, size: int) -> Mapping[Any, Mapping[str, Any]]:
     """The totals by symbol and window."""
     groups: dict[Any, list[tuple[Any, Trade]]] = defaultdict(list)
-    newest, offsets = 0, [0, 0, 0]
-    for batch, _ in given_:
+    latest_time, offsets = 0, [0, 0, 0]
+    for batch, _ in history:
         times = [0]
-        for each in batch:
-            offset = offsets[each.partition]
-            offsets[each.partition] += 1
-            if each.at is None or (newest and each.at < newest - 20) or each.user == "w":
+        for trade in batch:
+            offset = offsets[trade.partition]
+            offsets[trade.partition] += 1
+            if trade.at is None or (latest_time and trade.at < latest_time - 20) or trade.user == "w":
                 continue  # a bad row
-            times.append(each.at)
-            last = each.at // EVERY * EVERY
-            for start in range(last, each.at - size, -EVERY):
-                groups[each.symbol, start].append(((each.at, each.partition, offset), each))
-        newest = max(newest, *times)
-    return {key: totals([each for _, each in sorted(rows, key=lambda row: row[0])]) for key, rows in groups.items()}
+            times.append(trade.at)
+            last_start = trade.at // EVERY * EVERY
+            for start in range(last_start, trade.at - size, -EVERY):
+                groups[trade.symbol, start].append(((trade.at, trade.partition, offset), trade))
+        latest_time = max(latest_time, *times)
+    return {key: totals([trade for _, trade in sorted(rows, key=lambda row: row[0])]) for key, rows in groups.items()}
 
 
 def totals(rows: list[Trade]) -> dict[str, Any]:
     def known(values: Sequence[Any]) -> list[Any]:
-        return [each for each in values if each is not None]
+        return [value for value in values if value is not None]
 
-    quantities = known([each.quantity for each in rows])
-    prices = [None if each.price is None else Decimal(each.price) for each in rows]
-    users = known([each.user for each in rows])
+    quantities = known([trade.quantity for trade in rows])
+    prices = [None if trade.price is None else Decimal(trade.price) for trade in rows]
+    users = known([trade.user for trade in rows])
     products = known(
         [
-            None if price is None or each.quantity is None else price * each.quantity
-            for price, each in zip(prices, rows, strict=True)
+            None if price is None or trade.quantity is None else price * trade.quantity
+            for price, trade in zip(prices, rows, strict=True)
         ]
     )
-    priced = known(prices)
-    mean = (sum(priced) / len(priced)).quantize(Decimal("0.000001"), ROUND_HALF_UP) if priced else None
+    present_prices = known(prices)
+    mean = (sum(present_prices) / len(present_prices)).quantize(Decimal("0.000001"), ROUND_HALF_UP) if present_prices else None
     return {
         "total": sum(products) if products else None, "quantities": sum(quantities) if quantities else None, "trades": len(rows),
-        "priced": len(priced), "large": sum(each > 5 for each in quantities), "mean": mean,
-        "mean_quantity": sum(quantities) / len(quantities) if quantities else None, "low": min(priced, default=None),
+        "priced": len(present_prices), "large": sum(quantity > 5 for quantity in quantities), "mean": mean,
+        "mean_quantity": sum(quantities) / len(quantities) if quantities else None, "low": min(present_prices, default=None),
         "high": max(users, default=None), "opened": prices[0], "closed": rows[-1].user, "users": len(set(users)), "about": len(set(users)),
     }  # fmt: skip
 
@@ -155,7 +155,7 @@ def totals(rows: list[Trade]) -> dict[str, Any]:
 def read(pipeline: Pipeline) -> Mapping[Any, Mapping[str, Any]]:
     table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
-    rows = table.scan(selected_fields=tuple(each.name for each in pipeline.table.readable)).to_arrow().to_pylist()
+    rows = table.scan(selected_fields=tuple(column.name for column in pipeline.table.readable)).to_arrow().to_pylist()
     by_key = {}
     for row in rows:
         start = int(row.pop("window_start").timestamp())
@@ -165,19 +165,19 @@ def read(pipeline: Pipeline) -> Mapping[Any, Mapping[str, Any]]:
     return by_key
 
 
-def as_modelled(plan: Plan, given_: Given, size: int, spark: Any) -> int:
+def as_modelled(plan: Plan, history: Given, size: int, spark: Any) -> int:
     """How often there was trouble."""
-    messages, (pipeline,), happened = as_messages(given_), plan.pipelines, 0
-    for number, (_, each) in enumerate(given_, 1):
+    messages, (pipeline,), trouble_count = as_messages(history), plan.pipelines, 0
+    for number, (_, trouble) in enumerate(history, 1):
         context = Context(plan, spark=lambda: spark, source=GivenMessages(messages, number, 2))
-        left = [each] if each else []
+        troubles = [trouble] if trouble else []
         with suppress(Died):
-            next_batch(with_trouble(context, left, number), pipeline)
-        happened += each is not None and not left
+            next_batch(with_trouble(context, troubles, number), pipeline)
+        trouble_count += trouble is not None and not troubles
         next_batch(context, pipeline)
-        assert read(pipeline) == modelled(given_[:number], size)
+        assert read(pipeline) == modelled(history[:number], size)
         assert next_batch(context, pipeline) is None
-    return happened
+    return trouble_count
 
 
 TABLES = [(10, 3, "[]"), (25, 3, "[day(window_start)]"), (10, 2, '["truncate(1, symbol)"]')]
@@ -198,8 +198,8 @@ def planned(lake: Path, size: int, version: int, partition_by: str) -> Plan:
 def test_as_the_model_says(size: int, version: int, partition_by: str, examples: int, lake: Path, spark: Any) -> None:
     @searched(examples)
     @given(batches)
-    def same(given_: Given) -> None:
-        as_modelled(planned(lake, size, version, partition_by), given_, size, spark)
+    def same(history: Given) -> None:
+        as_modelled(planned(lake, size, version, partition_by), history, size, spark)
 
     same()
 
@@ -208,17 +208,17 @@ def test_as_the_model_says(size: int, version: int, partition_by: str, examples:
 @pytest.mark.parametrize("kind", ["dies", "another", "maintains"])
 def test_trouble_at_any_point_changes_no_total(kind: str, lake: Path, spark: Any) -> None:
     """A run dies there, or another run does the batch meanwhile; each batch adds to old groups, makes new ones and brings late rows."""
-    given_: list[tuple[list[Trade], Trouble | None]] = []
-    points = [each for each in POINTS if each not in ("staged_state",)]
-    for at, point in enumerate(points):
-        now = 10 * at
+    history: list[tuple[list[Trade], Trouble | None]] = []
+    points = [point for point in POINTS if point not in ("staged_state",)]
+    for index, point in enumerate(points):
+        event_time = 10 * index
         rows = [
-            Trade("A", at, "1.10", f"u{at}", now, 0),
-            Trade(None, 1, None, "u", now + 3, 1),
-            Trade("A", 2, "0.10", "v", now - 5, 2),
+            Trade("A", index, "1.10", f"u{index}", event_time, 0),
+            Trade(None, 1, None, "u", event_time + 3, 1),
+            Trade("A", 2, "0.10", "v", event_time - 5, 2),
         ]
-        given_.append(([*rows, Trade("B", 1, "5.00", "x", max(0, now - 40), 0)], Trouble(kind, point)))
-    assert as_modelled(planned(lake, 25, 3, "[]"), given_, 25, spark) == len(points)
+        history.append(([*rows, Trade("B", 1, "5.00", "x", max(0, event_time - 40), 0)], Trouble(kind, point)))
+    assert as_modelled(planned(lake, 25, 3, "[]"), history, 25, spark) == len(points)
 
 
 @pytest.mark.long
@@ -259,20 +259,20 @@ def test_a_sum_that_does_not_fit_is_refused(column: str, value: str, together: b
     moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
     messages = [
         Message(
-            batch=1 if together else at + 1,
+            batch=1 if together else index + 1,
             topic="trades",
             partition=0,
-            offset=at,
+            offset=index,
             timestamp=moment,
             value=f'{{"{column}": {value}}}'.encode(),
         )
-        for at in range(4)
+        for index in range(4)
     ]
-    with pytest.raises(BatchError, match="total-too-large") as refused:
+    with pytest.raises(BatchError, match="total-too-large") as error:
         for number in range(1, 5):
             next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(tuple(messages), number, 1)), pipeline)
-    assert "total = sum" in refused.value.message
-    assert "cast" in refused.value.hint
+    assert "total = sum" in error.value.message
+    assert "cast" in error.value.hint
 
 
 ESCAPED = r"""
@@ -353,45 +353,46 @@ def by_country(pipeline: Pipeline) -> Mapping[str | None, Mapping[str, Any]]:
 
 def follows(batches: Sequence[tuple[list[Order], bool]], version: int, lake: Path, spark: Any) -> None:
     plan = plan_for(lake, "127.0.0.1:1", CHANGING.format(namespace=f"n{uuid.uuid4().hex[:10]}", version=version))
-    newest, totals_, sums = (plan.pipeline(name) for name in ("newest", "totals", "sums"))
-    assert newest and totals_ and sums
+    newest_rows, totals_, sums = (plan.pipeline(name) for name in ("newest", "totals", "sums"))
+    assert newest_rows and totals_ and sums
     assert sums.table.accumulated and sums.table.accumulated.takes_off
     assert totals_.table.accumulated and not totals_.table.accumulated.takes_off
-    moment, sent = datetime(2026, 1, 1, tzinfo=timezone.utc), list[Message]()
+    moment, messages = datetime(2026, 1, 1, tzinfo=timezone.utc), list[Message]()
     rows: dict[int, tuple[str | None, int]] = {}
-    for number, (batch, read) in enumerate(batches, 1):
+    for number, (batch, reads_totals) in enumerate(batches, 1):
         for id_, country, amount in batch:
             text = (
                 None
                 if amount is None
                 else json.dumps({"country": country, "amount": amount, "at": "2026-01-05T10:00:00Z"}).encode()
             )
-            append(sent, "orders", text, at=moment, key=id_.to_bytes(8, "big"), batch=number)
+            append(messages, "orders", text, at=moment, key=id_.to_bytes(8, "big"), batch=number)
             rows.pop(id_, None)
             if amount is not None:
                 rows[id_] = (country, amount)
-        next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(tuple(sent), number, 1)), newest)
-        if read:
-            for each in (totals_, sums):
-                next_batch(Context(plan, spark=lambda: spark), each)
+        next_batch(Context(plan, spark=lambda: spark, source=GivenMessages(tuple(messages), number, 1)), newest_rows)
+        if reads_totals:
+            for pipeline in (totals_, sums):
+                next_batch(Context(plan, spark=lambda: spark), pipeline)
     context = Context(plan, spark=lambda: spark)
-    for each in (totals_, sums):
-        next_batch(context, each)
-        assert next_batch(context, each) is None
+    for pipeline in (totals_, sums):
+        next_batch(context, pipeline)
+        assert next_batch(context, pipeline) is None
     groups: dict[str | None, list[int]] = defaultdict(list)
     for country, amount in rows.values():
         if amount != 13:
             groups[country].append(amount)
     by_key = by_country(sums)
     assert {country: (row["total"], row["orders"], row["small"], row["mean"]) for country, row in by_key.items()} == {
-        country: (sum(each), len(each), sum(amount < 3 for amount in each), sum(each) / len(each))
-        for country, each in groups.items()
+        country: (sum(amounts), len(amounts), sum(amount < 3 for amount in amounts), sum(amounts) / len(amounts))
+        for country, amounts in groups.items()
     }
     by_key = by_country(totals_)
     assert {country: (row["total"], row["orders"], row["low"], row["mean"], row["ids"]) for country, row in by_key.items()} == {
-        country: (sum(each), len(each), min(each), sum(each) / len(each), len(each)) for country, each in groups.items()
+        country: (sum(amounts), len(amounts), min(amounts), sum(amounts) / len(amounts), len(amounts))
+        for country, amounts in groups.items()
     }
-    assert all(by_key[country]["closed"] in each for country, each in groups.items())
+    assert all(by_key[country]["closed"] in amounts for country, amounts in groups.items())
 
 
 DIGITS = """
@@ -432,21 +433,25 @@ into: {{table: {namespace}.items, write: accumulate}}
 def test_no_digit_is_lost(lake: Path, spark: Any) -> None:
     """Spark gives the sum of two decimals of 38 digits fewer digits behind the point, and an average those of its division."""
     plan = plan_for(lake, "127.0.0.1:1", DIGITS.format(namespace=f"n{uuid.uuid4().hex[:10]}"))
-    moment, sent = datetime(2026, 1, 1, tzinfo=timezone.utc), list[Message]()
+    moment, messages = datetime(2026, 1, 1, tzinfo=timezone.utc), list[Message]()
     amounts = [
-        Decimal(each)
-        for each in ("1.0000000001", "-3.0000000007", "123456789012345678.0000000001", "0.0000000003", "-0.0000000001")
+        Decimal(text)
+        for text in ("1.0000000001", "-3.0000000007", "123456789012345678.0000000001", "0.0000000003", "-0.0000000001")
     ]
     texts, parts = ("NaN", "-0.0", "NaN", "0.0", "1"), [[3, 1, 2], [5], [], [9, 8], [4, 7]]
     for number, amount in enumerate(amounts, 1):
         value = {"kind": "a", "amount": "#", "fine": "#", "text": texts[number - 1], "parts": parts[number - 1], "n": number}
         text = json.dumps({**value, "at": "2026-01-05T10:00:00Z"}).replace('"#"', f"{amount:f}")
-        append(sent, "numbers", text.encode(), at=moment, batch=1 + number // 3)
+        append(messages, "numbers", text.encode(), at=moment, batch=1 + number // 3)
     for number in (1, 2):
         for name in ("sums", "newest", "of_newest", "items"):
             pipeline = plan.pipeline(name)
             assert pipeline
-            source = None if pipeline.source else GivenMessages(tuple(each for each in sent if each.batch <= number), number, 1)
+            source = (
+                None
+                if pipeline.source
+                else GivenMessages(tuple(message for message in messages if message.batch <= number), number, 1)
+            )
             next_batch(Context(plan, spark=lambda: spark, source=source), pipeline)
     with localcontext() as precise:
         precise.prec = 60
@@ -473,22 +478,22 @@ def test_other_steps_before_totals_of_a_changing_table_ask_for_a_rebuild(lake: P
 
     def words(text: str) -> list[str]:
         plan = plan_for(lake, "127.0.0.1:1", text.format(namespace="n", version=3))
-        return [each.table.words for name in ("totals", "sums") if (each := plan.pipeline(name))]
+        return [pipeline.table.words for name in ("totals", "sums") if (pipeline := plan.pipeline(name))]
 
     before, after = words(CHANGING), words(CHANGING.replace("amount <> 13", "amount <> 14"))
     assert not set(before) & set(after)
     assert words(CHANGING + "expect: [{{when: amount < 50}}]\n")[1] != before[1]
     assert words(CHANGING + "expect: [{{when: amount < 50, else: warn}}]\n") == before  # by which no row is a bad one
-    of_a_topic = SPEC.replace("  - aggregate:", "  - filter: quantity > {more}\n  - aggregate:")
-    of_topic = [
+    topic_spec = SPEC.replace("  - aggregate:", "  - filter: quantity > {more}\n  - aggregate:")
+    topic_plans = [
         plan_for(
             lake,
             "127.0.0.1:1",
-            of_a_topic.format(namespace="n", version=3, window="{column: at, every: 10s}", partition_by="[]", more=more),
+            topic_spec.format(namespace="n", version=3, window="{column: at, every: 10s}", partition_by="[]", more=minimum),
         )
-        for more in (1, 2)
+        for minimum in (1, 2)
     ]
-    assert of_topic[0].pipelines[0].table.words == of_topic[1].pipelines[0].table.words
+    assert topic_plans[0].pipelines[0].table.words == topic_plans[1].pipelines[0].table.words
 
 
 KILLED = """
@@ -528,8 +533,12 @@ def test_totals_are_right_after_kills_at_any_point(project: Project) -> None:
             process.communicate(timeout=PATIENCE)
     project.run()
     total = next(project.numbers)
-    sent = [number for number in range(total) if number % 10]
+    good_numbers = [number for number in range(total) if number % 10]
     by_key = {row["parity"]: (row["total"], row["trades"]) for row in project.rows()}
-    assert by_key == {each: (sum(of), len(of)) for each in range(3) if (of := [n for n in sent if n % 3 == each])}
-    assert len(project.rows(bad=True)) == total - len(sent)
+    assert by_key == {
+        parity: (sum(group_numbers), len(group_numbers))
+        for parity in range(3)
+        if (group_numbers := [n for n in good_numbers if n % 3 == parity])
+    }
+    assert len(project.rows(bad=True)) == total - len(good_numbers)
     assert project.branches() == []

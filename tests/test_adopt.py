@@ -53,8 +53,8 @@ def properties(project: Project) -> Any:
 
 def test_its_rows_stay_and_new_ones_come_once(theirs: Project) -> None:
     theirs.send_good(3, partition=0)
-    (planned,) = next_runs(theirs.plan, [theirs.pipeline])
-    assert "takes over the table, whose rows stay" in [change.what for change in planned.changes or ()]
+    (next_run,) = next_runs(theirs.plan, [theirs.pipeline])
+    assert "takes over the table, whose rows stay" in [change.what for change in next_run.changes or ()]
     assert status_of(theirs.plan, theirs.pipeline).progress.lag == 3
     assert [batch.rows for batch in theirs.run()] == [3]
     assert ids(theirs) == [-2, -1, 0, 1, 2]
@@ -68,8 +68,8 @@ def test_its_rows_stay_and_new_ones_come_once(theirs: Project) -> None:
 def test_a_run_dies(theirs: Project, point: str) -> None:
     theirs.send_good(3, partition=0)
 
-    def die(at: str) -> None:
-        if at == point:
+    def die(reached_point: str) -> None:
+        if reached_point == point:
             raise Died
 
     with suppress(Died):
@@ -99,10 +99,10 @@ def test_a_tag_or_branch_of_others_with_the_name_of_ours_is_refused_and_stays(th
 def test_without_adopt_it_is_refused_and_says_what_helps(theirs: Project) -> None:
     theirs.template = theirs.template.replace(", adopt: true", "")
     theirs.send_good(1, partition=0)
-    with pytest.raises(SluiceError) as caught:
+    with pytest.raises(SluiceError) as error:
         theirs.run()
-    assert caught.value.code == "table-not-ours"
-    assert "adopt: true" in caught.value.hint
+    assert error.value.code == "table-not-ours"
+    assert "adopt: true" in error.value.hint
     assert ids(theirs) == [-2, -1]
 
 
@@ -110,9 +110,9 @@ def test_other_columns_are_refused_and_nothing_is_changed(theirs: Project) -> No
     theirs.template = theirs.template.replace("price: double", "price: string")
     theirs.send_good(1, partition=0)
     before = properties(theirs)
-    with pytest.raises(SluiceError) as caught:
+    with pytest.raises(SluiceError) as error:
         theirs.run()
-    assert caught.value.code == "schema-change"
+    assert error.value.code == "schema-change"
     assert properties(theirs) == before
 
 
@@ -122,14 +122,14 @@ def test_a_change_can_be_accepted_before_it_is_taken_over(theirs: Project) -> No
     )
     theirs.template = theirs.template.replace("price: double", "price: double, size: int")
     theirs.send_good(1, partition=0)
-    with pytest.raises(SluiceError) as caught:
+    with pytest.raises(SluiceError) as error:
         theirs.run()
-    assert "`sluice accept trades`" in caught.value.hint
+    assert "`sluice accept trades`" in error.value.hint
     context = theirs.context()
     (pipeline,) = context.plan.pipelines
-    refused = accept.refusal(context, pipeline)
-    assert refused is not None and refused.code == "schema-change"
-    accept.accept(context, pipeline, refused)
+    refusal = accept.refusal(context, pipeline)
+    assert refusal is not None and refusal.code == "schema-change"
+    accept.accept(context, pipeline, refusal)
     assert accept.refusal(context, pipeline) is None
     theirs.run()
     assert ids(theirs) == [-2, -1, 0]
@@ -148,20 +148,20 @@ def test_a_table_that_never_had_rows_is_taken_over(project: Project) -> None:
 def test_a_null_that_the_table_does_not_take_is_named(theirs: Project) -> None:
     theirs.template = theirs.template.replace("{{type: bigint, required: true}}", "bigint")
     theirs.send([b'{"price": 1.0}'], partition=0)
-    with pytest.raises(SluiceError) as caught:
+    with pytest.raises(SluiceError) as error:
         theirs.run()
-    assert caught.value.code == "null-refused" and "takes no null in `id`, and a row has one" in caught.value.message
+    assert error.value.code == "null-refused" and "takes no null in `id`, and a row has one" in error.value.message
     assert ids(theirs) == [-2, -1]
 
 
 def test_a_commit_comes_between(theirs: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs.send_good(1, partition=0)
     move = moves.move_position
-    others = iter([-3, -4])
+    foreign_ids = iter([-3, -4])
 
     def after_another(*arguments: Any) -> None:
         with suppress(StopIteration):
-            theirs.sql(f"INSERT INTO {{table}} VALUES ({next(others)}, 0.0)")
+            theirs.sql(f"INSERT INTO {{table}} VALUES ({next(foreign_ids)}, 0.0)")
         move(*arguments)
 
     monkeypatch.setattr(moves, "move_position", after_another)
@@ -175,7 +175,7 @@ def test_what_another_program_wrote_is_not_deleted(theirs: Project) -> None:
     with pytest.raises(RefusedError, match="was there before"):
         drop.of_pipeline(theirs.pipeline)
     context = theirs.context()
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RefusedError) as error:
         check_rebuild(context, context.plan.pipelines[0], False)
-    assert caught.value.code == "commits-of-others"
+    assert error.value.code == "commits-of-others"
     assert ids(theirs) == [-2, -1, 0]

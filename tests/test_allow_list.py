@@ -222,15 +222,15 @@ DEEP = [
 
 
 def attacks() -> list[str]:
-    return [each for line in ATTACKS.splitlines() for each in line.split("  ") if each]
+    return [attack for line in ATTACKS.splitlines() for attack in line.split("  ") if attack]
 
 
 def accepted(text: str, columns: Mapping[str, Type] = COLUMNS) -> Checked | None:
     try:
         return check(text, columns)
     except ExpressionError as error:
-        wrong = [fault for fault in error.faults if not (0 <= fault.offset <= len(text) and fault.code and fault.message)]
-    assert not wrong
+        bad_faults = [fault for fault in error.faults if not (0 <= fault.offset <= len(text) and fault.code and fault.message)]
+    assert not bad_faults
     return None
 
 
@@ -276,7 +276,7 @@ def test_the_sql_holds_only_allowed_functions() -> None:
 def test_pieces_of_samples_in_any_order_come_out_harmless() -> None:
     draw = random.Random(17)
     texts = [text for template in templates() for text in variants(template)]
-    foreign = [
+    foreign_pieces = [
         "select",
         "reflect",
         "--",
@@ -296,42 +296,46 @@ def test_pieces_of_samples_in_any_order_come_out_harmless() -> None:
         "as",
         "\u202e",
     ]
-    taken = 0
+    accepted_count = 0
     for _ in range(8000):
-        first, second = draw.choice(texts).split(" "), draw.choice(texts).split(" ")
-        words = first[: draw.randint(0, len(first))] + second[draw.randint(0, len(second)) :]
+        first_words, second_words = draw.choice(texts).split(" "), draw.choice(texts).split(" ")
+        words = first_words[: draw.randint(0, len(first_words))] + second_words[draw.randint(0, len(second_words)) :]
         if draw.random() < 0.3:
-            words.insert(draw.randint(0, len(words)), draw.choice(foreign))
+            words.insert(draw.randint(0, len(words)), draw.choice(foreign_pieces))
         text = " ".join(words)
-        found = accepted(text, TYPES)
-        taken += found is not None
-        assert found is None or harmful(text, found) == []
-    assert taken > 1000
+        checked = accepted(text, TYPES)
+        accepted_count += checked is not None
+        assert checked is None or harmful(text, checked) == []
+    assert accepted_count > 1000
 
 
 def harmful(text: str, checked: Checked) -> list[str]:
     """What is in the SQL that comes out, besides allowed functions, words of the grammar, columns that are used, and literals."""
-    found: list[str] = []
-    written = grammar.parse(text)
-    given = {token.value for token in tokens(text) if token.kind == "string"}
-    given |= {node.value for node, _ in walk(written) if isinstance(node, Literal)}
-    lambdas = {name for node, _ in walk(written) if isinstance(node, Lambda) for name in node.parameters} | {"k", "e"}
-    given |= {number for value in given for number in re.findall(r"-?[0-9.]+", value)}  # of intervals
+    problems: list[str] = []
+    expression = grammar.parse(text)
+    allowed_texts = {token.value for token in tokens(text) if token.kind == "string"}
+    allowed_texts |= {node.value for node, _ in walk(expression) if isinstance(node, Literal)}
+    lambdas = {name for node, _ in walk(expression) if isinstance(node, Lambda) for name in node.parameters} | {"k", "e"}
+    allowed_texts |= {number for value in allowed_texts for number in re.findall(r"-?[0-9.]+", value)}  # of intervals
     sql = checked.sql.replace(f"RLIKE {casts.ENDLESS}", "IS NULL")
     sql = GUARD.sub("NULL", sql)
     sql = re.sub(r" AS array<struct<[^()]*>>\)", " AS string)", sql)  # of arrays_zip
     words = tokens(sql)
-    given |= {"<!DOCTYPE"}  # the guard of XML
-    given |= {parse(value).sql for value in given if value.startswith("struct<")}  # of variant_get
-    given |= {parse(f"struct<{value}>").sql for value in given if re.fullmatch(r"a \w+(, b \w+)?", value)}  # of from_json
-    found += [word.text for word in words if word.kind == "string" and word.value not in given and not word.value.isalpha()]
-    found += [word.text for word in words if word.kind == "mark" and word.text in (";", "=>", "?", ":", "::")]
+    allowed_texts |= {"<!DOCTYPE"}  # the guard of XML
+    allowed_texts |= {parse(value).sql for value in allowed_texts if value.startswith("struct<")}  # of variant_get
+    allowed_texts |= {
+        parse(f"struct<{value}>").sql for value in allowed_texts if re.fullmatch(r"a \w+(, b \w+)?", value)
+    }  # of from_json
+    problems += [
+        word.text for word in words if word.kind == "string" and word.value not in allowed_texts and not word.value.isalpha()
+    ]
+    problems += [word.text for word in words if word.kind == "mark" and word.text in (";", "=>", "?", ":", "::")]
     for node, _ in walk(grammar.parse(sql)):
         if isinstance(node, Call) and node.name not in functions.names() | {"timestampadd", "timestampdiff"}:
-            found.append(node.name)
+            problems.append(node.name)
         if isinstance(node, Column) and node.name not in checked.sql.reads | lambdas and node.name.lower() not in UNITS:
-            found.append(node.name)
-    return found
+            problems.append(node.name)
+    return problems
 
 
 GUARD = re.compile(r"raise_error\('[A-Za-z _]+'\)")

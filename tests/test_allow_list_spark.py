@@ -53,44 +53,51 @@ def literals() -> list[tuple[str, str]]:
     """Literals and what they say: texts in all spellings, and any sequence of quotes and backslashes that is accepted."""
     draw = random.Random(19)
     texts = ["".join(draw.choices(CHARACTERS, k=draw.randint(0, 12))) for _ in range(600)]
-    found = [(spelt, text) for text in texts if "${" not in text for spelt in spellings(text)]
+    pairs = [(spelling, text) for text in texts if "${" not in text for spelling in spellings(text)]
     for _ in range(20_000):
-        spelt = draw.choice(["'", "'", "r'"]) + "".join(draw.choices(SPELT, k=draw.randint(0, 7))) + "'"
-        if (text := said(spelt)) is not None:
-            found.append((spelt, text))
-    return list(dict.fromkeys(found))
+        spelling = draw.choice(["'", "'", "r'"]) + "".join(draw.choices(SPELT, k=draw.randint(0, 7))) + "'"
+        if (text := said(spelling)) is not None:
+            pairs.append((spelling, text))
+    return list(dict.fromkeys(pairs))
 
 
-def said(spelt: str) -> str | None:
+def said(spelling: str) -> str | None:
     try:
-        check(spelt, {})
-        first, end = tokens(spelt)
+        check(spelling, {})
+        token, end = tokens(spelling)
     except (ExpressionError, ValueError):
         return None
-    return first.value if (first.kind, end.kind) == ("string", "end") else None
+    return token.value if (token.kind, end.kind) == ("string", "end") else None
 
 
 def test_a_text_has_the_value_that_spark_reads(spark: Any) -> None:
-    found = literals()
-    assert len(found) > 4000
-    for at in range(0, len(found), 500):
-        batch = found[at : at + 500]
-        read = spark.range(1).selectExpr(*(check(spelt, {}).sql for spelt, _ in batch)).collect()[0]
-        wrong = [(spelt, text, seen) for (spelt, text), seen in zip(batch, read, strict=True) if not said(spelt) == text == seen]
-        assert not wrong
+    pairs = literals()
+    assert len(pairs) > 4000
+    for start in range(0, len(pairs), 500):
+        batch = pairs[start : start + 500]
+        row = spark.range(1).selectExpr(*(check(spelling, {}).sql for spelling, _ in batch)).collect()[0]
+        differences = [
+            (spelling, text, spark_value)
+            for (spelling, text), spark_value in zip(batch, row, strict=True)
+            if not said(spelling) == text == spark_value
+        ]
+        assert not differences
 
 
 def test_a_field_has_the_name_that_spark_gives_it(spark: Any) -> None:
-    found = [(spelt, text) for spelt, text in literals() if text.strip()][:1000]
-    made = [check(f"named_struct({spelt}, 1)", {}) for spelt, _ in found]
-    schema = spark.range(1).selectExpr(*(f"{each.sql} AS c{at}" for at, each in enumerate(made))).schema
-    for (_, text), ours, seen in zip(found, made, schema, strict=True):
-        assert isinstance(ours.type, types.Struct)
-        assert ours.type.fields[0].name == text == seen.dataType.fields[0].name
-    fields = {text.lower(): ours for (_, text), ours in zip(found, made, strict=True)}
-    taken = [check(f"x.{types.identifier(text)}", {"x": each.type}) for text, each in fields.items()]
-    inner = [each.sql.replace("`x`", made.sql, 1) for each, made in zip(taken, fields.values(), strict=True)]
-    assert set(spark.range(1).selectExpr(*inner).collect()[0]) == {1}
+    pairs = [(spelling, text) for spelling, text in literals() if text.strip()][:1000]
+    structs = [check(f"named_struct({spelling}, 1)", {}) for spelling, _ in pairs]
+    schema = spark.range(1).selectExpr(*(f"{named_struct.sql} AS c{index}" for index, named_struct in enumerate(structs))).schema
+    for (_, text), struct, spark_field in zip(pairs, structs, schema, strict=True):
+        assert isinstance(struct.type, types.Struct)
+        assert struct.type.fields[0].name == text == spark_field.dataType.fields[0].name
+    fields = {text.lower(): struct for (_, text), struct in zip(pairs, structs, strict=True)}
+    field_checks = [check(f"x.{types.identifier(text)}", {"x": outer_struct.type}) for text, outer_struct in fields.items()]
+    inner_sql = [
+        field_check.sql.replace("`x`", outer_struct.sql, 1)
+        for field_check, outer_struct in zip(field_checks, fields.values(), strict=True)
+    ]
+    assert set(spark.range(1).selectExpr(*inner_sql).collect()[0]) == {1}
 
 
 def test_numbers_that_are_accepted_are_spark_s(spark: Any) -> None:
@@ -112,18 +119,18 @@ def test_numbers_that_are_accepted_are_spark_s(spark: Any) -> None:
         "e-",
         "1.7976931348623157e308",
     ]
-    tried = {"".join(draw.choices(parts, k=draw.randint(1, 7))) for _ in range(60_000)} | {
+    candidates = {"".join(draw.choices(parts, k=draw.randint(1, 7))) for _ in range(60_000)} | {
         "3.4028234663852886e38f",
         "3.4028235e38f",
     }
-    found = {text: checked for text in sorted(tried) if (checked := accepted(text))}
-    assert len(found) > 3000
-    texts = list(found)
-    for at in range(0, len(texts), 1000):
-        batch = texts[at : at + 1000]
-        schema = spark.range(1).selectExpr(*(f"{found[text].sql} AS c{at}" for at, text in enumerate(batch))).schema
-        seen = [field.dataType.simpleString() for field in schema]
-        assert [(text, str(found[text].type)) for text in batch] == list(zip(batch, seen, strict=True))
+    checks = {text: checked for text in sorted(candidates) if (checked := accepted(text))}
+    assert len(checks) > 3000
+    texts = list(checks)
+    for start in range(0, len(texts), 1000):
+        batch = texts[start : start + 1000]
+        schema = spark.range(1).selectExpr(*(f"{checks[text].sql} AS c{index}" for index, text in enumerate(batch))).schema
+        spark_types = [field.dataType.simpleString() for field in schema]
+        assert [(text, str(checks[text].type)) for text in batch] == list(zip(batch, spark_types, strict=True))
 
 
 def accepted(text: str) -> Any:
@@ -151,15 +158,15 @@ def test_a_text_that_would_fill_the_memory_is_an_error(
     columns = {name: type_text.parse(type) for name, type in (("a", "string"), ("b", "string"), ("c", "array<string>"))}
     checked = guarded(check(text, columns))
     frame = spark.createDataFrame([row, allowed], "a string, b string, c array<string>")
-    made = frame.where("length(a) > 10").selectExpr(f"length({checked.sql})", f"{checked.error} IS NOT NULL").collect()
-    assert [tuple(each) for each in made] == [(None, True)]
-    same = frame.where("length(a) < 10").selectExpr(f"({checked.sql}) = ({text})", f"{checked.error} IS NOT NULL").collect()
-    assert [tuple(each) for each in same] == [(True, False)]
+    large_rows = frame.where("length(a) > 10").selectExpr(f"length({checked.sql})", f"{checked.error} IS NOT NULL").collect()
+    assert [tuple(result) for result in large_rows] == [(None, True)]
+    small_rows = frame.where("length(a) < 10").selectExpr(f"({checked.sql}) = ({text})", f"{checked.error} IS NOT NULL").collect()
+    assert [tuple(result) for result in small_rows] == [(True, False)]
 
 
 @pytest.mark.timed
 def test_a_decimal_that_java_computes_for_hours_is_an_error(spark: Any) -> None:
-    hostile = [
+    hostile_texts = [
         "1e-1000000000",
         "1e2147483647",
         "-1E+2147483647",
@@ -168,7 +175,7 @@ def test_a_decimal_that_java_computes_for_hours_is_an_error(spark: Any) -> None:
         "1" + "\u0660" * 2000,
         "1e-\u0661" * 9,
     ]
-    plain = [
+    plain_texts = [
         "1e5",
         " 1.5 ",
         "1E-3",
@@ -185,14 +192,14 @@ def test_a_decimal_that_java_computes_for_hours_is_an_error(spark: Any) -> None:
         "+.5e1 ",
         "1e-5\n",
     ]
-    frame = spark.createDataFrame([(text,) for text in hostile], "a string")
-    began = time.monotonic()
+    frame = spark.createDataFrame([(text,) for text in hostile_texts], "a string")
+    start_time = time.monotonic()
     for type in ("decimal(18,2)", "decimal(38,0)", "decimal(38,38)"):
         checked = guarded(check(f"cast(a as {type})", {"a": types.STRING}))
-        tried = check(f"try_cast(a as {type})", {"a": types.STRING})
-        found = frame.selectExpr(checked.sql, f"{checked.error} IS NOT NULL", tried.sql).distinct().collect()
-        assert [tuple(each) for each in found] == [(None, True, None)]
-        short = spark.createDataFrame([(text,) for text in plain], "a string")
-        wrong = short.where(f"NOT (({tried.sql}) <=> try_cast(a AS {type}))").collect()
-        assert wrong == []
-    assert time.monotonic() - began < bar(30)
+        try_checked = check(f"try_cast(a as {type})", {"a": types.STRING})
+        rows = frame.selectExpr(checked.sql, f"{checked.error} IS NOT NULL", try_checked.sql).distinct().collect()
+        assert [tuple(row) for row in rows] == [(None, True, None)]
+        plain_frame = spark.createDataFrame([(text,) for text in plain_texts], "a string")
+        differences = plain_frame.where(f"NOT (({try_checked.sql}) <=> try_cast(a AS {type}))").collect()
+        assert differences == []
+    assert time.monotonic() - start_time < bar(30)

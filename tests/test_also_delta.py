@@ -85,8 +85,8 @@ def test_readers_of_delta_see_each_commit(project: Project) -> None:
     assert columns == ["id", "price", "gone", "l", "m", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
     (row,) = [row for row in DeltaTable(folder(project)).to_pyarrow_table().to_pylist() if row["id"] == 1]
     assert (row["l"], str(dict(row["m"])["a"])) == ([{"x": 1}], "1.50")
-    same = (1, [{"x": 1}], {"a": Decimal("1.50")}, row["_kafka_timestamp"])
-    assert by_duckdb("id, l, m, _kafka_timestamp", folder(project))[0] == same
+    expected_row = (1, [{"x": 1}], {"a": Decimal("1.50")}, row["_kafka_timestamp"])
+    assert by_duckdb("id, l, m, _kafka_timestamp", folder(project))[0] == expected_row
     assert DeltaTable(folder(project)).version() == 1
     (state,) = status_of(project.plan, project.pipeline).followers
     assert (state.follower.title, state.state) == ("delta log", "connected")
@@ -97,8 +97,8 @@ def test_it_dies_at(project: Project, point: str) -> None:
     of(project)
     send(project, {"id": 1, "price": 1})
 
-    def die(at: str) -> None:
-        if at == point:
+    def die(reached_point: str) -> None:
+        if reached_point == point:
             raise Died
 
     with suppress(Died):
@@ -135,9 +135,9 @@ def test_a_new_column_is_added_and_another_type_refused(project: Project) -> Non
     assert sorted(row["new"] or 0 for row in table) == [0, 7]
     project.template = project.template.replace("new: int", "new: bigint")
     send(project, {"id": 3})
-    with pytest.raises(SluiceError, match="`new` is int32, not int64, in older files") as refused:
+    with pytest.raises(SluiceError, match="`new` is int32, not int64, in older files") as error:
         ran(project)
-    assert refused.value.code == "delta-cannot-show"
+    assert error.value.code == "delta-cannot-show"
     assert len(shown(project)) == 2
     assert len(project.rows()) == 3
 
@@ -184,9 +184,9 @@ def test_names_with_special_characters(tmp_path: Path) -> None:
 
     def follow(until: int, *names: str) -> int:
         files = tuple(DataFile(str(root / name), 1, (root / name).stat().st_size) for name in names)
-        of = SimpleNamespace(name="p", table=SimpleNamespace(doc=""))
+        pipeline = SimpleNamespace(name="p", table=SimpleNamespace(doc=""))
         step = SimpleNamespace(since=NOTHING)
-        return delta.follow(SimpleNamespace(table=table, pipeline=of, files=lambda: files, until=until, step=step))  # type: ignore[arg-type]
+        return delta.follow(SimpleNamespace(table=table, pipeline=pipeline, files=lambda: files, until=until, step=step))  # type: ignore[arg-type]
 
     assert [follow(1, *names[:2]), follow(2, *names), follow(3, names[2])] == [2, 1, 0]
     assert DeltaTable(root).version() == 2

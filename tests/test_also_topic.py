@@ -67,12 +67,12 @@ def send(project: Project, *rows: dict[str, Any], partition: int = 0) -> None:
     project.send([json.dumps(row).encode() for row in rows], partition)
 
 
-def messages(project: Project, read: Callable[[bytes], Any] = json.loads) -> list[tuple[Any, ...]]:
+def messages(project: Project, decode: Callable[[bytes], Any] = json.loads) -> list[tuple[Any, ...]]:
     """The topic's messages by partition: key, value, and the headers by which a repeat is known."""
     consumer = Consumer(
         {"bootstrap.servers": project.bootstrap, "group.id": "test", "enable.auto.commit": False, "enable.partition.eof": True}
     )
-    sent = []
+    records = []
     topic = f"{project.topic}_on"
     for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions:
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
@@ -80,15 +80,15 @@ def messages(project: Project, read: Callable[[bytes], Any] = json.loads) -> lis
             value = message.value()
             headers = {name: str(data, "utf-8") for name, data in dict(message.headers() or ()).items()}  # type: ignore[arg-type]
             key = message.key()
-            sent.append((str(key, "utf-8") if key else None, read(value) if value is not None else None, headers))
+            records.append((str(key, "utf-8") if key else None, decode(value) if value is not None else None, headers))
     consumer.close()
-    return sent
+    return records
 
 
-def keyed(sent: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+def keyed(records: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
     """What a consumer that keeps the last message of each key has: prices by key."""
-    last = {key: value for key, value, _ in sent}
-    return {key: value["price"] for key, value in last.items() if value is not None}
+    last_values = {key: value for key, value, _ in records}
+    return {key: value["price"] for key, value in last_values.items() if value is not None}
 
 
 def test_each_row_is_sent_once_it_is_committed(onward: Project) -> None:
@@ -98,13 +98,13 @@ def test_each_row_is_sent_once_it_is_committed(onward: Project) -> None:
     send(project, {"id": 4, "price": 7})
     assert ran(project) == [1]
     assert ran(project) == []
-    sent = messages(project)
-    assert sorted(key for key, _, _ in sent) == ["1", "3", "4"]
-    first = next(value for key, value, _ in sent if key == "1")
-    assert list(first) == ["id", "price", "gone", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
-    assert (first["id"], first["price"], first["gone"]) == (1, 1.5, None)
-    assert len({tuple(headers.items()) for _, _, headers in sent}) == 3
-    assert {tuple(headers) for _, _, headers in sent} == {("sluice-table", "sluice-commit", "sluice-row", "sluice-sender")}
+    records = messages(project)
+    assert sorted(key for key, _, _ in records) == ["1", "3", "4"]
+    first_value = next(value for key, value, _ in records if key == "1")
+    assert list(first_value) == ["id", "price", "gone", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
+    assert (first_value["id"], first_value["price"], first_value["gone"]) == (1, 1.5, None)
+    assert len({tuple(headers.items()) for _, _, headers in records}) == 3
+    assert {tuple(headers) for _, _, headers in records} == {("sluice-table", "sluice-commit", "sluice-row", "sluice-sender")}
 
 
 def peeked(project: Project, topic: str) -> list[dict[str, Any]]:
@@ -116,25 +116,25 @@ def test_peek_and_topics_know_the_topic_that_is_filled(onward: Project) -> None:
     project = upserts(onward)
     topic, specs = f"{project.topic}_on", ("--specs", str(Path(project.pipeline.where.file).parent))
     commands = Commands()
-    missing = json.loads(commands.ok("topics", "--json", *specs))["topics"]
-    assert [(listed["topic"], listed["there"], listed["filled_by"]) for listed in missing] == [
+    entries = json.loads(commands.ok("topics", "--json", *specs))["topics"]
+    assert [(entry["topic"], entry["there"], entry["filled_by"]) for entry in entries] == [
         ("trades", True, []), (topic, False, ["trades"])
     ]  # fmt: skip
     send(project, {"id": 1, "price": 1.5}, {"id": 2, "price": 2.5})
     ran(project)
     send(project, {"id": 1, "gone": True})
     ran(project)
-    header, _, filled = commands.ok("topics", *specs).splitlines()[:3]
+    header, _, filled_line = commands.ok("topics", *specs).splitlines()[:3]
     assert header.split()[-4:] == ["read", "by", "filled", "by"]
-    assert filled.split()[:3] == [topic, topic, "yes"]
-    assert filled.split()[-3:] == ["5", "nobody", "trades"], "three messages, and the ends of two transactions"
-    shown = commands.ok("peek", topic, *specs)
-    assert f"{topic}: the last 3 messages of {topic}\nthey are the rows that `also` of trades sends\n" in shown
+    assert filled_line.split()[:3] == [topic, topic, "yes"]
+    assert filled_line.split()[-3:] == ["5", "nobody", "trades"], "three messages, and the ends of two transactions"
+    output = commands.ok("peek", topic, *specs)
+    assert f"{topic}: the last 3 messages of {topic}\nthey are the rows that `also` of trades sends\n" in output
     messages_by_key = {
         (message["key"], json.dumps(message["value"] and message["value"]["price"])) for message in peeked(project, topic)
     }
     assert messages_by_key == {("1", "1.5"), ("2", "2.5"), ("1", "null")}
-    assert "bad row" not in shown
+    assert "bad row" not in output
     assert f"the topic `{topic}` is filled by `also` of `trades`" in commands.refused("send", topic, "{}", *specs)
     assert f"did you mean `{topic}`?" in commands.refused("peek", f"{topic}n", *specs)
     assert f"topic-is-used: the topic {topic} has up to 5 messages" in commands.refused("topics", "delete", topic, *specs)
@@ -156,9 +156,9 @@ def test_keys_of_a_dropped_table_that_the_new_one_lacks_are_sent_as_deleted(onwa
     project = upserts(onward)
     send(project, *({"id": number, "price": number} for number in range(6)))
     ran(project)
-    others = Producer({"bootstrap.servers": project.bootstrap})
-    others.produce(f"{project.topic}_on", key="9", value=b'{"price": 9}')
-    others.flush(30)
+    other_producer = Producer({"bootstrap.servers": project.bootstrap})
+    other_producer.produce(f"{project.topic}_on", key="9", value=b'{"price": 9}')
+    other_producer.flush(30)
     for table in drop.of_pipeline(project.pipeline):
         drop.drop(table, data=True)
     project.delete_topic()
@@ -198,9 +198,9 @@ def test_a_follower_dies_at(onward: Project, point: str) -> None:
         ran(project, dies_at(point))
     send(project, {"id": 20, "price": 20})
     ran(project)
-    sent = messages(project)
-    assert len(sent) == (41 if point == "shown" else 21)
-    assert len({tuple(headers.items()) for _, _, headers in sent}) == 21
+    records = messages(project)
+    assert len(records) == (41 if point == "shown" else 21)
+    assert len({tuple(headers.items()) for _, _, headers in records}) == 21
 
 
 @pytest.mark.long
@@ -212,9 +212,9 @@ def test_a_step_that_died_is_repeated_as_it_was(onward: Project) -> None:
         ran(project, dies_at("shown"))
     send(project, {"id": 2, "gone": True}, {"id": 3, "price": 3})
     assert ran(project) == [4]
-    sent = messages(project)
-    assert keyed(sent) == {"1": 1, "3": 3}
-    repeats = [tuple(headers.items()) for key, value, headers in sent if key in "12" and value]
+    records = messages(project)
+    assert keyed(records) == {"1": 1, "3": 3}
+    repeats = [tuple(headers.items()) for key, value, headers in records if key in "12" and value]
     assert len(repeats) == 4
     assert len(set(repeats)) == 2
 
@@ -302,12 +302,12 @@ def test_a_row_that_is_too_large_is_named_and_harms_no_batch(onward: Project) ->
     assert len(project.rows()) == 1
     status = status_of(project.plan, project.pipeline)
     assert status.state == "caught up"
-    (shown,) = status.followers
-    assert (shown.state, shown.rows) == ("failing", 1)
+    (follower_state,) = status.followers
+    assert (follower_state.state, follower_state.rows) == ("failing", 1)
     project.admin.delete_topics([f"{project.topic}_on"])[f"{project.topic}_on"].result()
     assert ran(project) == [1]
-    (shown,) = status_of(project.plan, project.pipeline).followers
-    assert (shown.state, shown.rows) == ("connected", 0)
+    (follower_state,) = status_of(project.plan, project.pipeline).followers
+    assert (follower_state.state, follower_state.rows) == ("connected", 0)
 
 
 def test_values_come_back_as_they_are(onward: Project) -> None:
@@ -333,10 +333,10 @@ def test_values_come_back_as_they_are(onward: Project) -> None:
     project.template = project.template.replace("kafka_name: {topic}", "kafka_name: {topic}_on").partition("also:")[0]
     project.namespace += "b"
     project.run()
-    again = project.rows()
+    topic_rows = project.rows()
     key = lambda row: str(row["s"])  # noqa: E731
-    for one, other in zip(sorted(rows, key=key), sorted(again, key=key), strict=True):
-        assert {name: one[name] for name in types} == {name: other[name] for name in types}
+    for table_row, topic_row in zip(sorted(rows, key=key), sorted(topic_rows, key=key), strict=True):
+        assert {name: table_row[name] for name in types} == {name: topic_row[name] for name in types}
 
 
 def test_avro_by_a_registry(trades: Registered) -> None:
@@ -349,17 +349,17 @@ def test_avro_by_a_registry(trades: Registered) -> None:
     trades.topic_more = trades.topic_more.replace("at: timestamp", "at: timestamp, new: 'array<string>'")
     send(trades, {"id": 3, "new": ["a", None]})
     assert ran(trades) == [1]
-    sent = [(key, *decoded(trades, value)) for key, value, _ in messages(trades, lambda data: data)]
-    rows = {key: value for key, _, value in sent}
-    at = datetime(2026, 1, 5, 10, 0, 0, 1, timezone.utc)
-    assert (rows["1"]["price"], rows["1"]["at"], rows["2"]["price"]) == (Decimal("1.50"), at, None)
+    records = [(key, *decoded(trades, value)) for key, value, _ in messages(trades, lambda data: data)]
+    rows = {key: value for key, _, value in records}
+    moment = datetime(2026, 1, 5, 10, 0, 0, 1, timezone.utc)
+    assert (rows["1"]["price"], rows["1"]["at"], rows["2"]["price"]) == (Decimal("1.50"), moment, None)
     assert rows["3"]["new"] == ["a", None]
-    assert len({schema for _, schema, _ in sent}) == 2
-    shown = {message["key"]: message for message in peeked(trades, f"{trades.topic}_on")}
-    assert shown["3"]["value"]["new"] == ["a", None]
-    assert [shown[key]["value"]["id"] for key in ("1", "2", "3")] == [1, 2, 3]
-    assert {message["value_schema"]["version"] for message in shown.values()} == {1, 2}
-    assert all(message["bad"] is None for message in shown.values())
+    assert len({schema for _, schema, _ in records}) == 2
+    peeked_messages = {message["key"]: message for message in peeked(trades, f"{trades.topic}_on")}
+    assert peeked_messages["3"]["value"]["new"] == ["a", None]
+    assert [peeked_messages[key]["value"]["id"] for key in ("1", "2", "3")] == [1, 2, 3]
+    assert {message["value_schema"]["version"] for message in peeked_messages.values()} == {1, 2}
+    assert all(message["bad"] is None for message in peeked_messages.values())
     trades.admin.delete_topics([f"{trades.topic}_on"])[f"{trades.topic}_on"].result()
 
 

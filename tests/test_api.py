@@ -23,12 +23,12 @@ def test_check_plan_and_run(project: Project, monkeypatch: pytest.MonkeyPatch) -
     project.send_good(30, bad_every=10)
 
     assert sluice.check(specs) == ()
-    (planned,) = sluice.plan(str(specs))
-    assert [column.name for column in planned.pipeline.table.columns][:2] == ["id", "price"]
-    assert planned.next_run is not None
+    (planned_pipeline,) = sluice.plan(str(specs))
+    assert [column.name for column in planned_pipeline.pipeline.table.columns][:2] == ["id", "price"]
+    assert planned_pipeline.next_run is not None
     assert sluice.plan(specs, look=False)[0].next_run is None
-    done = sluice.run("trades", specs)
-    assert (done.pipeline, done.rows, done.bad, len(done.batches)) == ("trades", 27, 3, 1)
+    result = sluice.run("trades", specs)
+    assert (result.pipeline, result.rows, result.bad, len(result.batches)) == ("trades", 27, 3, 1)
     assert sluice.run(project.pipeline.table.identifier, specs).rows == 0
     with pytest.raises(sluice.SluiceError, match="there is no pipeline `trade`"):
         sluice.run("trade", specs)
@@ -44,19 +44,19 @@ def test_check_plan_and_run(project: Project, monkeypatch: pytest.MonkeyPatch) -
         sluice.plan(specs)
 
     monkeypatch.setenv("SLUICE_ENV", "nowhere")
-    assert "unknown-environment" in [each.code for each in sluice.check(specs)]
-    assert "unknown-environment" not in [each.code for each in sluice.check(specs, env="local")]
+    assert "unknown-environment" in [problem.code for problem in sluice.check(specs)]
+    assert "unknown-environment" not in [problem.code for problem in sluice.check(specs, env="local")]
 
 
 def test_a_follower_that_could_not_follow_is_said_beside_the_batches(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
     monkeypatch.setattr("framework.core.spark.session.stop", lambda _: None)
-    away = sluice.SluiceError("kafka-unreachable", "Kafka does not answer", "")
-    followed = SimpleNamespace(trouble=away)
-    monkeypatch.setattr("framework.core.run.run.follow.after_run", lambda *_: [followed])
+    unreachable = sluice.SluiceError("kafka-unreachable", "Kafka does not answer", "")
+    follow_result = SimpleNamespace(trouble=unreachable)
+    monkeypatch.setattr("framework.core.run.run.follow.after_run", lambda *_: [follow_result])
     specs = three_messages(project)
-    done = sluice.run("trades", specs)
-    assert (done.rows, done.behind) == (3, (away,))
+    result = sluice.run("trades", specs)
+    assert (result.rows, result.behind) == (3, (unreachable,))
 
 
 def three_messages(project: Project) -> str:
@@ -83,9 +83,9 @@ def test_a_spark_of_ones_own_stays_as_it_is(project: Project) -> None:
         "with ThreadPoolExecutor() as threads:\n"
         "    print(sum(done.rows for done in threads.map(lambda _: sluice.run('trades', specs=sys.argv[1]), range(2))))\n"
     )
-    printed = run_script(text, three_messages(project))
-    assert "spark-not-started: Spark did not start: this process has one without Sluice's jars" in printed
-    assert printed.endswith("\n3\n3\n")
+    output = run_script(text, three_messages(project))
+    assert "spark-not-started: Spark did not start: this process has one without Sluice's jars" in output
+    assert output.endswith("\n3\n3\n")
 
 
 @pytest.mark.long
@@ -104,8 +104,8 @@ def test_a_spark_of_ones_own_with_sluices_jars_is_used(project: Project) -> None
         "print(spark.range(3).count(), spark.conf.get('spark.app.name'))\n"
     )
     iceberg = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-    for extensions, says in (
+    for extensions, expected_line in (
         (iceberg, "Spark did not start: this process has one without `sluice.Extensions` in `spark.sql.extensions`"),
         (f"sluice.Extensions,{iceberg}", "3"),
     ):
-        assert run_script(text, specs, extensions).splitlines() == [says, "3 mine"]
+        assert run_script(text, specs, extensions).splitlines() == [expected_line, "3 mine"]

@@ -73,25 +73,27 @@ MODES = {
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_error_says_the_cause_and_the_values(mode: str, spark: Any, rows: Any) -> None:
-    said = {}
+    errors = {}
     with configured(spark, MODES[mode]):
         for text in CAUSES:
             checked = check(text, COLUMNS)
             assert checked.fails
-            (first, *_) = rows.selectExpr(f"{attempt(checked.sql)} AS tried").collect()
-            said[text] = first.tried.error
-            assert first.tried.value is None
-    assert said == CAUSES
+            (row, *_) = rows.selectExpr(f"{attempt(checked.sql)} AS tried").collect()
+            errors[text] = row.tried.error
+            assert row.tried.value is None
+    assert errors == CAUSES
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_two_attempts_have_in_common_ends_no_job(mode: str, spark: Any, rows: Any) -> None:
-    one, two = (attempt(ColumnSql(sql, ("a", "b"))) for sql in ("`a` / `b`", "`a` / `b` + 1"))
+    first_attempt, second_attempt = (attempt(ColumnSql(sql, ("a", "b"))) for sql in ("`a` / `b`", "`a` / `b` + 1"))
     with configured(spark, MODES[mode]):
-        found = rows.selectExpr(f"{one} AS one", f"{two} AS two", "explode_outer(list) AS item").collect()
-        assert [(row.one.value, row.two.value) for row in found] == [(None, None), (None, None), (5.0, 6.0), (None, None)]
-        tried = rows.selectExpr("*", f"{one} AS one", f"{two} AS two").where("one.error IS NULL AND two.value > 5")
-        assert [row.a for row in tried.where("b > 0").collect()] == [10]
+        results = rows.selectExpr(f"{first_attempt} AS one", f"{second_attempt} AS two", "explode_outer(list) AS item").collect()
+        assert [(row.one.value, row.two.value) for row in results] == [(None, None), (None, None), (5.0, 6.0), (None, None)]
+        attempted_rows = rows.selectExpr("*", f"{first_attempt} AS one", f"{second_attempt} AS two").where(
+            "one.error IS NULL AND two.value > 5"
+        )
+        assert [row.a for row in attempted_rows.where("b > 0").collect()] == [10]
         assert (
             rows.groupBy("n").agg({"a": "sum"}).selectExpr(f"{attempt(ColumnSql('`n` / (`n` - 1)', ('n',)))}.error").count() == 3
         )
@@ -102,14 +104,14 @@ def test_a_row_that_fails_leaves_nothing_for_the_next(spark: Any, rows: Any) -> 
     for mode in MODES.values():
         with configured(spark, mode):
             for text in texts:
-                found = rows.orderBy("n", ascending=False).selectExpr(f"{attempt(check(text, COLUMNS).sql)} AS tried").collect()
-                assert [row.tried.error is None for row in found] == [False, True, True], text
-                assert "a key of the map is null" in found[0].tried.error
-                assert all(row.tried.value for row in found[1:])
+                results = rows.orderBy("n", ascending=False).selectExpr(f"{attempt(check(text, COLUMNS).sql)} AS tried").collect()
+                assert [row.tried.error is None for row in results] == [False, True, True], text
+                assert "a key of the map is null" in results[0].tried.error
+                assert all(row.tried.value for row in results[1:])
 
 
 def test_what_is_filtered_by_its_error_is_computed_once(spark: Any, rows: Any) -> None:
-    tried = rows.selectExpr(f"{attempt(check('a / b', COLUMNS).sql)} AS tried")
-    good = tried.where("tried.error IS NULL").selectExpr("tried.value")
-    assert good._jdf.queryExecution().optimizedPlan().toString().count("_sluice_attempt(") == 1
-    assert [row["value"] for row in good.collect()] == [5.0, None]
+    attempts = rows.selectExpr(f"{attempt(check('a / b', COLUMNS).sql)} AS tried")
+    good_rows = attempts.where("tried.error IS NULL").selectExpr("tried.value")
+    assert good_rows._jdf.queryExecution().optimizedPlan().toString().count("_sluice_attempt(") == 1
+    assert [row["value"] for row in good_rows.collect()] == [5.0, None]

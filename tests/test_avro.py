@@ -25,8 +25,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 
 def bad(project: Registered) -> list[tuple[Any, ...]]:
-    found = ((each["code"], each["schema_id"], each["message"]) for each in project.rows(bad=True))
-    return sorted(found, key=str)
+    reasons = ((row["code"], row["schema_id"], row["message"]) for row in project.rows(bad=True))
+    return sorted(reasons, key=str)
 
 
 def values(project: Registered, *names: str) -> list[tuple[Any, ...]]:
@@ -34,9 +34,9 @@ def values(project: Registered, *names: str) -> list[tuple[Any, ...]]:
 
 
 def test_two_versions_in_one_batch(trades: Registered) -> None:
-    one = trades.register(record(("id", "long"), ("side", "string")))
-    two = trades.register(record(("side", "string"), ("id", "long"), ("price", ["null", "double"], {"default": None})))
-    trades.send(trades.avro(one, {"id": 1, "side": "BUY"}) + trades.avro(two, {"id": 2, "side": "SELL", "price": 1.5}))
+    first_id = trades.register(record(("id", "long"), ("side", "string")))
+    second_id = trades.register(record(("side", "string"), ("id", "long"), ("price", ["null", "double"], {"default": None})))
+    trades.send(trades.avro(first_id, {"id": 1, "side": "BUY"}) + trades.avro(second_id, {"id": 2, "side": "SELL", "price": 1.5}))
     trades.run()
     assert values(trades, "id", "side", "price") == [(1, "BUY", None), (2, "SELL", 1.5)]
     trades.assert_exactly_once()
@@ -64,13 +64,13 @@ def test_what_is_no_message_of_a_schema(trades: Registered) -> None:
 
 
 def test_a_version_that_comes_while_it_runs(trades: Registered) -> None:
-    one = trades.register(record(("id", "long")))
-    trades.send(trades.avro(one, {"id": 1}))
+    first_id = trades.register(record(("id", "long")))
+    trades.send(trades.avro(first_id, {"id": 1}))
     context = trades.context()
     pipeline = context.plan.pipelines[0]
     list(batches(context, pipeline))
-    two = trades.register(record(("id", "long"), ("note", ["null", "string"], {"default": None})))
-    trades.send(trades.avro(two, {"id": 2, "note": "new"}) + trades.avro(one, {"id": 3}))
+    second_id = trades.register(record(("id", "long"), ("note", ["null", "string"], {"default": None})))
+    trades.send(trades.avro(second_id, {"id": 2, "note": "new"}) + trades.avro(first_id, {"id": 3}))
     list(batches(context, pipeline))
     assert values(trades, "id", "note") == [(1, None), (2, "new"), (3, None)]
 
@@ -78,43 +78,49 @@ def test_a_version_that_comes_while_it_runs(trades: Registered) -> None:
 @pytest.mark.long
 def test_a_schema_of_another_subject(trades: Registered) -> None:
     """Its messages are rows if it fits, and bad rows that say why if not; the registry is asked for each id once."""
-    own = trades.register(record(("id", "long"), ("price", ["null", "double"], {"default": None})))
-    fits = trades.register(record(("id", "int"), name="Other"), f"{trades.topic}-other")
-    not_ = trades.register(record(("id", "long"), ("more", "string"), name="More"), f"{trades.topic}-more")
+    own_id = trades.register(record(("id", "long"), ("price", ["null", "double"], {"default": None})))
+    fitting_id = trades.register(record(("id", "int"), name="Other"), f"{trades.topic}-other")
+    unfit_id = trades.register(record(("id", "long"), ("more", "string"), name="More"), f"{trades.topic}-more")
     trades.send(
-        [*trades.avro(own, {"id": 1, "price": 2.5}), *trades.avro(fits, {"id": 2}), *trades.avro(not_, {"id": 3, "more": "x"})]
+        [
+            *trades.avro(own_id, {"id": 1, "price": 2.5}),
+            *trades.avro(fitting_id, {"id": 2}),
+            *trades.avro(unfit_id, {"id": 3, "more": "x"}),
+        ]
     )
     trades.run()
     assert values(trades, "id", "price") == [(1, 2.5), (2, None)]
-    assert bad(trades) == [("wrong_schema", not_, f"the value's schema {not_} does not fit the columns: `more` is no column")]
+    assert bad(trades) == [
+        ("wrong_schema", unfit_id, f"the value's schema {unfit_id} does not fit the columns: `more` is no column")
+    ]
     trades.assert_exactly_once()
 
 
 def test_types_that_avro_cannot_read_as_one(trades: Registered) -> None:
     """Of one column: seconds' thousandths and millionths, an enum and text, symbols that come and go."""
     millis, micros = ({"type": "long", "logicalType": f"timestamp-{unit}"} for unit in ("millis", "micros"))
-    one = trades.register(record(
+    first_id = trades.register(record(
         ("at", millis), ("side", {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]}),
         ("deep", {"type": "array", "items": record(("at", millis), name="Deep")}),
     ))  # fmt: skip
-    two = trades.register(record(
+    second_id = trades.register(record(
         ("at", micros), ("side", "string"),
         ("deep", {"type": "array", "items": record(("at", micros), name="Deep")}),
     ))  # fmt: skip
-    three = trades.register(record(
+    third_id = trades.register(record(
         ("side", {"type": "enum", "name": "Side", "symbols": ["HOLD", "SELL"]}), ("at", ["null", micros]),
     ))  # fmt: skip
-    at = dt.datetime(2026, 1, 5, 10, 0, 0, 123000, dt.timezone.utc)
+    moment = dt.datetime(2026, 1, 5, 10, 0, 0, 123000, dt.timezone.utc)
     trades.send([
-        *trades.avro(one, {"at": at, "side": "BUY", "deep": [{"at": at}]}),
-        *trades.avro(two, {"at": at, "side": "free", "deep": [{"at": at}]}),
-        *trades.avro(three, {"at": at, "side": "HOLD"}), *trades.avro(three, {"at": None, "side": "SELL"}),
+        *trades.avro(first_id, {"at": moment, "side": "BUY", "deep": [{"at": moment}]}),
+        *trades.avro(second_id, {"at": moment, "side": "free", "deep": [{"at": moment}]}),
+        *trades.avro(third_id, {"at": moment, "side": "HOLD"}), *trades.avro(third_id, {"at": None, "side": "SELL"}),
     ])  # fmt: skip
     trades.run()
     # By Spark: PyIceberg 0.12 reads a list of structs that is null as one that is empty.
-    found = trades.sql("select cast(at as string), side, deep[0].at = at, deep is null from {table} order by 1, 2")
+    rows = trades.sql("select cast(at as string), side, deep[0].at = at, deep is null from {table} order by 1, 2")
     text = "2026-01-05 10:00:00.123"
-    assert found == [
+    assert rows == [
         (None, "SELL", None, True),
         (text, "BUY", True, False),
         (text, "HOLD", None, True),
@@ -125,11 +131,13 @@ def test_types_that_avro_cannot_read_as_one(trades: Registered) -> None:
 
 def test_a_field_with_another_name(trades: Registered) -> None:
     """Old messages go into the column of the new name, at any depth; an older name that comes back is the same column."""
-    one = trades.register(record(("id", "long"), ("who", record(("mail", "string"), name="Who"))))
-    two = trades.register(
+    old_id = trades.register(record(("id", "long"), ("who", record(("mail", "string"), name="Who"))))
+    new_id = trades.register(
         record(("id", "long"), ("customer", record(("email", "string", {"aliases": ["mail"]}), name="Who"), {"aliases": ["who"]}))
     )
-    trades.send([*trades.avro(one, {"id": 1, "who": {"mail": "a"}}), *trades.avro(two, {"id": 2, "customer": {"email": "b"}})])
+    trades.send(
+        [*trades.avro(old_id, {"id": 1, "who": {"mail": "a"}}), *trades.avro(new_id, {"id": 2, "customer": {"email": "b"}})]
+    )
     trades.run()
     assert [name for name in trades.rows()[0] if not name.startswith("_")] == ["id", "customer"]
     assert values(trades, "id", "customer") == [(1, {"email": "a"}), (2, {"email": "b"})]
@@ -174,20 +182,20 @@ def test_keys_beside_json(trades: Registered) -> None:
 def test_very_many_ids_that_nobody_knows(trades: Registered) -> None:
     """They are not of this registry: it is asked for a thousand of them, and all are bad rows that name their id."""
     id_ = trades.register(record(("id", "long")))
-    trades.send([*trades.avro(id_, {"id": 1}), *(framed(1_000_000 + each, b"x") for each in range(1500))])
+    trades.send([*trades.avro(id_, {"id": 1}), *(framed(1_000_000 + index, b"x") for index in range(1500))])
     trades.run()
     assert values(trades, "id") == [(1,)]
-    assert {(code, schema) for code, schema, _ in bad(trades)} == {("unknown_schema", 1_000_000 + each) for each in range(1500)}
+    assert {(code, schema) for code, schema, _ in bad(trades)} == {("unknown_schema", 1_000_000 + index) for index in range(1500)}
     trades.assert_exactly_once()
 
 
 def test_columns_are_a_contract(trades: Registered) -> None:
     """They are the columns, in the types of the spec; what the schemas have beside them is left out."""
     trades.topic_more = "columns: {id: bigint, who: struct<mail string>, price: {type: double, required: true}}"
-    who = record(("name", "string"), ("mail", "string"), name="Who")
-    id_ = trades.register(record(("id", "int"), ("who", who), ("price", ["null", "float"]), ("more", "string")))
-    mine = {"id": 1, "who": {"name": "n", "mail": "m"}, "price": 1.5, "more": "x"}
-    trades.send(trades.avro(id_, mine, {**mine, "price": None}))
+    who_schema = record(("name", "string"), ("mail", "string"), name="Who")
+    id_ = trades.register(record(("id", "int"), ("who", who_schema), ("price", ["null", "float"]), ("more", "string")))
+    message = {"id": 1, "who": {"name": "n", "mail": "m"}, "price": 1.5, "more": "x"}
+    trades.send(trades.avro(id_, message, {**message, "price": None}))
     trades.run()
     assert values(trades, "id", "who", "price") == [(1, {"mail": "m"}, 1.5)]
     assert [code for code, _, _ in bad(trades)] == ["missing_field"]
@@ -198,7 +206,7 @@ def test_a_contract_that_the_registry_does_not_keep(trades: Registered) -> None:
     trades.register(record(("id", "long"), ("who", record(("email", "string"), name="Who")), ("price", "double")))
     with pytest.raises(SpecError) as error:
         _ = trades.plan
-    assert [(each.code, each.message, each.hint) for each in error.value.problems] == [
+    assert [(problem.code, problem.message, problem.hint) for problem in error.value.problems] == [
         (
             "not-in-schema",
             f"in the schemas of `{trades.subject}` `id` is bigint, and the spec says int",
@@ -244,7 +252,7 @@ def test_items_without_bytes_are_refused(trades: Registered) -> None:
     trades.register(record(("a", {"type": "array", "items": "null"}), ("b", "int")))
     with pytest.raises(SpecError, match="an array has items without bytes") as error:
         _ = trades.plan
-    assert [each.code for each in error.value.problems] == ["unsupported-schema"]
+    assert [problem.code for problem in error.value.problems] == ["unsupported-schema"]
 
 
 def test_what_holds_nothing_is_passed_over(trades: Registered) -> None:
@@ -255,15 +263,15 @@ def test_what_holds_nothing_is_passed_over(trades: Registered) -> None:
 
 
 def test_a_record_in_one_version_and_a_union_in_another(trades: Registered) -> None:
-    one, other = record(("x", "int"), name="One"), record(("y", "int"), name="Other")
-    first = trades.register(record(("a", one), ("b", "int")))
-    second = trades.register(record(("a", [one, other]), ("b", "int")))
-    trades.send(trades.avro(first, {"a": {"x": 5}, "b": 1}))
-    trades.send(trades.avro(second, {"a": ("One", {"x": 6}), "b": 2}, {"a": ("Other", {"y": 7}), "b": 3}))
+    one_record, other_record = record(("x", "int"), name="One"), record(("y", "int"), name="Other")
+    first_id = trades.register(record(("a", one_record), ("b", "int")))
+    second_id = trades.register(record(("a", [one_record, other_record]), ("b", "int")))
+    trades.send(trades.avro(first_id, {"a": {"x": 5}, "b": 1}))
+    trades.send(trades.avro(second_id, {"a": ("One", {"x": 6}), "b": 2}, {"a": ("Other", {"y": 7}), "b": 3}))
     trades.run()
-    nothing = {"x": None, "One": None, "Other": None}
+    nulls = {"x": None, "One": None, "Other": None}
     assert [row["a"] for row in sorted(trades.rows(), key=lambda row: int(row["b"]))] == [
-        nothing | {"x": 5}, nothing | {"One": {"x": 6}}, nothing | {"Other": {"y": 7}},
+        nulls | {"x": 5}, nulls | {"One": {"x": 6}}, nulls | {"Other": {"y": 7}},
     ]  # fmt: skip
 
 
@@ -293,19 +301,19 @@ def test_any_broken_bytes_are_a_row_or_a_bad_row(trades: Registered) -> None:
 
 
 def broken(message: bytes, chance: random.Random) -> bytes:
-    found = bytearray(message)
+    data = bytearray(message)
     for _ in range(chance.randint(1, 3)):
-        at = chance.randrange(5, len(found) + 1)
+        index = chance.randrange(5, len(data) + 1)
         match chance.randrange(4):
             case 0:
-                found = found[:at]
+                data = data[:index]
             case 1:
-                found.insert(at, chance.randrange(256))
-            case 2 if at < len(found):
-                found[at] = chance.choice([0, 1, 255, 128, chance.randrange(256)])
+                data.insert(index, chance.randrange(256))
+            case 2 if index < len(data):
+                data[index] = chance.choice([0, 1, 255, 128, chance.randrange(256)])
             case _:
-                found += found[at:]
-    return bytes(found)
+                data += data[index:]
+    return bytes(data)
 
 
 @pytest.mark.usefixtures("registry_away")
@@ -313,26 +321,26 @@ def test_the_registry_is_away(trades: Registered, sluice_home: Path, monkeypatch
     """Known schemas go on; an unknown id waits, and is no bad row; nothing is known without it and without `columns`."""
     monkeypatch.setattr(schema_lookup, "REGISTRY_FOR_BATCH", 1.0)
     id_ = trades.register(record(("id", "long")))
-    other = trades.register(record(("id", "int"), name="Other"), f"{trades.topic}-other")
+    other_id = trades.register(record(("id", "int"), name="Other"), f"{trades.topic}-other")
     trades.send(trades.avro(id_, {"id": 1}))
     trades.run()
-    there, trades.registry = trades.registry, f"http://127.0.0.1:{free_port()}"
+    registry_url, trades.registry = trades.registry, f"http://127.0.0.1:{free_port()}"
     with pytest.raises(SpecError, match="registry-unreachable"):
         _ = trades.plan
-    cached = sluice_home / "registry"
-    (known,) = [each for each in cached.rglob("*.json") if trades.subject in each.read_text()]
-    away = cached / hashlib.sha256(trades.registry.encode()).hexdigest()[:16] / known.name
-    away.parent.mkdir()
-    away.write_bytes(known.read_bytes())
+    cache_folder = sluice_home / "registry"
+    (cached_file,) = [path for path in cache_folder.rglob("*.json") if trades.subject in path.read_text()]
+    copied_file = cache_folder / hashlib.sha256(trades.registry.encode()).hexdigest()[:16] / cached_file.name
+    copied_file.parent.mkdir()
+    copied_file.write_bytes(cached_file.read_bytes())
     trades.send(trades.avro(id_, {"id": 2}))
     trades.run()
     assert values(trades, "id") == [(1,), (2,)]
-    trades.send(trades.avro(id_, {"id": 3}) + trades.avro(other, {"id": 4}))
+    trades.send(trades.avro(id_, {"id": 3}) + trades.avro(other_id, {"id": 4}))
     with pytest.raises(UnreachableError, match="does not answer"):
         trades.run()
     assert (values(trades, "id"), bad(trades), trades.branches()) == ([(1,), (2,)], [], [])
     monkeypatch.setattr(schema_lookup, "REGISTRY_FOR_BATCH", 30.0)
-    trades.registry = there
+    trades.registry = registry_url
     trades.run()
     assert values(trades, "id") == [(1,), (2,), (3,), (4,)]
     trades.assert_exactly_once()

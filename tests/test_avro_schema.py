@@ -18,8 +18,8 @@ from framework.plan.schema import Schema, Version
 from tests.registered import record
 
 
-def avro(said: Any) -> Schema:
-    return Schema("AVRO", json.dumps(said))
+def avro(definition: Any) -> Schema:
+    return Schema("AVRO", json.dumps(definition))
 
 
 def calls(work: Callable[[], object]) -> int:
@@ -46,7 +46,7 @@ def nested(levels: int) -> Any:
 def twice(levels: int, leaf: Any = "int") -> list[Any]:
     """Records of which each has the one before twice."""
     names = [record(("a", leaf), name="R0")]
-    return [*names, *(record(("a", f"R{at}"), ("b", f"R{at}"), name=f"R{at + 1}") for at in range(levels))]
+    return [*names, *(record(("a", f"R{level}"), ("b", f"R{level}"), name=f"R{level + 1}") for level in range(levels))]
 
 
 def test_a_chain_of_records_costs_each_of_them_once() -> None:
@@ -56,11 +56,11 @@ def test_a_chain_of_records_costs_each_of_them_once() -> None:
 
 @pytest.mark.parametrize("leaf", ["int", "null", {"type": "fixed", "name": "F", "size": 0}])
 def test_records_that_branch_at_each_level_are_refused_for_their_fields(leaf: Any) -> None:
-    whole = record(("c", twice(40, leaf)))
+    definition = record(("c", twice(40, leaf)))
 
     def refused() -> None:
         with pytest.raises(Unsupported, match="more than 5,000 fields"):
-            parse(avro(whole))
+            parse(avro(definition))
 
     assert calls(refused) < 100_000
 
@@ -68,7 +68,7 @@ def test_records_that_branch_at_each_level_are_refused_for_their_fields(leaf: An
 @pytest.mark.slow
 def test_versions_of_many_fields_cost_each_field_once() -> None:
     def read(fields: int) -> None:
-        schema = avro(record(*((f"f{at}", "int") for at in range(fields))))
+        schema = avro(record(*((f"f{index}", "int") for index in range(fields))))
         merged = merge((Version(number, schema, number), shapes(schema)) for number in (1, 2, 3))
         assert len(decoded("value", merged).columns) == fields
 
@@ -76,21 +76,21 @@ def test_versions_of_many_fields_cost_each_field_once() -> None:
 
 
 def test_as_many_fields_as_are_allowed_are_columns() -> None:
-    assert len(shapes(avro(record(*((f"f{at}", "int") for at in range(MOST)))))) == MOST
+    assert len(shapes(avro(record(*((f"f{index}", "int") for index in range(MOST)))))) == MOST
     with pytest.raises(Unsupported, match="more than 5,000 fields"):
-        shapes(avro(record(*((f"f{at}", "int") for at in range(MOST + 1)))))
+        shapes(avro(record(*((f"f{index}", "int") for index in range(MOST + 1)))))
 
 
 def test_a_chain_of_names_is_refused_for_its_depth() -> None:
-    behind = [("0", avro(record(("a", "int"), name="R0")))]
-    behind += [(str(at), avro(record(("a", f"R{at - 1}"), name=f"R{at}"))) for at in range(1, 3000)]
-    schema = Schema("AVRO", json.dumps(record(("c", "R2999"))), tuple(behind))
+    references = [("0", avro(record(("a", "int"), name="R0")))]
+    references += [(str(level), avro(record(("a", f"R{level - 1}"), name=f"R{level}"))) for level in range(1, 3000)]
+    schema = Schema("AVRO", json.dumps(record(("c", "R2999"))), tuple(references))
     with pytest.raises(Unsupported, match="nested deeper than 64 levels"):
         shapes(schema)
-    deep = '{"type": "array", "items": ' * 3000 + '"int"' + "}" * 3000
+    deep_text = '{"type": "array", "items": ' * 3000 + '"int"' + "}" * 3000
     for work in (shapes, encoder):
         with pytest.raises(Unsupported, match=r"is not Avro|nested deeper"):
-            work(Schema("AVRO", deep))
+            work(Schema("AVRO", deep_text))
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_a_chain_of_names_is_refused_for_its_depth() -> None:
         {"type": "fixed", "name": "F", "size": -1}, {"type": "array"}, {"type": "map", "values": 5},
     ],
 )  # fmt: skip
-def test_what_is_no_avro_is_refused(said: Any) -> None:
+def test_what_is_no_avro_is_refused(definition: Any) -> None:
     with pytest.raises(Unsupported, match=r"is not Avro|does not define"):
-        shapes(avro(said))
+        shapes(avro(definition))
 
 
 def test_a_description_of_half_a_character_is_readable() -> None:
@@ -115,28 +115,30 @@ def test_a_description_of_half_a_character_is_readable() -> None:
 
 def test_a_description_has_nothing_that_a_reader_does_not_need() -> None:
     """Java cannot read what others may write there."""
-    deep: list[Any] = []
+    nested_list: list[Any] = []
     for _ in range(600):
-        deep = [deep]
-    schema = avro(record(("a", "int", {"q": deep, "default": 1})) | {"n": 1e999, "k" * 60_000: 10**2000})
+        nested_list = [nested_list]
+    schema = avro(record(("a", "int", {"q": nested_list, "default": 1})) | {"n": 1e999, "k" * 60_000: 10**2000})
     (writer,) = decoded("value", merge([(Version(1, schema, 1), shapes(schema))])).writers.values()
     assert writer == {"schema": {"type": "record", "name": "Trade", "fields": [{"name": "a", "type": "int"}]}}
 
 
 def columns(*versions: Any) -> tuple[list[tuple[str, ...]], list[str]]:
     """The columns with the names that they had, and the differences."""
-    schemas = [avro(each) for each in versions]
+    schemas = [avro(version) for version in versions]
     merged = merge((Version(number, schema, number), shapes(schema)) for number, schema in enumerate(schemas, 1))
-    return [(each.name, *each.old_names) for each in merged.shapes], [each.kind for each in merged.differences]
+    return [(entry.name, *entry.was) for entry in merged.shapes], [entry.kind for entry in merged.differences]
 
 
 def test_a_field_that_has_the_old_name_of_another_is_another_field() -> None:
     before = record(("a", "int"), ("b", "string"))
     after = record(("b", "int", {"aliases": ["a"]}), ("c", "string", {"aliases": ["b"]}))
     assert columns(before, after) == ([("b", "a"), ("c", "b")], [])
-    numbered = [
+    shape_lists = [
         [Shape("name", STRING, number=1)],
         [Shape("name_old", STRING, number=1), Shape("name", STRING, number=2)],
     ]
-    merged = merge((Version(at, Schema("PROTOBUF", str(at)), at), shape) for at, shape in enumerate(numbered, 1))
-    assert [(each.name, each.number) for each in merged.shapes] == [("name_old", 1), ("name", 2)]
+    merged = merge(
+        (Version(number, Schema("PROTOBUF", str(number)), number), shape) for number, shape in enumerate(shape_lists, 1)
+    )
+    assert [(shape.name, shape.number) for shape in merged.shapes] == [("name_old", 1), ("name", 2)]

@@ -21,8 +21,8 @@ UTC = dt.timezone.utc
 TYPES = type_table.rows("Avro")
 
 
-def logical(type_: Any, name: str, **more: Any) -> dict[str, Any]:
-    return {**(type_ if isinstance(type_, dict) else {"type": type_}), "logicalType": name, **more}
+def logical(type_: Any, name: str, **attributes: Any) -> dict[str, Any]:
+    return {**(type_ if isinstance(type_, dict) else {"type": type_}), "logicalType": name, **attributes}
 
 
 def fixed(size: int, name: str = "Fixed") -> dict[str, Any]:
@@ -82,8 +82,8 @@ def test_the_type_is_what_the_page_says(row: str) -> None:
 
 @pytest.mark.parametrize("row", LEFT_OUT)
 def test_what_holds_nothing_is_no_column(row: str) -> None:
-    found = shapes(Schema("AVRO", json.dumps(record(("c", LEFT_OUT[row]), ("d", "int")))))
-    assert [shape.name for shape in found] == ["d"]
+    columns = shapes(Schema("AVRO", json.dumps(record(("c", LEFT_OUT[row]), ("d", "int")))))
+    assert [shape.name for shape in columns] == ["d"]
     assert TYPES[row] == "no column"
 
 
@@ -103,10 +103,10 @@ def placed(type_: Any, place: str, name: str) -> Any:
     return type_
 
 
-def named(type_: Any, to: str) -> Any:
+def named(type_: Any, suffix: str) -> Any:
     if isinstance(type_, list):
-        return [named(each, to) for each in type_]
-    return {**type_, "name": f"{type_['name']}_{to}"} if isinstance(type_, dict) and "name" in type_ else type_
+        return [named(part, suffix) for part in type_]
+    return {**type_, "name": f"{type_['name']}_{suffix}"} if isinstance(type_, dict) and "name" in type_ else type_
 
 
 def given(value: Any, place: str) -> Any:
@@ -117,9 +117,13 @@ def came(value: Any, place: str) -> Any:
     return [("k", value)] if place == "in_map" else given(value, place)
 
 
-def of_union(value: Any, to: str) -> Any:
+def of_union(value: Any, suffix: str) -> Any:
     """A union's struct has the record's name for a field."""
-    return {f"Rec_{to}" if name == "Rec" else name: each for name, each in value.items()} if isinstance(value, dict) else value
+    return (
+        {f"Rec_{suffix}" if name == "Rec" else name: field_value for name, field_value in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 @pytest.mark.spark
@@ -127,29 +131,29 @@ def of_union(value: Any, to: str) -> Any:
 def test_values_come_back(trades: Registered) -> None:
     """All types at once, alone, inside of arrays, maps and records, beside fields that are no columns."""
     fields: list[tuple[Any, ...]] = [("number", "long")]
-    for at, (type_, _) in enumerate(SAMPLES.values()):
-        fields += [(f"c{at}_{place}", placed(type_, place, f"c{at}")) for place in PLACES]
-        fields.append((f"c{at}_nothing", "null"))
+    for index, (type_, _) in enumerate(SAMPLES.values()):
+        fields += [(f"c{index}_{place}", placed(type_, place, f"c{index}")) for place in PLACES]
+        fields.append((f"c{index}_nothing", "null"))
     id_ = trades.register(record(*fields))
-    sent, expected = [], []
+    messages, expected_rows = [], []
     for number in range(max(len(values) for _, values in SAMPLES.values())):
         message: dict[str, Any] = {"number": number}
         row: dict[str, Any] = {"number": number}
-        for at, (kind, (_, values)) in enumerate(SAMPLES.items()):
-            value, comes = values[number % len(values)]
-            message[f"c{at}_nothing"] = None
+        for index, (kind, (_, values)) in enumerate(SAMPLES.items()):
+            value, expected_value = values[number % len(values)]
+            message[f"c{index}_nothing"] = None
             for place in PLACES:
-                name = f"c{at}_{place}"
+                name = f"c{index}_{place}"
                 message[name] = given(
                     (f"Rec_{name}", value) if kind == "union of other types" and isinstance(value, dict) else value, place
                 )
-                row[name] = came(of_union(comes, name) if kind == "union of other types" else comes, place)
-        sent.append(message)
-        expected.append(row)
-    trades.send(trades.avro(id_, *sent))
+                row[name] = came(of_union(expected_value, name) if kind == "union of other types" else expected_value, place)
+        messages.append(message)
+        expected_rows.append(row)
+    trades.send(trades.avro(id_, *messages))
     trades.run()
     assert trades.rows(bad=True) == []
-    found = sorted(trades.rows(), key=lambda each: int(each["number"]))
-    for row, want in zip(found, expected, strict=True):
-        for name, value in want.items():
+    rows = sorted(trades.rows(), key=lambda row: int(row["number"]))
+    for row, expected_row in zip(rows, expected_rows, strict=True):
+        for name, value in expected_row.items():
             assert row[name] == value, (name, row[name], value)

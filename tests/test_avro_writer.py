@@ -27,8 +27,8 @@ REC = record(("a", "int"), name="Rec")
 UNION = ["null", "string", "long", "double", REC, {"type": "map", "values": "int"}, {"type": "int", "logicalType": "date"}]
 
 
-def logical(type_: Any, name: str, **more: Any) -> dict[str, Any]:
-    return {**(type_ if isinstance(type_, dict) else {"type": type_}), "logicalType": name, **more}
+def logical(type_: Any, name: str, **attributes: Any) -> dict[str, Any]:
+    return {**(type_ if isinstance(type_, dict) else {"type": type_}), "logicalType": name, **attributes}
 
 
 def fixed(size: int) -> dict[str, Any]:
@@ -80,17 +80,17 @@ def schema(type_: Any) -> Schema:
         (logical(fixed(16), "uuid"), "00010203-0405-0607-0809-0a0b0c0d0e0f", "00010203-0405-0607-0809-0a0b0c0d0e0f"),
     ],
 )  # fmt: skip
-def test_values_come_back(type_: Any, given: Any, shown: Any) -> None:
-    made = schema(type_)
-    data = encoder(made)({"c": given})
-    found = decoder(made)(data)
-    assert found == {"c": shown}
-    assert encoder(made)(found) == data or isinstance(type_, list)
-    for at in range(len(data)):
+def test_values_come_back(type_: Any, value: Any, expected: Any) -> None:
+    avro_schema = schema(type_)
+    data = encoder(avro_schema)({"c": value})
+    result = decoder(avro_schema)(data)
+    assert result == {"c": expected}
+    assert encoder(avro_schema)(result) == data or isinstance(type_, list)
+    for length in range(len(data)):
         with pytest.raises(ValueError, match="cut off"):
-            decoder(made)(data[:at])
+            decoder(avro_schema)(data[:length])
     with pytest.raises(ValueError, match="more follows"):
-        decoder(made)(data + b"\0")
+        decoder(avro_schema)(data + b"\0")
 
 
 @pytest.mark.parametrize(
@@ -119,30 +119,30 @@ def test_values_come_back(type_: Any, given: Any, shown: Any) -> None:
         (["string", "int"], True, "`c` must be string or int, and is true"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused_by_name(type_: Any, given: Any, said: str) -> None:
+def test_what_does_not_fit_is_refused_by_name(type_: Any, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match="c") as error:
-        encoder(schema(type_))({"c": given})
-    assert str(error.value) == said
+        encoder(schema(type_))({"c": value})
+    assert str(error.value) == message
 
 
 def test_what_is_left_out_is_its_default() -> None:
-    made = Schema("AVRO", json.dumps(record(
+    avro_schema = Schema("AVRO", json.dumps(record(
         ("n", ["null", "int"]), ("s", ["string", "null"], {"default": "x"}), ("b", "bytes", {"default": "\xff\0"}),
         ("r", REC, {"default": {"a": 7}}), ("m", {"type": "map", "values": "Rec"}, {"default": {"k": {"a": 1}}}),
         ("l", {"type": "array", "items": "int"}, {"default": []}), ("d", logical("int", "date"), {"default": 1}),
     )))  # fmt: skip
-    found = decoder(made)(encoder(made)({}))
-    assert found == {"n": None, "s": "x", "b": "/wA=", "r": {"a": 7}, "m": {"k": {"a": 1}}, "l": [], "d": "1970-01-02"}
+    row = decoder(avro_schema)(encoder(avro_schema)({}))
+    assert row == {"n": None, "s": "x", "b": "/wA=", "r": {"a": 7}, "m": {"k": {"a": 1}}, "l": [], "d": "1970-01-02"}
 
 
 def test_fastavro_reads_what_is_written() -> None:
     """By the schema as it stands, with the types of the union that were meant."""
     text = record(("u", [{"type": "int", "logicalType": "date"}, "long", REC, "string"]), ("d", "double"))
-    for given in ({"int": 5}, {"long": 5}, {"Rec": {"a": 1}}, {"string": "x"}):
-        data = encoder(Schema("AVRO", json.dumps(text)))({"u": given, "d": 1})
-        assert data[0] >> 1 == ["int", "long", "Rec", "string"].index(next(iter(given)))
-        found: Any = fastavro.schemaless_reader(io.BytesIO(data), fastavro.parse_schema(text), None)
-        assert found["d"] == 1.0
+    for union_value in ({"int": 5}, {"long": 5}, {"Rec": {"a": 1}}, {"string": "x"}):
+        data = encoder(Schema("AVRO", json.dumps(text)))({"u": union_value, "d": 1})
+        assert data[0] >> 1 == ["int", "long", "Rec", "string"].index(next(iter(union_value)))
+        row: Any = fastavro.schemaless_reader(io.BytesIO(data), fastavro.parse_schema(text), None)
+        assert row["d"] == 1.0
 
 
 @pytest.mark.parametrize("text", ['"string"', "string", '["null", "string"]'])
@@ -154,8 +154,8 @@ def test_a_schema_that_is_no_record(text: str) -> None:
 
 
 def test_a_name_from_another_subject_alone() -> None:
-    made = Schema("AVRO", '["null", "shop.Address"]', (("shop.Address", ADDRESS),))
-    assert decoder(made)(encoder(made)({"city": "Rome"})) == {"city": "Rome"}
+    avro_schema = Schema("AVRO", '["null", "shop.Address"]', (("shop.Address", ADDRESS),))
+    assert decoder(avro_schema)(encoder(avro_schema)({"city": "Rome"})) == {"city": "Rome"}
     with pytest.raises(Unsupported, match="is not Avro"):
         encoder(Schema("AVRO", '"shop.Address"'))
 
@@ -166,37 +166,37 @@ def test_a_schema_made_of_columns_has_them() -> None:
         "b": "binary", "i": "int", "l": "bigint", "f": "float", "x": "double", "o": "boolean", "s": "struct<s struct<a int>>",
     }  # fmt: skip
     fields = [Field(name, type_text.parse(type_)) for name, type_ in columns.items()]
-    made = Schema("AVRO", schema_text("orders", fields))
-    assert [Field(each.name, each.type) for each in shapes(made)] == fields
-    assert decoder(made)(encoder(made)({})) == dict.fromkeys(columns)
+    avro_schema = Schema("AVRO", schema_text("orders", fields))
+    assert [Field(shape.name, shape.type) for shape in shapes(avro_schema)] == fields
+    assert decoder(avro_schema)(encoder(avro_schema)({})) == dict.fromkeys(columns)
     for name, type_ in (("a-b", "int"), ("m", "map<int,int>")):
         with pytest.raises(Unsupported):
             schema_text("orders", [Field(name, type_text.parse(type_))])
 
 
 def test_columns_with_another_name_than_the_fields() -> None:
-    made = Schema("AVRO", json.dumps(record(("who", record(("mail", "string"), name="Who")))))
-    writer = formats.writer(1, made, ((("who",), "customer"), (("who", "mail"), "email")))
-    assert avro.decoder(made)(writer.columns({"customer": {"email": "x"}})[5:]) == '{"who": {"mail": "x"}}'
+    avro_schema = Schema("AVRO", json.dumps(record(("who", record(("mail", "string"), name="Who")))))
+    writer = formats.writer(1, avro_schema, ((("who",), "customer"), (("who", "mail"), "email")))
+    assert avro.decoder(avro_schema)(writer.columns({"customer": {"email": "x"}})[5:]) == '{"who": {"mail": "x"}}'
     assert writer.column("who") == "customer"
 
 
 def test_times_and_decimals_as_a_json_schema_has_them() -> None:
     connect = "org.apache.kafka.connect.data"
     decimal = {"title": f"{connect}.Decimal", "connect.type": "bytes", "connect.parameters": {"scale": "2"}}
-    at = {"type": "integer", "title": f"{connect}.Timestamp"}
-    day = {"type": "integer", "title": f"{connect}.Date"}
+    time_type = {"type": "integer", "title": f"{connect}.Timestamp"}
+    day_type = {"type": "integer", "title": f"{connect}.Date"}
     values = {"at": "2026-01-05T10:00:00Z", "day": "1970-01-03", "n": Decimal("-1.50")}
     for type_, n in (("string", '"/2o="'), ("number", "-1.50")):
-        properties = {"at": at, "day": day, "n": {"type": type_, **decimal}}
-        made = Schema("JSON", json.dumps({"type": "object", "properties": properties}))
-        assert formats.writer(1, made).columns(values)[5:].decode() == f'{{"at": 1767607200000, "day": 2, "n": {n}}}'
+        properties = {"at": time_type, "day": day_type, "n": {"type": type_, **decimal}}
+        json_schema = Schema("JSON", json.dumps({"type": "object", "properties": properties}))
+        assert formats.writer(1, json_schema).columns(values)[5:].decode() == f'{{"at": 1767607200000, "day": 2, "n": {n}}}'
 
 
 def test_a_json_schema_of_a_single_value() -> None:
     """It is called as the key's column is, and written as the schema says."""
-    at = {"type": "integer", "title": "org.apache.kafka.connect.data.Timestamp"}
-    writer = formats.writer(1, Schema("JSON", json.dumps(at)))
+    time_type = {"type": "integer", "title": "org.apache.kafka.connect.data.Timestamp"}
+    writer = formats.writer(1, Schema("JSON", json.dumps(time_type)))
     assert writer.columns({"id": "2026-01-05T10:00:00Z"})[5:] == b"1767607200000"
     assert formats.writer(2, Schema("JSON", '{"type": "string"}')).columns({"id": "x"})[5:] == b'"x"'
     with pytest.raises(ValueError, match="it is one value, and there are `id`, `side`"):

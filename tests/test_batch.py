@@ -68,11 +68,11 @@ def test_consumers_are_shared_by_what_is_the_same(project: Project) -> None:
     def group(ids: dict[str, str]) -> str:
         return options(project.pipeline, Range({"t/0": 0}, {"t/0": 5}, 5, topics=ids), SecretStore())["kafka.group.id"]
 
-    same = group({"t": "1"})
-    assert group({"t": "1"}) == same
-    assert group({"t": "2"}) != same
+    group_id = group({"t": "1"})
+    assert group({"t": "1"}) == group_id
+    assert group({"t": "2"}) != group_id
     project.bootstrap = f"localhost:{project.bootstrap.rpartition(':')[2]}"
-    assert group({"t": "1"}) != same
+    assert group({"t": "1"}) != group_id
 
 
 def test_batches_are_cut_to_their_rows(project: Project) -> None:
@@ -148,8 +148,8 @@ def test_a_step_that_fails_makes_a_bad_row(project: Project) -> None:
     project.run()
 
     assert [row["id"] for row in project.rows()] == [2]
-    bad = {row["value"]: (row["stage"], row["code"], row["message"]) for row in project.rows(bad=True)}
-    assert bad == {
+    bad_rows = {row["value"]: (row["stage"], row["code"], row["message"]) for row in project.rows(bad=True)}
+    assert bad_rows == {
         good(0): (
             "derive",
             "step_failed",
@@ -168,28 +168,28 @@ def test_aborted_and_open_transactions(project: Project) -> None:
 
     project.make_topic(1)
 
-    def transaction(name: str, first: int, count: int) -> Producer:
+    def transaction(name: str, start: int, count: int) -> Producer:
         producer = Producer({"bootstrap.servers": project.bootstrap, "transactional.id": f"{project.topic}-{name}"})
         producer.init_transactions(30)
         producer.begin_transaction()
-        for number in range(first, first + count):
+        for number in range(start, start + count):
             producer.produce(project.topic, good(number))
         producer.flush(30)
         return producer
 
     transaction("a", 0, 10).commit_transaction(30)
     transaction("b", 100, 5).abort_transaction(30)
-    open_one = transaction("c", 200, 6)
+    open_producer = transaction("c", 200, 6)
 
     (batch,) = project.run()
     assert sorted(row["id"] for row in project.rows()) == list(range(10))
     assert batch.read == 10
     assert project.run() == []
 
-    open_one.commit_transaction(30)
-    until = time.monotonic() + 30  # Kafka answers before it has written the end of the transaction
+    open_producer.commit_transaction(30)
+    deadline = time.monotonic() + 30  # Kafka answers before it has written the end of the transaction
     while not project.run():
-        assert time.monotonic() < until
+        assert time.monotonic() < deadline
     assert sorted(row["id"] for row in project.rows()) == [*range(10), *range(200, 206)]
     assert project.run() == []
 
@@ -218,33 +218,33 @@ def test_columns_that_the_spec_lost_stay_and_are_null(project: Project) -> None:
 
 def test_bad_rows_need_no_job_but_in_a_table_that_somebody_changed(project: Project) -> None:
     project.make_topic()
-    done = project.spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs
+    job_count = project.spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs
 
     def jobs_of_a_batch(bad_every: int) -> int:
-        before = int(done())
+        before = int(job_count())
         project.send_good(10, bad_every)
         project.run()
-        return int(done()) - before
+        return int(job_count()) - before
 
     jobs_of_a_batch(5)
-    alone = jobs_of_a_batch(0)
-    assert jobs_of_a_batch(5) == alone
+    usual_count = jobs_of_a_batch(0)
+    assert jobs_of_a_batch(5) == usual_count
     lake = Lake(project.spark, project.pipeline.table.catalog)
     table = lake.load(project.pipeline.table.bad_rows)
     assert table is not None
     iceberg = lake.iceberg
     table.replaceSortOrder().asc(iceberg.expressions.Expressions.ref("offset"), iceberg.NullOrder.NULLS_FIRST).commit()
-    assert jobs_of_a_batch(5) > alone
+    assert jobs_of_a_batch(5) > usual_count
     table.refresh()
     table.replaceSortOrder().commit()
-    assert jobs_of_a_batch(5) == alone
+    assert jobs_of_a_batch(5) == usual_count
     table.refresh()
     table.updateProperties().set("write.format.default", "orc").commit()
-    assert jobs_of_a_batch(5) > alone
+    assert jobs_of_a_batch(5) > usual_count
     table.refresh()
     table.updateProperties().remove("write.format.default").commit()
     table.updateSpec().addField("offset").commit()
-    assert jobs_of_a_batch(5) > alone
+    assert jobs_of_a_batch(5) > usual_count
     project.assert_exactly_once()
 
 

@@ -57,10 +57,10 @@ def read(path: Path) -> list[Case]:
     assert blocks[0] == "", f"{path.name} does not begin with ==="
     cases = []
     for block in blocks[1:]:
-        head, _, rest = block.partition("\n")
-        given, separator, expected = rest.partition("----\n")
+        head, _, content = block.partition("\n")
+        spec_text, separator, expected = content.partition("----\n")
         assert separator, f"{path.name}: {head} has no ----"
-        cases.append(Case(head, given, expected))
+        cases.append(Case(head, spec_text, expected))
     return cases
 
 
@@ -167,11 +167,11 @@ def codes() -> set[str]:
 
 @pytest.mark.slow
 def test_every_refusal_has_a_case() -> None:
-    printed = "".join(
+    problem_texts = "".join(
         path.read_text(encoding="utf-8") for path in (*CASES.glob("*.case"), *PLANS.glob("*.case"), *TOYS.glob("*/*.case"))
     )
-    without = {code for code in codes() if not re.search(rf"^\S+: {code}: ", printed, re.MULTILINE)}
-    assert sorted(without) == sorted(ELSEWHERE)
+    missing_codes = {code for code in codes() if not re.search(rf"^\S+: {code}: ", problem_texts, re.MULTILINE)}
+    assert sorted(missing_codes) == sorted(ELSEWHERE)
     for code, file in ELSEWHERE.items():
         assert (
             f'"{code}"' in (ROOT / "tests" / file).read_text(encoding="utf-8")

@@ -101,9 +101,11 @@ def cases() -> Iterator[Any]:
     for place, mode in itertools.product((*PLACES, FILE), MODES):
         if place == "glue" and mode not in WHOLE:
             continue  # its answers are those of a stand-in, which has no lock
-        whens = list(PLACES[place].when) if place in PLACES else ["publishes"]
-        for when in whens if mode == "upsert" else whens[:1]:
-            yield pytest.param(place, mode, when, faults_of(place, mode), marks=pytest.mark.long, id=f"{place}, {mode}, {when}")
+        request_names = list(PLACES[place].when) if place in PLACES else ["publishes"]
+        for request_name in request_names if mode == "upsert" else request_names[:1]:
+            yield pytest.param(
+                place, mode, request_name, faults_of(place, mode), marks=pytest.mark.long, id=f"{place}, {mode}, {request_name}"
+            )
 
 
 @pytest.fixture(scope="module")
@@ -141,22 +143,22 @@ class Places:
     def document(self, place: str, name: str) -> str:
         if place == FILE:
             return f"catalog: {name}\ntype: sql\nuri: sqlite:///{name}.db\nwarehouse: {name}\n"
-        behind = self.proxy(place).url
+        url = self.proxy(place).url
         if place == "rest":
-            return PLACES[place].document.format(name=name, uri=behind, store=self.url("store"))
+            return PLACES[place].document.format(name=name, uri=url, store=self.url("store"))
         if place == "glue":
-            return PLACES[place].document.format(name=name, aws=behind, store=self.url("aws"))
-        return PLACES[place].document.format(name=name, store=behind)
+            return PLACES[place].document.format(name=name, aws=url, store=self.url("aws"))
+        return PLACES[place].document.format(name=name, store=url)
 
     def plan(self, place: str, mode: str, batches: int = 2) -> Plan:
         steps, into = MODES[mode]
         name = f"faults{next(_numbers)}"
         Path(name).mkdir()
         text = SPEC + (REPLACE if mode == "replace" else "")
-        first = "append" if mode == "replace" else mode
-        given = "".join(BATCH.format(number=number, next=number + 1) for number in range(1, batches)).rstrip()
+        first_mode = "append" if mode == "replace" else mode
+        batch_texts = "".join(BATCH.format(number=number, next=number + 1) for number in range(1, batches)).rstrip()
         lake = self.document(place, name)
-        spec = text.format(catalog=lake, first=first, steps=steps, into=into, namespace=name, given=given)
+        spec = text.format(catalog=lake, first=first_mode, steps=steps, into=into, namespace=name, given=batch_texts)
         Path(name, "a.yaml").write_text(spec, encoding="utf-8")
         plan = make(Path(name))
         session.prepare(plan)
@@ -164,16 +166,16 @@ class Places:
         return plan
 
     @contextmanager
-    def struck(self, place: str, when: str, fault: str, pipeline: Pipeline) -> Iterator[CommitCall]:
+    def struck(self, place: str, request_name: str, fault: str, pipeline: Pipeline) -> Iterator[CommitCall]:
         """Strikes one request until the end of the block, and gives what makes the publishing commit."""
         if place == FILE:
             file = InFile(Path(f"{pipeline.table.catalog.name}.db"), fault)
             yield file.commit
             assert file.struck > 0
             return
-        proxy, of = self.proxy(place), PLACES[place]
+        proxy, definition = self.proxy(place), PLACES[place]
         proxy.struck, proxy.errors = 0, []
-        proxy.faults[:] = [at(of.when[when], of.faults[fault])]
+        proxy.faults[:] = [at(definition.when[request_name], definition.faults[fault])]
         yield commit_transaction
         assert (proxy.struck, proxy.faults, proxy.errors) == (1, [], []), fault
 
@@ -193,36 +195,36 @@ def places(
     return Places(request, proxies, spark)
 
 
-def run(plan: Plan, spark: SparkSession, struck: Sequence[Strike] = ()) -> list[int]:
+def run(plan: Plan, spark: SparkSession, strikes: Sequence[Strike] = ()) -> list[int]:
     """Runs the batches of the test. The last pipeline meets one of these in the second batch, one in the third, and so on; how often
     each of these batches failed."""
     (example,) = plan.pipelines[0].examples
-    messages = tuple(each for each in example.given if isinstance(each, Message))
-    meets = dict(zip(list(example.batches)[1:], struck, strict=False))
-    failed = []
+    messages = tuple(message for message in example.given if isinstance(message, Message))
+    strike_by_batch = dict(zip(list(example.batches)[1:], strikes, strict=False))
+    failure_counts = []
     for batch, pipeline in itertools.product(example.batches, plan.pipelines):
         source = GivenMessages(messages, batch, 1) if pipeline.topics else None
-        if batch in meets and pipeline == plan.pipelines[-1]:
-            with meets[batch] as commit:
-                failed.append(caught_up(Context(plan, spark=lambda: spark, source=source, commit=commit), pipeline))
+        if batch in strike_by_batch and pipeline == plan.pipelines[-1]:
+            with strike_by_batch[batch] as commit:
+                failure_counts.append(caught_up(Context(plan, spark=lambda: spark, source=source, commit=commit), pipeline))
         else:
             assert caught_up(Context(plan, spark=lambda: spark, source=source), pipeline) == 0
-    return failed
+    return failure_counts
 
 
 def caught_up(context: Context, pipeline: Pipeline) -> int:
     """How often a batch failed until none waits."""
-    failed = 0
+    failure_count = 0
     while True:
         try:
-            done = next_batch(context, pipeline)
+            batch = next_batch(context, pipeline)
         except SluiceError:
-            failed += 1
-            if failed == 5:
+            failure_count += 1
+            if failure_count == 5:
                 raise
             continue
-        if not (done and done.waiting):
-            return failed
+        if not (batch and batch.waiting):
+            return failure_count
 
 
 def content(pipeline: Pipeline) -> Content:
@@ -248,7 +250,7 @@ def without_faults(places: Places, plain: dict[tuple[str, int], Content], mode: 
 def test_faults_leave_the_table_of_a_run_without(
     place: str,
     mode: str,
-    when: str,
+    request_name: str,
     faults: list[str],
     places: Places,
     plain: dict[tuple[str, int], Content],
@@ -257,10 +259,10 @@ def test_faults_leave_the_table_of_a_run_without(
     expected = without_faults(places, plain, mode, len(faults) + 1)
     plan = places.plan(place, mode, len(faults) + 1)
     pipeline = plan.pipelines[-1]
-    failed = run(plan, spark, [places.struck(place, when, fault, pipeline) for fault in faults])
+    failure_counts = run(plan, spark, [places.struck(place, request_name, fault, pipeline) for fault in faults])
     assert content(pipeline) == expected
-    for fault, times in zip(faults, failed, strict=True):
-        print(f"{place} | {mode} | {when} | {fault} | exact, {times} batches failed and were repeated")
+    for fault, failure_count in zip(faults, failure_counts, strict=True):
+        print(f"{place} | {mode} | {request_name} | {fault} | exact, {failure_count} batches failed and were repeated")
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     assert table is not None
     assert not [name for name in table.refs if name.startswith("sluice_")]
@@ -285,13 +287,13 @@ class Slipped:
         assert table is not None and table.main is not None
         return table
 
-    def before(self, when: Callable[[Request], bool], *changes: dict[str, Any]) -> None:
+    def before(self, matches: Callable[[Request], bool], *changes: dict[str, Any]) -> None:
         def strike(request: Request) -> None:
             answer = requests.post(self.url, json={"requirements": [], "updates": changes}, headers=self.login)
             assert answer.status_code == 200, answer.text
             request.answer(*request.forward())
 
-        self.proxy.faults.append(at(when, strike))
+        self.proxy.faults.append(at(matches, strike))
 
     def back(self) -> dict[str, Any]:
         main = self.read().main
@@ -308,11 +310,11 @@ def slipped(places: Places, spark: SparkSession) -> Slipped:
 
 def test_a_position_does_not_move_after_another_commit_moved_main(slipped: Slipped, spark: SparkSession) -> None:
     lake = Lake(spark, slipped.catalog)
-    late, before = lake.begin(lake.load(slipped.table)), slipped.read()
+    late_table, before = lake.begin(lake.load(slipped.table)), slipped.read()
     position = Position.read(before.properties[protocol.POSITION])
     slipped.before(lambda request: bool(request.changes()), slipped.back())
     with pytest.raises(CommitRefused):
-        moves.move_position(lake, late, replace(position, batch=position.batch + 1))
+        moves.move_position(lake, late_table, replace(position, batch=position.batch + 1))
     assert slipped.proxy.faults == []
     assert slipped.read().properties[protocol.POSITION] == before.properties[protocol.POSITION]
 
@@ -321,11 +323,11 @@ def test_a_snapshot_does_not_expire_after_main_went_back_to_it(slipped: Slipped,
     """A server would take main away with it, and the table would be empty."""
     before = slipped.read()
     assert before.main is not None
-    to = before.main["parent-snapshot-id"]
+    parent_id = before.main["parent-snapshot-id"]
     slipped.before(lambda request: bool(request.changes()), slipped.back())
     with pytest.raises(CommitRefused):
-        expire.expire(Lake(spark, slipped.catalog), slipped.catalog, slipped.table, [to])
-    assert slipped.read().refs["main"] == to
+        expire.expire(Lake(spark, slipped.catalog), slipped.catalog, slipped.table, [parent_id])
+    assert slipped.read().refs["main"] == parent_id
 
 
 def test_an_attempt_whose_branch_was_swept_publishes_nothing(
@@ -337,8 +339,8 @@ def test_an_attempt_whose_branch_was_swept_publishes_nothing(
     @contextmanager
     def swept() -> Iterator[CommitCall]:
         def strike(request: Request) -> None:
-            (gone,) = (each for each in request.changes() if each["action"] == "remove-snapshot-ref")
-            assert requests.post(slipped.url, json={"requirements": [], "updates": [gone]}, headers=slipped.login).ok
+            (removal,) = (change for change in request.changes() if change["action"] == "remove-snapshot-ref")
+            assert requests.post(slipped.url, json={"requirements": [], "updates": [removal]}, headers=slipped.login).ok
             answer = request.forward()
             answers.append(answer[0])
             request.answer(*answer)

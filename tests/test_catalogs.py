@@ -90,9 +90,12 @@ def needs_server(name: str) -> bool:
 
 def with_tables(always: bool = False) -> list[Any]:
     """Every catalog, and one whose warehouse is in a bucket. Those that need a server are long, unless `always`."""
-    kept = {"rest"} if always else set()
-    every = [*names(), BUCKET]
-    return [pytest.param(name, marks=pytest.mark.long) if needs_server(name) and name not in kept else name for name in every]
+    quick_names = {"rest"} if always else set()
+    catalog_names = [*names(), BUCKET]
+    return [
+        pytest.param(name, marks=pytest.mark.long) if needs_server(name) and name not in quick_names else name
+        for name in catalog_names
+    ]
 
 
 def example(name: str) -> str:
@@ -107,12 +110,12 @@ def plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: py
     """A plan with the example of a catalog, under a name that no other test has."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "specs").mkdir()
-    own = re.sub("^catalog: .*", f"catalog: c_{abs(hash(tmp_path))}", example(name))
+    document = re.sub("^catalog: .*", f"catalog: c_{abs(hash(tmp_path))}", example(name))
     for address, fixture in SERVICES.items():
-        if address in own:
-            own = own.replace(address, request.getfixturevalue(fixture))
+        if address in document:
+            document = document.replace(address, request.getfixturevalue(fixture))
     login(monkeypatch)
-    (tmp_path / "specs" / "a.yaml").write_text(SPEC.format(catalog=own), encoding="utf-8")
+    (tmp_path / "specs" / "a.yaml").write_text(SPEC.format(catalog=document), encoding="utf-8")
     return make(tmp_path / "specs")
 
 
@@ -127,8 +130,8 @@ def landed(plan: Plan, asked: Catalog, spark: SparkSession) -> Iterator[Pipeline
     tell(spark, plan)
     session.prepare(plan)
     (pipeline,) = plan.pipelines
-    (given,) = pipeline.examples
-    outcome = Trials(spark, plan).run(pipeline, given)
+    (example,) = pipeline.examples
+    outcome = Trials(spark, plan).run(pipeline, example)
     assert outcome.error is None
     assert [row["id"] for row in sorted(outcome.rows, key=lambda row: int(row["id"]))] == [1, 2]
     assert len(outcome.bad) == 1
@@ -155,10 +158,10 @@ def test_a_file_says_all_of_its_catalog(name: str, asked: Catalog) -> None:
 @pytest.mark.parametrize("name", every_catalog())
 def test_the_schema_for_editors_has_the_options_of_each_type(name: str) -> None:
     editor = Draft202012Validator(document_schema())
-    foreign = next(f"{key}: x\n" for key in ("uri", "folder") if f"{key}:" not in example(name))
-    first, *rest = example(name).splitlines(keepends=True)
-    for text, right in ((example(name), True), (example(name) + foreign, False), (first + rest[0], False)):
-        assert editor.is_valid(as_data(read_text(text, "a.yaml", [])[0])) is right
+    foreign_option = next(f"{key}: x\n" for key in ("uri", "folder") if f"{key}:" not in example(name))
+    first_line, *other_lines = example(name).splitlines(keepends=True)
+    for text, expected in ((example(name), True), (example(name) + foreign_option, False), (first_line + other_lines[0], False)):
+        assert editor.is_valid(as_data(read_text(text, "a.yaml", [])[0])) is expected
 
 
 @pytest.mark.parametrize("name", every_catalog())
@@ -180,15 +183,15 @@ def test_one_catalog_needs_only_a_folder(tmp_path: Path) -> None:
 
 def test_no_other_file_knows_what_a_catalog_is_made_of() -> None:
     framework = Path(catalogs.__file__).parents[2]
-    others = [path for path in framework.rglob("*.py") if path.parent.name not in ("catalogs", "services")]
-    assert not [path.name for path in others if "sqlite" in path.read_text(encoding="utf-8").lower()]
+    other_files = [path for path in framework.rglob("*.py") if path.parent.name not in ("catalogs", "services")]
+    assert not [path.name for path in other_files if "sqlite" in path.read_text(encoding="utf-8").lower()]
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", with_tables(always=True))
 def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(asked: Catalog, landed: Pipeline, spark: SparkSession) -> None:
     assert asked.where()
-    assert {each for each in asked.tables() if each.startswith(TABLE)} == {TABLE, f"{TABLE}__bad_rows"}
+    assert {identifier for identifier in asked.tables() if identifier.startswith(TABLE)} == {TABLE, f"{TABLE}__bad_rows"}
     current = metadata.read(landed.table.catalog, TABLE)
     table = table_state.table(landed.table.catalog, TABLE)
     assert current is not None
@@ -210,10 +213,10 @@ def test_a_commit_is_refused_after_another(landed: Pipeline, spark: SparkSession
     """Also one that changes properties alone."""
     lake = Lake(spark, landed.table.catalog)
     table: Any = lake.load(TABLE)
-    late = lake.begin(table)
+    late_table = lake.begin(table)
     lake.mark(lake.load(TABLE), {"somebody": "else"})
     with pytest.raises(CommitRefused):
-        lake.mark_as_seen(late, {"late": "yes"})
+        lake.mark_as_seen(late_table, {"late": "yes"})
     current = metadata.read(landed.table.catalog, TABLE)
     assert current is not None
     assert (current.properties.get("somebody"), current.properties.get("late")) == ("else", None)
@@ -228,10 +231,10 @@ def test_a_branch_of_others_with_the_name_of_the_pin_stops_no_commit(landed: Pip
     table: Any = lake.load(TABLE)
     snapshot = table.currentSnapshot().snapshotId()
     table.manageSnapshots().createBranch("sluice_pin", snapshot).createTag("sluice_pin2", snapshot).commit()
-    late = lake.begin(lake.load(TABLE))
+    late_table = lake.begin(lake.load(TABLE))
     lake.mark_as_seen(lake.begin(lake.load(TABLE)), {"in_time": "yes"})
     with pytest.raises(CommitRefused):
-        lake.mark_as_seen(late, {"late": "yes"})
+        lake.mark_as_seen(late_table, {"late": "yes"})
     current = metadata.read(landed.table.catalog, TABLE)
     assert current is not None
     assert (current.properties.get("in_time"), current.properties.get("late")) == ("yes", None)
@@ -247,9 +250,9 @@ def test_tasks_get_few_settings_with_a_table(asked: Catalog, landed: Pipeline, s
     spark_utils, source = java.org.apache.spark.util.Utils, java.org.apache.iceberg.spark.source
     assert len(spark_utils.serialize(source.SerializableTableWithSize.copyOf(table))) < 20_000
     if asked.on_this_machine:
-        received = spark_utils.deserialize(spark_utils.serialize(table.io())).getConf()
+        task_settings = spark_utils.deserialize(spark_utils.serialize(table.io())).getConf()
         for name in ("fs.file.impl", "io.file.buffer.size", "hadoop.tmp.dir"):
-            assert received.get(name) == spark._jsparkSession.sessionState().newHadoopConf().get(name)
+            assert task_settings.get(name) == spark._jsparkSession.sessionState().newHadoopConf().get(name)
 
 
 @pytest.mark.spark
@@ -259,17 +262,17 @@ def test_a_dropped_table_leaves_its_files_only_if_asked(asked: Catalog, landed: 
     catalog = landed.table.catalog
     table = table_state.table(catalog, TABLE)
     assert table is not None
-    held = drop.held(catalog, table)
+    contents = drop.held(catalog, table)
     files = asked.files_of(TABLE)
-    assert held.outside == ()
-    assert held.rows == 2
-    assert (drop.drop(held, data) == 0) is data
-    assert {each for each in asked.tables() if each.startswith(TABLE)} == {f"{TABLE}__bad_rows"}
+    assert contents.outside == ()
+    assert contents.rows == 2
+    assert (drop.drop(contents, data) == 0) is data
+    assert {identifier for identifier in asked.tables() if identifier.startswith(TABLE)} == {f"{TABLE}__bad_rows"}
     assert asked.current(TABLE) is None
     assert asked.load(TABLE) is None
-    assert bool(files.existing(held.files)) is not data
+    assert bool(files.existing(contents.files)) is not data
     if not data:
-        files.delete(held.files, held.folder)
+        files.delete(contents.files, contents.folder)
 
 
 @pytest.mark.spark
@@ -278,10 +281,10 @@ def test_what_another_table_names_is_not_deleted(asked: Catalog, landed: Pipelin
     table = table_state.table(landed.table.catalog, TABLE)
     assert table is not None
     files, location = asked.files_of(TABLE), table.metadata.location
-    beside = f"{files.path(location)}_of_another/file"
+    other_file = f"{files.path(location)}_of_another/file"
     (tmp_path / "precious").write_text("x")
-    for precious in (str(tmp_path / "precious"), beside):
-        assert files.split_deletable([precious], files.folders(location)) == ((), (precious,))
+    for path in (str(tmp_path / "precious"), other_file):
+        assert files.split_deletable([path], files.folders(location)) == ((), (path,))
     assert files.folders(str(tmp_path), files.root) == ()
 
 

@@ -76,32 +76,32 @@ class _Table:
         """What is there, with row ids where there are any."""
         if snapshot == NOTHING:
             return []
-        own = "_row_id, _last_updated_sequence_number" if self.has_row_ids else "NULL, NULL"
-        rows = self.spark.sql(f"SELECT k, v, to_json(m), {own} FROM {self.sql} VERSION AS OF {snapshot}")
+        id_columns = "_row_id, _last_updated_sequence_number" if self.has_row_ids else "NULL, NULL"
+        rows = self.spark.sql(f"SELECT k, v, to_json(m), {id_columns} FROM {self.sql} VERSION AS OF {snapshot}")
         return [tuple(row) for row in rows.collect()]
 
     def changes(self, since: int, until: int) -> Counter[tuple[Any, ...]]:
-        found = changes.between(self.lake, self.name, _COLUMNS, since, until)
-        rows = found.rows().selectExpr("k", "v", "to_json(m)", ROW, COMMIT, CHANGE).collect()
-        assert len(rows) <= found.most
-        now, only_adds = found.now().collect(), found.only_adds(None)
-        assert len(now) == sum(row[-1] in (ADDED, AFTER) for row in rows)
+        feed = changes.between(self.lake, self.name, _COLUMNS, since, until)
+        rows = feed.rows().selectExpr("k", "v", "to_json(m)", ROW, COMMIT, CHANGE).collect()
+        assert len(rows) <= feed.most
+        current_rows, only_adds = feed.now().collect(), feed.only_adds(None)
+        assert len(current_rows) == sum(row[-1] in (ADDED, AFTER) for row in rows)
         assert only_adds == all(row[-1] in (ADDED, AFTER) for row in rows)
         return Counter(tuple(row) for row in rows)
 
     def expected(self, since: int, until: int) -> Counter[tuple[Any, ...]]:
-        old, new = self.rows(since), self.rows(until)
+        old_rows, new_rows = self.rows(since), self.rows(until)
         if not self.has_row_ids:
-            before, after = Counter(old), Counter(new)
+            before, after = Counter(old_rows), Counter(new_rows)
             return Counter({(*row, DELETED): number for row, number in (before - after).items()}) + Counter(
                 {(*row, ADDED): number for row, number in (after - before).items()}
             )
-        ids, new_ids = {row[3]: row for row in old}, {row[3]: row for row in new}
-        found = Counter((*row, DELETED) for id_, row in ids.items() if id_ not in new_ids)
-        found += Counter((*row, ADDED) for id_, row in new_ids.items() if id_ not in ids)
-        both = [(ids[id_], row) for id_, row in new_ids.items() if id_ in ids and ids[id_][4] != row[4]]
-        found += Counter((*old_row, BEFORE) for old_row, _ in both)
-        return found + Counter((*new_row, AFTER) for _, new_row in both)
+        ids, new_ids = {row[3]: row for row in old_rows}, {row[3]: row for row in new_rows}
+        counts = Counter((*row, DELETED) for id_, row in ids.items() if id_ not in new_ids)
+        counts += Counter((*row, ADDED) for id_, row in new_ids.items() if id_ not in ids)
+        pairs = [(ids[id_], row) for id_, row in new_ids.items() if id_ in ids and ids[id_][4] != row[4]]
+        counts += Counter((*old_row, BEFORE) for old_row, _ in pairs)
+        return counts + Counter((*new_row, AFTER) for _, new_row in pairs)
 
 
 @pytest.fixture
@@ -112,25 +112,25 @@ def lake_of_changes(spark: Any, lake: Any) -> Lake:
 def _anything(table: _Table, chance: random.Random, commits: int) -> list[int]:
     """Snapshots after commits of all kinds."""
     snapshots: list[int] = []
-    for at in range(commits):
+    for number in range(commits):
         keys = chance.sample(range(40), chance.randint(1, 12))
         kind = chance.choice(("append", "merge", "merge", "delete", "compact", "compact", "replace", "roll_back"))
         if kind == "roll_back" and len(snapshots) > 2:
-            table.roll_back(chance.choice([each for each in _line(table) if each != table.main] or [table.main]))
+            table.roll_back(chance.choice([snapshot for snapshot in _line(table) if snapshot != table.main] or [table.main]))
         elif kind in ("delete", "compact") and snapshots:
             table.delete(keys) if kind == "delete" else table.compact()
-        elif kind == "replace" and at % 3 == 0:
-            table.replace(keys, f"r{at}")
+        elif kind == "replace" and number % 3 == 0:
+            table.replace(keys, f"r{number}")
         elif kind == "merge":
-            table.merge(keys, f"m{at}")
+            table.merge(keys, f"m{number}")
         else:
-            table.append(keys, f"a{at}")
+            table.append(keys, f"a{number}")
         snapshots.append(table.main)
     return snapshots
 
 
 def _line(table: _Table) -> list[int]:
-    return [int(each.snapshotId()) for each in table.java().snapshots()]
+    return [int(snapshot.snapshotId()) for snapshot in table.java().snapshots()]
 
 
 @pytest.mark.parametrize("format_version", few([2, 3], 3))
@@ -144,12 +144,12 @@ def test_rows_that_were_changed_and_then_deleted(spark: Any, lake_of_changes: La
     """The file of the changed rows stays, for another row; its statistics do not know which of its rows are deleted."""
     table = _Table(spark, lake_of_changes, "feed.gone", 3)
     table.append([1, 2, 4, 5], "a")
-    first = table.main
+    first_snapshot = table.main
     table.merge([1, 2, 7], "m")
     for keys in ([1], [2]):
         table.delete(keys)
-        assert table.changes(first, table.main) == table.expected(first, table.main)
-    assert sorted(row[0] for row in table.changes(first, table.main) if row[-1] == DELETED) == [1, 2]
+        assert table.changes(first_snapshot, table.main) == table.expected(first_snapshot, table.main)
+    assert sorted(row[0] for row in table.changes(first_snapshot, table.main) if row[-1] == DELETED) == [1, 2]
 
 
 @pytest.mark.long
@@ -166,15 +166,15 @@ def _compared(table: _Table, seed: int, commits: int, pairs: int) -> set[str]:
     snapshots = [NOTHING, *_anything(table, chance, commits)]
     kinds: set[str] = set()
     for since, until in [(chance.choice(snapshots), chance.choice(snapshots[1:])) for _ in range(pairs)]:
-        found, expected = table.changes(since, until), table.expected(since, until)
+        feed, expected = table.changes(since, until), table.expected(since, until)
         if not table.has_row_ids:  # an update by the same values is a pair of equal rows
-            found = _without_pairs(found)
-        assert found == expected, (snapshots.index(since), snapshots.index(until))
-        kinds |= {row[-1] for row in found}
+            feed = _without_pairs(feed)
+        assert feed == expected, (snapshots.index(since), snapshots.index(until))
+        kinds |= {row[-1] for row in feed}
     return kinds
 
 
-def _without_pairs(found: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-    by_change = {change: Counter({row[:-1]: n for row, n in found.items() if row[-1] == change}) for change in (ADDED, DELETED)}
+def _without_pairs(counts: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    by_change = {change: Counter({row[:-1]: n for row, n in counts.items() if row[-1] == change}) for change in (ADDED, DELETED)}
     added, deleted = by_change[ADDED] - by_change[DELETED], by_change[DELETED] - by_change[ADDED]
     return Counter({(*row, ADDED): n for row, n in added.items()}) + Counter({(*row, DELETED): n for row, n in deleted.items()})

@@ -77,33 +77,33 @@ def both(name: str) -> str:
 def test_specs_without_problems_are_counted(project: Path) -> None:
     write(project, BASE)
     write(project, both("t1"), "b.yaml")
-    done = check()
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "1 pipeline, 1 topic: no problems\n", "")
+    result = check()
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "1 pipeline, 1 topic: no problems\n", "")
     write(project, both("t2"), "c.yaml")
     assert check().stdout == "2 pipelines, 2 topics: no problems\n"
-    done = check("--json")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "[]\n", "")
+    result = check("--json")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "[]\n", "")
 
 
 def test_all_problems_at_once(project: Path) -> None:
     write(project, WRONG)
-    done = check()
-    assert (done.exit_code, done.stdout, done.stderr) == (1, SAID, "")
+    result = check()
+    assert (result.exit_code, result.stdout, result.stderr) == (1, SAID, "")
 
 
 def test_problems_of_the_plan_are_problems(project: Path) -> None:
     write(project, f"{BASE}---\n{both('t1').replace('filter: quantity', 'filter: quantty')}")
-    done = check()
-    assert done.exit_code == 1
-    assert "unknown-column" in done.stdout
-    assert done.stdout.splitlines()[-1] == "1 problem"
+    result = check()
+    assert result.exit_code == 1
+    assert "unknown-column" in result.stdout
+    assert result.stdout.splitlines()[-1] == "1 problem"
 
 
 def test_problems_are_printed_as_json(project: Path) -> None:
     write(project, WRONG)
-    done = check("--json")
-    assert (done.exit_code, done.stderr) == (1, "")
-    problems = json.loads(done.stdout)
+    result = check("--json")
+    assert (result.exit_code, result.stderr) == (1, "")
+    problems = json.loads(result.stdout)
     assert [problem["code"] for problem in problems] == [
         "no-cluster",
         "unknown-value",
@@ -135,9 +135,9 @@ def test_each_environment_is_checked_by_itself(project: Path) -> None:
     write(project, f"{BASE}---\n{both('t1')}")
     write(project, "engine: spark\nmemory: lots\n", "environments/prod/engine.yaml")
     assert check().exit_code == 0
-    done = check("--env", "prod")
-    assert done.exit_code == 1
-    assert "specs/environments/prod/engine.yaml:2:9: bad-memory" in done.stdout
+    result = check("--env", "prod")
+    assert result.exit_code == 1
+    assert "specs/environments/prod/engine.yaml:2:9: bad-memory" in result.stdout
     assert "unknown-environment" in check("--env", "nowhere").stdout
 
 
@@ -145,8 +145,8 @@ def test_specs_of_another_folder_are_checked(project: Path) -> None:
     (project / "specs").rename(project / "other")
     (project / "other" / "a.yaml").write_text(WRONG, encoding="utf-8")
     assert check("--specs", "other").stdout == SAID.replace("specs/", "other/")
-    done = check("--specs", "nowhere")
-    assert (done.exit_code, done.stdout.splitlines()[0]) == (1, "nowhere: no-folder: the folder of the specs does not exist")
+    result = check("--specs", "nowhere")
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (1, "nowhere: no-folder: the folder of the specs does not exist")
 
 
 def test_check_of_an_empty_folder_suggests_sluice_init(project: Path) -> None:
@@ -160,15 +160,17 @@ def test_check_of_an_empty_folder_suggests_sluice_init(project: Path) -> None:
 
 def test_a_format_of_a_registry_needs_one_in_the_cluster(project: Path) -> None:
     write(project, "cluster: main\nbootstrap: a:1\n---\ntopic: more\nvalue: avro\ncolumns: {id: bigint}\n", "more.yaml")
-    done = check()
-    assert done.exit_code == 1
-    assert "specs/more.yaml:5:8: no-registry: the cluster `main` names no schema registry\n  hint: add `registry:`" in done.stdout
+    result = check()
+    assert result.exit_code == 1
+    assert (
+        "specs/more.yaml:5:8: no-registry: the cluster `main` names no schema registry\n  hint: add `registry:`" in result.stdout
+    )
 
 
 def test_a_plan_of_nothing_says_so(project: Path) -> None:
     (project / "specs" / "a.yaml").write_text("cluster: main\nbootstrap: a:1\n")
-    done = CliRunner().invoke(main, ["plan"])
-    assert (done.exit_code, done.stdout) == (0, "there are no pipelines\n")
+    result = CliRunner().invoke(main, ["plan"])
+    assert (result.exit_code, result.stdout) == (0, "there are no pipelines\n")
 
 
 @pytest.mark.parametrize("arguments", [["--what"], ["--env"], ["specs"]])
@@ -181,27 +183,29 @@ def test_wrong_usage_exits_with_2(project: Path, arguments: list[str]) -> None:
 def test_what_it_does_not_load(arguments: list[str], loads: str) -> None:
     """DuckDB checks the query of an export."""
     work = f"from framework.host.cli import main; main({arguments!r}, standalone_mode=False)"
-    ask = (
+    program = (
         f"import sys\ntry: {work}\nexcept SystemExit: pass\nprint(); print('loaded:', *sorted(set({HEAVY!r}) & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", ask], check=True, cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == f"loaded: {loads}".strip()
+    result = subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT, capture_output=True, text=True)
+    assert result.stdout.splitlines()[-1] == f"loaded: {loads}".strip()
 
 
 def timed(folder: Path) -> tuple[str, float]:
     """What `sluice check` says in a process of its own, and the processor time that it takes."""
-    ask = "import sys; from framework.host.cli import main; sys.argv[1:] = ['check']; main()"
+    program = "import sys; from framework.host.cli import main; sys.argv[1:] = ['check']; main()"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    begun = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([sys.executable, "-c", ask], check=True, cwd=folder, env=environment, capture_output=True, text=True)
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return done.stdout, ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
+    usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = subprocess.run(
+        [sys.executable, "-c", program], check=True, cwd=folder, env=environment, capture_output=True, text=True
+    )
+    usage_after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return result.stdout, usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime
 
 
 @pytest.mark.slow
 @pytest.mark.timed
 def test_the_shipped_specs_are_checked_at_once() -> None:
-    output, seconds = min((timed(ROOT) for _ in range(3)), key=lambda each: each[1])
+    output, seconds = min((timed(ROOT) for _ in range(3)), key=lambda timing: timing[1])
     assert output.endswith(": no problems\n")
     assert seconds < bar(1)
 

@@ -61,8 +61,10 @@ def bad_rows() -> None:
 
     rows = pyarrow.table({"value": [b"not json"]})
     table = catalog().load_table("shop.trades")
-    made = catalog().create_table("shop.trades__bad_rows", rows.schema, properties={protocol.OF: str(table.metadata.table_uuid)})
-    made.append(rows)
+    bad_table = catalog().create_table(
+        "shop.trades__bad_rows", rows.schema, properties={protocol.OF: str(table.metadata.table_uuid)}
+    )
+    bad_table.append(rows)
 
 
 def tables() -> list[str]:
@@ -80,40 +82,40 @@ def clean(*arguments: str) -> Result:
 class TestDrop:
     def test_the_files_stay_unless_told(self, shop: Pipeline) -> None:
         before = files()
-        done = sluice("drop", "trades", "--yes")
-        assert done.exit_code == 0, done.output
-        assert re.search(r"  table lake\.shop\.trades, 1 row, 6 files in \S+/warehouse/shop/trades, [\d.]+ KiB\n", done.output)
-        assert "  table lake.shop.trades__bad_rows, 1 row, 5 files in " in done.output
-        assert f"6 files in {Path.cwd()}/warehouse/shop/trades stay" in done.output
-        assert "`sluice run trades` starts again at `start_from: earliest`" in done.output
+        result = sluice("drop", "trades", "--yes")
+        assert result.exit_code == 0, result.output
+        assert re.search(r"  table lake\.shop\.trades, 1 row, 6 files in \S+/warehouse/shop/trades, [\d.]+ KiB\n", result.output)
+        assert "  table lake.shop.trades__bad_rows, 1 row, 5 files in " in result.output
+        assert f"6 files in {Path.cwd()}/warehouse/shop/trades stay" in result.output
+        assert "`sluice run trades` starts again at `start_from: earliest`" in result.output
         assert tables() == [] and before - files() == {".sluice/pipelines/trades.json"}
 
     def test_the_files_go(self, shop: Pipeline) -> None:
-        stranger = Path("warehouse/shop/trades/data/of_another.parquet")
-        stranger.write_text("x")
-        done = sluice("drop", "trades", "--data", "--yes")
-        assert tables() == [] and {name for name in files() if name.startswith("warehouse")} == {str(stranger)}
-        assert f"1 file in {Path.cwd()}/warehouse/shop/trades that the table did not list stay" in done.output
+        foreign_file = Path("warehouse/shop/trades/data/of_another.parquet")
+        foreign_file.write_text("x")
+        result = sluice("drop", "trades", "--data", "--yes")
+        assert tables() == [] and {name for name in files() if name.startswith("warehouse")} == {str(foreign_file)}
+        assert f"1 file in {Path.cwd()}/warehouse/shop/trades that the table did not list stay" in result.output
         assert not Path("warehouse/shop/trades__bad_rows").exists()
-        again = sluice("drop", "trades", "--data", "--yes")
-        assert again.exit_code == 0 and "nothing to drop" in again.output
+        second_result = sluice("drop", "trades", "--data", "--yes")
+        assert second_result.exit_code == 0 and "nothing to drop" in second_result.output
 
     def test_files_that_cannot_be_deleted_are_named(self, shop: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuses(*_: object) -> None:
             raise OSError("the store is away")
 
         monkeypatch.setattr("framework.systems.catalogs._local_files.LocalFiles.delete", refuses)
-        done = sluice("drop", "trades", "--data", "--yes")
-        assert done.exit_code == 1
-        stays = f"lake.shop.trades__bad_rows is dropped, and files of it stay in {Path.cwd()}/warehouse/shop/trades__bad_rows"
-        assert f"files-stay: {stays}: the store is away" in done.stderr
+        result = sluice("drop", "trades", "--data", "--yes")
+        assert result.exit_code == 1
+        message = f"lake.shop.trades__bad_rows is dropped, and files of it stay in {Path.cwd()}/warehouse/shop/trades__bad_rows"
+        assert f"files-stay: {message}: the store is away" in result.stderr
 
     def test_a_catalog_that_drops_nothing_is_named(self, shop: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("framework.systems.catalogs.sql.CATALOG_FILE", 0.1)
-        with closing(sqlite3.connect("lake.db", isolation_level=None)) as other:
-            other.execute("BEGIN EXCLUSIVE")
-            done = sluice("drop", "trades", "--yes")
-        assert done.exit_code == 1 and done.stderr.startswith("catalog-unreachable: the catalog `lake`")
+        with closing(sqlite3.connect("lake.db", isolation_level=None)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            result = sluice("drop", "trades", "--yes")
+        assert result.exit_code == 1 and result.stderr.startswith("catalog-unreachable: the catalog `lake`")
         assert len(tables()) == 2
 
     def test_it_asks_before_it_deletes(self, shop: Pipeline) -> None:
@@ -124,8 +126,8 @@ class TestDrop:
     def test_a_table_of_somebody_else_is_refused(self, shop: Pipeline, owner: str | None, code: str) -> None:
         catalog().drop_table("shop.trades")
         made_by_hand(owner and refusals.owner(shop).replace('"trades"', f'"{owner}"'))
-        done = sluice("drop", "trades", "--yes")
-        assert done.exit_code == 1 and done.stderr.startswith(code) and len(tables()) == 2
+        result = sluice("drop", "trades", "--yes")
+        assert result.exit_code == 1 and result.stderr.startswith(code) and len(tables()) == 2
 
     def test_bad_rows_that_were_left_go(self, shop: Pipeline) -> None:
         catalog().drop_table("shop.trades")
@@ -138,41 +140,46 @@ class TestDrop:
         assert main_ is not None
         with attempts.attempt() as attempt:
             table.manage_snapshots().create_branch(main_.snapshot_id, protocol.BRANCH + attempt).commit()
-            done = sluice("drop", "trades", "--yes")
-            assert done.exit_code == 1 and done.stderr.startswith("run-under-way") and len(tables()) == 2
+            result = sluice("drop", "trades", "--yes")
+            assert result.exit_code == 1 and result.stderr.startswith("run-under-way") and len(tables()) == 2
         assert sluice("drop", "trades", "--yes").exit_code == 0
 
     def test_only_files_in_the_tables_folder_go_whatever_its_metadata_names(self, shop: Pipeline, tmp_path: Path) -> None:
         """As who may write to the catalog can make it name any file, in the way of Iceberg's own log or by a link."""
-        precious = [Path("precious.txt"), Path("warehouse/shop/precious.parquet")]
-        for path in precious:
+        precious_files = [Path("precious.txt"), Path("warehouse/shop/precious.parquet")]
+        for path in precious_files:
             path.write_text("x")
         table = catalog().load_table("shop.trades")
         metadata = Path(table.metadata_location.removeprefix("file://"))
         link = metadata.parent / "link.json"
         link.symlink_to(tmp_path / "precious.txt")
-        said = json.loads(metadata.read_text())
+        document = json.loads(metadata.read_text())
         folder = f"{metadata.parent}/../../../.."
-        elsewhere = tmp_path / "elsewhere.json"
-        elsewhere.symlink_to(metadata)
-        named = [str(elsewhere), *(f"file://{tmp_path}/{path}" for path in precious), f"{folder}/lake.db", str(link)]
-        said["metadata-log"] += [{"metadata-file": each, "timestamp-ms": 1} for each in named]
-        metadata.write_text(json.dumps(said))
+        foreign_link = tmp_path / "elsewhere.json"
+        foreign_link.symlink_to(metadata)
+        logged_files = [
+            str(foreign_link),
+            *(f"file://{tmp_path}/{path}" for path in precious_files),
+            f"{folder}/lake.db",
+            str(link),
+        ]
+        document["metadata-log"] += [{"metadata-file": path, "timestamp-ms": 1} for path in logged_files]
+        metadata.write_text(json.dumps(document))
 
-        done = sluice("drop", "trades", "--data", "--yes")
-        assert done.exit_code == 0, done.output
-        assert all(path.exists() for path in precious) and Path("lake.db").exists() and tables() == []
+        result = sluice("drop", "trades", "--data", "--yes")
+        assert result.exit_code == 0, result.output
+        assert all(path.exists() for path in precious_files) and Path("lake.db").exists() and tables() == []
         assert not (metadata.parent / metadata.name).exists(), "what is the table's own goes"
-        stay = [line.split(",")[0] for line in done.output.splitlines() if line.startswith("  stays: ")]
-        assert sorted(stay) == sorted(f"  stays: {Path(each.removeprefix('file://'))}" for each in named)
+        kept_lines = [line.split(",")[0] for line in result.output.splitlines() if line.startswith("  stays: ")]
+        assert sorted(kept_lines) == sorted(f"  stays: {Path(path.removeprefix('file://'))}" for path in logged_files)
 
     def test_a_folder_outside_of_the_warehouse_is_nobodys(self, shop: Pipeline, tmp_path: Path) -> None:
         table = catalog().load_table("shop.trades")
         metadata = Path(table.metadata_location.removeprefix("file://"))
         metadata.write_text(metadata.read_text().replace(f'"location":"{table.location()}"', '"location":"file:///"'))
         before = files()
-        done = sluice("drop", "trades", "--data", "--yes")
-        assert done.exit_code == 0 and {name for name in before - files() if "/trades/" in name} == set(), done.output
+        result = sluice("drop", "trades", "--data", "--yes")
+        assert result.exit_code == 0 and {name for name in before - files() if "/trades/" in name} == set(), result.output
 
     def test_a_branch_that_is_called_like_a_path_is_nobodys_attempt(self, shop: Pipeline) -> None:
         Path("victim.yaml").write_text("x")
@@ -187,35 +194,35 @@ class TestDrop:
 
     def test_a_topic_that_another_pipeline_reads_is_refused(self, shop: Pipeline) -> None:
         file = Path(shop.where.file)
-        other = "---\npipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n"
-        file.write_text(file.read_text() + other)
-        done = sluice("drop", "trades", "--topic", "--yes")
-        assert done.exit_code == 1 and "topic-is-read: the topic `trades` is also read by `again`" in done.stderr
+        other_spec = "---\npipeline: again\nfrom: {topic: trades}\ninto: {table: shop.again}\n"
+        file.write_text(file.read_text() + other_spec)
+        result = sluice("drop", "trades", "--topic", "--yes")
+        assert result.exit_code == 1 and "topic-is-read: the topic `trades` is also read by `again`" in result.stderr
         assert len(tables()) == 2
 
     @pytest.mark.usefixtures("kafka_away")
     def test_a_kafka_that_does_not_answer_is_told_before_anything_goes(self, shop: Pipeline) -> None:
-        done = sluice("drop", "trades", "--topic", "--yes")
-        assert done.exit_code == 1 and f"Kafka at {NOWHERE} does not answer" in done.stderr and len(tables()) == 2
+        result = sluice("drop", "trades", "--topic", "--yes")
+        assert result.exit_code == 1 and f"Kafka at {NOWHERE} does not answer" in result.stderr and len(tables()) == 2
 
 
 class TestClean:
     def test_all_goes_but_jars_and_what_others_made(self, shop: Pipeline) -> None:
         Path("mine.txt").write_text("x")
-        dry = clean("--dry-run")
-        assert dry.exit_code == 0 and len(tables()) == 2 and Path(".sluice/demo.log").exists()
-        done = clean("--yes")
-        assert done.exit_code == 0, done.output
-        assert done.output.splitlines()[:-1] == dry.output.splitlines()[:-1]
+        dry_result = clean("--dry-run")
+        assert dry_result.exit_code == 0 and len(tables()) == 2 and Path(".sluice/demo.log").exists()
+        result = clean("--yes")
+        assert result.exit_code == 0, result.output
+        assert result.output.splitlines()[:-1] == dry_result.output.splitlines()[:-1]
         assert tables() == [] and files() == {
             "mine.txt",
             "lake.db",
             *(f".sluice/jars/{name}" for name in ("lock", "spark/a.jar", "classes-0.jsa")),
         }
         home = Path.cwd() / ".sluice"
-        assert f"  {home / 'services' / 'kafka'}, 20 bytes\n" in done.output
-        assert f"  stays: {home / 'jars'}\n" in done.output and "  stays: catalog lake in " in done.output
-        assert re.search(r"  table lake\.shop\.trades, 1 row, 6 files in \S+, [\d.]+ KiB\n", done.output)
+        assert f"  {home / 'services' / 'kafka'}, 20 bytes\n" in result.output
+        assert f"  stays: {home / 'jars'}\n" in result.output and "  stays: catalog lake in " in result.output
+        assert re.search(r"  table lake\.shop\.trades, 1 row, 6 files in \S+, [\d.]+ KiB\n", result.output)
         assert clean("--jars", "--yes").exit_code == 0 and not home.exists()
         assert "nothing to delete" in clean("--yes").output and not home.exists()
 
@@ -225,14 +232,21 @@ class TestClean:
 
     def test_foreign_files_in_the_home_stay_and_are_named(self, shop: Pipeline) -> None:
         home = Path.cwd() / ".sluice"
-        foreign = {"secrets", "pipelines/own.json", "pipelines/step.py", "spark/notes.txt", "attempts/x", "services/mine/lock"}
-        for name in foreign:
+        foreign_files = {
+            "secrets",
+            "pipelines/own.json",
+            "pipelines/step.py",
+            "spark/notes.txt",
+            "attempts/x",
+            "services/mine/lock",
+        }
+        for name in foreign_files:
             (home / name).parent.mkdir(exist_ok=True)
             (home / name).write_text("{}")
-        done = clean("--jars", "--yes")
-        assert {name.removeprefix(".sluice/") for name in files() if name.startswith(".sluice")} == foreign
-        named = set(re.findall(rf"stays: {home}/(\S+)", done.output))
-        assert named == {name.split("/")[0] for name in foreign}
+        result = clean("--jars", "--yes")
+        assert {name.removeprefix(".sluice/") for name in files() if name.startswith(".sluice")} == foreign_files
+        kept_names = set(re.findall(rf"stays: {home}/(\S+)", result.output))
+        assert kept_names == {name.split("/")[0] for name in foreign_files}
 
     def test_a_dagster_of_others_stays(self, shop: Pipeline) -> None:
         Path(".sluice/dagster/dagster.yaml").write_text("storage: {}\n")
@@ -247,9 +261,9 @@ class TestClean:
 
     def test_a_catalog_in_the_home_goes_with_all_its_files(self, shop: Pipeline) -> None:
         self.move_in(shop)
-        done = clean("--jars", "--yes")
-        assert done.exit_code == 0, done.output
-        assert files() == set() and "stays" not in done.output
+        result = clean("--jars", "--yes")
+        assert result.exit_code == 0, result.output
+        assert files() == set() and "stays" not in result.output
 
     @pytest.mark.parametrize("how", ["..", "a link"])
     def test_a_warehouse_that_leads_out_of_the_home_is_no_part_of_it(self, shop: Pipeline, how: str) -> None:
@@ -259,14 +273,14 @@ class TestClean:
         file = Path(shop.where.file)
         if how == "..":
             file.write_text(file.read_text().replace("warehouse: .sluice/warehouse", "warehouse: .sluice/../precious"))
-            done = sluice("clean", "--yes")
-            assert done.exit_code == 1 and "path-goes-up" in done.stderr
+            result = sluice("clean", "--yes")
+            assert result.exit_code == 1 and "path-goes-up" in result.stderr
         else:
             Path(".sluice/warehouse/shop").rename("precious/shop")
             Path(".sluice/warehouse").rmdir()
             Path(".sluice/warehouse").symlink_to(Path("precious").absolute())
-            done = clean("--yes")
-            assert done.exit_code == 0 and not Path("precious/shop/trades").exists(), done.output
+            result = clean("--yes")
+            assert result.exit_code == 0 and not Path("precious/shop/trades").exists(), result.output
         assert Path("precious/file.txt").read_text() == "x"
 
     def test_a_table_that_others_made_in_it_stays(self, shop: Pipeline) -> None:
@@ -274,13 +288,13 @@ class TestClean:
         import pyarrow
         from pyiceberg.catalog.sql import SqlCatalog
 
-        inside = SqlCatalog("lake", uri="sqlite:///.sluice/lake.db", warehouse=f"file://{Path.cwd()}/.sluice/warehouse")
-        inside.create_namespace("theirs")
-        inside.create_table("theirs.t", pyarrow.schema([("n", pyarrow.int64())]))
-        done = clean("--yes")
-        assert "which still has theirs.t" in done.output
+        home_catalog = SqlCatalog("lake", uri="sqlite:///.sluice/lake.db", warehouse=f"file://{Path.cwd()}/.sluice/warehouse")
+        home_catalog.create_namespace("theirs")
+        home_catalog.create_table("theirs.t", pyarrow.schema([("n", pyarrow.int64())]))
+        result = clean("--yes")
+        assert "which still has theirs.t" in result.output
         assert [name for name in files() if "warehouse" in name and "theirs/t/metadata" not in name] == []
-        assert inside.table_exists("theirs.t") and inside.list_tables("shop") == []
+        assert home_catalog.table_exists("theirs.t") and home_catalog.list_tables("shop") == []
 
     def move_in(self, shop: Pipeline) -> None:
         """The catalog to `.sluice`, as the shipped specs have it."""
@@ -289,37 +303,39 @@ class TestClean:
         clean("--jars", "--yes")
         Path("lake.db").unlink()
         file = Path(shop.where.file)
-        moved = file.read_text().replace("sqlite:///lake.db", "sqlite:///.sluice/lake.db")
-        file.write_text(moved.replace("warehouse: warehouse", "warehouse: .sluice/warehouse"))
+        text = file.read_text().replace("sqlite:///lake.db", "sqlite:///.sluice/lake.db")
+        file.write_text(text.replace("warehouse: warehouse", "warehouse: .sluice/warehouse"))
         Path(".sluice").mkdir()
         import pyarrow
 
-        inside = SqlCatalog("lake", uri="sqlite:///.sluice/lake.db", warehouse=f"file://{Path.cwd()}/.sluice/warehouse")
-        inside.create_namespace("shop")
-        said = {protocol.OWNER: refusals.owner(shop)}
-        inside.create_table("shop.trades", pyarrow.schema([("n", pyarrow.int64())]), properties=said)
+        home_catalog = SqlCatalog("lake", uri="sqlite:///.sluice/lake.db", warehouse=f"file://{Path.cwd()}/.sluice/warehouse")
+        home_catalog.create_namespace("shop")
+        properties = {protocol.OWNER: refusals.owner(shop)}
+        home_catalog.create_table("shop.trades", pyarrow.schema([("n", pyarrow.int64())]), properties=properties)
 
     @pytest.mark.parametrize("of", ["another catalog", "another environment", "somebody"])
-    def test_a_warehouse_with_files_of_others_stays(self, shop: Pipeline, of: str) -> None:
+    def test_a_warehouse_with_files_of_others_stays(self, shop: Pipeline, owner: str) -> None:
         self.move_in(shop)
         specs = Path(shop.where.file)
-        if of == "another catalog":  # in the same file, by its name
+        if owner == "another catalog":  # in the same file, by its name
             specs.write_text(specs.read_text().replace("catalog: lake", "catalog: main"))
-        elif of == "another environment":  # which has the same warehouse
+        elif owner == "another environment":  # which has the same warehouse
             specs.write_text(specs.read_text().replace("/.sluice/lake.db", "/.sluice/own.db"))
         else:
             Path(".sluice/warehouse/mine.txt").write_text("mine")
-        theirs = [path for path in Path(".sluice/warehouse").rglob("mine.txt" if of == "somebody" else "*") if path.is_file()]
-        done = clean("--yes")
-        assert done.exit_code == 0, done.output
-        assert theirs and all(path.exists() for path in theirs)
+        foreign_files = [
+            path for path in Path(".sluice/warehouse").rglob("mine.txt" if owner == "somebody" else "*") if path.is_file()
+        ]
+        result = clean("--yes")
+        assert result.exit_code == 0, result.output
+        assert foreign_files and all(path.exists() for path in foreign_files)
 
     def test_a_run_that_is_under_way_is_not_cut_off(self, shop: Pipeline) -> None:
         before = files()
         with attempts.attempt():
             for arguments in (("--yes",), ("--dry-run",)):
-                done = clean(*arguments)
-                assert done.exit_code == 1 and done.stderr.startswith("run-under-way")
+                result = clean(*arguments)
+                assert result.exit_code == 1 and result.stderr.startswith("run-under-way")
         assert before - files() == set()
 
     def test_a_dagster_that_runs_is_not_cut_off(self, shop: Pipeline) -> None:
@@ -327,19 +343,19 @@ class TestClean:
             file.write("http://127.0.0.1:3000")
             file.flush()
             fcntl.flock(file, fcntl.LOCK_EX)
-            done = clean("--yes")
-        assert done.exit_code == 1 and "ui-running: Dagster runs at http://127.0.0.1:3000" in done.stderr
+            result = clean("--yes")
+        assert result.exit_code == 1 and "ui-running: Dagster runs at http://127.0.0.1:3000" in result.stderr
 
     def test_all_that_sluice_keeps_in_its_home_is_known(self) -> None:
         """Who writes a new thing into the home says so in framework/host/clean.py."""
         pages = {path: path.read_text(encoding="utf-8") for path in (ROOT / "framework").rglob("*.py")}
-        kept = {
+        file_names = {
             name for text in pages.values() for name in re.findall(r'(?:\bhome\(\) / f?|private\(|_FOLDER = )"([^"{]+)', text)
         }
         source = pages[ROOT / "framework" / "host" / "clean.py"] + "services"  # of which services themselves know
-        assert {name for name in kept if name not in source} == set()
+        assert {name for name in file_names if name not in source} == set()
         page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-        folders = {name for name in kept if not re.search(r"\.\w+$|-$", name)}
+        folders = {name for name in file_names if not re.search(r"\.\w+$|-$", name)}
         assert {name for name in folders if f"| `{name}/` |" not in page} == set()
 
 
@@ -347,9 +363,11 @@ def test_help_says_what_goes_and_what_stays() -> None:
     text = re.sub(r"\s+", " ", CliRunner().invoke(main, ["clean", "--help"]).output)
     assert "Jars stay without --jars" in text
     assert "everything" not in text
-    deleted, kept = text.partition("Not deleted are")[::2]
-    assert "tables of these specs with their files" in deleted and "Kafka's messages included" in deleted
-    assert "files of exports, in folders and buckets" in kept and "topics and schemas in another Kafka or registry" in kept
+    deleted_part, kept_part = text.partition("Not deleted are")[::2]
+    assert "tables of these specs with their files" in deleted_part and "Kafka's messages included" in deleted_part
+    assert (
+        "files of exports, in folders and buckets" in kept_part and "topics and schemas in another Kafka or registry" in kept_part
+    )
 
 
 def exported(export: str, window: str, file: str) -> None:
@@ -368,12 +386,12 @@ def test_files_of_exports_stay_and_are_listed_with_their_folders(shop: Pipeline,
     exported("far", "2026-W01", "s3://lake/weekly/1.csv")
     exported("gone", "2026-W01", "exports/gone.csv")
     Path("exports/gone.csv").unlink()
-    done = clean(*arguments)
-    assert done.exit_code == 0, done.output
+    result = clean(*arguments)
+    assert result.exit_code == 0, result.output
     folder = Path.cwd() / "exports"
-    assert f"  stays: 2 files of exports in {folder}: weekly_1.csv, weekly_2.csv\n" in done.output
-    assert f"  stays: 1 file of exports in {folder}/prod: daily.parquet\n" in done.output
-    assert "  stays: 1 file of exports in s3://lake/weekly, whose store was not asked: 1.csv\n" in done.output
-    assert "gone.csv" not in done.output
+    assert f"  stays: 2 files of exports in {folder}: weekly_1.csv, weekly_2.csv\n" in result.output
+    assert f"  stays: 1 file of exports in {folder}/prod: daily.parquet\n" in result.output
+    assert "  stays: 1 file of exports in s3://lake/weekly, whose store was not asked: 1.csv\n" in result.output
+    assert "gone.csv" not in result.output
     assert Path("exports/weekly_1.csv").exists() and Path("exports/prod/daily.parquet").exists()
     assert Path(".sluice/exports").exists() is (arguments == ("--dry-run",))

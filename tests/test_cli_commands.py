@@ -39,15 +39,15 @@ file: {format: csv, to: trades.csv}
 NAMED = ("name", "names", "topic")  # arguments that name a topic or a pipeline
 
 
-def commands(group: click.Group = main, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def commands(group: click.Group = main, parents: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command with the words that call it."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
-        yield (*above, name), command
+        yield (*parents, name), command
         if isinstance(command, click.Group):
-            yield from commands(command, (*above, name))
+            yield from commands(command, (*parents, name))
 
 
 with toys.installed():
@@ -63,8 +63,8 @@ def with_toys() -> Iterator[None]:
 
 def test_one_file_adds_the_toy_command() -> None:
     assert [path.name for path in (toys.HERE / "cli").glob("*.*")] == ["hello.py"]
-    done = CliRunner().invoke(main, ["hello", "you", "--twice"])
-    assert (done.exit_code, done.stdout) == (0, "hello you\nhello you\n")
+    result = CliRunner().invoke(main, ["hello", "you", "--twice"])
+    assert (result.exit_code, result.stdout) == (0, "hello you\nhello you\n")
 
 
 @pytest.mark.parametrize(("words", "command"), ALL)
@@ -80,42 +80,46 @@ def test_each_command_has_its_line_in_one_section(name: str) -> None:
     file = FILES[name]
     assert file.SECTION in SECTIONS
     assert [title for title, lines in help_lines().items() if name.replace("_", "-") in lines] == [file.SECTION]
-    shown = CliRunner().invoke(main, ["--help"], terminal_width=100).output
+    output = CliRunner().invoke(main, ["--help"], terminal_width=100).output
     assert re.search(
-        rf"^  {name.replace('_', '-')} +{re.escape(help_lines()[file.SECTION][name.replace('_', '-')])}$", shown, re.M
+        rf"^  {name.replace('_', '-')} +{re.escape(help_lines()[file.SECTION][name.replace('_', '-')])}$", output, re.M
     )
-    twins = [other for other, each in FILES.items() if (each.SECTION, each.ORDER) == (file.SECTION, file.ORDER)]
-    assert twins == [name], "two commands have the same place in the help"
+    same_place = [
+        command_name
+        for command_name, candidate in FILES.items()
+        if (candidate.SECTION, candidate.ORDER) == (file.SECTION, file.ORDER)
+    ]
+    assert same_place == [name], "two commands have the same place in the help"
 
 
 @pytest.mark.parametrize(("words", "command"), ALL)
 def test_help_has_an_example_that_parses(words: tuple[str, ...], command: click.Command) -> None:
-    done = CliRunner().invoke(main, [*words, "--help"])
-    assert done.exit_code == 0, done.output
-    example = re.search(r"^ +Example: (.+?)(?=\n\n|\n*\Z)", done.output, re.MULTILINE | re.DOTALL)
+    result = CliRunner().invoke(main, [*words, "--help"])
+    assert result.exit_code == 0, result.output
+    example = re.search(r"^ +Example: (.+?)(?=\n\n|\n*\Z)", result.output, re.MULTILINE | re.DOTALL)
     assert example, f"the help of `sluice {' '.join(words)}` has no line `Example: …`"
     line = example[1].removeprefix('eval "$(').removesuffix(')"')
-    called = shlex.split(line)
-    called = called[: called.index(">")] if ">" in called else called
-    assert tuple(called[: len(words) + 1]) == ("sluice", *words)
+    arguments = shlex.split(line)
+    arguments = arguments[: arguments.index(">")] if ">" in arguments else arguments
+    assert tuple(arguments[: len(words) + 1]) == ("sluice", *words)
     if not isinstance(command, click.Group):
-        command.make_context(words[-1], called[len(words) + 1 :])
+        command.make_context(words[-1], arguments[len(words) + 1 :])
 
 
 @pytest.mark.parametrize(("words", "command"), ALL)
 def test_an_unknown_option_is_wrong_usage_with_a_hint(words: tuple[str, ...], command: click.Command) -> None:
-    done = CliRunner().invoke(main, [*words, "--nonsense"], prog_name="sluice")
-    assert done.exit_code == 2
-    assert f"Try 'sluice {' '.join(words)} --help' for help." in done.stderr
-    assert "--nonsense" in done.stderr
+    result = CliRunner().invoke(main, [*words, "--nonsense"], prog_name="sluice")
+    assert result.exit_code == 2
+    assert f"Try 'sluice {' '.join(words)} --help' for help." in result.stderr
+    assert "--nonsense" in result.stderr
 
 
 @pytest.mark.parametrize(("words", "command"), ALL)
 def test_other_exit_statuses_are_documented(words: tuple[str, ...], command: click.Command) -> None:
     source = ast.parse(inspect.getsource(inspect.getmodule(command.callback) or main))
     exits = (node.args[0] for node in ast.walk(source) if isinstance(node, ast.Call) and node.args and _ends(node.func))
-    statuses = {each.value for exit_ in exits for each in ast.walk(exit_) if isinstance(each, ast.Constant)}
-    if {each for each in statuses if type(each) is int} - {0, 1, 2}:
+    statuses = {node.value for exit_ in exits for node in ast.walk(exit_) if isinstance(node, ast.Constant)}
+    if {status for status in statuses if type(status) is int} - {0, 1, 2}:
         assert "Exit status" in (command.help or ""), f"`sluice {' '.join(words)}` does not say what its exit statuses mean"
 
 
@@ -144,9 +148,9 @@ def test_a_shell_completes_names_of_the_specs(
 
 
 def test_names_that_people_try_lead_to_one_command() -> None:
-    tried = Counter(other for file in FILES.values() for other in getattr(file, "ALSO_CALLED", ()))
-    assert tried.most_common(1)[0][1] == 1
-    assert set(tried).isdisjoint(main.list_commands(click.Context(main)))
+    synonyms = Counter(synonym for file in FILES.values() for synonym in getattr(file, "ALSO_CALLED", ()))
+    assert synonyms.most_common(1)[0][1] == 1
+    assert set(synonyms).isdisjoint(main.list_commands(click.Context(main)))
 
 
 @pytest.mark.parametrize(
@@ -161,14 +165,14 @@ def test_names_that_people_try_lead_to_one_command() -> None:
     ],
 )
 def test_an_unknown_command_suggests_the_probable_one(typed: str, says: str) -> None:
-    done = CliRunner().invoke(main, [typed])
-    assert done.exit_code == 2
-    assert f"Error: there is no command `{typed}`; {says}\n" in done.stderr
+    result = CliRunner().invoke(main, [typed])
+    assert result.exit_code == 2
+    assert f"Error: there is no command `{typed}`; {says}\n" in result.stderr
 
 
 @pytest.mark.slow
 def test_the_help_of_all_commands_loads_nothing_heavy() -> None:
-    heavy = (
+    heavy_modules = (
         "rich",
         "yaml",
         "framework.plan",
@@ -177,6 +181,8 @@ def test_the_help_of_all_commands_loads_nothing_heavy() -> None:
         "framework.core",
         "framework.messages.formats",
     )
-    ask = "import sys; from framework.host.cli import help_lines; help_lines(); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
-    assert set(heavy) & set(loaded) == set()
+    program = "import sys; from framework.host.cli import help_lines; help_lines(); print(*sys.modules)"
+    module_names = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout.split()
+    assert set(heavy_modules) & set(module_names) == set()

@@ -60,8 +60,8 @@ MESSAGES, KEYS = 300_000, 100_000
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with cluster(tmp_path_factory.mktemp("cluster"), 2) as running:
-        yield running
+    with cluster(tmp_path_factory.mktemp("cluster"), 2) as spark_cluster:
+        yield spark_cluster
 
 
 @pytest.fixture
@@ -98,8 +98,8 @@ def test_a_worker_dies_while_it_writes(mode: str, workers: Cluster, specs: Calla
         assert run.poll() is None, run.stdout and run.stdout.read()
         workers.kill_a_worker()
         assert run.poll() is None
-        printed = run.communicate(timeout=300)[0]
-    assert run.returncode == 0, printed
+        output = run.communicate(timeout=300)[0]
+    assert run.returncode == 0, output
     check(mode, make(Path("specs")))
 
 
@@ -107,12 +107,12 @@ def test_spark_submit_runs_what_plan_prints(specs: Callable[[str], None]) -> Non
     specs("append")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # as in a shell with this Python
     environ = {**os.environ, **environment(), "PATH": path}
-    printed = subprocess.run(
+    output = subprocess.run(
         [SLUICE, "plan", "orders", "--spark-submit"], env=environ, capture_output=True, text=True, check=True
     ).stdout
-    assert not any(secret in printed for secret in (catalog.SECRET, s3.SECRET))
-    done = subprocess.run(["sh", "-c", printed], env=environ, capture_output=True, text=True, timeout=300, check=False)
-    assert "orders is caught up" in done.stdout, done.stdout + done.stderr[-3000:]
+    assert not any(secret in output for secret in (catalog.SECRET, s3.SECRET))
+    result = subprocess.run(["sh", "-c", output], env=environ, capture_output=True, text=True, timeout=300, check=False)
+    assert "orders is caught up" in result.stdout, result.stdout + result.stderr[-3000:]
     check("append", make(Path("specs")))
 
 

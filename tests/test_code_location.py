@@ -88,7 +88,7 @@ def test_a_translator_chooses_keys_groups_and_tags_and_all_follows(specs: Path) 
     defs = build_sluice_definitions(specs, translator=in_warehouse())
     graph = defs.resolve_asset_graph()
     keys = {key.to_user_string() for key in graph.get_all_asset_keys()}
-    assert keys == {f"warehouse/{each}" for each in (
+    assert keys == {f"warehouse/{path}" for path in (
         "kafka/main/trades", "kafka/main/users", "lake/m/trades", "lake/m/trades__bad_rows", "lake/m/users",
         "lake/m/users__bad_rows", "lake/m/copy", "exports/weekly",
     )}  # fmt: skip
@@ -99,8 +99,8 @@ def test_a_translator_chooses_keys_groups_and_tags_and_all_follows(specs: Path) 
     assert (origin.asset_key, origin.column_name) == (trades, "price")
     assert graph.get(trades).owners == ["team:trading"]
     assert {key.asset_key for key in graph.asset_check_keys} <= graph.get_all_asset_keys()
-    waiting: list[Any] = [sensor for sensor in defs.sensors or [] if sensor.name.endswith("_waits")]
-    starts = {sensor.name: sensor.job.selection.resolve(graph) for sensor in waiting}
+    waiting_sensors: list[Any] = [sensor for sensor in defs.sensors or [] if sensor.name.endswith("_waits")]
+    starts = {sensor.name: sensor.job.selection.resolve(graph) for sensor in waiting_sensors}
     assert starts == {"copy_waits": {copy.key}, "trades_waits": {trades, AssetKey([*trades.path[:-1], "trades__bad_rows"])}}
     assert copy.automation_condition
     assert graph.get(trades).automation_condition is None
@@ -145,7 +145,7 @@ def test_sensors_and_schedules_start_nothing_in_other_projects_until_they_are_tu
     def statuses(defs: Definitions) -> dict[str, str]:
         repository = defs.get_repository_def()
         automatic: list[Any] = [*repository.sensor_defs, *repository.schedule_defs]
-        return {each.name: each.default_status.value.lower() for each in automatic}
+        return {definition.name: definition.default_status.value.lower() for definition in automatic}
 
     names = {
         *("trades_waits", "trades_fills", "copy_waits", "users_schedule", "Table_states"),
@@ -155,8 +155,8 @@ def test_sensors_and_schedules_start_nothing_in_other_projects_until_they_are_tu
     assert default.keys() - names <= {"default_automation_condition_sensor"}
     assert set(default.values()) == {"stopped"}
     assert dict.fromkeys(names, "stopped").items() <= default.items()
-    chosen = statuses(build_sluice_definitions(specs, default_status="running"))
-    assert dict.fromkeys(names, "running").items() <= chosen.items()
+    chosen_statuses = statuses(build_sluice_definitions(specs, default_status="running"))
+    assert dict.fromkeys(names, "running").items() <= chosen_statuses.items()
     shipped = statuses(runpy.run_path(str(ROOT / "pipelines" / "definitions.py"))["defs"])
     assert shipped == {**dict.fromkeys(names, "running"), "New_data": "running"}
     with pytest.raises(SluiceError, match="`default_status` cannot be 'on'") as error:
@@ -185,12 +185,12 @@ def location(specs: Path) -> Path:
 
 def command(folder: Path, *arguments: str, **environment: str) -> tuple[int, str]:
     """The exit status and the output of a command of Dagster's."""
-    ended = subprocess.run(
+    result = subprocess.run(
         [str(Path(sys.executable).with_name(arguments[0])), *arguments[1:]], cwd=folder, text=True, check=False,
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder / 'src'}", **environment},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
-    return ended.returncode, ended.stdout
+    return result.returncode, result.stdout
 
 
 @pytest.mark.parametrize(
@@ -215,14 +215,16 @@ def test_a_broken_spec_ends_each_command_with_its_place(location: Path, argument
 
 @pytest.mark.parametrize("server", ["API_GRPC", "CODE_SERVER_START"])
 @pytest.mark.parametrize("of", ["builder", "component"])
-def test_a_server_shows_a_broken_spec_as_an_asset(location: Path, monkeypatch: pytest.MonkeyPatch, server: str, of: str) -> None:
+def test_a_server_shows_a_broken_spec_as_an_asset(
+    location: Path, monkeypatch: pytest.MonkeyPatch, server: str, origin: str
+) -> None:
     from dagster import DagsterInstance
     from dagster._core.workspace.context import WorkspaceProcessContext
     from dagster._core.workspace.load_target import PythonFileTarget
     from dagster._grpc.constants import GrpcServerCommand
 
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{location / 'src'}")
-    file = location / ("own.py" if of == "builder" else "src/mine/definitions.py")
+    file = location / ("own.py" if origin == "builder" else "src/mine/definitions.py")
     target = PythonFileTarget(str(file), None, str(location), "mine")
     (location / "dagster").mkdir()
     (location / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
@@ -252,12 +254,12 @@ def test_a_code_location_can_have_two_folders(specs: Path) -> None:
 
     from sluice.dagster import build_sluice_definitions
 
-    own = build_sluice_definitions(specs)
-    named = build_sluice_definitions(specs, name="second", translator=in_warehouse())
-    repository = Definitions.merge(own, named).get_repository_def()
+    first_defs = build_sluice_definitions(specs)
+    second_defs = build_sluice_definitions(specs, name="second", translator=in_warehouse())
+    repository = Definitions.merge(first_defs, second_defs).get_repository_def()
     assert len(repository.assets_defs_by_key) == 2 * 8
     assert {"Maintenance", "second_Maintenance", "Preview", "second_Preview"} <= set(repository.job_names)
-    assert {"trades_waits", "second_trades_waits"} <= {each.name for each in repository.sensor_defs}
+    assert {"trades_waits", "second_trades_waits"} <= {sensor.name for sensor in repository.sensor_defs}
     with pytest.raises(SluiceError, match="`my-shop` cannot stand before names in Dagster"):
         build_sluice_definitions(specs, name="my-shop")
 
@@ -265,19 +267,21 @@ def test_a_code_location_can_have_two_folders(specs: Path) -> None:
 def test_selected_pipelines_come_with_their_topics_bad_rows_and_exports(specs: Path) -> None:
     from sluice.dagster import build_sluice_definitions
 
-    def keys(select: str | tuple[str, ...], made: bool = True, **options: Any) -> set[str]:
+    def keys(select: str | tuple[str, ...], materializable: bool = True, **options: Any) -> set[str]:
         graph = build_sluice_definitions(specs, select=select, **options).resolve_asset_graph()
-        return {each.to_user_string() for each in graph.get_all_asset_keys() if graph.get(each).is_materializable or not made}
+        return {
+            key.to_user_string() for key in graph.get_all_asset_keys() if graph.get(key).is_materializable or not materializable
+        }
 
     assert keys("users") == keys(("users",)) == {"lake/m/users", "lake/m/users__bad_rows"}
-    assert keys("users", made=False) == {"lake/m/users", "lake/m/users__bad_rows", "kafka/main/users"}
+    assert keys("users", materializable=False) == {"lake/m/users", "lake/m/users__bad_rows", "kafka/main/users"}
     assert keys("m.trades") == {"lake/m/trades", "lake/m/trades__bad_rows", "exports/weekly"}
     with pytest.raises(SluiceError, match="there is no pipeline `user`") as error:
         keys("user")
     assert error.value.hint == "did you mean `users`?"
     (specs / "more.yaml").write_text("pipeline: more\nfrom: {topic: users}\nsteps: [{filter: nam > 0}]\ninto: {table: m.more}\n")
     assert keys("users", strict=False) == {"lake/m/users", "lake/m/users__bad_rows", "broken/specs_more"}
-    assert keys("m.more", made=False, strict=False) == {
+    assert keys("m.more", materializable=False, strict=False) == {
         *("lake/m/more", "lake/m/more__bad_rows", "broken/specs_more", "kafka/main/users"),
     }
     (specs / "more.yaml").write_text("pipeline: more\nfrom: {topic: users}\nin: {table: m.more}\n")
@@ -312,7 +316,7 @@ def test_what_dagster_has_no_letters_for_ends_no_code_location(specs: Path) -> N
     graph = defs.resolve_asset_graph()
     table = graph.get(AssetKey(["lake", "m", "types"]))
     assert not table.owners and {"for_whom": "fraud_detection___others", "kept": "1.0"}.items() <= table.tags.items()
-    assert {each.name for each in graph.asset_check_keys if each.asset_key == table.key} >= {
+    assert {check_key.name for check_key in graph.asset_check_keys if check_key.asset_key == table.key} >= {
         "gr_e_is_not_null",
         "gr_e_2_is_not_null",
     }
@@ -329,7 +333,7 @@ def test_queries_of_exports_are_checked_as_well(specs: Path) -> None:
         build_sluice_definitions(specs)
     defs = build_sluice_definitions(specs, strict=False)
     assert "broken/specs_main" in {key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}
-    assert [each.name for each in defs.schedules or []] == ["Maintenance_schedule", "Export_weekly_schedule"]
+    assert [schedule.name for schedule in defs.schedules or []] == ["Maintenance_schedule", "Export_weekly_schedule"]
 
 
 @pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
@@ -408,8 +412,8 @@ def test_a_translator_chooses_nothing_that_a_run_would_not_do(
 
     class Odd(SluiceTranslator):
         def get_asset_spec(self, asset: SluiceAsset) -> AssetSpec:
-            chosen: dict[str, Any] = {attributes: values[attributes]}
-            return asset.spec.replace_attributes(**chosen) if (asset.type, asset.name) == (type, name) else asset.spec
+            changes: dict[str, Any] = {attributes: values[attributes]}
+            return asset.spec.replace_attributes(**changes) if (asset.type, asset.name) == (type, name) else asset.spec
 
     with pytest.raises(SluiceError, match=re.escape(says)) as error:
         build_sluice_definitions(specs, translator=Odd())
@@ -490,7 +494,9 @@ def test_a_run_lives_as_long_as_the_process_that_executes_it(specs: Path, tmp_pa
     ):
         try:
             (tag,) = until(
-                lambda: [each.tags[dead_runs.TAG] for each in instance.get_runs() if dead_runs.TAG in each.tags],
+                lambda: [
+                    started_run.tags[dead_runs.TAG] for started_run in instance.get_runs() if dead_runs.TAG in started_run.tags
+                ],
                 "no run has a process",
             )
             assert tag.partition(" ")[2] == dead_runs.identity(run.pid)
@@ -516,23 +522,24 @@ def test_two_folders_in_one_run_write_into_their_own_catalogs(
 
     project.make_topic()
     project.send_good(5)
-    first = Path(project.pipeline.where.file).parent
-    second = tmp_path / "second" / "specs"
-    second.mkdir(parents=True)
-    for file in first.glob("*.yaml"):
-        (second / file.name).write_text(
+    first_folder = Path(project.pipeline.where.file).parent
+    second_folder = tmp_path / "second" / "specs"
+    second_folder.mkdir(parents=True)
+    for file in first_folder.glob("*.yaml"):
+        (second_folder / file.name).write_text(
             file.read_text().replace("lake.db", "second.db").replace("warehouse: w", "warehouse: second_w")
         )
     defs = Definitions.merge(
-        build_sluice_definitions(first, name="one"), build_sluice_definitions(second, name="two", translator=in_warehouse())
+        build_sluice_definitions(first_folder, name="one"),
+        build_sluice_definitions(second_folder, name="two", translator=in_warehouse()),
     )
     with DagsterInstance.ephemeral() as instance:
         assert defs.resolve_implicit_global_asset_job_def().execute_in_process(instance=instance).success
-    for folder in (first, second):
+    for folder in (first_folder, second_folder):
         (pipeline,) = make(folder).pipelines
         table = of(pipeline.table.catalog).load(pipeline.table.identifier)
         assert table is not None
-        assert ("/second_warehouse/" in table.location()) is (folder == second)
+        assert ("/second_warehouse/" in table.location()) is (folder == second_folder)
         assert len(table.scan().to_arrow()) == 5
     jvm: Any = project.spark._jvm
     assert jvm.SparkSession.active().equals(project.spark._jsparkSession)
@@ -596,8 +603,8 @@ def test_the_log_says_that_spark_starts_once_for_all_tables_of_a_run(project: Pr
         assert result.success
         lines = [entry.user_message for entry in instance.all_logs(result.run_id)]
     assert sum(line.startswith("batch 1, 3 read, 3 rows") for line in lines) == 3
-    begins = ("starting Spark", "attaching to the warm Spark")
-    assert sum(line.startswith(begins) for line in lines) == sum(line.startswith("Spark ") for line in lines) == 1
+    line_starts = ("starting Spark", "attaching to the warm Spark")
+    assert sum(line.startswith(line_starts) for line in lines) == sum(line.startswith("Spark ") for line in lines) == 1
 
 
 @pytest.mark.spark
@@ -639,28 +646,28 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monke
             job = defs.resolve_implicit_global_asset_job_def()
             return job.execute_in_process(instance=instance, asset_selection=[key], tags=tags, raise_on_error=False)
 
-        asked = evaluate_automation_conditions(defs, instance)
+        evaluation = evaluate_automation_conditions(defs, instance)
         project.send_good(3)
         assert materialize(table).success
         assert instance.get_latest_materialization_event(table)
-        checked = instance.event_log_storage.get_latest_asset_check_execution_by_key([AssetCheckKey(table, "can_run")])
-        assert [each.status.value for each in checked.values()] == ["SUCCEEDED"]
-        asked = evaluate_automation_conditions(defs, instance, cursor=asked.cursor)
-        assert asked.get_num_requested(report.key) == 1
+        check_records = instance.event_log_storage.get_latest_asset_check_execution_by_key([AssetCheckKey(table, "can_run")])
+        assert [record.status.value for record in check_records.values()] == ["SUCCEEDED"]
+        evaluation = evaluate_automation_conditions(defs, instance, cursor=evaluation.cursor)
+        assert evaluation.get_num_requested(report.key) == 1
         assert materialize(report.key).success
         copy = AssetKey(["warehouse", "lake", project.namespace, "copy"])
-        assert asked.get_num_requested(copy) == 1
+        assert evaluation.get_num_requested(copy) == 1
         assert materialize(copy).success
         assert materialize(table).success  # nothing waits
-        asked = evaluate_automation_conditions(defs, instance, cursor=asked.cursor)
-        assert asked.total_requested == 0
+        evaluation = evaluate_automation_conditions(defs, instance, cursor=evaluation.cursor)
+        assert evaluation.total_requested == 0
         project.send_good(3)
         assert materialize(table).success
-        asked = evaluate_automation_conditions(defs, instance, cursor=asked.cursor)
-        assert [asked.get_num_requested(each) for each in (report.key, copy)] == [1, 1]
+        evaluation = evaluate_automation_conditions(defs, instance, cursor=evaluation.cursor)
+        assert [evaluation.get_num_requested(key) for key in (report.key, copy)] == [1, 1]
         before = instance.get_latest_materialization_event(copy)
-        with monkeypatch.context() as failed:
-            failed.setattr(
+        with monkeypatch.context() as patch:
+            patch.setattr(
                 "framework.host.assets.runs.same_failure.same_failure",
                 lambda *_: FailedRun.of(SluiceError("x", "it failed", ""), "2026-01-05T10:00:00+00:00"),
             )
@@ -684,11 +691,11 @@ def test_components_of_one_file_and_of_a_python_file_have_names_of_their_own(
         file.write_text(text.replace("mine", "several"))
     monkeypatch.syspath_prepend(str(tmp_path / "src"))
     defs = load_from_defs_folder(path_within_project=tmp_path / "src" / "several")
-    begins = ("two", "two_1", "eu_shop_all_of_it", "shop_us")
-    jobs = {each.name for each in defs.resolve_all_job_defs()}
-    assert {f"{each}_Preview" for each in begins} == {each for each in jobs if each.endswith("_Preview")}
-    running = {each.name for each in defs.sensors or [] if each.default_status.value == "RUNNING"}
-    assert {name.removesuffix("_Table_states") for name in running if name.endswith("_Table_states")} == set(begins) - {
+    prefixes = ("two", "two_1", "eu_shop_all_of_it", "shop_us")
+    jobs = {job.name for job in defs.resolve_all_job_defs()}
+    assert {f"{name}_Preview" for name in prefixes} == {name for name in jobs if name.endswith("_Preview")}
+    running_names = {sensor.name for sensor in defs.sensors or [] if sensor.default_status.value == "RUNNING"}
+    assert {name.removesuffix("_Table_states") for name in running_names if name.endswith("_Table_states")} == set(prefixes) - {
         "eu_shop_all_of_it"
     }
 
@@ -736,21 +743,21 @@ def test_dg_scaffolds_the_component_and_loads_what_it_says(tmp_path: Path) -> No
         (tmp_path / name).write_text(text)
 
     def dg(*arguments: str) -> tuple[int, str]:
-        ended = subprocess.run(
+        result = subprocess.run(
             [str(Path(sys.executable).with_name("dg")), *arguments], cwd=tmp_path, text=True, check=False,
             env={**os.environ, "PYTHONPATH": str(tmp_path / "src"), "SLUICE_HOME": str(tmp_path / "home")},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        return ended.returncode, ended.stdout
+        return result.returncode, result.stdout
 
     place = tmp_path / "src" / "mine" / "defs" / "eu" / "my-shop"
     assert dg("scaffold", "defs", "sluice.dagster.SluiceComponent", "eu/my-shop")[0] == 0
     assert ".sluice/" in (tmp_path / ".gitignore").read_text()
-    assert sorted(each.name for each in (place / "specs").iterdir()) == ["main.yaml", "orders.yaml"]
+    assert sorted(path.name for path in (place / "specs").iterdir()) == ["main.yaml", "orders.yaml"]
     defs = place / "defs.yaml"
     defs.write_text(defs.read_text().rstrip() + CHOSEN)
     assert dg("check", "yaml")[0] == 0
-    status, listed = dg("list", "defs", "--json")
+    status, listing = dg("list", "defs", "--json")
     assert status == 0
     for name in (
         "warehouse/lake/shop/orders:can_run",
@@ -758,15 +765,15 @@ def test_dg_scaffolds_the_component_and_loads_what_it_says(tmp_path: Path) -> No
         "eu_my_shop_orders_waits",
         "eu_my_shop_Preview",
     ):
-        assert f'"{name}"' in listed
-    assert '"team": "orders"' in listed
+        assert f'"{name}"' in listing
+    assert '"team": "orders"' in listing
     orders = place / "specs" / "orders.yaml"
     orders.write_text(orders.read_text().replace("quantity > 0", "quantty > 0"))
-    status, told = dg("check", "defs")
+    status, output = dg("check", "defs")
     assert status == 1
-    assert "my-shop/specs/orders.yaml:26:13: unknown-column: there is no column `quantty`" in told
-    assert "did you mean `quantity`?" in told
+    assert "my-shop/specs/orders.yaml:26:13: unknown-column: there is no column `quantty`" in output
+    assert "did you mean `quantity`?" in output
     defs.write_text(defs.read_text().replace("select: [orders]", "selects: [orders]"))
-    status, told = dg("check", "yaml")
+    status, output = dg("check", "yaml")
     assert status == 1
-    assert "'selects' was unexpected" in told
+    assert "'selects' was unexpected" in output

@@ -53,11 +53,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def completed(*words: str) -> list[str]:
     """What bash would offer for the last word, as the script that `sluice completion bash` prints would ask for it."""
     line = " ".join(["sluice", *(word or '""' for word in words)])
-    asked = {"_SLUICE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **asked}
-    done = subprocess.run(SLUICE, env=environment, capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+    request = {"_SLUICE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **request}
+    result = subprocess.run(SLUICE, env=environment, capture_output=True, text=True, check=False)
+    assert result.stderr == ""
+    return [line.partition(",")[2] for line in result.stdout.splitlines() if line]
 
 
 @pytest.mark.slow
@@ -70,8 +70,10 @@ def test_completion_offers_names_and_never_prints_errors(folder: Path) -> None:
     assert completed("peek", "--from", "e") == ["earliest"]
     (folder / "specs" / "b.yaml").write_text("topic: trams\nvalue: nonsense\n")
     assert completed("peek", "tr") == ["tracks", "trades", "trams"]
-    also = "pipeline: x\nalso:\n  - topic: trail_of_x\n    value: avro\n\n  - {delta: true}\ninto: {topic: trash}\n"
-    (folder / "specs" / "b.yaml").write_text(f"{also}---\npipeline: y\nalso: [{{topic: 'trace_of_y'}}, {{topic: trace_2}}]\n")
+    pipeline_text = "pipeline: x\nalso:\n  - topic: trail_of_x\n    value: avro\n\n  - {delta: true}\ninto: {topic: trash}\n"
+    (folder / "specs" / "b.yaml").write_text(
+        f"{pipeline_text}---\npipeline: y\nalso: [{{topic: 'trace_of_y'}}, {{topic: trace_2}}]\n"
+    )
     assert completed("peek", "tr") == ["trace_2", "trace_of_y", "tracks", "trades", "trail_of_x"]
     assert completed("topics", "delete", "trai") == ["trail_of_x"]
     assert completed("send", "tr") == ["tracks", "trades"]
@@ -85,21 +87,23 @@ def test_completion_offers_names_and_never_prints_errors(folder: Path) -> None:
 
 
 def test_completion_offers_all_names_of_the_shipped_specs() -> None:
-    written = load(ROOT / "specs")
+    spec_documents = load(ROOT / "specs")
     for kind, complete in (("pipeline", _complete.pipelines), ("topic", _complete.topics)):
         with click.Context(main) as context:
             context.params["specs"] = ROOT / "specs"
-            assert complete(context, main.params[0], "") == sorted(name for of, name in written.names if of == kind)
+            assert complete(context, main.params[0], "") == sorted(
+                name for document_kind, name in spec_documents.names if document_kind == kind
+            )
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_prints_the_script_of_each_shell(shell: str) -> None:
-    done = CliRunner().invoke(main, ["completion", shell])
-    assert done.exit_code == 0
-    assert f"_SLUICE_COMPLETE={shell}_complete" in done.output
-    assert "sluice" in done.output
+    result = CliRunner().invoke(main, ["completion", shell])
+    assert result.exit_code == 0
+    assert f"_SLUICE_COMPLETE={shell}_complete" in result.output
+    assert "sluice" in result.output
     if shell == "bash" and shutil.which("bash"):
-        subprocess.run(["bash", "-n"], input=done.output, text=True, check=True)
+        subprocess.run(["bash", "-n"], input=result.output, text=True, check=True)
 
 
 @pytest.mark.slow
@@ -107,13 +111,13 @@ def test_bash_completes_with_the_script(folder: Path) -> None:
     if shutil.which("bash") is None:
         pytest.skip("there is no bash")
     script = CliRunner().invoke(main, ["completion", "bash"]).output
-    called = folder / "sluice"
-    called.write_text(f'#!/bin/sh\nexec {shlex.join(SLUICE)} "$@"\n')
-    called.chmod(0o755)
-    ask = f'{script}\nCOMP_WORDS=(./sluice peek trad); COMP_CWORD=2; _sluice_completion ./sluice; echo "${{COMPREPLY[@]}}"'
+    script_file = folder / "sluice"
+    script_file.write_text(f'#!/bin/sh\nexec {shlex.join(SLUICE)} "$@"\n')
+    script_file.chmod(0o755)
+    commands = f'{script}\nCOMP_WORDS=(./sluice peek trad); COMP_CWORD=2; _sluice_completion ./sluice; echo "${{COMPREPLY[@]}}"'
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(["bash", "-c", ask], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["trades"]
+    result = subprocess.run(["bash", "-c", commands], env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["trades"]
 
 
 def test_an_unexpected_error_is_one_line_and_a_log_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,10 +126,10 @@ def test_an_unexpected_error_is_one_line_and_a_log_file(tmp_path: Path, monkeypa
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("framework.host.plans.make", broken)
-    done = CliRunner().invoke(main, ["plan"])
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("unexpected-error: RuntimeError: boom\n  hint: run again; if it comes back, report it with ")
+    monkeypatch.setattr("framework.documents.make.make", broken)
+    result = CliRunner().invoke(main, ["plan"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("unexpected-error: RuntimeError: boom\n  hint: run again; if it comes back, report it with ")
     (log,) = (tmp_path / "home" / "logs").iterdir()
     assert log.name.startswith("plan-") and 'raise RuntimeError("boom")' in log.read_text()
 
@@ -136,15 +140,15 @@ def on_a_terminal(code: str, **environment: str) -> str:
     if pid == 0:
         os.environ.update({"TERM": "xterm-256color", "PYTHONPATH": str(ROOT), **environment})
         os.execv(sys.executable, [sys.executable, "-c", code])
-    said = b""
+    output = b""
     try:
-        while more := os.read(screen, 4096):
-            said += more
+        while chunk := os.read(screen, 4096):
+            output += chunk
     except OSError:  # how Linux says that the other side is closed
         pass
     os.close(screen)
-    assert os.waitpid(pid, 0)[1] == 0, said
-    return said.decode()
+    assert os.waitpid(pid, 0)[1] == 0, output
+    return output.decode()
 
 
 PROGRESS = """
@@ -167,27 +171,27 @@ print("the end")
 
 @pytest.mark.slow
 def test_long_work_shows_a_bar_on_a_terminal() -> None:
-    said = on_a_terminal(PROGRESS.format(quick=0))
-    assert "trades" in said
-    assert re.search(r"0 of 400 messages, \d+ s, writing", said), "what a batch does before its messages are counted"
-    assert "200 of 400 messages, 50/s, 4 s left" in said
-    assert re.findall(r"batch \d\r\n", said) == [f"batch {number}\r\n" for number in range(1, 5)]
-    assert said.endswith("\x1b[2Kthe end\r\n"), "the bar is still there"
-    assert said.count("\x1b[?25l") == said.count("\x1b[?25h"), "the cursor is hidden"
+    output = on_a_terminal(PROGRESS.format(quick=0))
+    assert "trades" in output
+    assert re.search(r"0 of 400 messages, \d+ s, writing", output), "what a batch does before its messages are counted"
+    assert "200 of 400 messages, 50/s, 4 s left" in output
+    assert re.findall(r"batch \d\r\n", output) == [f"batch {number}\r\n" for number in range(1, 5)]
+    assert output.endswith("\x1b[2Kthe end\r\n"), "the bar is still there"
+    assert output.count("\x1b[?25l") == output.count("\x1b[?25h"), "the cursor is hidden"
 
 
 @pytest.mark.slow
 def test_quick_work_shows_no_bar() -> None:
-    said = on_a_terminal(PROGRESS.format(quick="_progress._QUICK"))
-    assert said == "batch 1\r\nbatch 2\r\nbatch 3\r\nbatch 4\r\nthe end\r\n"
+    output = on_a_terminal(PROGRESS.format(quick="_progress._QUICK"))
+    assert output == "batch 1\r\nbatch 2\r\nbatch 3\r\nbatch 4\r\nthe end\r\n"
 
 
 @pytest.mark.slow
 def test_a_pipe_gets_no_bar() -> None:
     code = PROGRESS.format(quick=0)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "FORCE_COLOR": "1"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("batch 1\nbatch 2\nbatch 3\nbatch 4\nthe end\n", "")
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("batch 1\nbatch 2\nbatch 3\nbatch 4\nthe end\n", "")
 
 
 COLOURS = "from framework.host.cli import main; main(['doctor'], standalone_mode=False, prog_name='sluice')"
@@ -207,7 +211,7 @@ def test_colours_appear_only_on_terminals_without_no_color() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("ask", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_keeps_on_says_what_it_does_at_once_and_how_it_ended(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, ask: signal.Signals
+    folder: Path, monkeypatch: pytest.MonkeyPatch, interrupt: signal.Signals
 ) -> None:
     monkeypatch.setenv("SLUICE_HOME", str(folder / "home"))
     assert CliRunner().invoke(main, ["pause", "trades_by_day"]).exit_code == 0
@@ -218,7 +222,7 @@ def test_a_run_that_keeps_on_says_what_it_does_at_once_and_how_it_ended(
     assert process.stderr is not None and process.stdout is not None
     assert process.stderr.readline() == "loading trades_by_day every 5s; Ctrl-C stops after the batch that is under way\n"
     assert "left out" in process.stdout.readline()
-    process.send_signal(ask)
+    process.send_signal(interrupt)
     _, errors = process.communicate(timeout=30)
     assert (process.returncode, errors) == (0, "stopped: nothing was loaded\n")
 
@@ -227,9 +231,9 @@ def test_paused_pipelines_are_left_out_unless_asked_for(folder: Path, monkeypatc
     monkeypatch.setenv("SLUICE_HOME", str(folder / "home"))
     run = CliRunner().invoke
     assert run(main, ["pause", "trades_by_day"]).exit_code == 0
-    left_out = run(main, ["run"])
-    assert (left_out.exit_code, left_out.stderr) == (0, ""), left_out.output
-    assert re.fullmatch(r"trades_by_day: paused since \S+, left out\n", left_out.stdout)
-    asked = run(main, ["run", "trades_by_day"])
-    assert (asked.exit_code, asked.stdout) == (1, "")
-    assert "trades_by_day: pipeline-paused: trades_by_day is paused since" in asked.stderr
+    result = run(main, ["run"])
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    assert re.fullmatch(r"trades_by_day: paused since \S+, left out\n", result.stdout)
+    named_result = run(main, ["run", "trades_by_day"])
+    assert (named_result.exit_code, named_result.stdout) == (1, "")
+    assert "trades_by_day: pipeline-paused: trades_by_day is paused since" in named_result.stderr

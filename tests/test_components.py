@@ -174,10 +174,10 @@ def test_what_a_step_remembers_is_published_with_the_batch_or_not_at_all(first: 
 def test_a_rollback_restores_the_rows_that_a_step_remembers(first: Project) -> None:
     orders(first, 1)
     first.run()
-    good = first.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    good_snapshot = first.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
     orders(first, 2)
     first.run()
-    first.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {good})")
+    first.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {good_snapshot})")
     accept_it(first)
     first.run()
     orders(first, 1, 2)

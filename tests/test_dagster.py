@@ -46,14 +46,14 @@ def dagster(
     folder: Path, *arguments: str, specs: Path | None = None, program: str = "dagster"
 ) -> subprocess.CompletedProcess[str]:
     with started(folder, *arguments, specs=specs, program=program) as process:
-        out, errors = process.communicate(timeout=300)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
+        output, errors = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
 def told(log: str) -> list[str]:
     """What the run of `trades` says itself, without what takes how long."""
-    found = re.findall(r" - dagster - INFO - .* - trades - (.*)", log)
-    return [re.sub(r"\d+\.\d s\b", "… s", each) for each in found]
+    lines = re.findall(r" - dagster - INFO - .* - trades - (.*)", log)
+    return [re.sub(r"\d+\.\d s\b", "… s", line) for line in lines]
 
 
 def test_the_definitions_are_short() -> None:
@@ -183,16 +183,16 @@ def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> No
     lineage = table.metadata["dagster/column_lineage"].deps_by_column
     assert [(dep.asset_key.path[-1], dep.column_name) for dep in lineage["double_price"]] == [("trades", "price")]
     assert lineage["_kafka_offset"] == []
-    copied = graph.get(AssetKey(["lake", "m", "copy"])).metadata["dagster/column_lineage"].deps_by_column
-    assert copied["double_price"][0].asset_key == AssetKey(["lake", "m", "trades"])
-    named = {key.name for key in graph.asset_check_keys if key.asset_key == table.key}
-    assert named == {"price_is_not_null", "sane_price", "sane_price_2", "fresh", "can_run"}
+    copied_lineage = graph.get(AssetKey(["lake", "m", "copy"])).metadata["dagster/column_lineage"].deps_by_column
+    assert copied_lineage["double_price"][0].asset_key == AssetKey(["lake", "m", "trades"])
+    check_names = {key.name for key in graph.asset_check_keys if key.asset_key == table.key}
+    assert check_names == {"price_is_not_null", "sane_price", "sane_price_2", "fresh", "can_run"}
     schedules: list[Any] = list(defs.schedules or ())
     times = [(schedule.cron_schedule, schedule.execution_timezone) for schedule in schedules]
     assert times == [("0 6 * * *", "Europe/Berlin"), ("17 * * * *", "UTC")]
     assert schedules[0].description == "Starts trades at 0 6 * * * (Europe/Berlin)."
-    every = {sensor.name: sensor.minimum_interval_seconds for sensor in defs.sensors or []}
-    assert every == {"copy_waits": 10, "Table_states": 30}
+    intervals = {sensor.name: sensor.minimum_interval_seconds for sensor in defs.sensors or []}
+    assert intervals == {"copy_waits": 10, "Table_states": 30}
 
 
 @pytest.mark.slow
@@ -209,13 +209,13 @@ def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> No
         ("main.yaml", SETTINGS.replace("bootstrap", "bootstrapp"), {*SOUND, "broken/specs_main"}),
     ],
 )  # fmt: skip
-def test_in_a_server_a_broken_spec_is_a_broken_asset(served: Path, file: str, text: str, there: set[str]) -> None:
+def test_in_a_server_a_broken_spec_is_a_broken_asset(served: Path, file: str, text: str, expected: set[str]) -> None:
     from sluice.dagster import build_sluice_definitions
 
     (served / "specs" / file).write_text(text)
     defs = build_sluice_definitions("specs", strict=False)
-    found = {name for name in names(defs) if not name.startswith("kafka/") or name in there}
-    assert found | {"kafka/main/trades"} == there | {"kafka/main/trades"}
+    asset_names = {name for name in names(defs) if not name.startswith("kafka/") or name in expected}
+    assert asset_names | {"kafka/main/trades"} == expected | {"kafka/main/trades"}
     broken = next(key for key in defs.resolve_asset_graph().get_all_asset_keys() if key.path[0] == "broken")
     spec = defs.resolve_asset_graph().get(broken)
     assert f"specs/{file}:" in (spec.description or "")
@@ -253,13 +253,13 @@ def test_a_sensor_asks_before_it_starts_a_run(served: Path) -> None:
 def test_a_broken_spec_is_shown_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs" / "a.yaml").write_text("cluster: main\nbootstrapp: 127.0.0.1:9092\n")
-    shown = dagster(tmp_path, "definitions", "validate")
-    assert shown.returncode == 1
-    assert "specs/a.yaml:2:1: unknown-key" in shown.stdout + shown.stderr
-    materialized = dagster(tmp_path, "asset", "materialize", "--select", "*")
-    assert (materialized.returncode, materialized.stdout) == (1, "")
-    assert "specs/a.yaml:2:1: unknown-key" in materialized.stderr
-    assert "Traceback" not in materialized.stderr
+    result = dagster(tmp_path, "definitions", "validate")
+    assert result.returncode == 1
+    assert "specs/a.yaml:2:1: unknown-key" in result.stdout + result.stderr
+    run_result = dagster(tmp_path, "asset", "materialize", "--select", "*")
+    assert (run_result.returncode, run_result.stdout) == (1, "")
+    assert "specs/a.yaml:2:1: unknown-key" in run_result.stderr
+    assert "Traceback" not in run_result.stderr
 
 
 @pytest.mark.slow
@@ -275,10 +275,10 @@ def test_an_asset_that_no_run_writes_ends_a_command_with_a_hint(
     served: Path, command: str, select: str, says: str, hint: str
 ) -> None:
     program, *arguments = command.split()
-    ended = dagster(served, *arguments, select, program=program)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert says in ended.stderr and hint in ended.stderr
-    assert "Traceback" not in ended.stderr
+    result = dagster(served, *arguments, select, program=program)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert says in result.stderr and hint in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.slow
@@ -305,12 +305,12 @@ def here() -> Callable[..., tuple[bool, str]]:
     """Runs of a job in this process, with its Spark; whether one went well, and what is said of its failure."""
     from sluice.dagster import build_sluice_definitions
 
-    def run(specs: Path, instance: DagsterInstance, job: str = "", config: Any = None, **selected: Any) -> tuple[bool, str]:
+    def run(specs: Path, instance: DagsterInstance, job: str = "", config: Any = None, **selection: Any) -> tuple[bool, str]:
         defs = build_sluice_definitions(specs)
-        chosen = defs.resolve_job_def(job) if job else defs.resolve_implicit_global_asset_job_def()
-        result = chosen.execute_in_process(run_config=config, instance=instance, raise_on_error=False, **selected)
-        failures = (each.step_failure_data.user_failure_data for each in result.all_node_events if each.is_step_failure)
-        return result.success, "".join(each.description or "" for each in failures if each)
+        job_definition = defs.resolve_job_def(job) if job else defs.resolve_implicit_global_asset_job_def()
+        result = job_definition.execute_in_process(run_config=config, instance=instance, raise_on_error=False, **selection)
+        failures = (event.step_failure_data.user_failure_data for event in result.all_node_events if event.is_step_failure)
+        return result.success, "".join(failure.description or "" for failure in failures if failure)
 
     return run
 
@@ -333,23 +333,23 @@ def test_materialize_brings_everything_up_to_date(
     (tmp_path / "dagster").mkdir()
     (tmp_path / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
 
-    look = {"ops": {"Show": {"config": {"pipeline": "trades", "messages": 2}}}}
+    preview_config = {"ops": {"Show": {"config": {"pipeline": "trades", "messages": 2}}}}
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
-        assert here(specs, instance, "Preview", look) == (True, "")
+        assert here(specs, instance, "Preview", preview_config) == (True, "")
     assert project.rows() == project.rows(bad=True) == []
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
         assert instance.get_latest_materialization_event(table) is None
-        (observed,) = instance.fetch_observations(table, limit=5).records
-        assert observed.asset_observation is not None
-        assert observed.asset_observation.description == f"trades: the next 2 messages of 50 that wait in {project.topic}"
-        assert "lands in" in str(observed.asset_observation.metadata["preview"].value)
+        (observation,) = instance.fetch_observations(table, limit=5).records
+        assert observation.asset_observation is not None
+        assert observation.asset_observation.description == f"trades: the next 2 messages of 50 that wait in {project.topic}"
+        assert "lands in" in str(observation.asset_observation.metadata["preview"].value)
 
-    half = {"ops": {"trades": {"config": {"until_offsets": {f"{project.topic}/{part}": 5 for part in range(3)}}}}}
-    launch = ("launch", "--assets", "*", "--config-json", json.dumps(half))
-    first = dagster(tmp_path, *launch, specs=specs, program="dg")
-    assert first.returncode == 0, first.stderr[-3000:]
+    partial_config = {"ops": {"trades": {"config": {"until_offsets": {f"{project.topic}/{part}": 5 for part in range(3)}}}}}
+    launch = ("launch", "--assets", "*", "--config-json", json.dumps(partial_config))
+    launched = dagster(tmp_path, *launch, specs=specs, program="dg")
+    assert launched.returncode == 0, launched.stderr[-3000:]
     assert len(project.rows()) + len(project.rows(bad=True)) == 15
-    assert told(first.stderr) == [
+    assert told(launched.stderr) == [
         f"50 messages waiting in {project.topic}; {project.namespace}.trades has 0 rows",
         *(f"{project.topic}/{part}: offsets 0 to {(16, 16, 15)[part]}" for part in range(3)),
         "starting Spark, which takes a few seconds",
@@ -367,40 +367,42 @@ def test_materialize_brings_everything_up_to_date(
         assert len(project.rows()) + len(project.rows(bad=True)) == 50
         (event,) = (instance.get_latest_materialization_event(table),)
         assert event is not None
-        bad = instance.get_latest_materialization_event(AssetKey([*table.path[:-1], "trades__bad_rows"]))
-        assert bad is not None and bad.run_id == event.run_id, "the bad rows are told of, too"
+        bad_event = instance.get_latest_materialization_event(AssetKey([*table.path[:-1], "trades__bad_rows"]))
+        assert bad_event is not None and bad_event.run_id == event.run_id, "the bad rows are told of, too"
         assert event.asset_materialization is not None
-        found: dict[str, Any] = {name: value.value for name, value in event.asset_materialization.metadata.items()}
-        checked = instance.event_log_storage.get_latest_asset_check_execution_by_key(
+        metadata: dict[str, Any] = {name: value.value for name, value in event.asset_materialization.metadata.items()}
+        check_records = instance.event_log_storage.get_latest_asset_check_execution_by_key(
             [AssetCheckKey(table, name) for name in ("price_is_between_0_and_45", "few", "sane", "newest_event")]
         )
-    assert found["dagster/row_count"] == len(project.rows())
-    assert (found["rows"], found["bad_rows"], found["lag_messages"]) == (28, 7, 0)
-    assert found["offsets"] == {f"{project.topic}/{part}": (17, 17, 16)[part] for part in range(3)}
-    evaluations = {key.name: record.event.asset_check_evaluation for key, record in checked.items() if record.event}
-    passed = {name: each.passed for name, each in evaluations.items() if each}
-    assert passed == {"price_is_between_0_and_45": False, "few": False, "sane": True, "newest_event": True}
+    assert metadata["dagster/row_count"] == len(project.rows())
+    assert (metadata["rows"], metadata["bad_rows"], metadata["lag_messages"]) == (28, 7, 0)
+    assert metadata["offsets"] == {f"{project.topic}/{part}": (17, 17, 16)[part] for part in range(3)}
+    evaluations = {key.name: record.event.asset_check_evaluation for key, record in check_records.items() if record.event}
+    verdicts = {name: evaluation.passed for name, evaluation in evaluations.items() if evaluation}
+    assert verdicts == {"price_is_between_0_and_45": False, "few": False, "sane": True, "newest_event": True}
     assert event.asset_materialization.tags is not None
-    assert event.asset_materialization.tags["dagster/data_version"] == found["snapshot"]
-    assert [dep.column_name for dep in found["dagster/column_lineage"].deps_by_column["size"]] == ["price"]
+    assert event.asset_materialization.tags["dagster/data_version"] == metadata["snapshot"]
+    assert [dep.column_name for dep in metadata["dagster/column_lineage"].deps_by_column["size"]] == ["price"]
 
     project.send([*map(good, range(12)), good(1001)], partition=0)
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
-        well, failure = here(specs, instance)
-        assert not well and "not-as-expected: 1 of 3 rows are not as `sane` expects" in failure
+        success, failure = here(specs, instance)
+        assert not success and "not-as-expected: 1 of 3 rows are not as `sane` expects" in failure
         key = AssetCheckKey(table, "sane")
         record = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key]
         assert record.event is not None
         assert record.event.asset_check_evaluation is not None
         assert not record.event.asset_check_evaluation.passed
-        last = instance.get_latest_materialization_event(table)
-        assert last is not None and last.asset_materialization is not None and last.run_id == record.run_id
-        assert last.asset_materialization.metadata["rows"].value == 10, "what was committed before the run stopped is recorded"
+        last_event = instance.get_latest_materialization_event(table)
+        assert last_event is not None and last_event.asset_materialization is not None and last_event.run_id == record.run_id
+        assert last_event.asset_materialization.metadata["rows"].value == 10, (
+            "what was committed before the run stopped is recorded"
+        )
 
     project.delete_topic()
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
-        well, failure = here(specs, instance)
-        assert not well and "there is no topic" in failure
+        success, failure = here(specs, instance)
+        assert not success and "there is no topic" in failure
 
 
 @pytest.mark.spark
@@ -420,16 +422,16 @@ def test_a_run_that_is_canceled_records_what_it_committed(
     monkeypatch.chdir(tmp_path)
     table = AssetKey(["lake", project.namespace, "trades"])
     with started(tmp_path, "asset", "materialize", "--select", "*") as process:
-        said = []
+        lines = []
         assert process.stderr is not None
         for line in process.stderr:
-            said.append(line)
+            lines.append(line)
             if "batch 2, 10 read, 10 rows" in line:
                 with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
                     instance.report_run_canceling(instance.get_runs()[0])
                 os.kill(process.pid, signal.SIGINT)
         assert process.wait(60) != 0
-    text = "".join(said)
+    text = "".join(lines)
     assert "canceled: the published batches stay, and the next run continues after them" in text
     assert "py4j" not in text.lower() and "Java" not in text, text
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
@@ -437,12 +439,12 @@ def test_a_run_that_is_canceled_records_what_it_committed(
         assert run.status.value == "CANCELED"
         event = instance.get_latest_materialization_event(table)
         assert event is not None and event.run_id == run.run_id and event.asset_materialization is not None
-        landed = event.asset_materialization.metadata["dagster/row_count"].value
-    assert landed == len(project.rows()) and 20 <= landed < 2_000
+        row_count = event.asset_materialization.metadata["dagster/row_count"].value
+    assert row_count == len(project.rows()) and 20 <= row_count < 2_000
     specs = tmp_path / "specs" / "main.yaml"
     specs.write_text(specs.read_text().replace(project.more, ""))
-    done = dagster(tmp_path, "asset", "materialize", "--select", "*")
-    assert done.returncode == 0, done.stderr[-3000:]
+    result = dagster(tmp_path, "asset", "materialize", "--select", "*")
+    assert result.returncode == 0, result.stderr[-3000:]
     project.assert_exactly_once()
 
 
@@ -460,7 +462,7 @@ def test_a_table_to_which_no_run_comes_is_maintained_by_the_schedule(
     project.make_topic()
     specs = Path(project.pipeline.where.file).parent
     defs = build_sluice_definitions(specs)
-    schedule = next(each for each in defs.schedules or [] if each.name == "Maintenance_schedule")
+    schedule = next(candidate for candidate in defs.schedules or [] if candidate.name == "Maintenance_schedule")
     assert isinstance(schedule, ScheduleDefinition)
 
     def asked() -> Any:
@@ -480,10 +482,10 @@ def test_a_table_to_which_no_run_comes_is_maintained_by_the_schedule(
     assert isinstance(request, RunRequest)
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
         assert here(specs, instance, "Maintenance", dict(request.run_config)) == (True, "")
-        (observed,) = instance.fetch_observations(AssetKey(["lake", project.namespace, "trades"]), limit=5).records
-        assert observed.asset_observation is not None
-        assert "files into 1" in (observed.asset_observation.description or "")
-        unknown = {"ops": {"Maintain": {"config": {"pipelines": ["trade"]}}}}
-        assert here(specs, instance, "Maintenance", unknown) == (False, "there is no pipeline trade")
+        (observation,) = instance.fetch_observations(AssetKey(["lake", project.namespace, "trades"]), limit=5).records
+        assert observation.asset_observation is not None
+        assert "files into 1" in (observation.asset_observation.description or "")
+        unknown_config = {"ops": {"Maintain": {"config": {"pipelines": ["trade"]}}}}
+        assert here(specs, instance, "Maintenance", unknown_config) == (False, "there is no pipeline trade")
     assert asked() == SkipReason("no table is due")
     project.assert_exactly_once()

@@ -51,9 +51,9 @@ def materialize(folder: Path, asset: str) -> str:
     """Run one asset of `mine.py` by Dagster's command, and return what it prints."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "DAGSTER_HOME": str(folder / ".sluice" / "dagster")}
     command = [sys.executable, "-m", "dagster", "asset", "materialize", "-m", "mine", "--select", asset]
-    ended = subprocess.run(command, cwd=folder, env=environment, text=True, check=False, capture_output=True)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout + ended.stderr
+    result = subprocess.run(command, cwd=folder, env=environment, text=True, check=False, capture_output=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout + result.stderr
 
 
 def block(page: str, language: str, word: str) -> str:
@@ -68,11 +68,13 @@ def test_the_log_of_a_run_lands_in_the_bucket_that_dagster_yaml_names(folder: Pa
 
     monkeypatch.setenv("SLUICE_HOME", str(folder / ".sluice"))
     settings = dagster_home() / "dagster.yaml"
-    written = settings.read_text() + block("howto/production.md", "yml", "S3ComputeLogManager").replace("my-logs", s3.BUCKET)
-    settings.write_text(written)
+    configuration = settings.read_text() + block("howto/production.md", "yml", "S3ComputeLogManager").replace(
+        "my-logs", s3.BUCKET
+    )
+    settings.write_text(configuration)
     Path("mine.py").write_text(MINE)
     materialize(folder, "exports/weekly")
-    assert dagster_home() and settings.read_text() == written, "the next command leaves it as it is"
+    assert dagster_home() and settings.read_text() == configuration, "the next command leaves it as it is"
     store = client("s3")
     keys = [entry["Key"] for entry in store.list_objects_v2(Bucket=s3.BUCKET, Prefix="sluice/").get("Contents", [])]
     assert sorted(key.rpartition(".")[2] for key in keys) == ["err", "out"]
@@ -82,14 +84,14 @@ def test_the_log_of_a_run_lands_in_the_bucket_that_dagster_yaml_names(folder: Pa
 
 
 def test_an_asset_reads_a_secret_of_secrets_manager_as_the_page_shows(folder: Path) -> None:
-    mine = block("dagster.md", "python", "SecretsManagerSecretsResource")
+    code = block("dagster.md", "python", "SecretsManagerSecretsResource")
     manager = client("secretsmanager", "eu-central-1")
     manager.create_secret(Name="sluice/report_token", SecretString="1234567", Tags=[{"Key": "sluice", "Value": "1"}])
     manager.create_secret(Name="another", SecretString="of somebody else")
-    Path("mine.py").write_text(mine)
+    Path("mine.py").write_text(code)
     (folder / ".sluice" / "dagster").mkdir(parents=True, exist_ok=True)
     (folder / ".sluice" / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
-    printed = materialize(folder, "sent")
+    output = materialize(folder, "sent")
     logs = [path.read_text() for path in (folder / ".sluice" / "dagster" / "storage").rglob("*.out")]
-    assert "a token of 7 characters" in printed + "".join(logs)
-    assert "1234567" not in printed
+    assert "a token of 7 characters" in output + "".join(logs)
+    assert "1234567" not in output

@@ -56,16 +56,16 @@ def test_the_history_of_a_check_is_read_by_the_status_of_its_records(instance: D
     from framework.host.assets import check_records
 
     key = AssetKey(["lake", "m", "p"])
-    for passed in (True, False):
+    for verdict in (True, False):
         instance.report_runless_asset_event(
-            AssetCheckEvaluation(asset_key=key, check_name="fresh", passed=passed, metadata={"n": 1})
+            AssetCheckEvaluation(asset_key=key, check_name="fresh", passed=verdict, metadata={"n": 1})
         )
         check = AssetCheckKey(key, "fresh")
         records = check_records.latest(instance, [check])
         assert [type(record) for record in records.values()] == [AssetCheckExecutionRecord]
         assert check_records.is_judged(records[check])
-        (last,) = check_records.as_last_judged(instance, [AssetCheckKey(key, "fresh")])
-        assert (last.passed, last.metadata["n"].value, last.blocking) == (passed, 1, False)
+        (last_check,) = check_records.as_last_judged(instance, [AssetCheckKey(key, "fresh")])
+        assert (last_check.passed, last_check.metadata["n"].value, last_check.blocking) == (verdict, 1, False)
 
 
 def test_a_run_that_an_automation_condition_starts_has_the_tag() -> None:

@@ -65,12 +65,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def instance() -> Iterator[DagsterInstance]:
     from dagster import DagsterInstance
 
-    with DagsterInstance.ephemeral() as made:
-        yield made
+    with DagsterInstance.ephemeral() as ephemeral:
+        yield ephemeral
 
 
-def write(copy: str, more: str = "") -> None:
-    Path("specs/main.yaml").write_text(BASE.format(bootstrap=NOWHERE) + "---\n" + specs("n: bigint; price: double", more) + copy)
+def write(copy: str, options: str = "") -> None:
+    Path("specs/main.yaml").write_text(
+        BASE.format(bootstrap=NOWHERE) + "---\n" + specs("n: bigint; price: double", options) + copy
+    )
 
 
 def plan() -> Plan:
@@ -78,15 +80,15 @@ def plan() -> Plan:
 
 
 def pipeline(name: str) -> Pipeline:
-    found = plan().pipeline(name)
-    assert found is not None
-    return found
+    planned_pipeline = plan().pipeline(name)
+    assert planned_pipeline is not None
+    return planned_pipeline
 
 
 def copied() -> None:
     """The table of `copy`, up to date."""
     copy = pipeline("copy")
-    made_by_hand(refusals.owner(copy), "copy", copy.spec, of="shop.trades")
+    made_by_hand(refusals.owner(copy), "copy", copy.spec, source="shop.trades")
 
 
 def shown() -> Definitions:
@@ -99,16 +101,16 @@ def asked(instance: DagsterInstance, name: str = "copy_waits") -> Any:
     """What a sensor's tick comes to."""
     from dagster import build_sensor_context
 
-    sensor = next(each for each in shown().sensors or [] if each.name == name)
+    sensor = next(candidate for candidate in shown().sensors or [] if candidate.name == name)
     return sensor.evaluate_tick(build_sensor_context(instance))
 
 
 def told(instance: DagsterInstance) -> list[tuple[str, str, bool]]:
     """The checks that the sensor of all tables reports, and reports them."""
-    found = asked(instance, "Table_states")
-    for each in found.asset_events:
-        instance.report_runless_asset_event(each)
-    return [(each.asset_key.path[-1], each.check_name, each.passed) for each in found.asset_events]
+    tick_result = asked(instance, "Table_states")
+    for evaluation in tick_result.asset_events:
+        instance.report_runless_asset_event(evaluation)
+    return [(evaluation.asset_key.path[-1], evaluation.check_name, evaluation.passed) for evaluation in tick_result.asset_events]
 
 
 def materialized(instance: DagsterInstance, *tables: str) -> ExecuteInProcessResult:
@@ -116,7 +118,7 @@ def materialized(instance: DagsterInstance, *tables: str) -> ExecuteInProcessRes
     from dagster import AssetKey
 
     job = shown().resolve_implicit_global_asset_job_def()
-    keys = [AssetKey(["lake", "shop", each]) for each in tables]
+    keys = [AssetKey(["lake", "shop", table]) for table in tables]
     return job.execute_in_process(instance=instance, asset_selection=keys or None, raise_on_error=False)
 
 
@@ -126,17 +128,17 @@ def checks(instance: DagsterInstance, table: str = "copy") -> dict[str, str]:
 
     graph = shown().resolve_asset_graph()
     key = AssetKey(["lake", "shop", table])
-    keys = [each for each in graph.asset_check_keys if each.asset_key == key]
+    keys = [check_key for check_key in graph.asset_check_keys if check_key.asset_key == key]
     latest = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
-    assert all(isinstance(each, AssetCheckKey) for each in latest)
-    return {each.name: latest[each].status.value.lower() if each in latest else "never" for each in keys}
+    assert all(isinstance(check_key, AssetCheckKey) for check_key in latest)
+    return {check_key.name: latest[check_key].status.value.lower() if check_key in latest else "never" for check_key in keys}
 
 
 def failure(result: ExecuteInProcessResult) -> str:
-    (event,) = (each for each in result.all_node_events if each.is_step_failure)
-    found = event.step_failure_data.user_failure_data
-    assert found is not None
-    return found.description or ""
+    (event,) = (node_event for node_event in result.all_node_events if node_event.is_step_failure)
+    failure_data = event.step_failure_data.user_failure_data
+    assert failure_data is not None
+    return failure_data.description or ""
 
 
 def queued(job: str) -> Any:
@@ -168,17 +170,17 @@ def test_a_sensor_requests_no_run_while_another_is_unfinished(
         "selection": {"job_name": "__ASSET_JOB", "asset_selection": frozenset([AssetKey(["lake", "shop", "copy"])])},
         "all": {"job_name": "__ASSET_JOB"},
     }
-    there = runs[by]
-    origin = queued(there["job_name"]) if status == "QUEUED" else None
-    instance.add_run(DagsterRun(status=DagsterRunStatus[status], run_id="0123456789", remote_job_origin=origin, **there))
+    run_fields = runs[by]
+    origin = queued(run_fields["job_name"]) if status == "QUEUED" else None
+    instance.add_run(DagsterRun(status=DagsterRunStatus[status], run_id="0123456789", remote_job_origin=origin, **run_fields))
     assert asked(instance).skip_message == f"run 01234567 is {status.lower().replace('_', ' ')}"
 
 
 def test_runs_of_other_tables_and_previews_block_no_run(folder: Path, instance: DagsterInstance) -> None:
     from dagster import AssetKey, DagsterRun, DagsterRunStatus
 
-    other = frozenset([AssetKey(["lake", "shop", "trades"])])
-    instance.add_run(DagsterRun(job_name="__ASSET_JOB", status=DagsterRunStatus.STARTED, asset_selection=other))
+    other_tables = frozenset([AssetKey(["lake", "shop", "trades"])])
+    instance.add_run(DagsterRun(job_name="__ASSET_JOB", status=DagsterRunStatus.STARTED, asset_selection=other_tables))
     instance.add_run(DagsterRun(job_name="Preview", status=DagsterRunStatus.STARTED))
     assert len(asked(instance).run_requests) == 1
 
@@ -187,11 +189,11 @@ def test_a_run_of_a_job_of_ones_own_holds_the_sensor_back(folder: Path, instance
     from dagster import DagsterRunStatus, Definitions, define_asset_job
 
     jobs = [define_asset_job(f"only_{name}", selection=f'key:"lake/shop/{name}"') for name in ("trades", "copy")]
-    own = Definitions.merge(shown(), Definitions(jobs=jobs))
+    own_defs = Definitions.merge(shown(), Definitions(jobs=jobs))
     runs = {"trades": "11111111-1111-4111-8111-111111111111", "copy": "22222222-2222-4222-8222-222222222222"}
     for name, run_id in runs.items():
         assert len(asked(instance).run_requests) == 1
-        instance.create_run_for_job(own.resolve_job_def(f"only_{name}"), run_id=run_id, status=DagsterRunStatus.STARTING)
+        instance.create_run_for_job(own_defs.resolve_job_def(f"only_{name}"), run_id=run_id, status=DagsterRunStatus.STARTING)
     assert asked(instance).skip_message == "run 22222222 is starting"
 
 
@@ -325,22 +327,22 @@ def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         main.write_text(main.read_text().replace(NOWHERE, address))
         server = shown()
-        sensors = {each.name: each for each in server.sensors or []}
+        sensors = {sensor.name: sensor for sensor in server.sensors or []}
         for name in ("trades_waits", "again_waits"):
-            with pytest.raises(UnreachableError, match=f"Kafka at {address} does not answer") as raised:
+            with pytest.raises(UnreachableError, match=f"Kafka at {address} does not answer") as error:
                 sensors[name].evaluate_tick(build_sensor_context(instance))
-            errors.append(raised.value)
+            errors.append(error.value)
             silent.listen()  # who asks now waits for an answer that never comes
         silent.setblocking(False)
         with pytest.raises(BlockingIOError):  # nobody did
             silent.accept()
         schedule: Any
-        (schedule,) = [each for each in server.schedules or [] if each.name == "daily_schedule"]
-        with monkeypatch.context() as kept:  # a schedule's context takes only an instance with files, which Dagster remembers
-            kept.setattr(ScheduleEvaluationContext, "instance", instance)
+        (schedule,) = [definition for definition in server.schedules or [] if definition.name == "daily_schedule"]
+        with monkeypatch.context() as patch:  # a schedule's context takes only an instance with files, which Dagster remembers
+            patch.setattr(ScheduleEvaluationContext, "instance", instance)
             assert schedule.evaluate_tick(build_schedule_context()).run_requests, "the next tick is tomorrow's"
     assert errors[0].__traceback__ is not None
-    assert [each.code for each in errors] == ["kafka-unreachable", "kafka-unreachable"]
+    assert [unreachable.code for unreachable in errors] == ["kafka-unreachable", "kafka-unreachable"]
     assert asked(instance).run_requests, "what does not read that cluster goes on"
 
 
@@ -374,8 +376,8 @@ def test_a_run_without_batches_keeps_the_last_result_of_each_check(folder: Path,
     result = materialized(instance, "copy")
     assert result.success
     assert checks(instance) == {**before, "can_run": "succeeded", "fresh": "succeeded"}
-    repeated = [each for each in result.get_asset_check_evaluations() if each.check_name == "sane"]
-    assert [each.metadata["rows"].value for each in repeated] == [7]
+    evaluations = [evaluation for evaluation in result.get_asset_check_evaluations() if evaluation.check_name == "sane"]
+    assert [evaluation.metadata["rows"].value for evaluation in evaluations] == [7]
 
 
 def test_a_failed_run_keeps_the_last_result_of_each_check(folder: Path, instance: DagsterInstance) -> None:
@@ -395,9 +397,9 @@ def executed(instance: DagsterInstance, name: str) -> list[tuple[str, bool]]:
     from dagster import AssetCheckKey, AssetKey
 
     job = shown().resolve_implicit_global_asset_job_def()
-    one = AssetCheckKey(AssetKey(["lake", "shop", "copy"]), name)
-    result = job.get_subset(asset_selection=set(), asset_check_selection={one}).execute_in_process(instance=instance)
-    return [(each.check_name, each.passed) for each in result.get_asset_check_evaluations()]
+    check_key = AssetCheckKey(AssetKey(["lake", "shop", "copy"]), name)
+    result = job.get_subset(asset_selection=set(), asset_check_selection={check_key}).execute_in_process(instance=instance)
+    return [(evaluation.check_name, evaluation.passed) for evaluation in result.get_asset_check_evaluations()]
 
 
 def test_a_check_can_be_executed_by_itself(folder: Path, instance: DagsterInstance) -> None:
@@ -416,18 +418,18 @@ def test_a_check_can_be_executed_by_itself(folder: Path, instance: DagsterInstan
 def test_a_paused_table_warns_and_blocks_no_other_table(folder: Path, instance: DagsterInstance) -> None:
     write(COPY + EXPECTING + COPY.replace("copy", "third"))
     copied()
-    third = pipeline("third")
-    made_by_hand(refusals.owner(third), "third", third.spec, of="shop.trades")
+    third_pipeline = pipeline("third")
+    made_by_hand(refusals.owner(third_pipeline), "third", third_pipeline.spec, source="shop.trades")
     told(instance)
     run_record.pause("copy")
     assert "copy is paused since" in asked(instance).skip_message
     assert told(instance) == [("copy", "can_run", False)]
     assert told(instance) == [], "it is told once"
     assert failure(materialized(instance, "copy")).startswith("pipeline-paused: copy is paused since")
-    both = materialized(instance, "copy", "third")
-    assert both.success
-    says = {each.asset_observation_data.asset_observation.description for each in both.get_asset_observation_events()}
-    assert {text.partition(" since")[0] for text in says if text} == {"copy is paused", "up to date: nothing waits"}
+    result = materialized(instance, "copy", "third")
+    assert result.success
+    descriptions = {event.asset_observation_data.asset_observation.description for event in result.get_asset_observation_events()}
+    assert {text.partition(" since")[0] for text in descriptions if text} == {"copy is paused", "up to date: nothing waits"}
     run_record.resume("copy")
     assert told(instance) == [("copy", "can_run", True)]
 
@@ -439,7 +441,8 @@ def test_an_unreadable_position_fails_only_its_own_tables_check(folder: Path, in
         transaction.set_properties({protocol.POSITION: "{"})
     assert ("trades", "can_run", False) in told(instance)
     states = {
-        each.pipeline.name: (each.state, [reason.code for reason in each.reasons]) for each in statuses(plan(), plan().pipelines)
+        status.pipeline.name: (status.state, [reason.code for reason in status.reasons])
+        for status in statuses(plan(), plan().pipelines)
     }
     assert states == {"trades": ("suspended", ["position-unreadable"]), "copy": ("caught up", [])}
 
@@ -508,14 +511,16 @@ def test_a_late_table_is_reported_within_a_tick_while_its_run_does_not_move(
     assert checks(instance) == {"can_run": "succeeded", "fresh": "succeeded"}
     append("trades")
     planned_run(instance, status)
-    began = datetime.now(timezone.utc)
+    start_time = datetime.now(timezone.utc)
     reports = []
     for seconds in range(0, 600, 30):
-        monkeypatch.setattr("framework.operations.observe.status._now", lambda now=began + timedelta(seconds=seconds): now)
+        monkeypatch.setattr(
+            "framework.operations.observe.status._now", lambda moment=start_time + timedelta(seconds=seconds): moment
+        )
         reports += [(seconds, *report) for report in told(instance) if report[0] == "copy"]
         run_record.pause("copy") if seconds == 300 else None
-    (late, paused) = reports
-    assert (late, paused) == ((120, "copy", "fresh", False), (330, "copy", "can_run", False))
+    (late_report, pause_report) = reports
+    assert (late_report, pause_report) == ((120, "copy", "fresh", False), (330, "copy", "can_run", False))
     assert checks(instance) == {"can_run": "failed", "fresh": "failed"}
     assert evaluations(instance, "fresh") == [True, False], "Dagster keeps every event"
 
@@ -576,8 +581,8 @@ def test_followers_that_are_behind_are_reported_while_a_run_is_queued(folder: Pa
     assert ("copy", "also", False) in told(instance), "no run has judged it yet"
     assert told(instance) == []
     instance.report_run_failed(run)
-    planned = planned_run(instance, "QUEUED")
-    instance.report_run_failed(planned)
+    second_run = planned_run(instance, "QUEUED")
+    instance.report_run_failed(second_run)
     assert [report for report in told(instance) if report[1] == "also"] == [("copy", "also", False)], "reported once"
 
 
@@ -643,7 +648,7 @@ def test_a_catalog_without_its_secret_ends_no_tick(
     from dagster import build_schedule_context
 
     hourly: Any
-    (hourly,) = [each for each in shown().schedules or [] if each.name == "Maintenance_schedule"]
+    (hourly,) = [schedule for schedule in shown().schedules or [] if schedule.name == "Maintenance_schedule"]
     assert hourly.evaluate_tick(build_schedule_context(instance)).skip_message == "no table is due"
     assert len(calls) == 4, "for two tables, by the sensor and by the schedule"
 
@@ -655,8 +660,8 @@ def test_a_broken_spec_keeps_its_table_and_its_checks(folder: Path, instance: Da
     told(instance)
     write(COPY.replace("replace", "replase") + EXPECTING)
     graph = shown().resolve_asset_graph()
-    kept = graph.get(AssetKey(["lake", "shop", "copy"]))
-    assert "bad-choice" in (kept.description or "") or "replase" in (kept.description or "")
+    table_asset = graph.get(AssetKey(["lake", "shop", "copy"]))
+    assert "bad-choice" in (table_asset.description or "") or "replase" in (table_asset.description or "")
     assert graph.has(AssetKey(["lake", "shop", "copy__bad_rows"]))
     assert told(instance) == [("copy", "can_run", False)]
     assert "replase" in failure(materialized(instance, "copy"))
@@ -667,24 +672,24 @@ def test_a_broken_spec_keeps_its_table_and_its_checks(folder: Path, instance: Da
 
 def test_a_broken_step_keeps_all_checks(folder: Path) -> None:
     write(COPY + "steps: [{derive: {m: nn * 2}}]\n" + EXPECTING)
-    names = {each.name for each in shown().resolve_asset_graph().asset_check_keys if each.asset_key.path[-1] == "copy"}
+    names = {key.name for key in shown().resolve_asset_graph().asset_check_keys if key.asset_key.path[-1] == "copy"}
     assert names == {"can_run", "fresh", "sane", "wild"}
 
 
 def test_an_expectation_that_stops_the_batch_blocks_later_assets(folder: Path) -> None:
     graph = shown().resolve_asset_graph()
-    blocking = {each.name: graph.get_check_spec(each).blocking for each in graph.asset_check_keys}
+    blocking = {key.name: graph.get_check_spec(key).blocking for key in graph.asset_check_keys}
     assert (blocking["sane"], blocking["wild"]) == (False, True)
 
 
 def test_the_launchpad_of_a_preview_begins_with_a_valid_configuration(folder: Path) -> None:
     from dagster import JobDefinition, validate_run_config
 
-    preview = next(each for each in shown().jobs or [] if each.name == "Preview")
+    preview = next(job for job in shown().jobs or [] if job.name == "Preview")
     assert isinstance(preview, JobDefinition)
-    begins = preview.run_config
-    assert begins == {"ops": {"Show": {"config": {"pipeline": "copy", "messages": 5, "which": "next"}}}}
-    assert validate_run_config(preview, begins)
+    configuration = preview.run_config
+    assert configuration == {"ops": {"Show": {"config": {"pipeline": "copy", "messages": 5, "which": "next"}}}}
+    assert validate_run_config(preview, configuration)
 
 
 def test_each_column_names_its_source_columns(folder: Path) -> None:
@@ -692,15 +697,15 @@ def test_each_column_names_its_source_columns(folder: Path) -> None:
 
     write(COPY, "steps: [{derive: {total: price * n}}]")
     table = shown().resolve_asset_graph().get(AssetKey(["lake", "shop", "trades"]))
-    says = {each.name: each.description for each in table.metadata["dagster/column_schema"].columns}
-    assert (says["total"], says["n"]) == ("from `n`, `price`", None)
+    descriptions = {column.name: column.description for column in table.metadata["dagster/column_schema"].columns}
+    assert (descriptions["total"], descriptions["n"]) == ("from `n`, `price`", None)
 
 
 def test_an_outage_during_a_run_is_named_and_not_sparks_error(folder: Path) -> None:
     trades = pipeline("trades")
-    found = outage(trades, RuntimeError("An error occurred while calling o123.save: " + "x" * 20_000))
-    assert found is not None
-    assert str(found).startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n")
+    error = outage(trades, RuntimeError("An error occurred while calling o123.save: " + "x" * 20_000))
+    assert error is not None
+    assert str(error).startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer\n")
     assert outage(trades, Unexpected("wild", "not-as-expected", "1 of 1 rows", "")) is None
     assert outage(pipeline("copy"), RuntimeError("other")) is None
 
@@ -718,10 +723,10 @@ def test_a_run_without_kafka_is_retried_three_times(folder: Path, instance: Dags
     from framework.host.assets.runs import table
     from framework.host.assets.translator import Assets
 
-    planned = plan()
-    made = table(planned, Assets(planned), pipeline("trades"), between=0)
+    sluice_plan = plan()
+    table_asset = table(sluice_plan, Assets(sluice_plan), pipeline("trades"), between=0)
     result = materialize(
-        [made], instance=instance, resources={"sluice_spark": None}, raise_on_error=False, selection=AssetSelection.all()
+        [table_asset], instance=instance, resources={"sluice_spark": None}, raise_on_error=False, selection=AssetSelection.all()
     )
     assert sum(event.event_type_value == "STEP_UP_FOR_RETRY" for event in result.all_node_events) == 3
     assert failure(result).startswith(f"kafka-unreachable: Kafka at {NOWHERE} does not answer")
@@ -748,12 +753,12 @@ def test_a_table_has_one_run_at_a_time_however_it_is_started(monkeypatch: pytest
         assert (pools.default_pool_limit, str(pools.pool_granularity).rpartition(".")[2]) == (1, "OP")
         storage = instance.event_log_storage
         assert storage.initialize_concurrency_limit_to_default("table_trades")
-        first = storage.claim_concurrency_slot("table_trades", "a", "trades")
-        second = storage.claim_concurrency_slot("table_trades", "b", "trades")
-        assert (first.is_claimed, second.is_claimed) == (True, False)
+        first_claim = storage.claim_concurrency_slot("table_trades", "a", "trades")
+        second_claim = storage.claim_concurrency_slot("table_trades", "b", "trades")
+        assert (first_claim.is_claimed, second_claim.is_claimed) == (True, False)
         assert instance.run_monitoring_settings.get("free_slots_after_run_end_seconds")
-        for of in ("sensors", "schedules"):
-            assert instance.get_settings(of)["use_threads"], "one does not wait for the others"
+        for daemon in ("sensors", "schedules"):
+            assert instance.get_settings(daemon)["use_threads"], "one does not wait for the others"
     settings = dagster_home() / "dagster.yaml"
     current = settings.read_text()
     settings.write_text(home.SHIPPED[0])

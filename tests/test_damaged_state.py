@@ -78,9 +78,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_damaged_file_counts_as_none_at_once(home: Path, file: str, damage: str) -> None:
     (home / file).parent.mkdir(parents=True)
     DAMAGES[damage](home / file)
-    since = time.monotonic()
+    start_time = time.monotonic()
     assert READERS[file]()
-    assert time.monotonic() - since < 2
+    assert time.monotonic() - start_time < 2
 
 
 @pytest.mark.parametrize("file", ["warm/turn", "warm", "services/kafka/lock", "services/kafka/pid", "services"])
@@ -150,7 +150,7 @@ def answering(*answers: bytes, pause: float = 0.0) -> Iterator[int]:
     ids=["nothing", "HTTP", "three words", "no text", "an empty line", "two words", "byte by byte", "no line"],
 )  # fmt: skip
 def test_a_stranger_at_the_address_is_no_jvm(home: Path, answers: tuple[bytes, ...]) -> None:
-    since = time.monotonic()
+    start_time = time.monotonic()
     with answering(*answers, pause=0.05) as port:
         described(home, port)
         assert warm_jvm.lease() is None
@@ -158,7 +158,7 @@ def test_a_stranger_at_the_address_is_no_jvm(home: Path, answers: tuple[bytes, .
         (home / "warm" / "address").write_text(f"{port} the-secret {NAME}")
         jvm = warm_jvm.living_jvm()
         assert jvm is not None and not warm_jvm.end_if_free(jvm)
-    assert time.monotonic() - since < 2 * CONNECTING + 2
+    assert time.monotonic() - start_time < 2 * CONNECTING + 2
 
 
 def test_a_web_server_at_the_address_is_no_jvm(home: Path) -> None:
@@ -183,14 +183,14 @@ def test_an_address_of_another_jvm_is_asked_nothing(home: Path) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_a_process_of_another_user_is_left_alone() -> None:
-    ours, since = os.getpid(), began(os.getpid())
-    assert since is not None
+    own_pid, start_time = os.getpid(), began(os.getpid())
+    assert start_time is not None
     child = os.fork()
     if not child:
         code = 2
         with suppress(BaseException):
             os.setuid(65534)
-            code = int(processes.end(ours, since))
+            code = int(processes.end(own_pid, start_time))
         os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 

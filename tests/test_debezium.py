@@ -53,62 +53,63 @@ def message(offset: int, value: bytes | None, key: bytes | None = None) -> Messa
 
 def run(spark: SparkSession, lake: Path, specs: str, values: list[bytes | None]) -> Outcome:
     plan = plan_for(lake, "127.0.0.1:1", specs + PIPELINE.replace("NAMESPACE", f"n{uuid.uuid4().hex}"))
-    given = tuple(message(at, value) for at, value in enumerate(values))
-    found = Trials(spark, plan).run(
-        plan.pipelines[0], Example(name="events", where=Where("", 0, 0), given=given, expect=None, expect_bad=())
+    messages = tuple(message(offset, value) for offset, value in enumerate(values))
+    outcome = Trials(spark, plan).run(
+        plan.pipelines[0], Example(name="events", where=Where("", 0, 0), given=messages, expect=None, expect_bad=())
     )
-    assert found.error is None
-    return found
+    assert outcome.error is None
+    return outcome
 
 
 def events(connector: str) -> dict[str, bytes | None]:
-    said = json.loads((EVENTS / f"{connector}.json").read_text(encoding="utf-8"))
-    return {name: None if each["value"] is None else json.dumps(each["value"]).encode() for name, each in said.items()}
+    samples = json.loads((EVENTS / f"{connector}.json").read_text(encoding="utf-8"))
+    return {name: None if sample["value"] is None else json.dumps(sample["value"]).encode() for name, sample in samples.items()}
 
 
 def by_name(outcome: Outcome, names: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The rows without what Kafka says and without nulls."""
-    found = {}
+    rows_by_name = {}
     for row in outcome.rows:
-        own = {name: value for name, value in row.items() if not name.startswith("_kafka_") and value is not None}
-        found[list(names)[row["_kafka_offset"]]] = {
-            name: value.replace(tzinfo=timezone.utc) if isinstance(value, datetime) else value for name, value in own.items()
+        row_values = {name: value for name, value in row.items() if not name.startswith("_kafka_") and value is not None}
+        rows_by_name[list(names)[row["_kafka_offset"]]] = {
+            name: value.replace(tzinfo=timezone.utc) if isinstance(value, datetime) else value
+            for name, value in row_values.items()
         }
-    return found
+    return rows_by_name
 
 
-def row(op: str, seconds: int, **said: Any) -> dict[str, Any]:
-    full = {
+def row(op: str, seconds: int, **changes: Any) -> dict[str, Any]:
+    defaults = {
         "customer": "Ada", "note": "by bike", "total": Decimal("123.45"), "due": date(2026, 1, 7),
         "placed": datetime(2026, 1, 2, 8, 4, 56, 123456, timezone.utc), "paid": datetime(2026, 1, 2, 9, 30, 0, 500000, timezone.utc),
     }  # fmt: skip
-    found = {**full, **said, "_op": op, "_source_at": AT + timedelta(seconds=seconds)}
-    return {name: value for name, value in found.items() if value is not None}
+    fields = {**defaults, **changes, "_op": op, "_source_at": AT + timedelta(seconds=seconds)}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 @pytest.mark.spark
 def test_postgresqls_events_become_rows(spark: SparkSession, lake: Path) -> None:
-    given = events("postgresql")
-    outcome = run(spark, lake, ORDERS, list(given.values()))
-    both, bare = ["new", "eu"], {"_op": "t", "_source_at": AT + timedelta(seconds=6)}
-    assert by_name(outcome, given) == {
-        "create": row("c", 0, id=1, labels=both),
+    samples = events("postgresql")
+    outcome = run(spark, lake, ORDERS, list(samples.values()))
+    new_labels, truncate_row = ["new", "eu"], {"_op": "t", "_source_at": AT + timedelta(seconds=6)}
+    assert by_name(outcome, samples) == {
+        "create": row("c", 0, id=1, labels=new_labels),
         "create with schema": row("c", 0, id=2, labels=[]),
-        "update without the image before": row("u", 1, id=1, note="by car", total=Decimal("-3.91"), labels=both),
-        "update with the image before": row("u", 2, id=2, customer="Bo", note=None, labels=both),
+        "update without the image before": row("u", 1, id=1, note="by car", total=Decimal("-3.91"), labels=new_labels),
+        "update with the image before": row("u", 2, id=2, customer="Bo", note=None, labels=new_labels),
         "delete that knows the key alone": {"id": 1, "customer": "", "_op": "d", "_source_at": AT + timedelta(seconds=3)},
-        "delete with the image before": row("d", 4, id=2, customer="Bo", labels=both),
+        "delete with the image before": row("d", 4, id=2, customer="Bo", labels=new_labels),
         "read in a snapshot": row("r", 0, id=3),
-        "primary key changed: delete": row("d", 5, id=3, labels=both),
-        "primary key changed: create": row("c", 5, id=30, labels=both),
-        "truncate": bare,
-        "truncate with schema": bare,
+        "primary key changed: delete": row("d", 5, id=3, labels=new_labels),
+        "primary key changed: create": row("c", 5, id=30, labels=new_labels),
+        "truncate": truncate_row,
+        "truncate with schema": truncate_row,
         "a value that was not sent": row(
             "u", 8, id=30, note="__debezium_unavailable_value", labels=["__debezium_unavailable_value"]
         ),
     }
     assert outcome.bad == ()
-    assert given.keys() - by_name(outcome, given).keys() == {"tombstone", "message of the log"}
+    assert samples.keys() - by_name(outcome, samples).keys() == {"tombstone", "message of the log"}
 
 
 @pytest.mark.parametrize(
@@ -143,23 +144,23 @@ def test_a_key_that_is_declared_as_in_the_database_has_a_hint_that_gives_the_tab
     assert (problem.code, problem.hint) == ("duplicate-column", hint)
 
     plan = plan_for(lake, "127.0.0.1:1", topic.replace("KEY", obeyed) + pipeline)
-    given = []
+    messages = []
     for offset, (op, id_, customer) in enumerate([("c", 1, "Ada"), ("c", 2, "Bo"), ("u", 1, "Cy"), ("d", 2, None)]):
         image = {"before": {"id": id_}} if op == "d" else {"after": {"id": id_, "customer": customer}}
         value = json.dumps({"op": op, **image, "source": {"ts_ms": 1000 * offset}}).encode()
-        of_long = "long" in obeyed
-        given.append(message(offset, value, id_.to_bytes(8, "big") if of_long else json.dumps({"id": id_}).encode()))
-    example = Example(name="events", where=Where("", 0, 0), given=tuple(given), expect=None, expect_bad=())
+        has_long_key = "long" in obeyed
+        messages.append(message(offset, value, id_.to_bytes(8, "big") if has_long_key else json.dumps({"id": id_}).encode()))
+    example = Example(name="events", where=Where("", 0, 0), given=tuple(messages), expect=None, expect_bad=())
     outcome = Trials(spark, plan).run(plan.pipelines[0], example)
     assert outcome.error is None and outcome.bad == ()
-    assert [(each["id"], each["customer"]) for each in outcome.rows] == [(1, "Cy")]
+    assert [(row["id"], row["customer"]) for row in outcome.rows] == [(1, "Cy")]
 
 
 @pytest.mark.spark
 def test_mysqls_events_become_rows(spark: SparkSession, lake: Path) -> None:
-    given = events("mysql")
-    outcome = run(spark, lake, ORDERS, list(given.values()))
-    assert by_name(outcome, given) == {
+    samples = events("mysql")
+    outcome = run(spark, lake, ORDERS, list(samples.values()))
+    assert by_name(outcome, samples) == {
         "create": row("c", 0, id=1),
         "update": row("u", 1, id=1, total=Decimal("2.00")),
         "delete": row("d", 2, id=1, total=Decimal("2.00")),
@@ -167,8 +168,8 @@ def test_mysqls_events_become_rows(spark: SparkSession, lake: Path) -> None:
         "truncate": {"_op": "t", "_source_at": AT + timedelta(seconds=3)},
     }
     assert outcome.bad == ()
-    left_out = {"tombstone", "change of the schema", "change of the schema with schema"}
-    assert given.keys() - by_name(outcome, given).keys() == left_out
+    skipped_names = {"tombstone", "change of the schema", "change of the schema with schema"}
+    assert samples.keys() - by_name(outcome, samples).keys() == skipped_names
 
 
 MONGO = "`after` or `before` is text, as MongoDB's connector writes it: unwrap it there (ExtractNewDocumentState)"
@@ -210,14 +211,14 @@ BAD: list[tuple[Any, str]] = [
 
 @pytest.mark.spark
 def test_what_is_no_envelope(spark: SparkSession, lake: Path) -> None:
-    values = [each if isinstance(each, bytes) else json.dumps(each).encode() for each, _ in BAD]
+    values = [content if isinstance(content, bytes) else json.dumps(content).encode() for content, _ in BAD]
     outcome = run(spark, lake, ORDERS, [*values, b' {"op": "t"} \n'])
-    assert [each["_op"] for each in outcome.rows] == ["t"]
-    said = {each["offset"]: (each["stage"], each["code"], each["message"]) for each in outcome.bad}
-    assert sorted(said) == list(range(len(BAD)))
-    for at, (given, message) in enumerate(BAD):
-        assert said[at][:2] == ("value", "undecodable"), given
-        assert said[at][2].startswith(message), given
+    assert [row["_op"] for row in outcome.rows] == ["t"]
+    reasons = {bad_row["offset"]: (bad_row["stage"], bad_row["code"], bad_row["message"]) for bad_row in outcome.bad}
+    assert sorted(reasons) == list(range(len(BAD)))
+    for index, (value, message) in enumerate(BAD):
+        assert reasons[index][:2] == ("value", "undecodable"), value
+        assert reasons[index][2].startswith(message), value
 
 
 @pytest.mark.spark
@@ -232,21 +233,21 @@ columns: {id: bigint, customer: {type: string, required: true}}
         {"op": "c", "after": {"id": 1}}, {"op": "u", "before": {"customer": "a"}, "after": {"id": 2, "customer": None}},
         {"op": "r", "after": {"id": 3, "customer": ""}}, {"op": "d", "before": {"id": 4}}, {"op": "t"},
     ]  # fmt: skip
-    outcome = run(spark, lake, specs, [json.dumps(each).encode() for each in changes])
-    assert sorted(str(each["id"]) for each in outcome.rows) == ["3", "4", "None"]
-    missing = [(each["offset"], each["code"], each["message"]) for each in outcome.bad]
-    assert sorted(missing) == [(at, "missing_field", "`customer` is required and missing or null") for at in (0, 1)]
+    outcome = run(spark, lake, specs, [json.dumps(change).encode() for change in changes])
+    assert sorted(str(row["id"]) for row in outcome.rows) == ["3", "4", "None"]
+    missing = [(bad_row["offset"], bad_row["code"], bad_row["message"]) for bad_row in outcome.bad]
+    assert sorted(missing) == [(offset, "missing_field", "`customer` is required and missing or null") for offset in (0, 1)]
 
 
 @pytest.mark.spark
 def test_a_table_of_many_columns(spark: SparkSession, lake: Path) -> None:
-    names = [f"c{at}" for at in range(60)]
+    names = [f"c{index}" for index in range(60)]
     specs = f"topic: orders\nvalue: debezium_json\ncolumns: {{{', '.join(f'{name}: int' for name in names)}}}\n"
-    image = {name: at for at, name in enumerate(names)}
+    image = {name: index for index, name in enumerate(names)}
     values = [{"op": "c", "after": image}, {"payload": {"op": "d", "before": image}}, {"op": "c", "after": {"c7": "x"}}]
-    outcome = run(spark, lake, specs, [json.dumps(each).encode() for each in values])
-    assert [{name: each[name] for name in names} for each in outcome.rows] == [image] * 2
-    assert [each["message"] for each in outcome.bad] == ['field `after.c7`: wanted int, found "x"']
+    outcome = run(spark, lake, specs, [json.dumps(value).encode() for value in values])
+    assert [{name: row[name] for name in names} for row in outcome.rows] == [image] * 2
+    assert [bad_row["message"] for bad_row in outcome.bad] == ['field `after.c7`: wanted int, found "x"']
 
 
 @pytest.mark.spark
@@ -265,35 +266,39 @@ columns:
     def encoded(number: int) -> str:
         return b64encode(number.to_bytes(max(1, (number.bit_length() + 8) // 8), "big", signed=True)).decode()
 
-    most, utc = 10**38 - 1, timezone.utc
-    fits: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    largest, utc = 10**38 - 1, timezone.utc
+    fitting_rows: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({"micros": 0, "days": 0, "whole": encoded(0), "parts": encoded(0)},
          {"micros": datetime(1970, 1, 1, tzinfo=utc), "days": date(1970, 1, 1), "whole": Decimal(0), "parts": Decimal("0.0000")}),
-        ({"micros": -62135596800000000, "days": -719162, "whole": encoded(-most), "parts": encoded(-1)},
-         {"micros": datetime(1, 1, 1, tzinfo=utc), "days": date(1, 1, 1), "whole": Decimal(-most), "parts": Decimal("-0.0001")}),
-        ({"micros": 253402300799999999, "days": 2932896, "whole": encoded(most), "parts": encoded(10**20 - 1)},
-         {"micros": datetime(9999, 12, 31, 23, 59, 59, 999999, utc), "days": date(9999, 12, 31), "whole": Decimal(most),
+        ({"micros": -62135596800000000, "days": -719162, "whole": encoded(-largest), "parts": encoded(-1)},
+         {"micros": datetime(1, 1, 1, tzinfo=utc), "days": date(1, 1, 1), "whole": Decimal(-largest), "parts": Decimal("-0.0001")}),
+        ({"micros": 253402300799999999, "days": 2932896, "whole": encoded(largest), "parts": encoded(10**20 - 1)},
+         {"micros": datetime(9999, 12, 31, 23, 59, 59, 999999, utc), "days": date(9999, 12, 31), "whole": Decimal(largest),
           "parts": Decimal("9999999999999999.9999")}),
         ({"whole": 12, "parts": 1.5}, {"whole": Decimal(12), "parts": Decimal("1.5000")}),
         *(({"whole": encoded(number), "parts": encoded(number)}, {"whole": Decimal(number), "parts": Decimal(number) / 10000})
           for number in (127, 128, -128, -129, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64, -(2**64))),
     ]  # fmt: skip
-    wrong: list[dict[str, Any]] = [
+    misfits: list[dict[str, Any]] = [
         {"micros": 253402300800000000}, {"micros": -62135596800000001}, {"micros": 1.5}, {"micros": "1"}, {"micros": "2026-01-01"},
         {"days": 2932897}, {"days": "2026-01-01"}, {"whole": encoded(10**38)}, {"whole": encoded(-(2**127))}, {"whole": encoded(2**200)},
         {"parts": encoded(10**20)}, {"whole": "é"}, {"whole": ""}, {"whole": True}, {"whole": [1]},
     ]  # fmt: skip
-    outcome = run(spark, lake, specs, [json.dumps(each).encode() for each in (*(given for given, _ in fits), *wrong)])
-    assert by_name(outcome, dict.fromkeys(map(str, range(len(fits))))) == {str(at): row for at, (_, row) in enumerate(fits)}
-    assert sorted((each["offset"], each["code"]) for each in outcome.bad) == [
-        (len(fits) + at, "undecodable") for at in range(len(wrong))
+    outcome = run(
+        spark, lake, specs, [json.dumps(record).encode() for record in (*(fields for fields, _ in fitting_rows), *misfits)]
+    )
+    assert by_name(outcome, dict.fromkeys(map(str, range(len(fitting_rows))))) == {
+        str(index): row for index, (_, row) in enumerate(fitting_rows)
+    }
+    assert sorted((bad_row["offset"], bad_row["code"]) for bad_row in outcome.bad) == [
+        (len(fitting_rows) + index, "undecodable") for index in range(len(misfits))
     ]
 
 
-def shape(name: str, *inside: Shape) -> Shape:
+def shape(name: str, *children: Shape) -> Shape:
     return (
-        Shape(name, Struct(tuple(Field(each.name, each.type) for each in inside)), inside=inside)
-        if inside
+        Shape(name, Struct(tuple(Field(child.name, child.type) for child in children)), inside=children)
+        if children
         else Shape(name, STRING)
     )
 
@@ -304,7 +309,10 @@ ENVELOPE = (shape("before", *IMAGE), shape("after", *IMAGE), SOURCE, Shape("op",
 
 
 def test_the_columns_of_an_envelope() -> None:
-    assert debezium_avro.unwrap(ENVELOPE) == (*IMAGE, *(Shape(each.name, each.type, each.doc) for each in CHANGES.columns))
+    assert debezium_avro.unwrap(ENVELOPE) == (
+        *IMAGE,
+        *(Shape(column.name, column.type, column.doc) for column in CHANGES.columns),
+    )
 
 
 @pytest.mark.parametrize(
@@ -322,7 +330,7 @@ def test_the_columns_of_an_envelope() -> None:
     ],
 )
 def test_what_is_no_schema_of_an_envelope(shapes: tuple[Shape, ...], message: str) -> None:
-    with pytest.raises(Unsupported) as raised:
+    with pytest.raises(Unsupported) as error:
         debezium_avro.unwrap(shapes)
-    assert raised.value.message == message
-    assert raised.value.hint
+    assert error.value.message == message
+    assert error.value.hint

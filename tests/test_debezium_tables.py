@@ -83,11 +83,11 @@ class Database:
 
     def move(self, id_: int, amount: int, note: str | None) -> None:
         """The primary key is another now."""
-        other = id_ % 4 + 1
-        if id_ in self.rows and other not in self.rows:
-            row = {**self.rows[id_], "id": other}
+        new_id = id_ % 4 + 1
+        if id_ in self.rows and new_id not in self.rows:
+            row = {**self.rows[id_], "id": new_id}
             self.delete(id_, amount, note)
-            self.rows[other] = row
+            self.rows[new_id] = row
             self.say("c", None, row)
 
     def truncate(self, *_: Any) -> None:
@@ -101,9 +101,9 @@ done = st.tuples(
 )  # fmt: skip
 
 
-def plan_of(lake: Path, write: str, steps: str = "", more: str = "") -> Plan:
+def plan_of(lake: Path, write: str, steps: str = "", options: str = "") -> Plan:
     specs = SPEC.replace("NAMESPACE", f"n{uuid.uuid4().hex[:10]}").replace("STEPS", steps).replace("WRITE", write)
-    return plan_for(lake, "127.0.0.1:1", specs.replace(", MORE", f", {more}" if more else ""))
+    return plan_for(lake, "127.0.0.1:1", specs.replace(", MORE", f", {options}" if options else ""))
 
 
 class Table:
@@ -117,14 +117,14 @@ class Table:
         """The next batch; several messages come in the same millisecond, and Kafka's clock steps back."""
         self.batches += 1
         for value in values:
-            at = len(self.messages)
+            offset = len(self.messages)
             self.messages.append(
                 Message(
                     batch=self.batches,
                     topic="orders",
                     partition=0,
-                    offset=at,
-                    timestamp=BEGIN + timedelta(seconds=CLOCK[at % len(CLOCK)]),
+                    offset=offset,
+                    timestamp=BEGIN + timedelta(seconds=CLOCK[offset % len(CLOCK)]),
                     value=value,
                 )
             )
@@ -139,8 +139,8 @@ class Table:
 
     def rows(self, bad: bool = False) -> Iterator[Row]:
         table = self.pipeline.table
-        found = table_state.table(table.catalog, table.bad_rows if bad else table.identifier)
-        yield from found.scan().to_arrow().to_pylist() if found else ()
+        iceberg_table = table_state.table(table.catalog, table.bad_rows if bad else table.identifier)
+        yield from iceberg_table.scan().to_arrow().to_pylist() if iceberg_table else ()
 
     def current(self) -> dict[int, Row]:
         names = ("id", "amount", "note", "tags", "nums")
@@ -154,13 +154,13 @@ def test_the_table_is_that_of_the_database(write: str, examples: int, lake: Path
     @searched(examples)
     @given(st.lists(st.lists(done, min_size=1, max_size=8), min_size=2, max_size=4))
     def same(batches: list[list[tuple[str, int, int, str | None]]]) -> None:
-        database, table, told = Database(), Table(plan_of(lake, write), spark), 0
+        database, table, event_count = Database(), Table(plan_of(lake, write), spark), 0
         for batch in batches:
-            for name, *about in batch:
-                getattr(database, name)(*about)
-            if database.said[told:]:
-                table.take(database.said[told:])
-                told = len(database.said)
+            for name, *arguments in batch:
+                getattr(database, name)(*arguments)
+            if database.said[event_count:]:
+                table.take(database.said[event_count:])
+                event_count = len(database.said)
                 assert table.current() == database.rows
         assert list(table.rows(bad=True)) == []
 
@@ -171,19 +171,19 @@ def test_the_table_is_that_of_the_database(write: str, examples: int, lake: Path
 @pytest.mark.parametrize("write", ["upsert", "history"])
 def test_what_was_truncated_does_not_come_back(write: str, lake: Path, spark: Any) -> None:
     """Neither rows that come late, in another partition, nor those of its own batch."""
-    database, table = Database(), Table(plan_of(lake, write, more="order_by: _source_at"), spark)
+    database, table = Database(), Table(plan_of(lake, write, options="order_by: _source_at"), spark)
     for id_ in (1, 2, 3):
         database.insert(id_, 1, "a")
     database.truncate()
     database.insert(4, 1, "b")
-    late = database.said.pop(2)
+    late_event = database.said.pop(2)
     table.take(database.said)
     assert set(table.current()) == {4}
-    table.take([late])
+    table.take([late_event])
     assert set(table.current()) == {4}
     if write == "history":
-        found = {row["id"]: (row["valid_from"], row["valid_to"]) for row in table.rows()}
-        assert {found[id_][1] for id_ in (1, 2, 3)} == {found[4][0] - timedelta(seconds=1)}
+        validity = {row["id"]: (row["valid_from"], row["valid_to"]) for row in table.rows()}
+        assert {validity[id_][1] for id_ in (1, 2, 3)} == {validity[4][0] - timedelta(seconds=1)}
 
 
 def test_a_value_that_nobody_knows_stays_what_debezium_wrote(lake: Path, spark: Any) -> None:
@@ -205,9 +205,9 @@ def test_steps_behind_changes(lake: Path, spark: Any) -> None:
     database.delete(2, 1, None)
     database.touch(1, 7, None)
     database.update(3, 7, "c")
-    said = json.loads(database.said[-1] or b"")
-    said["after"]["tags"] = [NOT_SENT]
-    table.take([*database.said[4:-1], json.dumps(said).encode()])
+    event = json.loads(database.said[-1] or b"")
+    event["after"]["tags"] = [NOT_SENT]
+    table.take([*database.said[4:-1], json.dumps(event).encode()])
     assert {row["id"]: (row["amount"], row["loud"], row["labels"]) for row in table.rows()} == {
         1: (1, "A", ["a"]),
         3: (7, "C", ["a"]),
@@ -221,15 +221,15 @@ def test_deletes_that_are_not_wanted_and_more_that_are(lake: Path, spark: Any) -
         database.insert(id_, 1, "a")
     database.delete(1, 0, None)
     database.update(2, 0, "b")
-    ignoring, wanting = (
-        Table(plan_of(lake, "upsert", more=f"deletes: {what}"), spark) for what in ("ignore", "{when: amount = 0}")
+    ignoring_table, deleting_table = (
+        Table(plan_of(lake, "upsert", options=f"deletes: {rule}"), spark) for rule in ("ignore", "{when: amount = 0}")
     )
-    batch = ignoring.take(database.said)
+    batch = ignoring_table.take(database.said)
     assert batch is not None
     assert batch.filtered == 2
-    assert {id_: row["note"] for id_, row in ignoring.current().items()} == {1: "a", 2: "b", 3: "a"}
-    wanting.take(database.said)
-    assert set(wanting.current()) == {3}
+    assert {id_: row["note"] for id_, row in ignoring_table.current().items()} == {1: "a", 2: "b", 3: "a"}
+    deleting_table.take(database.said)
+    assert set(deleting_table.current()) == {3}
 
 
 def test_what_decides_must_be_known(lake: Path, spark: Any) -> None:
@@ -239,10 +239,10 @@ def test_what_decides_must_be_known(lake: Path, spark: Any) -> None:
         database.insert(id_, 1, "x")
     database.touch(1, 2, None)
     database.update(2, 2, "y")
-    table = Table(plan_of(lake, "upsert", more="deletes: {when: \"note <> 'x'\"}"), spark)
+    table = Table(plan_of(lake, "upsert", options="deletes: {when: \"note <> 'x'\"}"), spark)
     table.take(database.said)
-    assert {id_: each["amount"] for id_, each in table.current().items()} == {1: 1}
-    assert [each["code"] for each in table.rows(bad=True)] == ["value_not_sent"]
+    assert {id_: row["amount"] for id_, row in table.current().items()} == {1: 1}
+    assert [row["code"] for row in table.rows(bad=True)] == ["value_not_sent"]
 
 
 @pytest.mark.long
@@ -256,19 +256,19 @@ def test_items_of_a_list(lake: Path, spark: Any) -> None:
     assert "tags" not in dict(plan.table.keyed.unsent if plan.table.keyed else ())
     table = Table(plan_of(lake, "upsert", "{explode: {column: tags}}", "sort_by: [id]"), spark)
     table.take(database.said)
-    assert [(each["id"], each["tags"], each["amount"]) for each in table.rows()] == [(1, "a", 1)]
-    assert [each["code"] for each in table.rows(bad=True)] == ["value_not_sent"]
+    assert [(row["id"], row["tags"], row["amount"]) for row in table.rows()] == [(1, "a", 1)]
+    assert [row["code"] for row in table.rows(bad=True)] == ["value_not_sent"]
 
 
-def of_two(lake: Path, more: str = "") -> Plan:
+def of_two(lake: Path, options: str = "") -> Plan:
     """The rows of two topics in one table."""
     specs = SPEC.replace("NAMESPACE", f"n{uuid.uuid4().hex[:10]}").replace("STEPS", "").replace("WRITE", "upsert")
-    specs = specs.replace(", MORE", more)
-    two = specs.replace("from: {topic: orders}", "from: {topics: [orders, others]}").replace(
+    specs = specs.replace(", MORE", options)
+    two_topics = specs.replace("from: {topic: orders}", "from: {topics: [orders, others]}").replace(
         "topic: orders\n", "topic: others\n", 1
     )
-    one = specs.split("---")[0]
-    return plan_for(lake, "127.0.0.1:1", f"{one}---\n{two.strip()}")
+    first_document = specs.split("---")[0]
+    return plan_for(lake, "127.0.0.1:1", f"{first_document}---\n{two_topics.strip()}")
 
 
 def test_a_delete_without_its_order_is_a_bad_row(lake: Path, spark: Any) -> None:
@@ -279,7 +279,7 @@ def test_a_delete_without_its_order_is_a_bad_row(lake: Path, spark: Any) -> None
     database.delete(1, 0, None)
     database.say("d", {"id": 2, "amount": None, "note": None, "tags": None, "nums": None})
     table.take(database.said)
-    assert [each["code"] for each in table.rows(bad=True)] == ["no_order"]
+    assert [row["code"] for row in table.rows(bad=True)] == ["no_order"]
 
 
 def test_a_truncate_of_several_tables_says_which_one(lake: Path) -> None:

@@ -42,14 +42,14 @@ def spec_columns() -> dict[str, Type]:
 TYPES = spec_columns()
 
 
-def described(types_: Mapping[str, Type], **more: Any) -> dict[str, Any]:
-    return of_json([decoder.column(name, type_) for name, type_ in types_.items()], **more)
+def described(types_: Mapping[str, Type], **settings: Any) -> dict[str, Any]:
+    return of_json([decoder.column(name, type_) for name, type_ in types_.items()], **settings)
 
 
-def decoded(decoders: Decoders, fields: str, *messages: bytes | None, **more: Any) -> list[Row]:
+def decoded(decoders: Decoders, fields: str, *messages: bytes | None, **settings: Any) -> list[Row]:
     """By columns as YAML has them."""
-    columns = [_column(name, each) for name, each in yaml.safe_load(f"{{{fields}}}").items()]
-    return decoders.rows(of_json(columns, **more), types_of(columns), messages)
+    columns = [_column(name, written) for name, written in yaml.safe_load(f"{{{fields}}}").items()]
+    return decoders.rows(of_json(columns, **settings), types_of(columns), messages)
 
 
 def _column(name: str, options: Any) -> dict[str, Any]:
@@ -71,18 +71,18 @@ def wrapped(column: str, text: str | bytes, format_: str) -> bytes:
 
 @pytest.mark.parametrize("format_", few(["plain", "spaced", "change", "with schema"], "plain", "change"))
 def test_a_value_lands_as_it_is_or_makes_a_bad_row(format_: str, decoders: Decoders) -> None:
-    more = {"envelope": "debezium", "root": "payload"} if format_ in ("change", "with schema") else {}
-    own = {"_op": types.STRING, "_source_at": types.TIMESTAMP} if more else {}
+    settings = {"envelope": "debezium", "root": "payload"} if format_ in ("change", "with schema") else {}
+    envelope_types = {"_op": types.STRING, "_source_at": types.TIMESTAMP} if settings else {}
     messages = [wrapped(column, text, format_) for column, text, _ in CASES]
-    rows = decoders.rows(described(TYPES, **more), {**TYPES, **own}, messages)
+    rows = decoders.rows(described(TYPES, **settings), {**TYPES, **envelope_types}, messages)
     assert {row.code for row in rows} == {None, "undecodable"}
-    wrong = {}
-    for (column, text, want), row in zip(CASES, rows, strict=True):
-        wanted = EQUAL.get((column, str(text)), want)
-        given = exact(row.values[column]) if row.values else exact(BAD)
-        if not is_wanted(given, wanted):
-            wrong[column, short(text)] = (wanted, given, row.why)
-    assert wrong == {}
+    differences = {}
+    for (column, text, corpus_value), row in zip(CASES, rows, strict=True):
+        expected = EQUAL.get((column, str(text)), corpus_value)
+        actual = exact(row.values[column]) if row.values else exact(BAD)
+        if not is_wanted(actual, expected):
+            differences[column, short(text)] = (expected, actual, row.why)
+    assert differences == {}
 
 
 def test_reasons_name_the_field_what_was_wanted_and_what_was_found(decoders: Decoders) -> None:
@@ -106,7 +106,7 @@ def test_reasons_name_the_field_what_was_wanted_and_what_was_found(decoders: Dec
         "{'id': 1}": "the value is not JSON: `'` is not expected at byte 1",
         '{"id": nil}': "field `id`: the value is not JSON: `i` is not expected at byte 8",
     }  # fmt: skip
-    rows = decoded(decoders, columns, *(each.encode() for each in reasons))
+    rows = decoded(decoders, columns, *(text.encode() for text in reasons))
     assert {text: row.why for text, row in zip(reasons, rows, strict=True)} == reasons
     assert {row.code for row in rows} == {"undecodable"}
 
@@ -134,19 +134,19 @@ def test_each_kind_of_bad_message_has_its_code(decoders: Decoders) -> None:
     ]
     assert rows[1].why == "`id` is required and missing or null"
     assert rows[5].why == "the field `x` is not a column"
-    inside = decoded(decoders, "s: 'struct<a int>'", b'{"s": {"a": 1, "b": 2}}', unknown_fields="bad")
-    assert inside[0].values == {"s": {"a": 1}}
-    for absent, code in (("empty", "missing_field"), ("null", None), ("bad", "null_value")):
-        assert [row.code for row in decoded(decoders, columns, None, absent=absent)] == [code]
+    nested_rows = decoded(decoders, "s: 'struct<a int>'", b'{"s": {"a": 1, "b": 2}}', unknown_fields="bad")
+    assert nested_rows[0].values == {"s": {"a": 1}}
+    for null_setting, code in (("empty", "missing_field"), ("null", None), ("bad", "null_value")):
+        assert [row.code for row in decoded(decoders, columns, None, absent=null_setting)] == [code]
 
 
 def test_a_message_that_is_too_large(decoders: Decoders) -> None:
-    fits, more = (b'{"a": 1, "b": "%s"}' % (b"x" * (decoder.LARGEST - 17 + n)) for n in (0, 1))
-    rows = decoded(decoders, "a: int", fits, more)
+    largest_message, larger_message = (b'{"a": 1, "b": "%s"}' % (b"x" * (decoder.LARGEST - 17 + n)) for n in (0, 1))
+    rows = decoded(decoders, "a: int", largest_message, larger_message)
     assert [row.code for row in rows] == [None, "too_large"]
-    many = b'{"a": [' + b"{}," * 4_000_000 + b"{}]}"
+    many_items = b'{"a": [' + b"{}," * 4_000_000 + b"{}]}"
     fields = ", ".join(f"c{n} int" for n in range(1000))
-    assert [row.code for row in decoded(decoders, f"a: 'array<struct<{fields}>>'", many)] == ["too_large"]
+    assert [row.code for row in decoded(decoders, f"a: 'array<struct<{fields}>>'", many_items)] == ["too_large"]
 
 
 def test_a_payload_is_the_message_where_it_is_an_object(decoders: Decoders) -> None:
@@ -171,7 +171,7 @@ def test_whole_numbers_of_json_schema_may_have_a_point(decoders: Decoders) -> No
         "128.0": None,
         "1e999999999": None,
     }
-    rows = decoded(decoders, "n: {type: tinyint, format: integral}", *(b'{"n": %s}' % each.encode() for each in texts))
+    rows = decoded(decoders, "n: {type: tinyint, format: integral}", *(b'{"n": %s}' % text.encode() for text in texts))
     assert [row.values and row.values["n"] for row in rows] == list(texts.values())
     rows = decoded(
         decoders, "n: {type: bigint, format: integral}", b'{"n": 9223372036854775807.0}', b'{"n": 9223372036854775808.0}'
@@ -199,17 +199,17 @@ def test_json_is_taken_by_its_grammar(group: str, decoders: Decoders) -> None:
     texts: Mapping[str, bytes] = getattr(json_texts, group.upper())
     column = {"value": types.STRING}
     # As the value of a field, whole, and as what is passed over.
-    inside = [b'{"value": ' + each + b"}" for each in texts.values()]
-    passed = [b'{"other": ' + each + b', "value": 1}' for each in texts.values()]
-    for messages in (inside, passed):
+    field_messages = [b'{"value": ' + data + b"}" for data in texts.values()]
+    skipped_messages = [b'{"other": ' + data + b', "value": 1}' for data in texts.values()]
+    for messages in (field_messages, skipped_messages):
         rows = decoders.rows(described(column), column, messages)
-        taken = {name: row.code is None for name, row in zip(texts, rows, strict=True)}
+        verdicts = {name: row.code is None for name, row in zip(texts, rows, strict=True)}
         if group == "either":
-            assert {name for name, is_taken in taken.items() if is_taken} >= json_texts.TAKEN
+            assert {name for name, is_taken in verdicts.items() if is_taken} >= json_texts.TAKEN
         else:
-            assert taken == dict.fromkeys(texts, group == "accepted")
+            assert verdicts == dict.fromkeys(texts, group == "accepted")
     if group == "accepted":
-        rows = decoders.rows(described(column), column, inside)
+        rows = decoders.rows(described(column), column, field_messages)
         for (name, text), row in zip(texts.items(), rows, strict=True):
             value = json.loads(text)
             assert row.values is not None
@@ -217,17 +217,17 @@ def test_json_is_taken_by_its_grammar(group: str, decoders: Decoders) -> None:
                 value if isinstance(value, str) else None if value is None else text.strip().decode()
             ), name
     single = {"format": "json", "columns": [{"name": "value", "type": "string"}], "writers": {"7": {"single": True}}}
-    whole = [b"\0\0\0\0\7" + each for each in texts.values()]
-    taken = {name: row.code is None for name, row in zip(texts, decoders.rows(single, column, whole), strict=True)}
+    whole_messages = [b"\0\0\0\0\7" + data for data in texts.values()]
+    verdicts = {name: row.code is None for name, row in zip(texts, decoders.rows(single, column, whole_messages), strict=True)}
     if group != "either":
-        assert taken == dict.fromkeys(texts, group == "accepted")
+        assert verdicts == dict.fromkeys(texts, group == "accepted")
 
 
 def test_text_after_the_object_and_bytes_around_it(decoders: Decoders) -> None:
-    good = [b"{}", b" {} ", b"\t\r\n{}\n", b'{"a":1}']
-    bad = [*json_texts.AROUND, b"\xef\xbb\xbf{}", b"{}\0", b"\0{}", b"{}\xa0", b"{}{}", b"{},", b"{}]", b"{}}", b"{} //"]
-    rows = decoded(decoders, "a: int", *good, *bad)
-    assert [row.code for row in rows] == [None] * len(good) + ["undecodable"] * len(bad)
+    good_texts = [b"{}", b" {} ", b"\t\r\n{}\n", b'{"a":1}']
+    bad_texts = [*json_texts.AROUND, b"\xef\xbb\xbf{}", b"{}\0", b"\0{}", b"{}\xa0", b"{}{}", b"{},", b"{}]", b"{}}", b"{} //"]
+    rows = decoded(decoders, "a: int", *good_texts, *bad_texts)
+    assert [row.code for row in rows] == [None] * len(good_texts) + ["undecodable"] * len(bad_texts)
 
 
 def test_the_id_in_front_is_read(decoders: Decoders) -> None:
@@ -264,12 +264,12 @@ def test_the_id_in_front_is_read(decoders: Decoders) -> None:
 def test_bytes_changed_at_random_are_a_row_or_a_bad_row(decoders: Decoders, texts: int) -> None:
     """What Python's parser takes is taken, what it refuses is refused: over texts that are nearly JSON."""
     chance = random.Random(7)
-    whole = [wrapped(column, text, "plain") for column, text, _ in CASES if len(text) < 2000]
-    messages = [changed(chance, chance.choice(whole)) for _ in range(texts)]
-    description_ = {"other": types.INT}
-    rows = decoders.rows(described(description_), description_, messages)
-    differ = [each for each, row in zip(messages, rows, strict=True) if (row.code is None) != is_object(each)]
-    assert differ == []
+    bodies = [wrapped(column, text, "plain") for column, text, _ in CASES if len(text) < 2000]
+    messages = [changed(chance, chance.choice(bodies)) for _ in range(texts)]
+    columns = {"other": types.INT}
+    rows = decoders.rows(described(columns), columns, messages)
+    differences = [message for message, row in zip(messages, rows, strict=True) if (row.code is None) != is_object(message)]
+    assert differences == []
     assert 0.2 < sum(row.code is None for row in rows) / texts < 0.9
     lines = decoders.lines(described(TYPES), messages)
     assert {line[-2] for line in lines} == {None, "undecodable"}
@@ -288,21 +288,21 @@ def is_object(message: bytes) -> bool:
         return False
 
 
-def changed(chance: random.Random, whole: bytes) -> bytes:
-    body = bytearray(whole)
+def changed(chance: random.Random, message: bytes) -> bytes:
+    body = bytearray(message)
     for _ in range(chance.randint(1, 3)):
-        at = chance.randrange(len(body) + 1)
+        index = chance.randrange(len(body) + 1)
         match chance.randrange(5):
             case 0:
-                del body[at : at + chance.randint(1, 3)]
+                del body[index : index + chance.randint(1, 3)]
             case 1:
-                body[at:at] = bytes([chance.choice(b'"\\{}[],:0123456789.eE+-tfnu \n\0\x7f\x80\xc3\xed\xf0\xff')])
-            case 2 if at < len(body):
-                body[at] ^= 1 << chance.randrange(8)
+                body[index:index] = bytes([chance.choice(b'"\\{}[],:0123456789.eE+-tfnu \n\0\x7f\x80\xc3\xed\xf0\xff')])
+            case 2 if index < len(body):
+                body[index] ^= 1 << chance.randrange(8)
             case 3:
-                body[at:at] = body[chance.randrange(len(body) + 1) :][: chance.randint(1, 8)]
+                body[index:index] = body[chance.randrange(len(body) + 1) :][: chance.randint(1, 8)]
             case _:
-                body[at:] = body[at:][: chance.randint(0, len(body))]
+                body[index:] = body[index:][: chance.randint(0, len(body))]
     return bytes(body)
 
 
@@ -318,11 +318,11 @@ def test_a_single_value_is_of_its_own_column(decoders: Decoders) -> None:
 
 
 def test_structs_that_columns_make_wide_are_bounded(decoders: Decoders) -> None:
-    items = types.Array(types.Struct(tuple(types.Field(f"c{at}", types.BOOLEAN) for at in range(2_000))))
+    items = types.Array(types.Struct(tuple(types.Field(f"c{index}", types.BOOLEAN) for index in range(2_000))))
     columns = [decoder.column("items", items)]
     item = {"type": "record", "name": "I", "fields": [{"name": "c0", "type": "boolean"}]}
     schema = {"type": "record", "name": "R", "fields": [{"name": "items", "type": {"type": "array", "items": item}}]}
-    described = {"format": "avro", "columns": columns, "writers": {"1": {"schema": schema}}}
+    description = {"format": "avro", "columns": columns, "writers": {"1": {"schema": schema}}}
     count = bytes([0x80 | 64, 0x9A | 0x80, 0x0C])  # 100,000 items, as Avro writes it
-    (row,) = decoders.rows(described, {"items": items}, [b"\0\0\0\0\1" + count + bytes(100_000) + b"\0"])
+    (row,) = decoders.rows(description, {"items": items}, [b"\0\0\0\0\1" + count + bytes(100_000) + b"\0"])
     assert row.code == "too_large"

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def schema(json_: Any, *behind: Any) -> Schema:
-    return Schema("AVRO", json.dumps(json_), tuple((str(at), schema(each)) for at, each in enumerate(behind)))
+def schema(json_: Any, *references: Any) -> Schema:
+    return Schema("AVRO", json.dumps(json_), tuple((str(index), schema(reference)) for index, reference in enumerate(references)))
 
 
 def frame(body: bytes, id_: int = 1) -> bytes:
@@ -39,14 +39,14 @@ def frame(body: bytes, id_: int = 1) -> bytes:
 
 
 def encoded(json_: Any, value: Any) -> bytes:
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(json_), value)
-    return out.getvalue()
+    buffer = io.BytesIO()
+    fastavro.schemaless_writer(buffer, fastavro.parse_schema(json_), value)
+    return buffer.getvalue()
 
 
 def columns_of(*schemas: Schema) -> tuple[dict[str, Any], dict[str, Type]]:
     """A description of all versions, whose ids are 1, 2, …"""
-    merged = merge([(Version(at, each, at), shapes(each)) for at, each in enumerate(schemas, 1)])
+    merged = merge([(Version(number, version, number), shapes(version)) for number, version in enumerate(schemas, 1)])
     types_ = {shape.name: shape.type for shape in merged.shapes}
     columns = [decoder.column(name, type_) for name, type_ in types_.items()]
     writers = avro.read("value", merged).writers
@@ -71,8 +71,13 @@ def test_types_of_a_union_with_equal_names(decoders: Decoders) -> None:
 
 
 def test_a_decimal_of_no_whole_digits_is_bytes(decoders: Decoders) -> None:
-    for more in ({"precision": "10"}, {"precision": 10.0}, {"precision": 10, "scale": None}, {"precision": 10, "scale": "2"}):
-        json_ = record(("p", {"type": "bytes", "logicalType": "decimal", **more}))
+    for attributes in (
+        {"precision": "10"},
+        {"precision": 10.0},
+        {"precision": 10, "scale": None},
+        {"precision": 10, "scale": "2"},
+    ):
+        json_ = record(("p", {"type": "bytes", "logicalType": "decimal", **attributes}))
         (row,) = decoded(decoders, [schema(json_)], frame(encoded(record(("p", "bytes")), {"p": b"ab"})))
         assert (row.values, row.why) == ({"p": b"ab"}, None)
 
@@ -81,55 +86,58 @@ def test_values_of_all_types_come_back(decoders: Decoders) -> None:
     """Alone, inside of arrays, maps and records, beside fields that are no columns, and passed over."""
     fields: list[tuple[Any, ...]] = []
     nothing: dict[str, Any] = record(name="Nothing")
-    for at, (type_, _) in enumerate(SAMPLES.values()):
-        fields += [(f"c{at}_{place}", placed(type_, place, f"c{at}")) for place in PLACES]
-        fields += [(f"c{at}_none", "null"), (f"c{at}_nothing", {**nothing, "name": f"Nothing{at}"})]
+    for index, (type_, _) in enumerate(SAMPLES.values()):
+        fields += [(f"c{index}_{place}", placed(type_, place, f"c{index}")) for place in PLACES]
+        fields += [(f"c{index}_none", "null"), (f"c{index}_nothing", {**nothing, "name": f"Nothing{index}"})]
     json_ = record(*fields, ("last", "int"))
-    messages, expected = [], []
+    messages, expected_rows = [], []
     for number in range(max(len(values) for _, values in SAMPLES.values())):
         message: dict[str, Any] = {"last": number}
         row: dict[str, Any] = {"last": number}
-        for at, (kind, (_, values)) in enumerate(SAMPLES.items()):
-            value, comes = values[number % len(values)]
-            message |= {f"c{at}_none": None, f"c{at}_nothing": {}}
+        for index, (kind, (_, values)) in enumerate(SAMPLES.items()):
+            value, expected_value = values[number % len(values)]
+            message |= {f"c{index}_none": None, f"c{index}_nothing": {}}
             for place in PLACES:
-                name = f"c{at}_{place}"
+                name = f"c{index}_{place}"
                 message[name] = given(value, place)
-                row[name] = came(of_union(comes, name) if kind == "union of other types" else comes, place)
+                row[name] = came(of_union(expected_value, name) if kind == "union of other types" else expected_value, place)
         messages.append(frame(encoded(json_, message)))
-        expected.append(row)
+        expected_rows.append(row)
     rows = decoded(decoders, [schema(json_)], *messages)
     assert [row.why for row in rows] == [None] * len(rows)
-    for decoded_row, wanted in zip(rows, expected, strict=True):
+    for decoded_row, expected_row in zip(rows, expected_rows, strict=True):
         assert decoded_row.values is not None
-        assert {name: each for name, each in decoded_row.values.items() if each != wanted[name]} == {}
-    described, _ = columns_of(schema(json_))
-    alone = {**described, "columns": [decoder.column("last", types.INT)]}
-    passed = decoders.rows(alone, {"last": types.INT}, messages)
-    assert [row.values for row in passed] == [{"last": number} for number in range(len(messages))]
+        assert {name: item for name, item in decoded_row.values.items() if item != expected_row[name]} == {}
+    description, _ = columns_of(schema(json_))
+    last_column = {**description, "columns": [decoder.column("last", types.INT)]}
+    skipping_rows = decoders.rows(last_column, {"last": types.INT}, messages)
+    assert [row.values for row in skipping_rows] == [{"last": number} for number in range(len(messages))]
 
 
 def test_messages_of_several_versions_fit_the_same_columns(decoders: Decoders) -> None:
-    first = record(("id", "int"), ("town", "string"), ("f", "float"), ("old", ["null", "long"]))
-    second = record(("f", "double"), ("id", "long"), ("city", "string"), ("new", {"type": "array", "items": "int"}))
-    second["fields"][2]["aliases"] = ["town"]
-    messages = [frame(encoded(first, {"id": -5, "town": "Ulm", "f": 0.5, "old": 7})),
-                frame(encoded(second, {"f": 0.1, "id": 2**40, "city": "Rom", "new": [1, 2]}), 2), frame(b"", 3)]  # fmt: skip
-    rows = decoded(decoders, [schema(first), schema(second)], *messages)
+    first_schema = record(("id", "int"), ("town", "string"), ("f", "float"), ("old", ["null", "long"]))
+    second_schema = record(("f", "double"), ("id", "long"), ("city", "string"), ("new", {"type": "array", "items": "int"}))
+    second_schema["fields"][2]["aliases"] = ["town"]
+    messages = [frame(encoded(first_schema, {"id": -5, "town": "Ulm", "f": 0.5, "old": 7})),
+                frame(encoded(second_schema, {"f": 0.1, "id": 2**40, "city": "Rom", "new": [1, 2]}), 2), frame(b"", 3)]  # fmt: skip
+    rows = decoded(decoders, [schema(first_schema), schema(second_schema)], *messages)
     assert rows[0].values == {"id": -5, "city": "Ulm", "f": 0.5, "old": 7, "new": None}
     assert rows[1].values == {"id": 2**40, "city": "Rom", "f": 0.1, "old": None, "new": [1, 2]}
     assert (rows[2].code, rows[2].why) == ("unknown_schema", "the registry has no schema 3")
 
 
 def test_unions_of_versions(decoders: Decoders) -> None:
-    one, other = record(("x", "int"), name="One"), record(("y", "int"), ("z", "string"), name="Other")
-    first, second = record(("u", [one, "string"])), record(("u", ["null", "string", other, one]))
-    messages = [frame(encoded(first, {"u": {"x": 1}})), frame(encoded(second, {"u": ("Other", {"y": 2, "z": "a"})}), 2),
-                frame(encoded(second, {"u": None}), 2), frame(encoded(second, {"u": "s"}), 2)]  # fmt: skip
-    rows = decoded(decoders, [schema(first), schema(second)], *messages)
-    none: dict[str, Any] = {"One": None, "string": None, "Other": None}
-    wanted = [none | {"One": {"x": 1}}, none | {"Other": {"y": 2, "z": "a"}}, None, none | {"string": "s"}]
-    assert [row.values and row.values["u"] for row in rows] == wanted
+    one_record, other_record = record(("x", "int"), name="One"), record(("y", "int"), ("z", "string"), name="Other")
+    first_schema, second_schema = (
+        record(("u", [one_record, "string"])),
+        record(("u", ["null", "string", other_record, one_record])),
+    )
+    messages = [frame(encoded(first_schema, {"u": {"x": 1}})), frame(encoded(second_schema, {"u": ("Other", {"y": 2, "z": "a"})}), 2),
+                frame(encoded(second_schema, {"u": None}), 2), frame(encoded(second_schema, {"u": "s"}), 2)]  # fmt: skip
+    rows = decoded(decoders, [schema(first_schema), schema(second_schema)], *messages)
+    nulls: dict[str, Any] = {"One": None, "string": None, "Other": None}
+    expected = [nulls | {"One": {"x": 1}}, nulls | {"Other": {"y": 2, "z": "a"}}, None, nulls | {"string": "s"}]
+    assert [row.values and row.values["u"] for row in rows] == expected
 
 
 def test_references_and_single_values(decoders: Decoders) -> None:
@@ -199,17 +207,20 @@ def test_an_envelope_of_debezium(decoders: Decoders) -> None:
     image = record(("id", "int"), ("n", ["null", "string"]), name="Value")
     source = record(("ts_ms", "long"), ("db", "string"), name="Source")
     json_ = record(("before", ["null", image]), ("after", ["null", "Value"]), ("source", source), ("op", "string"))
-    described, _ = columns_of(schema(json_))
+    description, _ = columns_of(schema(json_))
     columns = [decoder.column("id", types.INT, required=True), decoder.column("n", types.STRING, required=True)]
-    description_ = {**described, "columns": columns, "envelope": "debezium"}
+    description_ = {**description, "columns": columns, "envelope": "debezium"}
     types_ = {"id": types.INT, "n": types.STRING, "_op": types.STRING, "_source_at": types.TIMESTAMP}
-    old, new, at = {"id": 1, "n": None}, {"id": 2, "n": "b"}, {"ts_ms": 1767607200000, "db": "d"}
-    sent: list[tuple[str, Any, Any]] = [("c", None, new), ("u", old, new), ("d", old, None), ("t", None, None), ("m", None, None),
-        ("x", None, new), ("c", new, None), ("d", None, new), ("u", new, old)]  # fmt: skip
-    messages = [frame(encoded(json_, {"op": op, "before": before, "after": after, "source": at})) for op, before, after in sent]
+    old_image, new_image, source_value = {"id": 1, "n": None}, {"id": 2, "n": "b"}, {"ts_ms": 1767607200000, "db": "d"}
+    events: list[tuple[str, Any, Any]] = [("c", None, new_image), ("u", old_image, new_image), ("d", old_image, None), ("t", None, None), ("m", None, None),
+        ("x", None, new_image), ("c", new_image, None), ("d", None, new_image), ("u", new_image, old_image)]  # fmt: skip
+    messages = [
+        frame(encoded(json_, {"op": op, "before": before, "after": after, "source": source_value}))
+        for op, before, after in events
+    ]
     rows = decoders.rows(description_, types_, messages)
-    got = [(row.values["id"], row.values["n"], row.values["_op"]) if row.values else (row.code, row.why) for row in rows]
-    assert got == [
+    results = [(row.values["id"], row.values["n"], row.values["_op"]) if row.values else (row.code, row.why) for row in rows]
+    assert results == [
         (2, "b", "c"), (2, "b", "u"), (1, None, "d"), (None, None, "t"), (None, None, "m"),
         ("undecodable", "the envelope has the op x, which is none of c, u, d, r, t and m"),
         ("undecodable", "the envelope has no `after`, and its op is c"), ("undecodable", "the envelope has no `before`, and its op is d"),
@@ -229,7 +240,7 @@ def test_what_the_projects_own_writer_writes(decoders: Decoders) -> None:
     assert row.values is not None
     assert row.values["a"]["d"] == Decimal("1.25")
     assert row.values["a"]["t"].isoformat() == "2026-01-05T10:00:00"
-    assert [(key, each.isoformat()) for key, each in row.values["b"]] == [("k", "2026-01-05")]
+    assert [(key, value.isoformat()) for key, value in row.values["b"]] == [("k", "2026-01-05")]
 
 
 def test_a_chain_of_records_is_read_at_once(decoders: Decoders) -> None:
@@ -254,27 +265,27 @@ def test_bytes_changed_at_random(decoders: Decoders, count: int) -> None:
         ("cost", {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}),
         ("at", {"type": "long", "logicalType": "timestamp-micros"}), ("yes", "boolean"), ("f", "float"),
     )  # fmt: skip
-    good = encoded(json_, {
+    good_body = encoded(json_, {
         "id": 5, "name": "n", "tags": ["a", "bé"], "more": {"k": 1.5}, "side": "B", "in": {"x": b"1234"}, "any": "s",
         "cost": Decimal("1.25"), "at": 1767607200000000, "yes": True, "f": 0.5,
     })  # fmt: skip
     chance = random.Random(5)
-    bodies = [_broken(good, chance) for _ in range(count)]
+    bodies = [_broken(good_body, chance) for _ in range(count)]
     rows = decoded(decoders, [schema(json_)], *map(frame, bodies))
-    read = as_json.decoder(schema(json_))
-    differ: list[tuple[Any, ...]] = []
+    decode = as_json.decoder(schema(json_))
+    differences: list[tuple[Any, ...]] = []
     for body, row in zip(bodies, rows, strict=True):
         try:
-            theirs = read(body)
+            python_value = decode(body)
         except ValueError:
-            theirs = None
+            python_value = None
         if row.values is None:
             stricter = row.why and ("wanted " in row.why or "32 bits" in row.why or "64 bits" in row.why)
-            if theirs is not None and not stricter:
-                differ.append((body, row.why))
-        elif theirs is None or _shown(row.values) != json_values.text(theirs):
-            differ.append((body, _shown(row.values), json_values.text(theirs)) if theirs else (body, row.values))
-    assert differ == []
+            if python_value is not None and not stricter:
+                differences.append((body, row.why))
+        elif python_value is None or _shown(row.values) != json_values.text(python_value):
+            differences.append((body, _shown(row.values), json_values.text(python_value)) if python_value else (body, row.values))
+    assert differences == []
     assert 1 / 12 < sum(row.code is None for row in rows) / count < 11 / 12
 
 
@@ -283,16 +294,16 @@ def _shown(values: dict[str, Any]) -> str:
     any_ = values["any"]
     row = {
         **values, "more": dict(values["more"]), "in": {"x": base64.b64encode(values["in"]["x"]).decode()},
-        "any": any_ and next((each for each in any_.values() if each is not None), None),
+        "any": any_ and next((value for value in any_.values() if value is not None), None),
         "at": values["at"].replace(tzinfo=None).isoformat() + "Z",
         "f": as_json._fraction("float", struct.pack("<f", values["f"])),
     }  # fmt: skip
-    return json_values.text({name: _finite(each) for name, each in row.items()})
+    return json_values.text({name: _finite(value) for name, value in row.items()})
 
 
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     return value
@@ -301,14 +312,14 @@ def _finite(value: Any) -> Any:
 def _broken(good: bytes, chance: random.Random) -> bytes:
     body = bytearray(good)
     for _ in range(chance.randint(1, 2)):
-        at = chance.randrange(len(body) + 1)
+        index = chance.randrange(len(body) + 1)
         match chance.randrange(4):
             case 0:
-                del body[at : at + 1]
+                del body[index : index + 1]
             case 1:
-                body.insert(at, chance.randrange(256))
-            case 2 if at < len(body):
-                body[at] = chance.choice([0, 1, 2, 255, 128, chance.randrange(256)])
-            case _ if at < len(body):
-                body[at] ^= 1 << chance.randrange(8)
+                body.insert(index, chance.randrange(256))
+            case 2 if index < len(body):
+                body[index] = chance.choice([0, 1, 2, 255, 128, chance.randrange(256)])
+            case _ if index < len(body):
+                body[index] ^= 1 << chance.randrange(8)
     return bytes(body)

@@ -21,24 +21,24 @@ def test_the_jars_name_changes_with_its_sources(tmp_path: Path, monkeypatch: pyt
         (sources / source.name).write_bytes(source.read_bytes())
     monkeypatch.setattr(build, "SOURCES", sources)
     assert build.jar(tmp_path).name == before
-    with open(sources / "Times.java", "a") as out:
-        out.write("\n")
+    with open(sources / "Times.java", "a") as file:
+        file.write("\n")
     assert build.jar(tmp_path).name != before
 
 
 @pytest.mark.slow
 @pytest.mark.long
 def test_it_is_built_once_and_the_jar_of_other_sources_goes(tmp_path: Path, sluice_home: Path) -> None:
-    old = tmp_path / "sluice-decoders-0123456789abcdef.jar"
-    old.write_bytes(b"")
+    old_jar = tmp_path / "sluice-decoders-0123456789abcdef.jar"
+    old_jar.write_bytes(b"")
     jar = build.build(tmp_path)
-    assert [each.name for each in tmp_path.glob("*.jar")] == [jar.name]
+    assert [path.name for path in tmp_path.glob("*.jar")] == [jar.name]
     before = jar.stat()
     assert build.build(tmp_path) == jar
     assert jar.stat() == before
-    again = build.build(tmp_path / "again")
-    assert again.read_bytes() == jar.read_bytes()
-    assert not [each for each in tmp_path.iterdir() if each.name.startswith("building-")]
+    second_jar = build.build(tmp_path / "again")
+    assert second_jar.read_bytes() == jar.read_bytes()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("building-")]
 
 
 @pytest.mark.slow

@@ -47,15 +47,17 @@ def differences(schema: Schema, *bodies: bytes) -> list[Any]:
     by_library = protobuf.decoder(schema)
     different = []
     for body, row in zip(bodies, rows(using(schema), *map(framed, bodies)), strict=True):
-        our = (
-            None if row["_sluice_wrong"] else json_values.text({name: _plain(row[name], each) for name, each in columns.items()})
+        own_text = (
+            None
+            if row["_sluice_wrong"]
+            else json_values.text({name: _plain(row[name], type_) for name, type_ in columns.items()})
         )
         try:
-            their = by_library(b"\0" + body)
+            library_text = by_library(b"\0" + body)
         except ValueError:
-            their = None
-        if our != their:
-            different.append((body, our, their))
+            library_text = None
+        if own_text != library_text:
+            different.append((body, own_text, library_text))
     return different
 
 
@@ -65,9 +67,9 @@ def _plain(value: Any, type_: Type) -> Any:
         return None
     match type_:
         case Array():
-            return [_plain(each, type_.element) for each in value]
+            return [_plain(item, type_.element) for item in value]
         case Map():
-            return {key: _plain(each, type_.value) for key, each in value.items()}
+            return {key: _plain(item, type_.value) for key, item in value.items()}
         case Struct():
             return {field.name: _plain(value[field.name], field.type) for field in type_.fields}
     if isinstance(value, float) and not math.isfinite(value):
@@ -89,7 +91,7 @@ def test_values_that_no_column_can_take(type_: str, value: dict[str, Any]) -> No
     )
     message = written(schema)
     messages = [message(a=value), message(b=[value]), message(c={"k": value}), message(n={"d": value})]
-    assert differences(schema, *(each.SerializeToString() for each in messages)) == []
+    assert differences(schema, *(sample.SerializeToString() for sample in messages)) == []
 
 
 STRANGE_IN = [
@@ -198,16 +200,16 @@ def test_struct_and_value_are_read_as_google_reads_them() -> None:
 
 
 def test_hostile_messages_are_bad_rows(decoders: Decoders) -> None:
-    deep = b""
+    nested_value = b""
     for _ in range(10_000):
-        deep = b"\x32" + google._sized(b"\x0a" + google._sized(deep))
+        nested_value = b"\x32" + google._sized(b"\x0a" + google._sized(nested_value))
     schema = one("google.protobuf.Value v = 1; string s = 2; repeated int32 n = 3; map<string, string> m = 4;")
-    bad = [
-        b"\x0a" + google._sized(deep), b"\x0b" * 1_000_000, b"\x12\xff\xff\xff\xff\x07", b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+    hostile_bodies = [
+        b"\x0a" + google._sized(nested_value), b"\x0b" * 1_000_000, b"\x12\xff\xff\xff\xff\x07", b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
         b"\x12" + b"\xff" * 20, b"\x1a\xff\xff\xff\xff\x07\1", b"\x22\xff\xff\xff\xff\x07\x0a", b"\0\0", b"\x0f\1", b"\x0e\1", b"\x0c",
     ]  # fmt: skip
-    assert is_wrong_all(schema, bad)
-    assert differences(schema, *bad) == []
+    assert is_wrong_all(schema, hostile_bodies)
+    assert differences(schema, *hostile_bodies) == []
     fields = " ".join(f"int32 f{n} = {n};" for n in range(1, 1001))
     wide = one("repeated N n = 1;", f"message N {{ {fields} }}")
     (row,) = decoders.rows(*description(wide), [framed(b"\x0a\0" * 5_000_000)])
@@ -230,13 +232,15 @@ def test_a_reason_names_the_field_and_the_fault(decoders: Decoders) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("many", few([4_000, 20_000], 4_000))
-def test_messages_cut_off_or_changed_at_random(many: int, decoders: Decoders) -> None:
+def test_messages_cut_off_or_changed_at_random(count: int, decoders: Decoders) -> None:
     chance = random.Random(21)
-    whole = everything()
-    bodies = [whole[:at] for at in range(len(whole) + 1)] + [google._changed(chance, whole) for _ in range(2 * many)]
+    full_message = everything()
+    bodies = [full_message[:length] for length in range(len(full_message) + 1)] + [
+        google._changed(chance, full_message) for _ in range(2 * count)
+    ]
     assert differences(EVERYTHING, *bodies) == []
-    two = b"\x08\x01\x12\x01b\x18\x03\x20\x02\x2a\x02\0\2\x3a\x05\x0a\x01a\x10\x02\x4a\x01i\x5a\x07\x0a\x01k\x12\x02\x0a\0\x62\x03\x0a\x01z"
-    different = differences(PROTO2, *(google._changed(chance, two) for _ in range(many)))
+    proto2_message = b"\x08\x01\x12\x01b\x18\x03\x20\x02\x2a\x02\0\2\x3a\x05\x0a\x01a\x10\x02\x4a\x01i\x5a\x07\x0a\x01k\x12\x02\x0a\0\x62\x03\x0a\x01z"
+    different = differences(PROTO2, *(google._changed(chance, proto2_message) for _ in range(count)))
     # Ours also refuses a text that is not UTF-8 where the field stands there again; of proto3 the library does so too.
-    refused = decoders.rows(*description(PROTO2), [framed(body) for body, _, _ in different])
-    assert [row.why for row in refused if "the text is not UTF-8" not in str(row.why)] == []
+    refused_rows = decoders.rows(*description(PROTO2), [framed(body) for body, _, _ in different])
+    assert [row.why for row in refused_rows if "the text is not UTF-8" not in str(row.why)] == []

@@ -35,10 +35,10 @@ MESSAGES = [
 
 def test_a_function_in_sql(spark: SparkSession) -> None:
     call = decoder.call(of_json(COLUMNS), "value")
-    frame = spark.createDataFrame([(at, each) for at, each in enumerate(MESSAGES)], "n int, value binary")
+    frame = spark.createDataFrame([(number, message) for number, message in enumerate(MESSAGES)], "n int, value binary")
     frame = frame.repartition(2).selectExpr("n", f"{call} AS d").selectExpr("n", "d.*")
     rows = {row["n"]: row.asDict(recursive=True) for row in frame.collect()}
-    assert [(rows[at]["_sluice_code"], rows[at]["_sluice_why"]) for at in range(5)] == [
+    assert [(rows[number]["_sluice_code"], rows[number]["_sluice_why"]) for number in range(5)] == [
         (None, None), (None, None), ("undecodable", "field `price`: wanted decimal(10,2), found 1.505"),
         ("undecodable", "the value is not JSON: `o` is not expected at byte 1"), ("null_value", "the message has no value"),
     ]  # fmt: skip
@@ -54,15 +54,15 @@ def test_it_is_called_from_generated_code(spark: SparkSession) -> None:
     spark.conf.set(f"spark.sql.catalog.{FUNCTIONS}", decoder.CLASS)
     call = decoder.call(of_json(COLUMNS), "value")
     frame = spark.range(10).selectExpr("CAST(concat('{\"id\": ', id, '}') AS BINARY) AS value")
-    decoded = frame.selectExpr(f"{call} AS d").selectExpr("d.id", "d.price", "d._sluice_code").where("_sluice_code IS NULL")
+    decoded_rows = frame.selectExpr(f"{call} AS d").selectExpr("d.id", "d.price", "d._sluice_code").where("_sluice_code IS NULL")
     jvm: Any = spark._jvm
-    plan = decoded._jdf.queryExecution().executedPlan()
+    plan = decoded_rows._jdf.queryExecution().executedPlan()
     code = jvm.org.apache.spark.sql.execution.debug.__getattr__("package$").__getattr__("MODULE$").codegenString(plan)
     assert "Found 1 WholeStageCodegen subtrees" in code
     assert ".invoke(" in code
-    assert sorted(row["id"] for row in decoded.collect()) == list(range(10))
-    twice = frame.selectExpr(f"{call}.id AS a", f"{call}.price AS b")
-    assert frame.selectExpr(f"{call}.id AS a", f"{call}.price AS b").sameSemantics(twice)
+    assert sorted(row["id"] for row in decoded_rows.collect()) == list(range(10))
+    second_frame = frame.selectExpr(f"{call}.id AS a", f"{call}.price AS b")
+    assert frame.selectExpr(f"{call}.id AS a", f"{call}.price AS b").sameSemantics(second_frame)
 
 
 def test_what_is_no_description_is_an_error_of_the_query(spark: SparkSession) -> None:

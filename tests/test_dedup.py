@@ -44,9 +44,9 @@ def project_of(
     return project
 
 
-def order(id_: Any, at: int | None = 0, **more: Any) -> bytes:
-    time = None if at is None else f"2026-01-05T{at // 60:02}:{at % 60:02}:00Z"
-    return json.dumps({"id": id_, "at": time, **more}).encode()
+def order(id_: Any, minutes: int | None = 0, **columns: Any) -> bytes:
+    time = None if minutes is None else f"2026-01-05T{minutes // 60:02}:{minutes % 60:02}:00Z"
+    return json.dumps({"id": id_, "at": time, **columns}).encode()
 
 
 def send(project: Project, *numbers: int) -> None:
@@ -72,7 +72,8 @@ def test_the_first_of_a_batch_is_that_with_the_least_time_partition_and_offset(p
     project_of(project, columns="{{id: bigint, nth: int, at: timestamp}}")
     messages = [(2, 50), (0, 40), (1, 40), (2, 40), (0, 60)]  # partitions and Kafka's times
     project.produce(
-        {"value": order(7, nth=at), "partition": partition, "timestamp": time} for at, (partition, time) in enumerate(messages)
+        {"value": order(7, nth=index), "partition": partition, "timestamp": time}
+        for index, (partition, time) in enumerate(messages)
     )
     project.run()
     assert [row["nth"] for row in project.rows()] == [1]
@@ -106,11 +107,11 @@ def test_rows_that_another_writer_adds_meanwhile_have_their_repeats_left_out(pro
     project_of(project)
     send(project, 1)
     project.run()
-    others: list[int] = [7]
+    other_ids: list[int] = [7]
 
     def at(point: str) -> None:
-        if point == "checked" and others:
-            project.sql(f"INSERT INTO {{table}} (id, at) VALUES ({others.pop()}, TIMESTAMP'2026-01-05 00:00:00')")
+        if point == "checked" and other_ids:
+            project.sql(f"INSERT INTO {{table}} (id, at) VALUES ({other_ids.pop()}, TIMESTAMP'2026-01-05 00:00:00')")
 
     send(project, 7, 8)
     project.run(at=at)
@@ -122,10 +123,10 @@ def test_a_rolled_back_row_is_no_longer_known(project: Project) -> None:
     project_of(project)
     send(project, 1)
     project.run()
-    good = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    good_snapshot = project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
     send(project, 2)
     project.run()
-    project.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {good})")
+    project.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {good_snapshot})")
     accept_it(project)
     project.run()
     send(project, 1, 2)
@@ -189,16 +190,16 @@ def colliding_pairs(project: Project) -> list[tuple[int, int]]:
     """Three pairs of numbers with one `xxhash64`. The hash of each first number is the seed of the second one's, and is undone by it."""
     mask, p1, p2, p5 = 2**64 - 1, 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x27D4EB2F165667C5
 
-    def rotated(value: int, by: int) -> int:
-        return ((value << by) | (value >> (64 - by))) & mask
+    def rotated(value: int, bits: int) -> int:
+        return ((value << bits) | (value >> (64 - bits))) & mask
 
-    def divided(value: int, by: int) -> int:
-        return value * pow(by, -1, 2**64) & mask
+    def divided(value: int, divisor: int) -> int:
+        return value * pow(divisor, -1, 2**64) & mask
 
     seeds = [seed + p5 + 8 & mask for (seed,) in project.sql("SELECT xxhash64(a) FROM VALUES 1L, 2L, 3L AS (a) ORDER BY a")]
     mixed = seeds[0] ^ (rotated(12345 * p2 & mask, 31) * p1 & mask)
     seconds = [divided(rotated(divided(mixed ^ seed, p1), 64 - 31), p2) for seed in seeds]
-    return [(at, second - 2**64 if second >= 2**63 else second) for at, second in enumerate(seconds, 1)]
+    return [(number, second - 2**64 if second >= 2**63 else second) for number, second in enumerate(seconds, 1)]
 
 
 KEYS: dict[str, list[Any]] = {
@@ -238,17 +239,17 @@ def test_a_key_that_became_wider_is_still_known(project: Project) -> None:
 
 def landed(batches: Iterable[Iterable[tuple[int, int | None]]], within: int | None) -> list[tuple[int, int | None]]:
     """What lands of keys and their times: a row is a repeat of each one that landed before it and is close enough."""
-    there: list[tuple[int, int | None]] = []
+    landed_rows: list[tuple[int, int | None]] = []
     for batch in batches:
         for key, time in batch:
-            times = [other for of, other in there if of == key]
+            times = [landed_time for landed_key, landed_time in landed_rows if landed_key == key]
             if within is None or time is None or None in times:
-                repeats = bool(times)
+                is_repeat = bool(times)
             else:
-                repeats = any(abs(time - other) <= within for other in times if other is not None)
-            if not repeats:
-                there.append((key, time))
-    return there
+                is_repeat = any(abs(time - landed_time) <= within for landed_time in times if landed_time is not None)
+            if not is_repeat:
+                landed_rows.append((key, time))
+    return landed_rows
 
 
 @pytest.mark.parametrize(
@@ -276,8 +277,8 @@ def test_the_rows_that_land_are_those_of_the_model(
     """Also where only a part of the table's files is read."""
     monkeypatch.setattr(ranges, "_SMALL", 0)
     monkeypatch.setattr(ranges, "_MOST_KEYS", [200_000, 0][seed % 2])
-    more = "" if within is None else f", within: {within}m"
-    project_of(project, f"{{{{keys: [id]{more}}}}}")
+    within_option = "" if within is None else f", within: {within}m"
+    project_of(project, f"{{{{keys: [id]{within_option}}}}}")
     chance = random.Random(seed)
     times = [None, *range(0, 240, 3)] if seed % 2 else range(0, 240, 3)
     batches = [[(chance.randint(1, 6), chance.choice(times)) for _ in range(chance.randint(1, 12))] for _ in range(5)]
@@ -297,7 +298,7 @@ def test_the_rows_that_land_are_those_of_the_model(
 def test_many_rows_of_one_key_take_no_longer_than_others(project: Project) -> None:
     """A hundred thousand of one key, of which half are further away than `within` from each other."""
     project_of(project, "{{keys: [id], within: 1s}}", "{{id: bigint, at: {{type: timestamp, format: epoch_millis}}}}")
-    project.send(json.dumps({"id": 1, "at": at % 50_000 * 2000}).encode() for at in range(100_000))
+    project.send(json.dumps({"id": 1, "at": index % 50_000 * 2000}).encode() for index in range(100_000))
     (batch,) = project.run()
     assert (batch.rows, batch.filtered) == (50_000, 50_000)
 
@@ -327,7 +328,7 @@ def test_only_files_that_can_have_a_key_of_the_batch_are_read(project: Project, 
         range_=Range({}, {}, 60, rows=60),
     )
     batch = project.spark.range(240, 300).selectExpr("id")
-    near = Earlier(target, None, None).near(batch, ["id"])  # type: ignore[arg-type]
-    assert near is not None
-    assert len(near.inputFiles()) < len(project.files())
-    assert sorted(row["id"] for row in near.select("id").collect()) == list(range(240, 250))
+    near_rows = Earlier(target, None, None).near(batch, ["id"])  # type: ignore[arg-type]
+    assert near_rows is not None
+    assert len(near_rows.inputFiles()) < len(project.files())
+    assert sorted(row["id"] for row in near_rows.select("id").collect()) == list(range(240, 250))

@@ -32,27 +32,27 @@ def test_the_demo_shows_each_part_of_the_stories_once(tmp_path: Path, monkeypatc
     for service in ("KAFKA", "REGISTRY", "MAIL"):
         monkeypatch.setenv(f"SLUICE_{service}_PORT", str(free_port(2)))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLUICE_VAR_", "SLUICE_HOME"))}
-    began = time.monotonic()
-    done = subprocess.run(
+    start_time = time.monotonic()
+    result = subprocess.run(
         [*SLUICE, "demo"], env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=500
     )
-    seconds = time.monotonic() - began
-    assert done.returncode == 0, done.stdout + done.stderr
+    seconds = time.monotonic() - start_time
+    assert result.returncode == 0, result.stdout + result.stderr
     assert seconds < bar(90)
-    printed = done.stdout
+    output = result.stdout
 
-    flags = re.search(r"flagged_stock_trades by anomaly_flag\n(.*?)totals", printed, re.DOTALL)
-    unusual = re.search(r"unusual_stock_trades by price_flag\n(.*?)Bad messages", printed, re.DOTALL)
+    flags = re.search(r"flagged_stock_trades by anomaly_flag\n(.*?)totals", output, re.DOTALL)
+    unusual = re.search(r"unusual_stock_trades by price_flag\n(.*?)Bad messages", output, re.DOTALL)
     assert flags and set(re.findall(r"[A-Z]+_?[A-Z]+", flags[1])) == {"NORMAL", "NEGATIVE_PRICE", "LARGE_TRADE", "UNUSUAL_PRICE"}
     assert unusual and set(re.findall(r"[A-Z]+_?[A-Z]+", unusual[1])) == {"NORMAL", "NEGATIVE_PRICE", "UNUSUAL_PRICE"}
-    assert printed.count("Bad messages of") == 1 and printed.count(" not json ") == 1
+    assert output.count("Bad messages of") == 1 and output.count(" not json ") == 1
     for table, topic in (("shop.sales_orders", "clean_orders"), ("markets.flagged_stock_trades", "flagged_stock_trades")):
-        assert re.search(rf"{table} +{topic} +[\d,]+", printed)
+        assert re.search(rf"{table} +{topic} +[\d,]+", output)
     mail = re.search(
-        r"to sales@example.com: Weekly sales .*, with (weekly_sales_\S+\.csv)\n  http://127.0.0.1:(\d+)(/mail/\S+)", printed
+        r"to sales@example.com: Weekly sales .*, with (weekly_sales_\S+\.csv)\n  http://127.0.0.1:(\d+)(/mail/\S+)", output
     )
-    assert mail, printed
-    assert re.search(r"^Stopped: kafka, mail, registry; ", printed, re.MULTILINE)
+    assert mail, output
+    assert re.search(r"^Stopped: kafka, mail, registry; ", output, re.MULTILINE)
 
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
     try:

@@ -26,17 +26,19 @@ COLUMNS = {
 
 
 def hint(text: str) -> str:
-    with pytest.raises(ExpressionError) as caught:
+    with pytest.raises(ExpressionError) as error:
         check(text, COLUMNS)
-    return caught.value.hint
+    return error.value.hint
 
 
 def test_the_suggested_expressions_are_allowed() -> None:
     hints = {*dialects.WRITE.values(), *dialects.INFIX.values(), *dialects.PAIRS.values(), *dialects.MARKS.values()}
-    written = {code for each in hints for code in re.findall(r"`([^`]+)`", each) if code not in ("columns", "explode")}
-    for code in written:
+    suggestions = {
+        code for hint_text in hints for code in re.findall(r"`([^`]+)`", hint_text) if code not in ("columns", "explode")
+    }
+    for code in suggestions:
         check(code, COLUMNS)
-    assert len(written) > 50
+    assert len(suggestions) > 50
 
 
 def test_the_tables_name_no_function_of_this_language() -> None:
@@ -44,8 +46,8 @@ def test_the_tables_name_no_function_of_this_language() -> None:
 
 
 def test_every_word_of_the_tables_gets_its_hint() -> None:
-    for word, says in dialects.WRITE.items():
-        assert hint(f"{word}(s)") == says, word
+    for word, expected_hint in dialects.WRITE.items():
+        assert hint(f"{word}(s)") == expected_hint, word
 
 
 @pytest.mark.parametrize(
@@ -76,9 +78,9 @@ def test_words_of_other_dialects_get_a_hint_with_the_sql_to_write(text: str, say
 
 
 def test_units_without_quotes_are_no_second_problem() -> None:
-    with pytest.raises(ExpressionError) as caught:
+    with pytest.raises(ExpressionError) as error:
         check("timestamp_add(day, 1, t) > convert(int, s)", COLUMNS)
-    assert [fault.code for fault in caught.value.faults] == ["sql-not-allowed"] * 2
+    assert [fault.code for fault in error.value.faults] == ["sql-not-allowed"] * 2
 
 
 NAMES = ("orders", "lower", "locate", "second", "ln", "bootstrap", "partition_by", "order_id", "id")
@@ -92,5 +94,5 @@ NAMES = ("orders", "lower", "locate", "second", "ln", "bootstrap", "partition_by
         *(("lcase", None), ("decode", None), ("conv", None), ("xy", None), ("", None), ("x" * 101, None)),
     ],
 )
-def test_a_name_is_suggested_only_if_few_letters_differ(written: str, meant: str | None) -> None:
-    assert closest(written, NAMES) == meant
+def test_a_name_is_suggested_only_if_few_letters_differ(name: str, suggestion: str | None) -> None:
+    assert closest(name, NAMES) == suggestion

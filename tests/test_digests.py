@@ -160,8 +160,8 @@ def test_identities_are_as_they_were(plans: list[tuple[str, Plan]]) -> None:
 @pytest.mark.slow
 def test_every_word_is_in_a_digest_of_the_golden_file(plans: list[tuple[str, Plan]]) -> None:
     texts = [digest.text(value) for _, plan in plans for value in digested(plan)]
-    used = {name for text in texts for name in re.findall(r"\b([A-Z]\w*)\(", text)}
-    assert {words.name for words in digest.WORDS.values()} - used == set()
+    class_names = {name for text in texts for name in re.findall(r"\b([A-Z]\w*)\(", text)}
+    assert {words.name for words in digest.WORDS.values()} - class_names == set()
 
 
 def test_every_class_and_field_that_a_digest_can_reach_has_words() -> None:
@@ -225,30 +225,32 @@ def missing_words(roots: Iterable[type]) -> Iterator[str]:
         if words is None:
             yield f"{cls.__name__} has no entry in WORDS of framework/plan/digest.py"
             continue
-        decided = [
+        decided_names = [
             word.partition("=")[2] or word for word in f"{words.always} {words.if_set} {words.never} {words.spread}".split()
         ]
-        names = [each.name for each in fields(cls) if each.repr or cls in digest.WORDS]
-        yield from (f"{cls.__name__}.{name} has no decision in framework/plan/digest.py" for name in names if name not in decided)
-        yield from (f"{cls.__name__} has no field {name}" for name in decided if not (name in names or hasattr(cls, name)))
-        yield from (f"{cls.__name__}.{name} has two decisions" for name, count in Counter(decided).items() if count > 1)
+        names = [declared_field.name for declared_field in fields(cls) if declared_field.repr or cls in digest.WORDS]
+        yield from (
+            f"{cls.__name__}.{name} has no decision in framework/plan/digest.py" for name in names if name not in decided_names
+        )
+        yield from (f"{cls.__name__} has no field {name}" for name in decided_names if not (name in names or hasattr(cls, name)))
+        yield from (f"{cls.__name__}.{name} has two decisions" for name, count in Counter(decided_names).items() if count > 1)
 
 
 def reachable(roots: Iterable[type]) -> set[type]:
     """The dataclasses that can be in fields of these, but for fields that are in no digest. Of a class without
     fields those that derive from it beside it: other modules have types that no column has."""
-    reached: set[type] = set()
-    waiting: list[type[Any]] = list(roots)
-    while waiting:
-        cls = waiting.pop()
-        if cls in reached:
+    classes: set[type] = set()
+    pending: list[type[Any]] = list(roots)
+    while pending:
+        cls = pending.pop()
+        if cls in classes:
             continue
         if fields(cls) or not cls.__subclasses__():
-            reached.add(cls)
+            classes.add(cls)
         words = digest.words_of(cls)
-        waiting += inner(cls, words.never.split() if words else ())
-        waiting += [other for other in cls.__subclasses__() if other.__module__ == cls.__module__]
-    return reached
+        pending += inner(cls, words.never.split() if words else ())
+        pending += [subclass for subclass in cls.__subclasses__() if subclass.__module__ == cls.__module__]
+    return classes
 
 
 def inner(cls: type[Any], never: Collection[str] = ()) -> Iterator[type[Any]]:

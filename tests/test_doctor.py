@@ -101,16 +101,16 @@ def test_doctor_lists_every_problem_with_a_hint_and_downloads_nothing(tmp_path: 
 
 
 def test_a_package_of_another_version_is_a_problem() -> None:
-    here = metadata.version("click")
-    fine = doctor.packages([f"click=={here}", "pyyaml>=6", 'dagster-aws==0.0.1; extra == "aws"'])
-    assert fine.ok and fine.state == f"click {here}"
+    click_version = metadata.version("click")
+    fine = doctor.packages([f"click=={click_version}", "pyyaml>=6", 'dagster-aws==0.0.1; extra == "aws"'])
+    assert fine.ok and fine.state == f"click {click_version}"
     assert doctor.packages(["dagster<1.14,>=1.13.27", "dagster-pyspark<0.30,>=0.29.27", "click>=8,<100"]).ok
     outside = doctor.packages(["dagster<2.7,>=2.6", "click<8.1,>=8", "nosuchpackage<2,>=1"])
     assert not outside.ok
-    assert outside.state.startswith(f"dagster is {metadata.version('dagster')}, <2.7,>=2.6 is needed; click is {here}, ")
+    assert outside.state.startswith(f"dagster is {metadata.version('dagster')}, <2.7,>=2.6 is needed; click is {click_version}, ")
     assert outside.state.endswith("; nosuchpackage is missing, <2,>=1 is needed")
     wrong = doctor.packages(["click==0.1", "nosuchpackage[some,more]==1.0"])
-    assert wrong.state == f"click is {here}, 0.1 is needed; nosuchpackage is missing, 1.0 is needed"
+    assert wrong.state == f"click is {click_version}, 0.1 is needed; nosuchpackage is missing, 1.0 is needed"
     assert not wrong.ok
 
 
@@ -177,13 +177,19 @@ def test_what_the_specs_name_is_tried(
     login(monkeypatch)
     Path("specs").mkdir()
 
-    def findings(**other: str) -> dict[str, str]:
+    def findings(**replacements: str) -> dict[str, str]:
         with mail_server() as (_, port):
-            at = {"kafka": kafka, "catalog": rest_catalog, "store": quick_store, "mail": str(port), **other}
-            rest = DOCUMENT.format(name="lake", uri=at["catalog"], store=at["store"])
-            spec = SPEC.format(kafka=at["kafka"], mail=at["mail"], rest=rest, storage=STORAGE.format(store=at["store"]))
+            addresses = {"kafka": kafka, "catalog": rest_catalog, "store": quick_store, "mail": str(port), **replacements}
+            rest = DOCUMENT.format(name="lake", uri=addresses["catalog"], store=addresses["store"])
+            spec = SPEC.format(
+                kafka=addresses["kafka"], mail=addresses["mail"], rest=rest, storage=STORAGE.format(store=addresses["store"])
+            )
             Path("specs/a.yaml").write_text(spec)
-            return {each.subject: each.state for each in preflight(make(Path("specs"))) if bool(each.hint) is bool(other)}
+            return {
+                finding.subject: finding.state
+                for finding in preflight(make(Path("specs")))
+                if bool(finding.hint) is bool(replacements)
+            }
 
     assert "no topic `preflight`" in findings(kafka=kafka)["cluster main"]
     subprocess.run([Path(sys.executable).with_name("sluice"), "topics", "create", "preflight"], check=True, capture_output=True)

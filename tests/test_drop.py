@@ -25,9 +25,9 @@ def sluice(project: Project, *arguments: str, status: int = 0) -> str:
     specs = str(Path(project.pipeline.where.file).parent)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command: Sequence[str] = [*SLUICE, *arguments, "--specs", specs]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
-    assert done.returncode == status, done.stdout + done.stderr
-    return (done.stdout + done.stderr).replace(f" --specs {specs}", "")
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+    assert result.returncode == status, result.stdout + result.stderr
+    return (result.stdout + result.stderr).replace(f" --specs {specs}", "")
 
 
 @pytest.mark.parametrize("data", few([True, False], True))
@@ -40,11 +40,11 @@ def test_the_next_run_begins_again(project: Project, data: bool) -> None:
     run_record.pause("trades")
     folder = project.lake / "warehouse" / project.namespace
 
-    said = sluice(project, "drop", "trades", "--yes", *(["--data"] if data else []))
-    assert f"{project.namespace}.trades, 37 rows, " in said and f"{project.namespace}.trades__bad_rows, 3 rows, " in said
+    output = sluice(project, "drop", "trades", "--yes", *(["--data"] if data else []))
+    assert f"{project.namespace}.trades, 37 rows, " in output and f"{project.namespace}.trades__bad_rows, 3 rows, " in output
     assert table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier) is None
-    left = [path for path in folder.rglob("*") if path.is_file() and path.suffix == ".parquet"]
-    assert (len(left) == 0) is data
+    data_files = [path for path in folder.rglob("*") if path.is_file() and path.suffix == ".parquet"]
+    assert (len(data_files) == 0) is data
     assert not run_record.read("trades").paused
 
     batches = project.run()
@@ -56,8 +56,10 @@ def test_the_topic_goes_with_its_messages(project: Project) -> None:
     project.make_topic()
     project.send_good(20)
     project.run()
-    said = sluice(project, "drop", "trades", "--data", "--topic", "--yes")
-    assert f"topic {project.topic} at {project.bootstrap}: 20 messages" in said and f"{project.topic}: deleted in Kafka" in said
+    output = sluice(project, "drop", "trades", "--data", "--topic", "--yes")
+    assert (
+        f"topic {project.topic} at {project.bootstrap}: 20 messages" in output and f"{project.topic}: deleted in Kafka" in output
+    )
     assert project.topic not in project.admin.list_topics(timeout=10).topics
 
     project.make_topic()
@@ -79,8 +81,8 @@ def test_deletes_of_format_3_are_not_in_answers(project: Project) -> None:
     assert main is not None and main.summary is not None
     assert int(main.summary.additional_properties["total-delete-files"]) > 0, "deletion vectors are what this is about"
 
-    asked = f"select count(*) as n, sum(id) as ids, min(size) as size from {project.namespace}.trades"
-    (row,) = json.loads(sluice(project, "query", asked, "--json"))
+    question = f"select count(*) as n, sum(id) as ids, min(size) as size from {project.namespace}.trades"
+    (row,) = json.loads(sluice(project, "query", question, "--json"))
     ids = table.scan(selected_fields=("id",)).to_arrow().column("id").to_pylist()
     assert (row["n"], row["ids"]) == (len(ids), sum(ids)) and len(ids) == 2970 - sum(
         1 for n in range(3000) if n % 100 and n % 7 == 3

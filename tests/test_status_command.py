@@ -326,10 +326,10 @@ def test_a_computed_table_is_pending_until_its_source_exists(folder: Path) -> No
     )
     made_by_hand(refusals.owner(trades))
     assert "  nothing has landed yet, 1 row to read: `sluice run copy`\n" in sluice("status", "copy").output
-    made_by_hand(refusals.owner(copy), "copy", copy.spec, of="shop.trades")
-    (status,) = statuses(plan, [copy])
-    assert status.reasons == ()
-    assert (status.state, status.progress.lag, status.progress.rows, status.newest_event) == ("caught up", 0, 1, None)
+    made_by_hand(refusals.owner(copy), "copy", copy.spec, source="shop.trades")
+    (found,) = statuses(plan, [copy])
+    assert found.reasons == ()
+    assert (found.state, found.progress.lag, found.progress.rows, found.newest_event) == ("caught up", 0, 1, None)
     assert "is computed from the table shop.trades" in sluice("status", "copy", "--partitions").output
 
 

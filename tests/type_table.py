@@ -11,4 +11,4 @@ def rows(heading: str) -> dict[str, str]:
     """The column types of a section's table by what stands first in each row."""
     section = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("| `")]
-    return {each[0].strip("`"): each[1].strip("`") for each in cells}
+    return {row_cells[0].strip("`"): row_cells[1].strip("`") for row_cells in cells}

@@ -34,9 +34,9 @@ from tests.waiting import until
 def main(specs: str, point: str, number: str, what: str = "run") -> None:
     there = False
 
-    def at(reached: str) -> None:
+    def at(reached_point: str) -> None:
         nonlocal there
-        if reached == point and not there:
+        if reached_point == point and not there:
             there = True
             print("reached", flush=True)
             if number == "JVM":
@@ -44,9 +44,9 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
                 SparkContext._gateway.proc.wait()  # type: ignore[union-attr]
             else:
                 os.kill(os.getpid(), signal.Signals[number])
-        if reached == "branched" and point == "writing":
+        if reached_point == "branched" and point == "writing":
             threading.Thread(target=writing, daemon=True).start()
-        if reached == "begun" and point.startswith("sending "):
+        if reached_point == "begun" and point.startswith("sending "):
             threading.Thread(target=sending, daemon=True).start()
 
     def writing() -> None:
@@ -58,15 +58,15 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
 
     def sending() -> None:
         cluster, topic = next(follower.sends_to for follower in pipeline.also if follower.sends_to)
-        sent = end_of(cluster.bootstrap, topic) + int(point.removeprefix("sending "))
-        until(lambda: end_of(cluster.bootstrap, topic) >= sent, "the follower does not send", 60)
+        end = end_of(cluster.bootstrap, topic) + int(point.removeprefix("sending "))
+        until(lambda: end_of(cluster.bootstrap, topic) >= end, "the follower does not send", 60)
         os.kill(SparkContext._gateway.proc.pid, signal.SIGSTOP)  # type: ignore[union-attr]
         print("reached", flush=True)
         os.kill(os.getpid(), signal.Signals[number])
 
     context = Context(make(Path(specs)), at=at)
-    named = {each.name: each for each in context.plan.pipelines}
-    pipeline = named.get(what.removeprefix("run:"), context.plan.pipelines[0])
+    pipelines = {candidate.name: candidate for candidate in context.plan.pipelines}
+    pipeline = pipelines.get(what.removeprefix("run:"), context.plan.pipelines[0])
     try:
         if what == "rebuild":
             ahead, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)

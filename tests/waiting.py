@@ -9,10 +9,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(true: Callable[[], T], failure: str, seconds: float = 60) -> T:
+def until(condition: Callable[[], T], failure: str, seconds: float = 60) -> T:
     """What the condition answers once it holds."""
     deadline = time.monotonic() + seconds
-    while not (answer := true()):
+    while not (answer := condition()):
         assert time.monotonic() < deadline, failure
         time.sleep(0.02)
     return answer

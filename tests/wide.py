@@ -13,12 +13,12 @@ EXAMPLES = int(os.environ.get("EXAMPLES", "3"))
 """Of each search in tables of Spark; for more of them: `EXAMPLES=50 pytest tests/test_accumulate.py -m long`."""
 
 
-def few(all_: Iterable[Any], *chosen: Any) -> list[Any]:
+def few(all_: Iterable[Any], *quick: Any) -> list[Any]:
     """All of them as parameters, of which only the chosen ones are for each change."""
     values = list(all_)
-    assert set(chosen) <= set(values)
+    assert set(quick) <= set(values)
     return [
-        value if value in chosen else pytest.param(*(value if isinstance(value, tuple) else [value]), marks=pytest.mark.long)
+        value if value in quick else pytest.param(*(value if isinstance(value, tuple) else [value]), marks=pytest.mark.long)
         for value in values
     ]
 

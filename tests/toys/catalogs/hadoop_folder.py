@@ -71,8 +71,14 @@ class HadoopFolder(Catalog):
         file = self._metadata(identifier)
         if file is None:
             return None
-        read = StaticTable.from_metadata(file.as_uri())
-        return Table((*identifier.split("."),), read.metadata, read.metadata_location, read.io, read.catalog)
+        static_table = StaticTable.from_metadata(file.as_uri())
+        return Table(
+            (*identifier.split("."),),
+            static_table.metadata,
+            static_table.metadata_location,
+            static_table.io,
+            static_table.catalog,
+        )
 
     def drop(self, identifier: str) -> None:
         """What makes a folder a table is its metadata."""

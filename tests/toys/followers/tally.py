@@ -32,8 +32,8 @@ def resolve(written: Options, _pipeline: Pipeline, _draft: Draft) -> Follower:
     )
 
 
-def follow(to: Committed) -> int:
-    rows = to.changes.now().count()
-    with Path(to.follower.options).open("a", encoding="utf-8") as file:
-        file.write(f"{to.until} {rows}\n")
+def follow(committed: Committed) -> int:
+    rows = committed.changes.now().count()
+    with Path(committed.follower.options).open("a", encoding="utf-8") as file:
+        file.write(f"{committed.until} {rows}\n")
     return rows

@@ -28,18 +28,20 @@ Written = list[ColumnName]
 
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
-    names = tuple(name for at, name in enumerate(step.value) if rows.column(name, step.place(at)))
+    names = tuple(name for index, name in enumerate(step.value) if rows.column(name, step.place(index)))
     says = f"the first row of each {', '.join(names)}"
 
     def admit(new: Any, earlier: Any) -> Any:
         from pyspark.sql import Window, functions
 
         window = Window.partitionBy(*names).orderBy("_kafka_timestamp", "_kafka_partition", "_kafka_offset")
-        first = new.withColumn("_sluice_rank", functions.row_number().over(window)).where("_sluice_rank = 1").drop("_sluice_rank")
-        remembered = earlier.rows()
-        if remembered is None:
-            return first
-        same = " AND ".join(f"new.{identifier(name)} <=> old.{identifier(name)}" for name in names)
-        return first.alias("new").join(remembered.alias("old"), functions.expr(same), "left_anti")
+        first_rows = (
+            new.withColumn("_sluice_rank", functions.row_number().over(window)).where("_sluice_rank = 1").drop("_sluice_rank")
+        )
+        earlier_rows = earlier.rows()
+        if earlier_rows is None:
+            return first_rows
+        same_keys = " AND ".join(f"new.{identifier(name)} <=> old.{identifier(name)}" for name in names)
+        return first_rows.alias("new").join(earlier_rows.alias("old"), functions.expr(same_keys), "left_anti")
 
     return Resolved(rows.columns, says=(says,), memory=Memory(columns=names, admit=admit, state=State("firstof", names, says)))
