@@ -35,7 +35,7 @@ def used(jvm: Any) -> int:
         jvm.System.gc()
         return int(memory.getHeapMemoryUsage().getUsed())
 
-    return min(after_a_collection() for _ in range(5))  # what was dropped just now can take several
+    return min(after_a_collection() for _ in range(5))  # memory that was dropped just now can take several collections
 
 
 if __name__ == "__main__":

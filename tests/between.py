@@ -1,4 +1,4 @@
-"""A small proxy between Sluice and a catalog, which does to requests what networks and gateways do."""
+"""A small proxy between Sluice and a catalog, which treats requests as networks and gateways do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Fault = Callable[["Request"], bool]  # answers the request by itself, or leaves 
 
 @dataclass
 class Request:
-    """A request, and what can become of it."""
+    """A request, and the ways to answer it."""
 
     handler: BaseHTTPRequestHandler
     method: str
@@ -34,7 +34,7 @@ class Request:
     forward: Callable[[], Answer]
 
     def changes(self) -> list[dict[str, Any]]:
-        """What a commit of a table asks for."""
+        """The updates that a commit of a table asks for."""
         if self.method != "POST" or "/tables/" not in self.path:
             return []
         return list(json.loads(self.body).get("updates") or ())

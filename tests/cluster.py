@@ -31,9 +31,9 @@ class Cluster:
     def url(self) -> str:
         return f"spark://{_HOST}:{self.port}"
 
-    def told(self) -> dict[str, object]:
-        told: dict[str, object] = requests.get(f"http://{_HOST}:{self.pages}/json/", timeout=10).json()
-        return told
+    def state(self) -> dict[str, object]:
+        state: dict[str, object] = requests.get(f"http://{_HOST}:{self.pages}/json/", timeout=10).json()
+        return state
 
     def executors(self) -> dict[int, int]:
         """The processes in which tasks run, with the seconds of a processor that each has used."""
@@ -45,7 +45,7 @@ class Cluster:
         }
 
     def kill_a_worker(self) -> None:
-        """One worker and its executors, at once."""
+        """Kills one worker and its executors at once."""
         worker = next(process for process in self.processes[1:] if process.poll() is None and _children(process.pid))
         for pid in (*_children(worker.pid), worker.pid):
             os.kill(pid, signal.SIGKILL)
@@ -70,19 +70,19 @@ class Cluster:
         until(lambda: len(self._alive()) > before, "the worker does not join", 60)
 
     def _alive(self) -> list[object]:
-        workers = self.told()["workers"]
+        workers = self.state()["workers"]
         assert isinstance(workers, list)
         return [worker for worker in workers if worker["state"] == "ALIVE"]
 
     def answers(self) -> bool:
         try:
-            return bool(self.told())
+            return bool(self.state())
         except (requests.ConnectionError, ValueError):
             return False
 
 
 def _children(pid: int) -> dict[int, int]:
-    """The processes that it has started, with the seconds of a processor that each has used."""
+    """The processes that a process has started, with the seconds of a processor that each has used."""
     output = subprocess.run(
         ["ps", "-o", "pid=,cputimes=", "--ppid", str(pid)], capture_output=True, text=True, check=False
     ).stdout
@@ -91,7 +91,7 @@ def _children(pid: int) -> dict[int, int]:
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
-    """Running until the end of the block, with all that it started."""
+    """A cluster that runs until the end of the block, with all that it started."""
     folder.mkdir(parents=True, exist_ok=True)
     spark_cluster = Cluster(folder, free_port(), free_port())
     master = "org.apache.spark.deploy.master.Master"

@@ -8,14 +8,14 @@ from framework.host.cli import main
 
 
 def without(result: Result, *options: str) -> Result:
-    """Hints as they are where a command needs no such options."""
+    """The result with hints as a command without these options prints them."""
     for stream in ("output_bytes", "stdout_bytes", "stderr_bytes") if options else ():
         setattr(result, stream, getattr(result, stream).replace(f" {' '.join(options)}".encode(), b""))
     return result
 
 
 class Commands:
-    """Calls that must end well, or be refused, each with what is always given."""
+    """Calls that must succeed, or be refused, each with the arguments that are always given."""
 
     always: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""What tests share: one Kafka and one Spark per test process, both real, and projects in folders of their own."""
+"""The parts that tests share: one Kafka and one Spark per test process, both real, and projects in folders of their own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ os.environ["SLUICE_COLD"] = "1"  # no process is left behind but in test_warm.py
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 
-# All tests of these look at what one costly fixture has made, so that they go to one process.
+# All tests of these files need the result of one costly fixture, so that they go to one process.
 TOGETHER = ("tests/test_test_command.py", "tests/test_values.py")
 
 
@@ -67,12 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes minutes begins first: at the end, one process would do it alone."""
+    """Tests that take minutes begin first: at the end, one process would run them alone."""
     items.sort(key=lambda item: "test_soak" not in item.nodeid)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """For `.ci/run`, which sees no more of it than what make answers."""
+    """Writes the exit status for `.ci/run`, which only sees the answer of make."""
     if not hasattr(session.config, "workerinput") and getattr(session.config, "cache", None):
         session.config.cache.set("sluice/status", int(exitstatus))
 
@@ -161,7 +161,7 @@ def rest_catalog(sluice_home: Path, quick_store: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def aws(sluice_home: Path) -> Iterator[str]:
-    """Where Glue, S3, STS and IAM of moto are."""
+    """The address of moto's Glue, S3, STS and IAM."""
     from framework.machine.services import aws as service
 
     with service.running(sluice_home) as url:
@@ -170,7 +170,7 @@ def aws(sluice_home: Path) -> Iterator[str]:
 
 @pytest.fixture
 def kafka_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That no Kafka answers is known after a moment."""
+    """Makes calls fail after a moment if no Kafka answers."""
     from framework.core.kafka.cluster import Kafka
 
     monkeypatch.setattr(Kafka.__init__, "__defaults__", (0.2,))
@@ -191,7 +191,7 @@ class _Hurried:
 
 @pytest.fixture
 def registry_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pause is made between two tries to ask a registry."""
+    """Removes the pauses between tries to ask a registry."""
     from framework.messages.registry import client
 
     monkeypatch.setattr(client, "time", _Hurried())

@@ -1,4 +1,4 @@
-"""Messages are decoded by the jar in a bare JVM, without a Spark job: a million in a few seconds."""
+"""Decodes messages by the jar in a bare JVM, without a Spark job: a million in a few seconds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEMORY = "512m"
 
 @dataclass(frozen=True)
 class Row:
-    """`values` are the columns, None of a bad message."""
+    """A decoded message: `values` are its columns, or None for a bad message."""
 
     values: dict[str, Any] | None
     code: str | None
@@ -40,7 +40,7 @@ class Decoders:
     jvm: Any
 
     def rows(self, description: Mapping[str, Any], types_: Mapping[str, Type], messages: Iterable[bytes | None]) -> list[Row]:
-        """`types_` are those of all columns, in their order."""
+        """The decoded messages. `types_` are the types of all columns, in their order."""
         rows = []
         for line in self.lines(description, messages):
             *values, code, why = line
@@ -50,7 +50,7 @@ class Decoders:
         return rows
 
     def lines(self, description: Mapping[str, Any], messages: Iterable[bytes | None]) -> list[list[Any]]:
-        """As the JVM writes them."""
+        """The rows as the JVM writes them."""
         frames = b"".join(
             struct.pack(">i", -1) if message is None else struct.pack(">i", len(message)) + message for message in messages
         )
@@ -82,7 +82,7 @@ def running(folder: Path) -> Iterator[Decoders]:
 
 
 def value(written: Any, type_: Type) -> Any:
-    """From the JVM's JSON to what Spark would give Python."""
+    """The value that Spark would give Python for the JVM's JSON."""
     if written is None:
         return None
     match type_:
@@ -110,7 +110,7 @@ def value(written: Any, type_: Type) -> Any:
 
 
 def types_of(columns: Sequence[Mapping[str, Any]], **other_types: Type) -> dict[str, Type]:
-    """Of columns as a description has them."""
+    """The types by name of columns as a description has them."""
     return {**{column["name"]: _type(column) for column in columns}, **other_types}
 
 

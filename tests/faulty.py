@@ -1,4 +1,4 @@
-"""What goes wrong between Sluice and each catalog or object store: which request is struck, and what becomes of it."""
+"""Faults between Sluice and each catalog or object store: the request that is struck, and its outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from framework.machine.services import s3
 from tests.between import Request
 from tests.rest import DOCUMENT, STORAGE
 
-When = Callable[[Request], bool]
+RequestTest = Callable[[Request], bool]
 Strike = Callable[[Request], None]
 
 
@@ -27,11 +27,11 @@ class Place:
 
     document: str
     proxied: str
-    when: Mapping[str, When]
+    requests: Mapping[str, RequestTest]
     faults: Mapping[str, Strike]
 
 
-def at(matches: When, strike: Strike) -> When:
+def at(matches: RequestTest, strike: Strike) -> RequestTest:
     def fault(request: Request) -> bool:
         if not matches(request):
             return False
@@ -68,12 +68,12 @@ def refused_by_s3(status: int, code: str) -> Strike:
 
 
 def publishes(request: Request) -> bool:
-    """Whether it moves main: the commit that decides."""
+    """Whether the request moves main: the commit that decides."""
     return request.moves("main")
 
 
 def stages(request: Request) -> bool:
-    """Whether it adds the rows of a batch, on the branch of the attempt."""
+    """Whether the request adds the rows of a batch, on the branch of the attempt."""
     adds = any(change["action"] == "add-snapshot" for change in request.changes())
     return adds and any(str(change.get("ref-name")).startswith("sluice_") for change in request.changes())
 
@@ -93,10 +93,10 @@ def _read(store: str, location: str) -> Mapping[str, Any]:
     return document
 
 
-def _in_glue(which: str) -> When:
-    """Glue is told where the new metadata is, and not what has changed."""
+def _in_glue(which: str) -> RequestTest:
+    """Reads the metadata before and after the request: Glue gets its new place, and not the changes."""
 
-    def when(request: Request) -> bool:
+    def updates(request: Request) -> bool:
         if not request.headers.get("X-Amz-Target", "").endswith(".UpdateTable"):
             return False
         parameters = json.loads(request.body)["TableInput"]["Parameters"]
@@ -104,10 +104,10 @@ def _in_glue(which: str) -> When:
         old, new = (_read(request.behind, parameters[name]) for name in names)
         return _updates_glue(old, new) == which
 
-    return when
+    return updates
 
 
-def _puts(ending: str) -> When:
+def _puts(ending: str) -> RequestTest:
     return lambda request: request.method == "PUT" and request.path.partition("?")[0].endswith(ending)
 
 
@@ -149,7 +149,7 @@ PLACES = {
 
 
 class InFile:
-    """What happens to the publishing commit of a catalog that is a SQLite file. It is the only one that asks nobody over a network."""
+    """A fault of the publishing commit of a catalog that is a SQLite file, which is the only one that asks nobody over a network."""
 
     def __init__(self, file: Path, fault: str) -> None:
         self.file, self.fault, self.struck = file, fault, 0
@@ -168,7 +168,7 @@ def _answer_lost(_: Path, transaction: Any) -> None:
 
 
 def _held(file: Path, transaction: Any) -> None:
-    """Another process writes to the file for a while."""
+    """Commits while another process writes to the file for a moment."""
     connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
     connection.execute("BEGIN EXCLUSIVE")
     release = threading.Timer(0.5, connection.close)

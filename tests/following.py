@@ -1,4 +1,4 @@
-"""What tests of followers share."""
+"""Parts that tests of followers share."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from framework.core.run.run import batches
 from tests.project import Project
 
 
-def ran(project: Project, at: Any = None) -> list[int]:
-    """Rows that the followers show after a run."""
-    context = project.context(at)
+def ran(project: Project, hook: Any = None) -> list[int]:
+    """Runs the pipeline, and returns the number of rows that each follower then shows."""
+    context = project.context(hook)
     pipeline = context.plan.pipelines[0]
     list(batches(context, pipeline))
     results = list(follow.after_run(context, pipeline))

@@ -20,7 +20,7 @@ _PER_SECOND = 50_000  # characters of a file whose seconds nobody knows
 
 
 class Halves:
-    """What a run leaves out: files in which no test is left, and those of the other half."""
+    """Leaves out files of a run: those in which no test is chosen, and those of the other half."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.half: int | None = config.option.half
@@ -87,7 +87,7 @@ def _name(file: Path) -> str:
 
 
 def _left_out(expression: str) -> frozenset[str]:
-    """The marks that a run is without, where that is all that it chooses by."""
+    """The marks that a run leaves out, where its expression says nothing else."""
     return frozenset(re.findall(r"not (\w+)", expression)) if re.fullmatch(r"not \w+( and not \w+)*", expression) else frozenset()
 
 

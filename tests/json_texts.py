@@ -1,4 +1,4 @@
-"""JSON texts by RFC 8259: what every parser must take, what none may take, and what each decides for itself."""
+"""JSON texts by RFC 8259: those that every parser must take, that none may take, and that each decides on for itself."""
 
 from __future__ import annotations
 
@@ -297,8 +297,8 @@ EITHER: dict[str, bytes] = {
     "half a pair as a name": b'{"\\uDFAA":0}',
     "half and a bad escape": b'["\\uD800\\n"]',
 }
-# Of these ours takes: numbers as their text, and halves of pairs that nobody reads as text.
-TAKEN = {name for name in EITHER if name.startswith(("number", "half", "two halves", "inverted"))}
+# Our decoder takes these of `EITHER`: numbers as their text, and halves of pairs that nobody reads as text.
+OWN_CHOICES = {name for name in EITHER if name.startswith(("number", "half", "two halves", "inverted"))}
 
 # No object, whatever stands there.
 AROUND = [b"", b" ", b"\xff", b"\xff\xfe{\0}\0", b"\0{\0}", b"null", b"true", b"[]", b'""', b"0", b"{", b"}", b"{}a"]

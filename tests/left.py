@@ -1,4 +1,4 @@
-"""A command that leaves all it can in the warm JVM, and one that looks for it: `python -m tests.left SPECS`."""
+"""A command that leaves all it can in the warm JVM, and one that finds none of it: `python -m tests.left SPECS`."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class LockedKafka:
     locked: str
 
     def allow(self, command: list[str]) -> None:
-        """What this command of `kafka-acls.sh` does, as an administrator: the script is not among the jars."""
+        """Does the work of this command of `kafka-acls.sh`, as an administrator: the script is not among the jars."""
         options = [*pairwise(command[1:])]
         (principal,) = (value for name, value in options if name == "--allow-principal")
         ((kind, resource),) = ((_KINDS[name], value) for name, value in options if name in _KINDS)
@@ -71,7 +71,7 @@ class LockedKafka:
             future.result()
 
     def rights(self) -> set[tuple[str, str]]:
-        """What the user is allowed by now, by topics."""
+        """The user's current rights, by topic."""
         admin = AdminClient({"bootstrap.servers": self.open})
         any_filter: Any = AclBindingFilter  # its stubs know no None
         all_bindings = any_filter(

@@ -1,4 +1,4 @@
-"""A real mail server, which keeps what it is sent."""
+"""A real mail server, which keeps the mails that it is sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from framework.machine.services.ports import free_port
 
 
 class Mailbox:
-    """A mail server's handler, which keeps what it gets and takes nothing for `nobody@example.com`."""
+    """A mail server's handler, which keeps mails and takes none for `nobody@example.com`."""
 
     def __init__(self) -> None:
         self.mails: list[EmailMessage] = []

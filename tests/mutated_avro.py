@@ -46,9 +46,9 @@ SCHEMA = record(
     ("deep", nested(DEPTH)),
     name="Order",
 )  # fmt: skip
-OTHER = record(("name", "string"), ("id", "long"), ("tags", {"type": "array", "items": "string"}), name="Order")
+OTHER_SCHEMA = record(("name", "string"), ("id", "long"), ("tags", {"type": "array", "items": "string"}), name="Order")
 """A second version, with fewer fields in another order."""
-SCHEMAS: Mapping[int, Any] = {1: SCHEMA, 2: OTHER}
+SCHEMAS: Mapping[int, Any] = {1: SCHEMA, 2: OTHER_SCHEMA}
 NARROW_COLUMNS = ("id", "small", "deep")
 """Columns of a topic that passes over all other fields."""
 

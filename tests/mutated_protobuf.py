@@ -235,7 +235,7 @@ def single(value: Any, field: Any) -> Any:
         raise Unreadable("not UTF-8")
     if field.type != MESSAGE:
         return value
-    convert = KNOWN.get(field.message_type.name)
+    convert = CONVERTERS.get(field.message_type.name)
     if convert is None or not field.message_type.full_name.startswith(("google", "confluent")):
         return row(value)
     return convert(value)
@@ -296,8 +296,8 @@ def as_json(value: Any) -> Any:
 
 
 def refuse_foreign(data: bytes, descriptor: Any) -> None:
-    """Refuses a field that the type does not have, at any depth, also where a later field takes its place: of these, Google's library
-    has forgotten them."""
+    """Refuses a field that the type does not have, at any depth, also where a later field takes its place: Google's library has
+    forgotten such fields."""
     index = 0
 
     def number() -> int:
@@ -365,7 +365,7 @@ class Json:
         self.value = value
 
 
-KNOWN: Mapping[str, Callable[[Any], Any]] = {
+CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
     "Timestamp": moment, "Duration": duration, "Date": day, "TimeOfDay": hour, "Decimal": amount, "Struct": as_json, "Value": as_json,
     "StringValue": lambda value: value.value, "UInt64Value": lambda value: Decimal(value.value),
 }  # fmt: skip

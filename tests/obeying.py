@@ -1,4 +1,4 @@
-"""Obeys the hint of a problem of a spec as a person would who does just what it says: an edit of the YAML."""
+"""Obeys the hint of a problem of a spec literally, as an edit of the YAML."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rule(pattern: str) -> Callable[[Rule], Rule]:
 
 
 def wrong_words(problem: Problem) -> list[str]:
-    """The words that a message may mean by what is wrong, the likeliest first."""
+    """The words of a message that may be the wrong ones, the likeliest first."""
     patterns = (r"and is `([^`]*)`", r"no (?:type|column|field|table) ([\w.]+)", r"^(\w+) is not an allowed", r"`([^`]+)`")
     words = [word for pattern in patterns for word in re.findall(pattern, problem.message)]
     return [word.strip('"').replace("\\n", "\n") for word in words]
@@ -161,7 +161,7 @@ def _in_place_of_two(document: Document, match: re.Match[str]) -> None:
 
 
 @rule(r"did you mean `?([^`]+?)`?\?$")
-def _meant(document: Document, match: re.Match[str]) -> None:
+def _suggested(document: Document, match: re.Match[str]) -> None:
     rename(document, match[1])
 
 
@@ -281,7 +281,7 @@ WRITING = "write|use|partition by|name its field:|put the value into the secret 
 
 @rule(rf"^(?:.*\b(?:such as|for example)|.*: write `|{WRITING}) .*")
 def _example(document: Document, match: re.Match[str]) -> Iterator[Document]:
-    """Put an example of the hint in place of what stands there."""
+    """Put an example of the hint in place of the value."""
     examples = re.findall(r"`([^`]+)`", match[0]) or re.findall(
         r"(?:such as|for example|write|partition by) ([^\s,;]+)", match[0]
     )
@@ -303,9 +303,9 @@ class Obeyed:
     touched: tuple[str, ...] = ()
 
     def leads_to(self, problem: Problem, hint: str) -> bool:
-        """Whether a new problem is one of what was written. A name of an example is not: the author writes his own."""
+        """Whether a new problem comes from the edit. A name of an example does not count: the author writes his own."""
         message_words = {name.partition("_2")[0] for name in re.findall(r"[\w.]+", problem.message)}
-        if problem.code in NEXT:
+        if problem.code in LATER_CODES:
             return False
         if problem.code.startswith("unknown-") and message_words & set(re.findall(r"[\w.]+", hint.replace("did you mean", ""))):
             return False
@@ -330,19 +330,19 @@ def obeyed(text: str, problem: Problem) -> Iterator[Obeyed]:
                 document = Document.read(text, problem)
                 documents = function(document, match)
                 for edited_document in [document] if documents is None else documents:
-                    # Another mistake in what was misspelled is not one of the hint.
+                    # Another mistake in a misspelled document is not one of the hint.
                     yield Obeyed(edited_document.text(), () if "did you mean" in match[0] else edited_document.touched)
             except (Unclear, yaml.YAMLError, StopIteration, RecursionError):
                 continue
 
 
-NEXT = ("missing-key", "needs-keys", "duplicate-key")
+LATER_CODES = ("missing-key", "needs-keys", "duplicate-key")
 """Codes of problems that tell the author to go on with what he has begun, or that he has it already."""
 BY_LINE = ("yaml-syntax", "unquoted-comma", "tab", "bad-character", "unknown-anchor")
 
 
 def by_line(text: str, problem: Problem) -> Iterator[str]:
-    """What is wrong as YAML is corrected in its line."""
+    """Corrects a mistake of YAML in its line."""
     lines = text.split("\n")
     index, column = problem.where.line - 1, problem.where.column - 1
     line = lines[index]

@@ -1,4 +1,4 @@
-"""Bars of seconds, which only `make test-long` looks at (`-m timed`): what else a machine does at the moment fails no change."""
+"""Bars of seconds, which only `make test-long` checks (`-m timed`): a busy machine fails no change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SLACK = 2  # the benches measure; a test notices what became twice as slow
 
 
 def bar(seconds: float) -> float:
-    """At most so many, at the speed that this machine has now."""
+    """The allowed seconds at the current speed of this machine."""
     return _SLACK * seconds * max(1.0, _loop() / _QUIET, _loop() / _QUIET) if _LOOKED_AT else math.inf
 
 

@@ -162,7 +162,7 @@ class Project:
         ]
 
     def rows(self, bad: bool = False) -> list[dict[str, Any]]:
-        """What is in the table, read by an engine that is not Spark."""
+        """The rows of the table, read by an engine that is not Spark."""
         name = f"{self.namespace}.trades{'__bad_rows' if bad else ''}"
         table = table_state.table(self.pipeline.table.catalog, name)
         return [] if table is None else list(table.scan().to_arrow().to_pylist())
@@ -191,7 +191,7 @@ class Project:
         }
 
     def branches(self) -> list[str]:
-        """Those of attempts."""
+        """The branches of attempts."""
         names = [f"{self.namespace}.trades", f"{self.namespace}.trades__bad_rows"]
         tables = [table for name in names if (table := table_state.table(self.pipeline.table.catalog, name))]
         refs = [ref for table in tables for ref in table.metadata.refs if ref not in ("main", "sluice", protocol.EMPTY)]
@@ -210,7 +210,7 @@ class Project:
 
 
 def losing_answers(times: int) -> tuple[CommitCall, list[Any]]:
-    """Commits of which the first answers are lost, and the transactions of these."""
+    """A commit whose first answers are lost, and the list of their transactions."""
     lost: list[Any] = []
 
     def commit(transaction: Any) -> None:

@@ -31,7 +31,7 @@ into: {{table: {namespace}.trades{into_more}}}
 
 
 class Registered(Project):
-    """As `Project`, with messages by the schemas of a registry."""
+    """A project with messages by the schemas of a registry."""
 
     def __init__(self, folder: Path, lake: Path, bootstrap: str, spark: Any, registry: str) -> None:
         super().__init__(folder, lake, bootstrap, spark)
@@ -89,7 +89,7 @@ def encoded(schema: Any, value: Any) -> bytes:
 
 
 def record(*fields: tuple[Any, ...], name: str = "Trade") -> dict[str, Any]:
-    """An Avro record of fields: a name, a type and what else is said of it."""
+    """An Avro record of fields: a name, a type and other properties."""
     return {
         "type": "record",
         "name": name,

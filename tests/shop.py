@@ -48,12 +48,12 @@ def planned(folder: Path, columns: str, more: str = "", into: str = "", topic: s
 
 
 def pointed(where: Where) -> str:
-    """What stands in the file from this place on."""
+    """The text of the line from this place on."""
     return Path(where.file).read_text().splitlines()[where.line - 1][where.column - 1 :]
 
 
 def sluice(*arguments: str) -> Result:
-    """A command, on the only specs of this folder."""
+    """Runs a command on the only specs of this folder."""
     from framework.host.cli import main
 
     (folder,) = Path("specs").iterdir()
@@ -69,7 +69,7 @@ def catalog() -> Catalog:
 
 
 def made_by_hand(owner: str | None, name: str = "trades", spec: str = "", source: str = "") -> None:
-    """A table `n bigint, price double` with one row and a position behind it: one of topic `trades`, or of the table `of`."""
+    """Makes a table `n bigint, price double` with one row and its position: in the topic `trades`, or in the table `source`."""
     import pyarrow
 
     catalog().create_namespace_if_not_exists("shop")
@@ -99,7 +99,7 @@ def made_by_hand(owner: str | None, name: str = "trades", spec: str = "", source
 
 
 def append(name: str) -> None:
-    """One row more."""
+    """Appends one row."""
     table = catalog().load_table(f"shop.{name}")
     table.append(table.scan(limit=1).to_arrow())
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def tell(spark: SparkSession, plan: Plan) -> None:
-    """Spark keeps the first catalog of a name: one that differs needs another name."""
+    """Sets the plan's catalogs. Spark keeps the first catalog of a name: one that differs needs another name."""
     for key, value in session.settings(plan).items():
         if key.startswith("spark.sql.catalog."):
             spark.conf.set(key, value)

@@ -1,5 +1,5 @@
 """`sluice access`: each target for tables in each type of catalog, as its golden text, and what holds of all of them. A toy is among the
-targets, `tests/toys/targets/smoke_signals.py`, of which nothing else knows. REWRITE=1 writes the texts anew: read the diff."""
+targets, `tests/toys/targets/smoke_signals.py`, of which nothing else knows. REWRITE=1 writes the texts again: read the diff."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from tests.test_serve import CLIENT, SECRET, fill, planned
 
 pytestmark = pytest.mark.slow
 
-HERE = Path(__file__).parent / "access"
+FOLDER = Path(__file__).parent / "access"
 CANARY = "canary-of-a-secret"
 PIPELINES, TOPICS = ("flagged", "totals", "sensors", "here", "listed"), ("stock_trades", "sensor_data")
 with toys.installed():
     TARGETS = {name: file.OF for name, file in script.targets().items()}
 CASES = [(target, name) for target, kind in TARGETS.items() for name in (TOPICS if kind == "topic" else PIPELINES)]
-# What creates something that stays there.
+# Commands that create something lasting.
 MAKES = re.compile(r"^(CREATE (?!ICEBERG TABLE IF|OR REPLACE SECRET)|aws iam create-|ATTACH )", re.MULTILINE)
 
 
@@ -60,7 +60,7 @@ def plan() -> Plan:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("KAFKA_PASSWORD", "OC_ID", "OC_SECRET"):
             patch.setenv(f"SLUICE_SECRET_{name}", CANARY)
-        return make(HERE)
+        return make(FOLDER)
 
 
 def about(plan: Plan, target: str, name: str) -> About | AboutTopic:
@@ -90,14 +90,14 @@ def text_of(plan: Plan, target: str, name: str) -> str:
     return "".join(f"{line}\n" for line in script.as_text(f"{name} in {target}", warned, steps, PARTS))
 
 
-each = pytest.mark.parametrize(("target", "name"), CASES)
+every_case = pytest.mark.parametrize(("target", "name"), CASES)
 
 
-@each
+@every_case
 def test_each_script_has_its_golden_text(plan: Plan, target: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for secret in ("KAFKA_PASSWORD", "OC_ID", "OC_SECRET"):
         monkeypatch.setenv(f"SLUICE_SECRET_{secret}", CANARY)
-    golden, text = HERE / f"{target}.{name}.txt", text_of(plan, target, name)
+    golden, text = FOLDER / f"{target}.{name}.txt", text_of(plan, target, name)
     if os.environ.get("REWRITE") == "1" and target != "smoke-signals":
         golden.write_text(text, encoding="utf-8")
     assert CANARY not in text
@@ -107,10 +107,10 @@ def test_each_script_has_its_golden_text(plan: Plan, target: str, name: str, mon
 
 def test_no_golden_text_is_left_over() -> None:
     file_names = {f"{target}.{name}.txt" for target, name in CASES if target != "smoke-signals"}
-    assert {path.name for path in HERE.glob("*.txt")} == file_names
+    assert {path.name for path in FOLDER.glob("*.txt")} == file_names
 
 
-@each
+@every_case
 def test_what_is_created_is_taken_back_the_last_first(plan: Plan, target: str, name: str) -> None:
     refusal, steps = refusal_or_steps(plan, target, name)
     assert refusal is None or refusal.hint
@@ -125,7 +125,7 @@ def test_what_is_created_is_taken_back_the_last_first(plan: Plan, target: str, n
             assert name_match.group(1).rpartition(".")[2] in step.undo, step.undo
 
 
-@each
+@every_case
 def test_a_table_is_called_as_in_the_plan(plan: Plan, target: str, name: str) -> None:
     subject = about(plan, target, name)
     refusal, steps = refusal_or_steps(plan, target, name)
@@ -167,13 +167,13 @@ def test_the_command_prints_parts_and_reads_a_description(tmp_path: Path, monkey
     assert "there is no pipeline `nothing`" in commands.refused("access", "duckdb", "nothing")
 
 
-TOLD = {
+ANSWERS = {
     "STORAGE_AWS_IAM_USER_ARN": "arn:aws:iam::9:user/a",
     "STORAGE_AWS_EXTERNAL_ID": "X_1",
     "GLUE_AWS_IAM_USER_ARN": "arn:aws:iam::9:user/b",
     "GLUE_AWS_EXTERNAL_ID": "X_2",
 }
-LOCATION = json.dumps({"NAME": "lake", **{name: value for name, value in TOLD.items() if name.startswith("STORAGE")}})
+LOCATION = json.dumps({"NAME": "lake", **{name: value for name, value in ANSWERS.items() if name.startswith("STORAGE")}})
 DESCRIBED = {
     "a table": f"""
 | parent_property   | property           | property_type | property_value | property_default |
@@ -203,7 +203,7 @@ def test_what_the_other_system_printed_is_filled_in(plan: Plan, form: str, tmp_p
     file = tmp_path / "described.txt"
     file.write_text(DESCRIBED[form])
     answers = described.read(file)
-    assert {name: answers.get(name) for name in TOLD} == TOLD
+    assert {name: answers.get(name) for name in ANSWERS} == ANSWERS
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
     warnings, steps = script.script(script.targets()["aws-trust"], About(plan, pipeline, described=answers))
@@ -354,9 +354,9 @@ ALONE = {
 }
 
 
-@each
+@every_case
 def test_what_is_for_others_is_their_sql(plan: Plan, target: str, name: str) -> None:
-    """What sqlglot's dialects have no syntax for, they take as a command: these are known, by how they begin."""
+    """Each statement parses. Sqlglot takes a statement without syntax of its own as a command: `ALONE` has their first words."""
     _, steps = refusal_or_steps(plan, target, name)
     for step in steps:
         if dialect := DIALECTS.get(step.in_.name):
@@ -367,7 +367,7 @@ def test_what_is_for_others_is_their_sql(plan: Plan, target: str, name: str) -> 
 
 def test_the_connector_is_told_what_it_is_documented_to_take(plan: Plan) -> None:
     """`connector_keys.csv` has each key with the page of Snowflake's or Kafka's documentation that describes it."""
-    with (HERE / "connector_keys.csv").open(encoding="utf-8") as file:
+    with (FOLDER / "connector_keys.csv").open(encoding="utf-8") as file:
         sources = {row["key"]: row["source"] for row in csv.DictReader(file)}
     assert all(sources.values())
     configured_keys: set[str] = set()
@@ -396,7 +396,7 @@ WRITES = re.compile(r"(?:>>? |-out )([\w./-]+)")
 OF_ANOTHER_PROGRAM = "etc/catalog/"  # Trino's own folder: the file has names of secrets
 
 
-@each
+@every_case
 def test_each_file_that_a_script_writes_is_below_sluice_and_for_its_user_alone(plan: Plan, target: str, name: str) -> None:
     warnings, steps = steps_of(plan, target, name) if refusal_or_steps(plan, target, name)[0] is None else ([], [])
     for step in (step for step in steps if step.in_.language == "sh" and step.part == "create"):
@@ -408,7 +408,7 @@ def test_each_file_that_a_script_writes_is_below_sluice_and_for_its_user_alone(p
 
 
 def test_keys_and_secrets_are_written_for_their_user_alone(plan: Plan, tmp_path: Path) -> None:
-    """By the shell and openssl of this machine, also over a file that others could read."""
+    """The shell and openssl of this machine write them, also over a file that others could read."""
     folder = tmp_path / ".sluice" / "access"
     folder.mkdir(parents=True)
     (folder / "sluice-secrets.properties").write_text("# of before")
@@ -465,7 +465,7 @@ def documents_in(steps: list[Step]) -> dict[str, dict[str, Any]]:
 
 
 def resources(document: dict[str, Any]) -> set[str]:
-    """What a policy reaches: the ends of the names of its files, of listings and of tables in Glue."""
+    """The resources that a policy reaches: the ends of the names of its files, of listings and of tables in Glue."""
     names = set()
     for statement in document["Statement"]:
         assert statement["Effect"] == "Allow"
@@ -476,8 +476,8 @@ def resources(document: dict[str, Any]) -> set[str]:
     return {name for name in names if name.partition("/")[0] not in ("catalog", "database", "key")}
 
 
-OWN, BAD_ROWS = "tables/markets.db/totals", "tables/markets.db/totals__bad_rows"
-READ = {f"example-lake/{OWN}/*", f"list {OWN}/*", "table/markets/totals"}
+TOTALS, BAD_ROWS = "tables/markets.db/totals", "tables/markets.db/totals__bad_rows"
+READ = {f"example-lake/{TOTALS}/*", f"list {TOTALS}/*", "table/markets/totals"}
 READ_BAD_ROWS = {f"example-lake/{BAD_ROWS}/*", f"list {BAD_ROWS}/*", "table/markets/totals__bad_rows"}
 
 
@@ -511,7 +511,7 @@ def test_readers_get_bad_rows_only_where_asked(plan: Plan) -> None:
                 assert "__bad_rows" not in step.run, step.run
 
 
-@each
+@every_case
 def test_nothing_reaches_all_tables_unless_it_says_so(plan: Plan, target: str, name: str) -> None:
     """Open Catalog's own role writes for it and gives keys to one table at a time."""
     _, steps = refusal_or_steps(plan, target, name)
@@ -528,7 +528,7 @@ def test_nothing_reaches_all_tables_unless_it_says_so(plan: Plan, target: str, n
 def test_all_tables_of_a_catalog_are_granted_only_where_asked_and_the_heading_says_it(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    specs = ("--specs", str(HERE))
+    specs = ("--specs", str(FOLDER))
     for secret in ("KAFKA_PASSWORD", "OC_ID", "OC_SECRET"):
         monkeypatch.setenv(f"SLUICE_SECRET_{secret}", CANARY)
     commands = Commands()
@@ -555,7 +555,7 @@ def test_all_tables_of_a_catalog_are_granted_only_where_asked_and_the_heading_sa
 
 
 def test_each_target_has_its_page() -> None:
-    """Made from its file. With REWRITE=1 they are written anew."""
+    """Each page is generated from the target's file. REWRITE=1 writes the pages again."""
     folder = Path(__file__).parent.parent / "docs" / "access"
     targets = {name: file for name, file in script.targets().items() if name != "smoke-signals"}
     plans = {environment: make(folder.parent.parent / "specs", environment) for environment in ("local", "rest", "glue")}

@@ -54,7 +54,7 @@ def planned(kafka: str, lake: str, patch: pytest.MonkeyPatch) -> Plan:
 
 @pytest.fixture
 def plan(rest_catalog: str, quick_store: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
-    """With three rows in its table."""
+    """The plan of a table with three rows."""
     monkeypatch.chdir(tmp_path)
     lake = DOCUMENT.format(name="shown_by_access", uri=rest_catalog, store=quick_store)
     plan = planned("127.0.0.1:1", lake, monkeypatch)
@@ -97,7 +97,7 @@ def test_pyiceberg_reads_the_table_by_the_printed_script(
 def test_spark_reads_the_table_by_the_printed_script(
     plan: Plan, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In the session that is there, under another name: it has the jars, and a catalog that it knows stays as it was."""
+    """The script runs in the tests' session, under another name of the catalog: the session has the jars, and keeps its catalogs."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3.KEY)
     text = python_of(steps_of(plan, "spark", "orders")[1]).replace("shown_by_access", "read_by_access")
     jvm = spark._jvm
@@ -110,7 +110,7 @@ def test_spark_reads_the_table_by_the_printed_script(
 
 
 def test_rights_on_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sluice_home: Path) -> None:
-    """Given and taken back: Kafka then says that nothing is allowed."""
+    """The script grants rights, and its cleanup revokes them: Kafka then lists none."""
     monkeypatch.chdir(tmp_path)
     with locked_kafka(tmp_path / "locked") as kafka:
         plan = planned(kafka.locked, "catalog: lake\ntype: sql\nuri: sqlite:///lake.db\nwarehouse: lake\n", monkeypatch)

@@ -57,7 +57,7 @@ def trino(home: Path, logins: Mapping[str, str]) -> Iterator[str]:
 
 def ready(url: str) -> bool:
     try:
-        return asked(url, "SELECT 1") == [[1]]
+        return query_trino(url, "SELECT 1") == [[1]]
     except (URLError, OSError, ValueError, Refused):  # it starts, or has no worker yet
         return False
 
@@ -66,7 +66,7 @@ class Refused(Exception):
     """Trino's own error."""
 
 
-def asked(url: str, sql: str) -> list[list[Any]]:
+def query_trino(url: str, sql: str) -> list[list[Any]]:
     """The rows of an answer."""
     request = Request(f"{url}/v1/statement", data=sql.rstrip(";").encode(), headers={"X-Trino-User": "reader"})
     rows: list[list[Any]] = []
@@ -94,7 +94,9 @@ def test_trino_reads_the_table_by_the_printed_script(plan: Plan, tmp_path: Path)
         "AWS_ACCESS_KEY_ID": s3.KEY, "AWS_SECRET_ACCESS_KEY": s3.SECRET,
     }  # fmt: skip
     with trino(tmp_path, logins) as url:
-        answers = {step.why: asked(url, step.run) for step in steps if step.in_.name == "In Trino" and step.part != "cleanup"}
+        answers = {
+            step.why: query_trino(url, step.run) for step in steps if step.in_.name == "In Trino" and step.part != "cleanup"
+        }
     assert len(answers["Rows."]) == 3
     assert [row[0] for row in answers["The table and its columns."]][:2] == ["id", "country"]
     assert len(answers["Its snapshots."]) >= 1

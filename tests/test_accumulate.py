@@ -76,7 +76,7 @@ class Trade:
     quantity: int | None
     price: str | None
     user: str | None
-    at: int | None
+    time: int | None
     partition: int
 
 
@@ -85,14 +85,14 @@ trades = st.builds(
     st.sampled_from(["u", "v", "", "w", None]), st.integers(0, 60) | st.none(), st.integers(0, 2),
 )  # fmt: skip
 batches = st.lists(st.tuples(st.lists(trades, min_size=1, max_size=8), st.none() | trouble), min_size=2, max_size=4)
-Given = Sequence[tuple[list[Trade], Trouble | None]]
+History = Sequence[tuple[list[Trade], Trouble | None]]
 
 
-def as_messages(history: Given) -> tuple[Message, ...]:
+def as_messages(history: History) -> tuple[Message, ...]:
     offsets, messages, moment = [0, 0, 0], [], datetime(2026, 1, 1, tzinfo=timezone.utc)
     for number, (batch, _) in enumerate(history, 1):
         for trade in batch:
-            milliseconds = None if trade.at is None else trade.at * 1000
+            milliseconds = None if trade.time is None else trade.time * 1000
             price = None if trade.price is None else f"<{trade.price}>"
             value = {"symbol": trade.symbol, "quantity": trade.quantity, "price": price, "user": trade.user, "at": milliseconds}
             text = json.dumps(value).replace('"<', "").replace('>"', "")
@@ -110,7 +110,7 @@ def as_messages(history: Given) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def modelled(history: Given, size: int) -> Mapping[Any, Mapping[str, Any]]:
+def modelled(history: History, size: int) -> Mapping[Any, Mapping[str, Any]]:
     """The totals by symbol and window."""
     groups: dict[Any, list[tuple[Any, Trade]]] = defaultdict(list)
     latest_time, offsets = 0, [0, 0, 0]
@@ -119,30 +119,30 @@ def modelled(history: Given, size: int) -> Mapping[Any, Mapping[str, Any]]:
         for trade in batch:
             offset = offsets[trade.partition]
             offsets[trade.partition] += 1
-            if trade.at is None or (latest_time and trade.at < latest_time - 20) or trade.user == "w":
+            if trade.time is None or (latest_time and trade.time < latest_time - 20) or trade.user == "w":
                 continue  # a bad row
-            times.append(trade.at)
-            last_start = trade.at // EVERY * EVERY
-            for start in range(last_start, trade.at - size, -EVERY):
-                groups[trade.symbol, start].append(((trade.at, trade.partition, offset), trade))
+            times.append(trade.time)
+            last_start = trade.time // EVERY * EVERY
+            for start in range(last_start, trade.time - size, -EVERY):
+                groups[trade.symbol, start].append(((trade.time, trade.partition, offset), trade))
         latest_time = max(latest_time, *times)
     return {key: totals([trade for _, trade in sorted(rows, key=lambda row: row[0])]) for key, rows in groups.items()}
 
 
 def totals(rows: list[Trade]) -> dict[str, Any]:
-    def known(values: Sequence[Any]) -> list[Any]:
+    def without_nulls(values: Sequence[Any]) -> list[Any]:
         return [value for value in values if value is not None]
 
-    quantities = known([trade.quantity for trade in rows])
+    quantities = without_nulls([trade.quantity for trade in rows])
     prices = [None if trade.price is None else Decimal(trade.price) for trade in rows]
-    users = known([trade.user for trade in rows])
-    products = known(
+    users = without_nulls([trade.user for trade in rows])
+    products = without_nulls(
         [
             None if price is None or trade.quantity is None else price * trade.quantity
             for price, trade in zip(prices, rows, strict=True)
         ]
     )
-    present_prices = known(prices)
+    present_prices = without_nulls(prices)
     mean = (sum(present_prices) / len(present_prices)).quantize(Decimal("0.000001"), ROUND_HALF_UP) if present_prices else None
     return {
         "total": sum(products) if products else None, "quantities": sum(quantities) if quantities else None, "trades": len(rows),
@@ -165,15 +165,15 @@ def read(pipeline: Pipeline) -> Mapping[Any, Mapping[str, Any]]:
     return by_key
 
 
-def as_modelled(plan: Plan, history: Given, size: int, spark: Any) -> int:
-    """How often there was trouble."""
+def as_modelled(plan: Plan, history: History, size: int, spark: Any) -> int:
+    """Compares the table with the model after each batch, and returns how often there was trouble."""
     messages, (pipeline,), trouble_count = as_messages(history), plan.pipelines, 0
-    for number, (_, trouble) in enumerate(history, 1):
+    for number, (_, case_trouble) in enumerate(history, 1):
         context = Context(plan, spark=lambda: spark, source=GivenMessages(messages, number, 2))
-        troubles = [trouble] if trouble else []
+        troubles = [case_trouble] if case_trouble else []
         with suppress(Died):
             next_batch(with_trouble(context, troubles, number), pipeline)
-        trouble_count += trouble is not None and not troubles
+        trouble_count += case_trouble is not None and not troubles
         next_batch(context, pipeline)
         assert read(pipeline) == modelled(history[:number], size)
         assert next_batch(context, pipeline) is None
@@ -198,7 +198,7 @@ def planned(lake: Path, size: int, version: int, partition_by: str) -> Plan:
 def test_as_the_model_says(size: int, version: int, partition_by: str, examples: int, lake: Path, spark: Any) -> None:
     @searched(examples)
     @given(batches)
-    def same(history: Given) -> None:
+    def same(history: History) -> None:
         as_modelled(planned(lake, size, version, partition_by), history, size, spark)
 
     same()
@@ -207,7 +207,7 @@ def test_as_the_model_says(size: int, version: int, partition_by: str, examples:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["dies", "another", "maintains"])
 def test_trouble_at_any_point_changes_no_total(kind: str, lake: Path, spark: Any) -> None:
-    """A run dies there, or another run does the batch meanwhile; each batch adds to old groups, makes new ones and brings late rows."""
+    """A run dies at the point, or another run does the batch meanwhile; each batch changes old groups, adds new ones and has late rows."""
     history: list[tuple[list[Trade], Trouble | None]] = []
     points = [point for point in POINTS if point not in ("staged_state",)]
     for index, point in enumerate(points):
@@ -250,10 +250,10 @@ into: {{table: {namespace}.totals, write: accumulate}}
 
 @pytest.mark.parametrize(
     ("column", "value", "together"),
-    few([(*each, together) for each in LARGE for together in (True, False)], (*LARGE[0], True), (*LARGE[1], False)),
+    few([(*case, together) for case in LARGE for together in (True, False)], (*LARGE[0], True), (*LARGE[1], False)),
 )
 def test_a_sum_that_does_not_fit_is_refused(column: str, value: str, together: bool, lake: Path, spark: Any) -> None:
-    """Within a batch, and with what the table has."""
+    """The sum overflows within a batch, or together with the table's rows."""
     plan = plan_for(lake, "127.0.0.1:1", BIG.format(column=column, namespace=f"n{uuid.uuid4().hex[:10]}"))
     (pipeline,) = plan.pipelines
     moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -474,7 +474,7 @@ def rows_of(pipeline: Pipeline | None) -> list[dict[str, Any]]:
 
 
 def test_other_steps_before_totals_of_a_changing_table_ask_for_a_rebuild(lake: Path) -> None:
-    """Rows would be taken off as the new steps have them, which is not how they were added."""
+    """The new steps would subtract other rows than the old steps added."""
 
     def words(text: str) -> list[str]:
         plan = plan_for(lake, "127.0.0.1:1", text.format(namespace="n", version=3))
@@ -514,7 +514,7 @@ into: {{table: {namespace}.trades, write: accumulate}}
 @pytest.mark.long
 @pytest.mark.kafka
 def test_totals_are_right_after_kills_at_any_point(project: Project) -> None:
-    """By SIGKILL, one after the other, and then by other runs that go on while one is stopped."""
+    """Runs are killed one after the other; then other runs continue while one is stopped."""
     project.template = KILLED
     project.make_topic(3)
     project.send_good(30, bad_every=10)

@@ -1,4 +1,4 @@
-"""Attacks on the allow-list: what comes out is only ever what was allowed, whatever goes in."""
+"""Attacks on the allow-list: whatever goes in, only allowed SQL comes out."""
 
 from __future__ import annotations
 
@@ -310,7 +310,7 @@ def test_pieces_of_samples_in_any_order_come_out_harmless() -> None:
 
 
 def harmful(text: str, checked: Checked) -> list[str]:
-    """What is in the SQL that comes out, besides allowed functions, words of the grammar, columns that are used, and literals."""
+    """The parts of the resulting SQL besides allowed functions, words of the grammar, used columns, and literals."""
     problems: list[str] = []
     expression = grammar.parse(text)
     allowed_texts = {token.value for token in tokens(text) if token.kind == "string"}

@@ -1,4 +1,4 @@
-"""What the allow-list lets through, in Spark: literals with exactly the value that was read, and no row that takes all memory."""
+"""Accepted expressions in Spark: literals have exactly the value that was read, and no row takes all memory."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def literals() -> list[tuple[str, str]]:
     pairs = [(spelling, text) for text in texts if "${" not in text for spelling in spellings(text)]
     for _ in range(20_000):
         spelling = draw.choice(["'", "'", "r'"]) + "".join(draw.choices(SPELT, k=draw.randint(0, 7))) + "'"
-        if (text := said(spelling)) is not None:
+        if (text := literal_value(spelling)) is not None:
             pairs.append((spelling, text))
     return list(dict.fromkeys(pairs))
 
 
-def said(spelling: str) -> str | None:
+def literal_value(spelling: str) -> str | None:
     try:
         check(spelling, {})
         token, end = tokens(spelling)
@@ -79,7 +79,7 @@ def test_a_text_has_the_value_that_spark_reads(spark: Any) -> None:
         differences = [
             (spelling, text, spark_value)
             for (spelling, text), spark_value in zip(batch, row, strict=True)
-            if not said(spelling) == text == spark_value
+            if not literal_value(spelling) == text == spark_value
         ]
         assert not differences
 

@@ -1,4 +1,4 @@
-"""`also: delta`: what readers of Delta Lake see of a table."""
+"""`also: delta`: the rows of a table that readers of Delta Lake see."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ also: [{{delta: true}}]
 """
 
 
-def of(project: Project, into: str = "") -> Project:
+def prepare(project: Project, into: str = "") -> Project:
     project.template = ROWS % into
     project.make_topic(1)
     return project
@@ -56,8 +56,8 @@ def folder(project: Project) -> Path:
     return project.lake / "warehouse" / project.namespace / "trades"
 
 
-def shown(project: Project) -> list[tuple[Any, ...]]:
-    """What two readers see."""
+def visible_rows(project: Project) -> list[tuple[Any, ...]]:
+    """The rows that two readers see."""
     rows = DeltaTable(folder(project)).to_pyarrow_table(columns=["id", "price"]).to_pylist()
     by_library = sorted((row["id"], row["price"]) for row in rows)
     assert by_duckdb("id, price", folder(project)) == by_library
@@ -74,13 +74,13 @@ def by_duckdb(columns: str, place: Path) -> list[tuple[Any, ...]]:
 
 
 def test_readers_of_delta_see_each_commit(project: Project) -> None:
-    of(project, ", partition_by: [id]")
+    prepare(project, ", partition_by: [id]")
     send(project, {"id": 1, "price": 1, "l": [{"x": 1}], "m": {"a": 1.5}}, {"id": 2, "price": 2})
     assert ran(project) == [2]
     send(project, {"id": 3, "price": 3})
     assert ran(project) == [1]
     assert ran(project) == []
-    assert shown(project) == [(1, 1), (2, 2), (3, 3)]
+    assert visible_rows(project) == [(1, 1), (2, 2), (3, 3)]
     columns = DeltaTable(folder(project)).schema().to_arrow().names
     assert columns == ["id", "price", "gone", "l", "m", "_kafka_partition", "_kafka_offset", "_kafka_timestamp"]
     (row,) = [row for row in DeltaTable(folder(project)).to_pyarrow_table().to_pylist() if row["id"] == 1]
@@ -94,7 +94,7 @@ def test_readers_of_delta_see_each_commit(project: Project) -> None:
 
 @pytest.mark.parametrize("point", few(follow.KILL_POINTS, "shown"))
 def test_it_dies_at(project: Project, point: str) -> None:
-    of(project)
+    prepare(project)
     send(project, {"id": 1, "price": 1})
 
     def die(reached_point: str) -> None:
@@ -105,27 +105,27 @@ def test_it_dies_at(project: Project, point: str) -> None:
         ran(project, die)
     send(project, {"id": 2, "price": 2})
     ran(project)
-    assert shown(project) == [(1, 1), (2, 2)]
+    assert visible_rows(project) == [(1, 1), (2, 2)]
 
 
 @pytest.mark.long
 def test_changed_rows_are_shown_once_the_table_is_compacted(project: Project) -> None:
-    of(project, ", write: upsert, keys: [id], deletes: {{when: gone}}")
+    prepare(project, ", write: upsert, keys: [id], deletes: {{when: gone}}")
     send(project, *({"id": number, "price": 1} for number in range(4)))
     ran(project)
     send(project, {"id": 1, "price": 5}, {"id": 2, "gone": True}, {"id": 9, "price": 9})
     assert ran(project) == []
-    assert shown(project) == [(0, 1), (1, 1), (2, 1), (3, 1)]
+    assert visible_rows(project) == [(0, 1), (1, 1), (2, 1), (3, 1)]
     (state,) = status_of(project.plan, project.pipeline).followers
     assert (state.state, state.rows > 0) == ("lagging", True)
     context = project.context()
     list(maintain.maintain(context, context.plan.pipelines[0]))
     assert ran(project) == [4]
-    assert shown(project) == [(0, 1), (1, 5), (3, 1), (9, 9)]
+    assert visible_rows(project) == [(0, 1), (1, 5), (3, 1), (9, 9)]
 
 
 def test_a_new_column_is_added_and_another_type_refused(project: Project) -> None:
-    of(project)
+    prepare(project)
     send(project, {"id": 1, "price": 1})
     ran(project)
     project.template = project.template.replace("gone: boolean", "gone: boolean, new: int")
@@ -138,19 +138,19 @@ def test_a_new_column_is_added_and_another_type_refused(project: Project) -> Non
     with pytest.raises(SluiceError, match="`new` is int32, not int64, in older files") as error:
         ran(project)
     assert error.value.code == "delta-cannot-show"
-    assert len(shown(project)) == 2
+    assert len(visible_rows(project)) == 2
     assert len(project.rows()) == 3
 
 
 @pytest.mark.long
 def test_compacted_files_replace_the_small_ones(project: Project) -> None:
-    of(project)
+    prepare(project)
     for number in range(3):
         send(project, {"id": number, "price": number})
         ran(project)
     project.sql("call lake.system.rewrite_data_files(table => '{bare}', options => map('rewrite-all', 'true'))")
     ran(project)
-    assert shown(project) == [(0, 0), (1, 1), (2, 2)]
+    assert visible_rows(project) == [(0, 0), (1, 1), (2, 2)]
     assert len(DeltaTable(folder(project)).file_uris()) == 1
 
 
@@ -158,7 +158,7 @@ def test_a_log_of_somebody_else_is_not_touched(project: Project) -> None:
     import pyarrow
     from deltalake import write_deltalake
 
-    of(project)
+    prepare(project)
     send(project, {"id": 1})
     project.run()
     write_deltalake(folder(project), pyarrow.table({"a": [1]}))
@@ -168,7 +168,7 @@ def test_a_log_of_somebody_else_is_not_touched(project: Project) -> None:
 
 
 def test_names_with_special_characters(tmp_path: Path) -> None:
-    """In the log they are encoded."""
+    """The log encodes the names."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""`also: topic` on real parts: what a consumer of the topic gets, whatever dies when."""
+"""`also: topic` on real parts: the messages that a consumer of the topic gets, whenever a run dies."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def onward(project: Project) -> Iterator[Project]:
         future.exception()
 
 
-def of(project: Project, also: str = "", into: str = "") -> Project:
+def prepare(project: Project, also: str = "", into: str = "") -> Project:
     project.template = ROWS % (into, also)
     project.make_topic(3)
     return project
 
 
 def upserts(project: Project, also: str = "") -> Project:
-    return of(project, also, ", write: upsert, keys: [id], deletes: {{when: gone}}")
+    return prepare(project, also, ", write: upsert, keys: [id], deletes: {{when: gone}}")
 
 
 def send(project: Project, *rows: dict[str, Any], partition: int = 0) -> None:
@@ -86,13 +86,13 @@ def messages(project: Project, decode: Callable[[bytes], Any] = json.loads) -> l
 
 
 def keyed(records: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    """What a consumer that keeps the last message of each key has: prices by key."""
+    """Prices by key, as a consumer that keeps the last message of each key has them."""
     last_values = {key: value for key, value, _ in records}
     return {key: value["price"] for key, value in last_values.items() if value is not None}
 
 
 def test_each_row_is_sent_once_it_is_committed(onward: Project) -> None:
-    project = of(onward, ", where: price > 1, key: id")
+    project = prepare(onward, ", where: price > 1, key: id")
     send(project, {"id": 1, "price": 1.5}, {"id": 2, "price": 0.5}, {"id": 3, "price": 2})
     assert ran(project) == [2]
     send(project, {"id": 4, "price": 7})
@@ -191,7 +191,7 @@ def test_a_row_that_is_no_longer_chosen_is_sent_as_deleted(onward: Project) -> N
 @pytest.mark.parametrize("point", few(follow.KILL_POINTS, "shown"))
 def test_a_follower_dies_at(onward: Project, point: str) -> None:
     """A repeat has the same headers, so that it can be left out."""
-    project = of(onward, ", key: id")
+    project = prepare(onward, ", key: id")
     send(project, *({"id": number, "price": number} for number in range(20)))
 
     with suppress(Died):
@@ -222,7 +222,7 @@ def test_a_step_that_died_is_repeated_as_it_was(onward: Project) -> None:
 @pytest.mark.long
 def test_catching_up_goes_by_commits(onward: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages of a key are in order, also of commits that came while nothing followed. Compactions are nothing new."""
-    project = of(onward, ", key: gone")
+    project = prepare(onward, ", key: gone")
     for start in range(0, 40, 10):
         send(project, *({"id": number, "price": 1} for number in range(start, start + 10)))
         project.run()
@@ -272,7 +272,7 @@ also:
 
 @pytest.mark.long
 def test_totals_that_are_gone(onward: Project) -> None:
-    """By a rollback, and since they are not chosen any more; the group of null is one as any other."""
+    """Totals go by a rollback, or when no row is chosen any more; the group of null is a group like any other."""
     onward.template = TOTALS
     onward.make_topic(3)
     send(onward, {"id": 1, "price": 1}, {"price": 5})
@@ -289,7 +289,7 @@ def test_totals_that_are_gone(onward: Project) -> None:
 
 
 def test_a_row_that_is_too_large_is_named_and_harms_no_batch(onward: Project) -> None:
-    project = of(onward)
+    project = prepare(onward)
     project.admin.create_topics([NewTopic(f"{project.topic}_on", 1, 1, config={"max.message.bytes": "1000"})])[
         f"{project.topic}_on"
     ].result()
@@ -317,7 +317,7 @@ def test_values_come_back_as_they_are(onward: Project) -> None:
         "l": "array<struct<x:int,y:string>>", "m": "map<string,decimal(20,2)>", "f": "double", "nt": "timestamp_ntz",
     }  # fmt: skip
     columns = ", ".join(f"{name}: '{type_}'" for name, type_ in types.items())
-    project = of(onward, ", key: s")
+    project = prepare(onward, ", key: s")
     project.template = project.template.replace("id: {{type: bigint, required: true}}, price: double, gone: boolean", columns)
     values = [
         {"d": 12345678901234567890.123456789012345678, "at": "2026-01-05T10:00:00.123456Z", "day": "1969-12-31", "b": "AP8=",

@@ -60,20 +60,20 @@ def test_a_follower_that_could_not_follow_is_said_beside_the_batches(project: Pr
 
 
 def three_messages(project: Project) -> str:
-    """The folder of the specs of a topic that has them."""
+    """The folder of the specs of a topic with three messages."""
     project.make_topic()
     project.send_good(3)
     return str(Path(project.pipeline.where.file).parent)
 
 
 def run_script(text: str, *arguments: str) -> str:
-    """What a program in a process of its own prints."""
+    """The output of a program that runs in its own process."""
     return subprocess.run([sys.executable, "-c", text, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 @pytest.mark.long
 def test_a_spark_of_ones_own_stays_as_it_is(project: Project) -> None:
-    """One that cannot write into the tables is named, before anything is written. Two threads take turns."""
+    """A session that cannot write into the tables is named before anything is written. Two threads take turns."""
     text = (
         "from concurrent.futures import ThreadPoolExecutor\nfrom pyspark.sql import SparkSession\nimport sluice, sys\n"
         "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
@@ -90,7 +90,7 @@ def test_a_spark_of_ones_own_stays_as_it_is(project: Project) -> None:
 
 @pytest.mark.long
 def test_a_spark_of_ones_own_with_sluices_jars_is_used(project: Project) -> None:
-    """Where it has the extension, among others; what else cannot be changed there stays."""
+    """The session is used if it has the extension, among others; its other fixed settings stay."""
     specs = three_messages(project)
     text = (
         "import sys, sluice\nfrom pathlib import Path\nfrom pyspark.sql import SparkSession\n"

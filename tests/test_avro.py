@@ -77,7 +77,7 @@ def test_a_version_that_comes_while_it_runs(trades: Registered) -> None:
 
 @pytest.mark.long
 def test_a_schema_of_another_subject(trades: Registered) -> None:
-    """Its messages are rows if it fits, and bad rows that say why if not; the registry is asked for each id once."""
+    """Messages of a schema that fits are rows, others are bad rows that say why; the registry is asked for each id once."""
     own_id = trades.register(record(("id", "long"), ("price", ["null", "double"], {"default": None})))
     fitting_id = trades.register(record(("id", "int"), name="Other"), f"{trades.topic}-other")
     unfit_id = trades.register(record(("id", "long"), ("more", "string"), name="More"), f"{trades.topic}-more")
@@ -97,7 +97,7 @@ def test_a_schema_of_another_subject(trades: Registered) -> None:
 
 
 def test_types_that_avro_cannot_read_as_one(trades: Registered) -> None:
-    """Of one column: seconds' thousandths and millionths, an enum and text, symbols that come and go."""
+    """One column has milliseconds and microseconds, an enum and text, or symbols that come and go."""
     millis, micros = ({"type": "long", "logicalType": f"timestamp-{unit}"} for unit in ("millis", "micros"))
     first_id = trades.register(record(
         ("at", millis), ("side", {"type": "enum", "name": "Side", "symbols": ["BUY", "SELL"]}),
@@ -180,7 +180,7 @@ def test_keys_beside_json(trades: Registered) -> None:
 
 @pytest.mark.long
 def test_very_many_ids_that_nobody_knows(trades: Registered) -> None:
-    """They are not of this registry: it is asked for a thousand of them, and all are bad rows that name their id."""
+    """The ids are of another registry: this one is asked for a thousand of them, and all messages are bad rows that name their id."""
     id_ = trades.register(record(("id", "long")))
     trades.send([*trades.avro(id_, {"id": 1}), *(framed(1_000_000 + index, b"x") for index in range(1500))])
     trades.run()
@@ -190,7 +190,7 @@ def test_very_many_ids_that_nobody_knows(trades: Registered) -> None:
 
 
 def test_columns_are_a_contract(trades: Registered) -> None:
-    """They are the columns, in the types of the spec; what the schemas have beside them is left out."""
+    """The declared columns are the table's columns, in the types of the spec; other fields of the schemas are left out."""
     trades.topic_more = "columns: {id: bigint, who: struct<mail string>, price: {type: double, required: true}}"
     who_schema = record(("name", "string"), ("mail", "string"), name="Who")
     id_ = trades.register(record(("id", "int"), ("who", who_schema), ("price", ["null", "float"]), ("more", "string")))
@@ -318,7 +318,7 @@ def broken(message: bytes, chance: random.Random) -> bytes:
 
 @pytest.mark.usefixtures("registry_away")
 def test_the_registry_is_away(trades: Registered, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Known schemas go on; an unknown id waits, and is no bad row; nothing is known without it and without `columns`."""
+    """Messages of cached schemas still load, an unknown id waits and is no bad row, and a plan needs the registry or `columns`."""
     monkeypatch.setattr(schema_lookup, "REGISTRY_FOR_BATCH", 1.0)
     id_ = trades.register(record(("id", "long")))
     other_id = trades.register(record(("id", "int"), name="Other"), f"{trades.topic}-other")

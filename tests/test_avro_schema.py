@@ -23,12 +23,12 @@ def avro(definition: Any) -> Schema:
 
 
 def calls(work: Callable[[], object]) -> int:
-    """How many functions of Python are called by it: what it costs on any machine."""
-    counted = 0
+    """Returns how many Python functions `work` calls: its cost on any machine."""
+    call_count = 0
 
     def count(_: Any, event: str, __: Any) -> None:
-        nonlocal counted
-        counted += event in ("call", "c_call")
+        nonlocal call_count
+        call_count += event in ("call", "c_call")
 
     before = sys.getprofile()
     sys.setprofile(count)
@@ -36,7 +36,7 @@ def calls(work: Callable[[], object]) -> int:
         work()
     finally:
         sys.setprofile(before)
-    return counted
+    return call_count
 
 
 def nested(levels: int) -> Any:
@@ -44,7 +44,7 @@ def nested(levels: int) -> Any:
 
 
 def twice(levels: int, leaf: Any = "int") -> list[Any]:
-    """Records of which each has the one before twice."""
+    """Records, each of which has two fields of the record before it."""
     names = [record(("a", leaf), name="R0")]
     return [*names, *(record(("a", f"R{level}"), ("b", f"R{level}"), name=f"R{level + 1}") for level in range(levels))]
 
@@ -94,7 +94,7 @@ def test_a_chain_of_names_is_refused_for_its_depth() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "definition",
     [
         5, {}, [5], {"type": None}, {"type": "record"}, record((5, "int")), record(("", "int")), record((None, "int")),
         record(("\ud800", "int")), record(("a", "int"), name="\ud800"), {**record(("a", "int")), "name": 5},
@@ -114,7 +114,7 @@ def test_a_description_of_half_a_character_is_readable() -> None:
 
 
 def test_a_description_has_nothing_that_a_reader_does_not_need() -> None:
-    """Java cannot read what others may write there."""
+    """Java cannot read all that other writers may put into a schema."""
     nested_list: list[Any] = []
     for _ in range(600):
         nested_list = [nested_list]
@@ -124,7 +124,7 @@ def test_a_description_has_nothing_that_a_reader_does_not_need() -> None:
 
 
 def columns(*versions: Any) -> tuple[list[tuple[str, ...]], list[str]]:
-    """The columns with the names that they had, and the differences."""
+    """The columns with their earlier names, and the differences between the versions."""
     schemas = [avro(version) for version in versions]
     merged = merge((Version(number, schema, number), shapes(schema)) for number, schema in enumerate(schemas, 1))
     return [(entry.name, *entry.was) for entry in merged.shapes], [entry.kind for entry in merged.differences]

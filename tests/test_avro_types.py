@@ -91,7 +91,7 @@ PLACES = ("alone", "in_array", "in_map", "in_record")
 
 
 def placed(type_: Any, place: str, name: str) -> Any:
-    """The type there; what has a name gets one of its own."""
+    """The type at the place; a named type gets a name of its own there."""
     type_ = named(type_, f"{name}_{place}")
     match place:
         case "in_array":
@@ -109,12 +109,12 @@ def named(type_: Any, suffix: str) -> Any:
     return {**type_, "name": f"{type_['name']}_{suffix}"} if isinstance(type_, dict) and "name" in type_ else type_
 
 
-def given(value: Any, place: str) -> Any:
+def placed_value(value: Any, place: str) -> Any:
     return {"alone": value, "in_array": [value], "in_map": {"k": value}, "in_record": {"x": value}}[place]
 
 
 def came(value: Any, place: str) -> Any:
-    return [("k", value)] if place == "in_map" else given(value, place)
+    return [("k", value)] if place == "in_map" else placed_value(value, place)
 
 
 def of_union(value: Any, suffix: str) -> Any:
@@ -129,7 +129,7 @@ def of_union(value: Any, suffix: str) -> Any:
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_values_come_back(trades: Registered) -> None:
-    """All types at once, alone, inside of arrays, maps and records, beside fields that are no columns."""
+    """Values of all types come back at once: alone, inside of arrays, maps and records, beside fields that are no columns."""
     fields: list[tuple[Any, ...]] = [("number", "long")]
     for index, (type_, _) in enumerate(SAMPLES.values()):
         fields += [(f"c{index}_{place}", placed(type_, place, f"c{index}")) for place in PLACES]
@@ -144,7 +144,7 @@ def test_values_come_back(trades: Registered) -> None:
             message[f"c{index}_nothing"] = None
             for place in PLACES:
                 name = f"c{index}_{place}"
-                message[name] = given(
+                message[name] = placed_value(
                     (f"Rec_{name}", value) if kind == "union of other types" and isinstance(value, dict) else value, place
                 )
                 row[name] = came(of_union(expected_value, name) if kind == "union of other types" else expected_value, place)

@@ -1,4 +1,4 @@
-"""Values that become Avro's bytes and come back, what does not fit, and schemas that are made of columns. Nothing runs here."""
+"""Values that become Avro's bytes and come back, values that do not fit, and schemas from columns. Nothing runs here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def schema(type_: Any) -> Schema:
 
 
 @pytest.mark.parametrize(
-    ("type_", "given", "shown"),
+    ("type_", "value", "expected"),
     [
         ("boolean", True, True),
         ("int", -(2**31), -(2**31)),
@@ -94,7 +94,7 @@ def test_values_come_back(type_: Any, value: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_", "given", "said"),
+    ("type_", "value", "message"),
     [
         ("int", 2**31, "`c` must be int, and is 2147483648"),
         ("int", "5", '`c` must be int, and is "5"'),
@@ -136,7 +136,7 @@ def test_what_is_left_out_is_its_default() -> None:
 
 
 def test_fastavro_reads_what_is_written() -> None:
-    """By the schema as it stands, with the types of the union that were meant."""
+    """Fastavro reads the bytes by the unchanged schema, and finds the intended types of the union."""
     text = record(("u", [{"type": "int", "logicalType": "date"}, "long", REC, "string"]), ("d", "double"))
     for union_value in ({"int": 5}, {"long": 5}, {"Rec": {"a": 1}}, {"string": "x"}):
         data = encoder(Schema("AVRO", json.dumps(text)))({"u": union_value, "d": 1})
@@ -194,7 +194,7 @@ def test_times_and_decimals_as_a_json_schema_has_them() -> None:
 
 
 def test_a_json_schema_of_a_single_value() -> None:
-    """It is called as the key's column is, and written as the schema says."""
+    """The value has the name of the key's column, and is written as the schema says."""
     time_type = {"type": "integer", "title": "org.apache.kafka.connect.data.Timestamp"}
     writer = formats.writer(1, Schema("JSON", json.dumps(time_type)))
     assert writer.columns({"id": "2026-01-05T10:00:00Z"})[5:] == b"1767607200000"

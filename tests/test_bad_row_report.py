@@ -1,4 +1,4 @@
-"""Bad rows of one kind: what their reasons have in common."""
+"""Bad rows of one kind: the common part of their reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches on a real Kafka, Spark and Iceberg: what lands, what is refused, and what other writers may do meanwhile."""
+"""Batches on a real Kafka, Spark and Iceberg: which rows land, which runs are refused, and other writers meanwhile."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_few_messages_are_one_file_and_many_are_one_of_each_partition(project: P
 
 
 def test_consumers_are_shared_by_what_is_the_same(project: Project) -> None:
-    """Another topic of the name, and another way to the cluster, has its own."""
+    """Another topic with the same name has its own consumer, and so has another address of the cluster."""
 
     def group(ids: dict[str, str]) -> str:
         return options(project.pipeline, Range({"t/0": 0}, {"t/0": 5}, 5, topics=ids), SecretStore())["kafka.group.id"]

@@ -27,7 +27,7 @@ QUIET = [
     "--disable-sync",
 ]  # fmt: skip
 WAIT = 60_000  # milliseconds
-MORE = """
+OPTIONS = """
 owner: team:markets
 tags: {tier: gold}
 run: by_hand
@@ -49,7 +49,7 @@ pytestmark = [
 @pytest.fixture
 def served(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of `sluice ui` for a pipeline whose topic has messages, and a spec that is broken."""
-    project.more, project.topic_more = MORE, "steady: true"
+    project.more, project.topic_more = OPTIONS, "steady: true"
     project.make_topic()
     project.send_good(60, bad_every=10)
     specs = tmp_path / "specs"
@@ -83,7 +83,7 @@ def page(served: str) -> Iterator[Page]:
         browser.close()
 
 
-def shown(page: Page, *texts: str) -> None:
+def wait_for_texts(page: Page, *texts: str) -> None:
     for text in texts:
         page.get_by_text(text).locator("visible=true").first.wait_for()
 
@@ -91,41 +91,43 @@ def shown(page: Page, *texts: str) -> None:
 def test_what_a_person_sees_and_does(page: Page, project: Project, tmp_path: Path) -> None:
     groups = "%2C".join(f"global%40global%3A{group}" for group in ("topics", project.namespace, "broken"))
     page.goto(f"/asset-groups?expanded={groups}")
-    shown(page, project.topic, "trades__bad_rows", "specs_orders", "Kafka", "Iceberg", "Spark")
+    wait_for_texts(page, project.topic, "trades__bad_rows", "specs_orders", "Kafka", "Iceberg", "Spark")
     page.screenshot(path=tmp_path / "graph.png")
 
     page.goto("/assets/broken/specs_orders")
-    shown(page, "specs/orders.yaml:2:15: unknown-topic: there is no topic `trade`", "did you mean `trades`?")
+    wait_for_texts(page, "specs/orders.yaml:2:15: unknown-topic: there is no topic `trade`", "did you mean `trades`?")
     page.screenshot(path=tmp_path / "broken.png")
 
     page.goto("/assets/lake/m/orders?view=checks")
-    shown(page, "can_run", "unknown-topic: there is no topic `trade`")
+    wait_for_texts(page, "can_run", "unknown-topic: there is no topic `trade`")
     page.screenshot(path=tmp_path / "kept.png")
 
     page.goto("/locations/__repository__@sluice/jobs/Preview/playground")
-    shown(page, "No errors", "No missing config")
+    wait_for_texts(page, "No errors", "No missing config")
     page.screenshot(path=tmp_path / "launchpad.png")
 
     page.goto(f"/assets/lake/{project.namespace}/trades")
-    shown(page, "from price", "tier: gold", "markets", "size", "Kafka offset of the message", "main.yaml")
+    wait_for_texts(page, "from price", "tier: gold", "markets", "size", "Kafka offset of the message", "main.yaml")
     page.get_by_role("button", name="Materialize").first.click()
     until(lambda: len(project.rows()) == 54, "no rows came in three minutes", 180)
 
     ended(page)
     page.goto(f"/assets/lake/{project.namespace}/trades")
-    shown(page, "lag_messages", "bad_rows", "lag_seconds", "Freshness policy", "Fails if more than 15 minutes since last")
+    wait_for_texts(
+        page, "lag_messages", "bad_rows", "lag_seconds", "Freshness policy", "Fails if more than 15 minutes since last"
+    )
     page.screenshot(path=tmp_path / "table.png")
     page.get_by_text("Plots", exact=True).first.click()
     page.locator("canvas").first.wait_for()
     page.screenshot(path=tmp_path / "plots.png")
     page.goto(f"/assets/lake/{project.namespace}/trades?view=lineage")
-    shown(page, project.topic, "trades")
+    wait_for_texts(page, project.topic, "trades")
     page.goto(f"/assets/lake/{project.namespace}/trades?view=checks")
-    shown(page, "price_is_not_null", "newest_event", "can_run", "fresh")
+    wait_for_texts(page, "price_is_not_null", "newest_event", "can_run", "fresh")
     page.screenshot(path=tmp_path / "checks.png")
 
 
 def ended(page: Page) -> None:
-    """The rows are there before the run has told Dagster of them."""
+    """Waits until Dagster shows the run's success: the rows are in the table before."""
     page.goto("/runs")
-    shown(page, "Success")
+    wait_for_texts(page, "Success")

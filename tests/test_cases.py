@@ -1,4 +1,4 @@
-"""Cases: specs as text, and the problems that are printed. With REWRITE=1 in the environment they are written anew.
+"""Cases: specs as text, and the problems that are printed. With REWRITE=1 in the environment the problems are written again.
 
 A case begins with `=== title`, which may end in `| env=prod SLUICE_VAR_X=1`; then the YAML, a line `----` and the
 problems, or `ok`. A line `>>> path` begins another file of the same case; the first is `a.yaml`. Behind `>>> path * 100`
@@ -37,7 +37,7 @@ registry: http://127.0.0.1:1
 @dataclass(frozen=True)
 class Case:
     head: str
-    given: str
+    spec_text: str
     expected: str
 
     @property
@@ -49,7 +49,7 @@ class Case:
         return dict(re.findall(r"(\S+?)=(\S+)", self.head.partition("|")[2]))
 
     def __str__(self) -> str:
-        return f"=== {self.head}\n{self.given}----\n{self.expected}"
+        return f"=== {self.head}\n{self.spec_text}----\n{self.expected}"
 
 
 def read(path: Path) -> list[Case]:
@@ -65,7 +65,7 @@ def read(path: Path) -> list[Case]:
 
 
 def write(files: Mapping[str, str], folder: Path) -> None:
-    """Write these files of specs into the folder, and work there."""
+    """Write these files of specs into the folder, and change to it."""
     for head, text in files.items():
         name, _, times = head.partition(" * ")
         path = folder / "specs" / name
@@ -85,7 +85,7 @@ def problems(files: Mapping[str, str], settings: Mapping[str, str], folder: Path
 
 
 def written_files(case: Case) -> dict[str, str]:
-    parts = re.split(r"^>>> (.*)\n", case.given, flags=re.MULTILINE)
+    parts = re.split(r"^>>> (.*)\n", case.spec_text, flags=re.MULTILINE)
     return dict(zip(["a.yaml", *parts[1::2]], parts[::2], strict=True))
 
 
@@ -117,7 +117,7 @@ def follow(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plans: b
     titles = [case.title for case in cases]
     assert len(set(titles)) == len(titles), "two cases of one title"
     answers = [
-        Case(case.head, case.given, answer(case, tmp_path / str(number), plans) + ("\n" if case is not cases[-1] else ""))
+        Case(case.head, case.spec_text, answer(case, tmp_path / str(number), plans) + ("\n" if case is not cases[-1] else ""))
         for number, case in enumerate(cases)
     ]
     if os.environ.get("REWRITE") == "1":
@@ -149,7 +149,7 @@ JOINED = {
 
 
 def codes() -> set[str]:
-    """Every text that looks like a code in what reads specs and makes plans."""
+    """Every text that looks like a code in the modules that read specs and make plans."""
     parts = [
         ROOT / "framework" / name
         for name in ("base/errors.py", "base/types.py", "base/type_text.py", "language", "sql", "documents")

@@ -1,4 +1,4 @@
-"""Every write mode in every catalog, while what is between them and Sluice fails. The table afterwards is the one of a run without
+"""Every write mode in every catalog, while the connection between catalog and Sluice fails. The table is then the one of a run without
 faults: nothing lost, nothing twice."""
 
 from __future__ import annotations
@@ -91,17 +91,17 @@ _numbers = itertools.count()
 
 
 def faults_of(place: str, mode: str) -> list[str]:
-    """All that can happen to a request; for what stages its rows as append does, that it is done without an answer, and the last."""
+    """All faults of a request; for modes that stage rows as append does, only the two without an answer, and the last."""
     all_ = list(IN_FILE if place == FILE else PLACES[place].faults)
     return all_ if mode in WHOLE else all_[:2] + all_[2:][-1:]
 
 
 def cases() -> Iterator[Any]:
-    """Each place, mode and request, and what becomes of that request in the second batch, in the third, and so on."""
+    """Each place, mode and request, with the faults of that request in the second batch, in the third, and so on."""
     for place, mode in itertools.product((*PLACES, FILE), MODES):
         if place == "glue" and mode not in WHOLE:
             continue  # its answers are those of a stand-in, which has no lock
-        request_names = list(PLACES[place].when) if place in PLACES else ["publishes"]
+        request_names = list(PLACES[place].requests) if place in PLACES else ["publishes"]
         for request_name in request_names if mode == "upsert" else request_names[:1]:
             yield pytest.param(
                 place, mode, request_name, faults_of(place, mode), marks=pytest.mark.long, id=f"{place}, {mode}, {request_name}"
@@ -110,12 +110,12 @@ def cases() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def plain() -> dict[tuple[str, int], Content]:
-    """What a run without faults leaves, by mode and number of batches."""
+    """The tables of runs without faults, by mode and number of batches."""
     return {}
 
 
 class Proxies(ExitStack):
-    """Each is started when it is first needed."""
+    """Proxies, each started when it is first needed."""
 
     def before(self, place: str, url: str) -> Between:
         if place not in self.running:
@@ -167,7 +167,7 @@ class Places:
 
     @contextmanager
     def struck(self, place: str, request_name: str, fault: str, pipeline: Pipeline) -> Iterator[CommitCall]:
-        """Strikes one request until the end of the block, and gives what makes the publishing commit."""
+        """Strikes one request until the end of the block, and yields the function of the publishing commit."""
         if place == FILE:
             file = InFile(Path(f"{pipeline.table.catalog.name}.db"), fault)
             yield file.commit
@@ -175,7 +175,7 @@ class Places:
             return
         proxy, definition = self.proxy(place), PLACES[place]
         proxy.struck, proxy.errors = 0, []
-        proxy.faults[:] = [at(definition.when[request_name], definition.faults[fault])]
+        proxy.faults[:] = [at(definition.requests[request_name], definition.faults[fault])]
         yield commit_transaction
         assert (proxy.struck, proxy.faults, proxy.errors) == (1, [], []), fault
 
@@ -196,8 +196,8 @@ def places(
 
 
 def run(plan: Plan, spark: SparkSession, strikes: Sequence[Strike] = ()) -> list[int]:
-    """Runs the batches of the test. The last pipeline meets one of these in the second batch, one in the third, and so on; how often
-    each of these batches failed."""
+    """Runs the batches of the test, and returns how often each batch with a strike failed. The last pipeline meets the first strike in
+    the second batch, the next one in the third, and so on."""
     (example,) = plan.pipelines[0].examples
     messages = tuple(message for message in example.given if isinstance(message, Message))
     strike_by_batch = dict(zip(list(example.batches)[1:], strikes, strict=False))
@@ -228,14 +228,14 @@ def caught_up(context: Context, pipeline: Pipeline) -> int:
 
 
 def content(pipeline: Pipeline) -> Content:
-    """All rows, without what differs from run to run."""
+    """All rows, without the columns that differ from run to run."""
 
-    def of(identifier: str) -> list[str]:
+    def rows_of_table(identifier: str) -> list[str]:
         table = table_state.table(pipeline.table.catalog, identifier)
         rows = table.scan().to_arrow().to_pylist() if table else []
         return sorted(repr({key: value for key, value in row.items() if key not in VARIES}) for row in rows)
 
-    return of(pipeline.table.identifier), of(pipeline.table.bad_rows)
+    return rows_of_table(pipeline.table.identifier), rows_of_table(pipeline.table.bad_rows)
 
 
 def without_faults(places: Places, plain: dict[tuple[str, int], Content], mode: str, batches: int = 2) -> Content:
@@ -246,7 +246,7 @@ def without_faults(places: Places, plain: dict[tuple[str, int], Content], mode: 
     return plain[mode, batches]
 
 
-@pytest.mark.parametrize(("place", "mode", "when", "faults"), list(cases()))
+@pytest.mark.parametrize(("place", "mode", "request_name", "faults"), list(cases()))
 def test_faults_leave_the_table_of_a_run_without(
     place: str,
     mode: str,
@@ -320,7 +320,7 @@ def test_a_position_does_not_move_after_another_commit_moved_main(slipped: Slipp
 
 
 def test_a_snapshot_does_not_expire_after_main_went_back_to_it(slipped: Slipped, spark: SparkSession) -> None:
-    """A server would take main away with it, and the table would be empty."""
+    """A server would remove main with the snapshot, and the table would be empty."""
     before = slipped.read()
     assert before.main is not None
     parent_id = before.main["parent-snapshot-id"]
@@ -333,7 +333,7 @@ def test_a_snapshot_does_not_expire_after_main_went_back_to_it(slipped: Slipped,
 def test_an_attempt_whose_branch_was_swept_publishes_nothing(
     places: Places, plain: dict[tuple[str, int], Content], spark: SparkSession
 ) -> None:
-    """Another machine took it for dead, and sweeps its bad rows next."""
+    """Another machine took the attempt for dead, and sweeps its bad rows next."""
     slipped = Slipped(places)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""What every catalog does: Sluice's own, and a toy, `tests/toys/catalogs/hadoop_folder.py`, of which nothing else knows."""
+"""Every catalog: Sluice's own, and a toy, `tests/toys/catalogs/hadoop_folder.py`, of which nothing else knows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ tests:
 {catalog}
 """
 TABLE = "test0_shop.orders"  # as a test calls it
-# Addresses of examples, and the fixtures that run what is there.
+# Addresses in examples, and the fixtures that run the services at them.
 SERVICES = {
     "http://127.0.0.1:18182/api/catalog": "rest_catalog",
     "http://127.0.0.1:19100": "quick_store",
@@ -80,7 +80,7 @@ def names() -> list[str]:
 
 
 def every_catalog() -> list[Any]:
-    """Those that need a server are slow."""
+    """Every catalog; tests of those that need a server are slow."""
     return [pytest.param(name, marks=pytest.mark.slow) if needs_server(name) else name for name in names()]
 
 
@@ -89,7 +89,7 @@ def needs_server(name: str) -> bool:
 
 
 def with_tables(always: bool = False) -> list[Any]:
-    """Every catalog, and one whose warehouse is in a bucket. Those that need a server are long, unless `always`."""
+    """Every catalog, and one whose warehouse is in a bucket. Tests of those that need a server are long, unless `always`."""
     quick_names = {"rest"} if always else set()
     catalog_names = [*names(), BUCKET]
     return [
@@ -120,12 +120,12 @@ def plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: py
 
 
 @pytest.fixture
-def asked(plan: Plan) -> Catalog:
+def tested_catalog(plan: Plan) -> Catalog:
     return catalogs.of(plan.catalogs[0])
 
 
 @pytest.fixture
-def landed(plan: Plan, asked: Catalog, spark: SparkSession) -> Iterator[Pipeline]:
+def landed(plan: Plan, tested_catalog: Catalog, spark: SparkSession) -> Iterator[Pipeline]:
     """The pipeline's table after two batches."""
     tell(spark, plan)
     session.prepare(plan)
@@ -136,21 +136,23 @@ def landed(plan: Plan, asked: Catalog, spark: SparkSession) -> Iterator[Pipeline
     assert [row["id"] for row in sorted(outcome.rows, key=lambda row: int(row["id"]))] == [1, 2]
     assert len(outcome.bad) == 1
     yield pipeline
-    for identifier in filter(lambda name: name.startswith(TABLE), asked.tables()):  # a server keeps them for the next test
-        table = asked.load(identifier)
+    for identifier in filter(
+        lambda name: name.startswith(TABLE), tested_catalog.tables()
+    ):  # a server keeps them for the next test
+        table = tested_catalog.load(identifier)
         assert table is not None
         drop.drop(drop.held(pipeline.table.catalog, table), data=True)
 
 
 @pytest.mark.parametrize("name", every_catalog())
-def test_a_file_says_all_of_its_catalog(name: str, asked: Catalog) -> None:
-    assert asked.does[0].islower()
-    assert not asked.does.endswith(".")
+def test_a_file_says_all_of_its_catalog(name: str, tested_catalog: Catalog) -> None:
+    assert tested_catalog.does[0].islower()
+    assert not tested_catalog.does.endswith(".")
     page = pages()["catalog.md"]
-    assert f"`{name}` {asked.does}" in page
+    assert f"`{name}` {tested_catalog.does}" in page
     assert f"### `type: {name}`" in page
-    assert all(text == text.lower() for text in asked.causes)
-    settings = asked.settings()
+    assert all(text == text.lower() for text in tested_catalog.causes)
+    settings = tested_catalog.settings()
     assert settings["type"]
     assert all(isinstance(value, str) for value in settings.values())
 
@@ -165,10 +167,10 @@ def test_the_schema_for_editors_has_the_options_of_each_type(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", every_catalog())
-def test_a_catalog_that_is_not_there_yet_has_no_tables(asked: Catalog) -> None:
-    assert "shop.orders" not in asked.tables()
-    assert asked.current("shop.orders") is None
-    assert asked.load("shop.orders") is None
+def test_a_catalog_that_is_not_there_yet_has_no_tables(tested_catalog: Catalog) -> None:
+    assert "shop.orders" not in tested_catalog.tables()
+    assert tested_catalog.current("shop.orders") is None
+    assert tested_catalog.load("shop.orders") is None
 
 
 def test_one_catalog_needs_only_a_folder(tmp_path: Path) -> None:
@@ -189,9 +191,9 @@ def test_no_other_file_knows_what_a_catalog_is_made_of() -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", with_tables(always=True))
-def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(asked: Catalog, landed: Pipeline, spark: SparkSession) -> None:
-    assert asked.where()
-    assert {identifier for identifier in asked.tables() if identifier.startswith(TABLE)} == {TABLE, f"{TABLE}__bad_rows"}
+def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(tested_catalog: Catalog, landed: Pipeline, spark: SparkSession) -> None:
+    assert tested_catalog.where()
+    assert {identifier for identifier in tested_catalog.tables() if identifier.startswith(TABLE)} == {TABLE, f"{TABLE}__bad_rows"}
     current = metadata.read(landed.table.catalog, TABLE)
     table = table_state.table(landed.table.catalog, TABLE)
     assert current is not None
@@ -202,7 +204,7 @@ def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(asked: Catalog, landed: 
     assert current.main["snapshot-id"] == in_jvm.currentSnapshot().snapshotId()
     assert ".".join(table.name()) == TABLE
     assert current.files.path(current.file) == current.files.path(table.metadata_location)
-    folder = asked.new_table_folder(TABLE)  # a script that grants a table's files names it before there is a table
+    folder = tested_catalog.new_table_folder(TABLE)  # a script that grants a table's files names it before there is a table
     assert folder is None or current.files.path(folder) == current.files.path(str(current.document["location"]))
     assert len(list(ask([landed.table.catalog], f"select * from {TABLE}").rows())) == 2
 
@@ -210,7 +212,7 @@ def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(asked: Catalog, landed: 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", with_tables())
 def test_a_commit_is_refused_after_another(landed: Pipeline, spark: SparkSession) -> None:
-    """Also one that changes properties alone."""
+    """A late commit is refused, even if it changes properties alone."""
     lake = Lake(spark, landed.table.catalog)
     table: Any = lake.load(TABLE)
     late_table = lake.begin(table)
@@ -243,13 +245,13 @@ def test_a_branch_of_others_with_the_name_of_the_pin_stops_no_commit(landed: Pip
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["sql"])
-def test_tasks_get_few_settings_with_a_table(asked: Catalog, landed: Pipeline, spark: SparkSession) -> None:
-    """Those that somebody made, and not over a thousand that Hadoop has by itself."""
+def test_tasks_get_few_settings_with_a_table(tested_catalog: Catalog, landed: Pipeline, spark: SparkSession) -> None:
+    """Tasks get the settings that somebody made, not the thousand that Hadoop has by itself."""
     table: Any = Lake(spark, landed.table.catalog).load(TABLE)
     java: Any = spark._jvm
     spark_utils, source = java.org.apache.spark.util.Utils, java.org.apache.iceberg.spark.source
     assert len(spark_utils.serialize(source.SerializableTableWithSize.copyOf(table))) < 20_000
-    if asked.on_this_machine:
+    if tested_catalog.on_this_machine:
         task_settings = spark_utils.deserialize(spark_utils.serialize(table.io())).getConf()
         for name in ("fs.file.impl", "io.file.buffer.size", "hadoop.tmp.dir"):
             assert task_settings.get(name) == spark._jsparkSession.sessionState().newHadoopConf().get(name)
@@ -258,18 +260,18 @@ def test_tasks_get_few_settings_with_a_table(asked: Catalog, landed: Pipeline, s
 @pytest.mark.spark
 @pytest.mark.parametrize("data", [True, False])
 @pytest.mark.parametrize("name", with_tables())
-def test_a_dropped_table_leaves_its_files_only_if_asked(asked: Catalog, landed: Pipeline, data: bool) -> None:
+def test_a_dropped_table_leaves_its_files_only_if_asked(tested_catalog: Catalog, landed: Pipeline, data: bool) -> None:
     catalog = landed.table.catalog
     table = table_state.table(catalog, TABLE)
     assert table is not None
     contents = drop.held(catalog, table)
-    files = asked.files_of(TABLE)
+    files = tested_catalog.files_of(TABLE)
     assert contents.outside == ()
     assert contents.rows == 2
     assert (drop.drop(contents, data) == 0) is data
-    assert {identifier for identifier in asked.tables() if identifier.startswith(TABLE)} == {f"{TABLE}__bad_rows"}
-    assert asked.current(TABLE) is None
-    assert asked.load(TABLE) is None
+    assert {identifier for identifier in tested_catalog.tables() if identifier.startswith(TABLE)} == {f"{TABLE}__bad_rows"}
+    assert tested_catalog.current(TABLE) is None
+    assert tested_catalog.load(TABLE) is None
     assert bool(files.existing(contents.files)) is not data
     if not data:
         files.delete(contents.files, contents.folder)
@@ -277,10 +279,10 @@ def test_a_dropped_table_leaves_its_files_only_if_asked(asked: Catalog, landed: 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", with_tables())
-def test_what_another_table_names_is_not_deleted(asked: Catalog, landed: Pipeline, tmp_path: Path) -> None:
+def test_what_another_table_names_is_not_deleted(tested_catalog: Catalog, landed: Pipeline, tmp_path: Path) -> None:
     table = table_state.table(landed.table.catalog, TABLE)
     assert table is not None
-    files, location = asked.files_of(TABLE), table.metadata.location
+    files, location = tested_catalog.files_of(TABLE), table.metadata.location
     other_file = f"{files.path(location)}_of_another/file"
     (tmp_path / "precious").write_text("x")
     for path in (str(tmp_path / "precious"), other_file):

@@ -1,4 +1,4 @@
-"""The change feed: what it gives between two snapshots is what a comparison of both gives, whatever was committed between them."""
+"""The change feed between two snapshots equals a comparison of both, whatever was committed between them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _Table:
         self.java().manageSnapshots().rollbackTo(snapshot).commit()
 
     def rows(self, snapshot: int) -> list[tuple[Any, ...]]:
-        """What is there, with row ids where there are any."""
+        """The rows of a snapshot, with row ids if the table has them."""
         if snapshot == NOTHING:
             return []
         id_columns = "_row_id, _last_updated_sequence_number" if self.has_row_ids else "NULL, NULL"
@@ -161,7 +161,7 @@ def test_changes_are_right_after_anything(spark: Any, lake_of_changes: Lake, for
 
 
 def _compared(table: _Table, seed: int, commits: int, pairs: int) -> set[str]:
-    """What happened to rows between random pairs of snapshots."""
+    """The kinds of changes between random pairs of snapshots, once the feed equals the expected changes."""
     chance = random.Random(seed)
     snapshots = [NOTHING, *_anything(table, chance, commits)]
     kinds: set[str] = set()

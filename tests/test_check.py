@@ -35,7 +35,7 @@ into: {{table: markets.{name}, partition_by: [day(at)]}}
 """
 VALUES = "`avro`, `bytes`, `debezium_avro`, `debezium_json`, `json`, `json_schema`, `protobuf` or `string`"
 WRONG = "topic: a\nvalue: jsn\n---\npipeline: b\nfrom: {topic: c}\ninto: {table: x.y}\nruns: often\n"
-SAID = f"""\
+OUTPUT = f"""\
 specs/a.yaml:1:1: no-cluster: there is no `cluster` in the specs
   hint: add a document `cluster: main`
 specs/a.yaml:2:8: unknown-value: `value` must be {VALUES}, and is `jsn`
@@ -70,16 +70,16 @@ def check(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["check", *arguments])
 
 
-def both(name: str) -> str:
+def topic_and_pipeline(name: str) -> str:
     return f"{TOPIC.format(name=name)}---\n{PIPELINE.format(name=name)}"
 
 
 def test_specs_without_problems_are_counted(project: Path) -> None:
     write(project, BASE)
-    write(project, both("t1"), "b.yaml")
+    write(project, topic_and_pipeline("t1"), "b.yaml")
     result = check()
     assert (result.exit_code, result.stdout, result.stderr) == (0, "1 pipeline, 1 topic: no problems\n", "")
-    write(project, both("t2"), "c.yaml")
+    write(project, topic_and_pipeline("t2"), "c.yaml")
     assert check().stdout == "2 pipelines, 2 topics: no problems\n"
     result = check("--json")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "[]\n", "")
@@ -88,11 +88,11 @@ def test_specs_without_problems_are_counted(project: Path) -> None:
 def test_all_problems_at_once(project: Path) -> None:
     write(project, WRONG)
     result = check()
-    assert (result.exit_code, result.stdout, result.stderr) == (1, SAID, "")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, OUTPUT, "")
 
 
 def test_problems_of_the_plan_are_problems(project: Path) -> None:
-    write(project, f"{BASE}---\n{both('t1').replace('filter: quantity', 'filter: quantty')}")
+    write(project, f"{BASE}---\n{topic_and_pipeline('t1').replace('filter: quantity', 'filter: quantty')}")
     result = check()
     assert result.exit_code == 1
     assert "unknown-column" in result.stdout
@@ -132,7 +132,7 @@ def test_problems_are_printed_as_json(project: Path) -> None:
 
 
 def test_each_environment_is_checked_by_itself(project: Path) -> None:
-    write(project, f"{BASE}---\n{both('t1')}")
+    write(project, f"{BASE}---\n{topic_and_pipeline('t1')}")
     write(project, "engine: spark\nmemory: lots\n", "environments/prod/engine.yaml")
     assert check().exit_code == 0
     result = check("--env", "prod")
@@ -144,7 +144,7 @@ def test_each_environment_is_checked_by_itself(project: Path) -> None:
 def test_specs_of_another_folder_are_checked(project: Path) -> None:
     (project / "specs").rename(project / "other")
     (project / "other" / "a.yaml").write_text(WRONG, encoding="utf-8")
-    assert check("--specs", "other").stdout == SAID.replace("specs/", "other/")
+    assert check("--specs", "other").stdout == OUTPUT.replace("specs/", "other/")
     result = check("--specs", "nowhere")
     assert (result.exit_code, result.stdout.splitlines()[0]) == (1, "nowhere: no-folder: the folder of the specs does not exist")
 
@@ -191,7 +191,7 @@ def test_what_it_does_not_load(arguments: list[str], loads: str) -> None:
 
 
 def timed(folder: Path) -> tuple[str, float]:
-    """What `sluice check` says in a process of its own, and the processor time that it takes."""
+    """The output of `sluice check` in its own process, and the processor time that it takes."""
     program = "import sys; from framework.host.cli import main; sys.argv[1:] = ['check']; main()"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     usage_before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -216,7 +216,7 @@ def test_the_shipped_specs_are_checked_at_once() -> None:
 def test_a_thousand_pipelines_are_checked_in_seconds(project: Path) -> None:
     write(project, BASE, "main.yaml")
     for file in range(100):
-        write(project, "---\n".join(both(f"t{10 * file + number}") for number in range(10)), f"f{file}.yaml")
+        write(project, "---\n".join(topic_and_pipeline(f"t{10 * file + number}") for number in range(10)), f"f{file}.yaml")
     output, seconds = timed(project)
     assert output == "1,000 pipelines, 1,000 topics: no problems\n"
     assert seconds < bar(10)

@@ -1,4 +1,4 @@
-"""`sluice clean`, and what of `sluice drop` needs neither Kafka nor Spark."""
+"""`sluice clean`, and the parts of `sluice drop` that need neither Kafka nor Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = "n: bigint; price: double"
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
-    """A project whose table is there, in a catalog beside `.sluice`, and traces of all else that Sluice does."""
+    """A project with its table, in a catalog next to `.sluice`, and with files of everything else that Sluice does."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
     pipeline = planned(tmp_path, COLUMNS)
@@ -145,7 +145,7 @@ class TestDrop:
         assert sluice("drop", "trades", "--yes").exit_code == 0
 
     def test_only_files_in_the_tables_folder_go_whatever_its_metadata_names(self, shop: Pipeline, tmp_path: Path) -> None:
-        """As who may write to the catalog can make it name any file, in the way of Iceberg's own log or by a link."""
+        """A writer of the catalog can make it name any file, in Iceberg's own log or by a link."""
         precious_files = [Path("precious.txt"), Path("warehouse/shop/precious.parquet")]
         for path in precious_files:
             path.write_text("x")
@@ -297,7 +297,7 @@ class TestClean:
         assert home_catalog.table_exists("theirs.t") and home_catalog.list_tables("shop") == []
 
     def move_in(self, shop: Pipeline) -> None:
-        """The catalog to `.sluice`, as the shipped specs have it."""
+        """Moves the catalog into `.sluice`, where the shipped specs have it."""
         from pyiceberg.catalog.sql import SqlCatalog
 
         clean("--jars", "--yes")
@@ -313,7 +313,7 @@ class TestClean:
         properties = {protocol.OWNER: refusals.owner(shop)}
         home_catalog.create_table("shop.trades", pyarrow.schema([("n", pyarrow.int64())]), properties=properties)
 
-    @pytest.mark.parametrize("of", ["another catalog", "another environment", "somebody"])
+    @pytest.mark.parametrize("owner", ["another catalog", "another environment", "somebody"])
     def test_a_warehouse_with_files_of_others_stays(self, shop: Pipeline, owner: str) -> None:
         self.move_in(shop)
         specs = Path(shop.where.file)
@@ -347,7 +347,7 @@ class TestClean:
         assert result.exit_code == 1 and "ui-running: Dagster runs at http://127.0.0.1:3000" in result.stderr
 
     def test_all_that_sluice_keeps_in_its_home_is_known(self) -> None:
-        """Who writes a new thing into the home says so in framework/host/clean.py."""
+        """Code that writes a new file into the home must be named in framework/host/clean.py."""
         pages = {path: path.read_text(encoding="utf-8") for path in (ROOT / "framework").rglob("*.py")}
         file_names = {
             name for text in pages.values() for name in re.findall(r'(?:\bhome\(\) / f?|private\(|_FOLDER = )"([^"{]+)', text)

@@ -68,7 +68,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def specs(
     workers: Cluster, kafka: str, rest_catalog: str, quick_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str], None]:
-    """Writes specs for a mode into the folder of the test, in which it then is, and sends messages."""
+    """Writes specs for a mode into the folder of the test, changes to it, and sends messages."""
     login(monkeypatch)
     monkeypatch.chdir(tmp_path)
     while len(workers._alive()) < 2:

@@ -164,7 +164,7 @@ def test_sensors_and_schedules_start_nothing_in_other_projects_until_they_are_tu
     assert error.value.hint == "write 'stopped' or 'running'"
 
 
-OWN = """
+BUILDER_CODE = """
 from sluice.dagster import build_sluice_definitions
 
 defs = build_sluice_definitions("specs")
@@ -176,7 +176,7 @@ BROKEN = "pipeline: more\nfrom: {topic: users}\nsteps: [{filter: nam > 0}]\ninto
 @pytest.fixture
 def location(specs: Path) -> Path:
     """A project of one's own with a broken spec: `own.py` builds definitions, and a component does the same."""
-    for name, text in {**PROJECT, "own.py": OWN, "src/mine/defs/shop/defs.yaml": OWN_COMPONENT}.items():
+    for name, text in {**PROJECT, "own.py": BUILDER_CODE, "src/mine/defs/shop/defs.yaml": OWN_COMPONENT}.items():
         (specs.parent / name).parent.mkdir(parents=True, exist_ok=True)
         (specs.parent / name).write_text(text)
     (specs / "more.yaml").write_text(BROKEN)
@@ -214,7 +214,7 @@ def test_a_broken_spec_ends_each_command_with_its_place(location: Path, argument
 
 
 @pytest.mark.parametrize("server", ["API_GRPC", "CODE_SERVER_START"])
-@pytest.mark.parametrize("of", ["builder", "component"])
+@pytest.mark.parametrize("origin", ["builder", "component"])
 def test_a_server_shows_a_broken_spec_as_an_asset(
     location: Path, monkeypatch: pytest.MonkeyPatch, server: str, origin: str
 ) -> None:
@@ -289,7 +289,7 @@ def test_selected_pipelines_come_with_their_topics_bad_rows_and_exports(specs: P
 
 
 def test_nothing_runs_where_the_environment_is_unknown(specs: Path) -> None:
-    """Without what it replaces, the tables would be loaded from another Kafka into another catalog."""
+    """Without the environment's replacements, tables would be loaded from another Kafka into another catalog."""
     from sluice.dagster import build_sluice_definitions
 
     defs = build_sluice_definitions(specs, env="prdo", strict=False)
@@ -451,7 +451,7 @@ def test_a_translator_returns_one_key_for_an_asset(specs: Path) -> None:
 
 
 def test_dependencies_are_added_to_those_of_the_specs(specs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a translator, and by a component's `translation`, which replaces them in Dagster's own components."""
+    """A translator adds them, and so does a component's `translation`, which in Dagster's own components replaces them."""
     from dagster import AssetKey, load_from_defs_folder
 
     from sluice.dagster import SluiceTranslator, build_sluice_definitions
@@ -513,7 +513,7 @@ def test_a_run_lives_as_long_as_the_process_that_executes_it(specs: Path, tmp_pa
 def test_two_folders_in_one_run_write_into_their_own_catalogs(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both are called `lake`, and both runs have the Spark of this process."""
+    """Both catalogs are called `lake`, and both runs have the Spark of this process."""
     from dagster import DagsterInstance, Definitions
 
     from framework.host.plans import make
@@ -610,7 +610,7 @@ def test_the_log_says_that_spark_starts_once_for_all_tables_of_a_run(project: Pr
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under chosen keys; a table from a table that follows its source's commits starts as well."""
+    """The keys are chosen; a table that follows the commits of its source table starts as well."""
     from dagster import (
         AssetCheckKey,
         AssetKey,

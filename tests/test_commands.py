@@ -1,4 +1,4 @@
-"""What all commands have in common: help with an example, exit statuses, names that a shell completes, and no colours in a pipe."""
+"""The common parts of all commands: help with an example, exit statuses, names that a shell completes, and no colours in a pipe."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def completed(*words: str) -> list[str]:
-    """What bash would offer for the last word, as the script that `sluice completion bash` prints would ask for it."""
+    """The words that bash would offer for the last word, asked as the script of `sluice completion bash` asks."""
     line = " ".join(["sluice", *(word or '""' for word in words)])
     request = {"_SLUICE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **request}
@@ -135,7 +135,7 @@ def test_an_unexpected_error_is_one_line_and_a_log_file(tmp_path: Path, monkeypa
 
 
 def on_a_terminal(code: str, **environment: str) -> str:
-    """What a program writes to a terminal."""
+    """The output of a program that writes to a terminal."""
     pid, screen = pty.fork()
     if pid == 0:
         os.environ.update({"TERM": "xterm-256color", "PYTHONPATH": str(ROOT), **environment})
@@ -209,7 +209,7 @@ def test_colours_appear_only_on_terminals_without_no_color() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ask", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_keeps_on_says_what_it_does_at_once_and_how_it_ended(
     folder: Path, monkeypatch: pytest.MonkeyPatch, interrupt: signal.Signals
 ) -> None:

@@ -1,4 +1,4 @@
-"""What every write mode does, and every step that remembers rows: Sluice's own, and a toy of each."""
+"""Every write mode, and every step that remembers rows: Sluice's own, and a toy of each."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_each_mode_is_declared(name: str) -> None:
 
 
 def test_a_toy_needs_no_second_file() -> None:
-    """What is installed is the folder of each toy, in which there is its one file and its case."""
+    """The folder of each toy is installed, with its one file and its case."""
     for kind in toys.HERE.iterdir():
         if kind.is_dir() and not kind.name.startswith("_"):
             assert {path.suffix for path in kind.iterdir() if path.is_file()} <= {".py", ".case"}
@@ -89,11 +89,9 @@ def test_a_toy_needs_no_second_file() -> None:
 @pytest.mark.kafka
 @pytest.mark.parametrize("name", of_topics())
 def test_a_mode_lands_each_message_once(name: str, project: Project) -> None:
-    """A batch that dies behind its staging, and one behind its commit, leave nothing lost and nothing doubled."""
-    keys = ", keys: [id]" if write_mode(name).by_key else ""
-    adds_up = (
-        "steps:\n  - aggregate:\n      by: [id]\n      measures:\n        price: sum(price)" if write_mode(name).groups else ""
-    )
+    """A batch that dies after its staging, and one that dies after its commit, lose no row and double none."""
+    keys = ", keys: [id]" if mode(name).by_key else ""
+    adds_up = "steps:\n  - aggregate:\n      by: [id]\n      measures:\n        price: sum(price)" if mode(name).groups else ""
     project_of(project, adds_up, f"write: {name}{keys}")
     project.send_good(3)
     project.run()
@@ -109,11 +107,11 @@ def test_a_mode_lands_each_message_once(name: str, project: Project) -> None:
 
 
 def dies_at(point: str) -> Any:
-    def at(reached: str) -> None:
-        if reached == point:
+    def die(reached_point: str) -> None:
+        if reached_point == point:
             raise Died
 
-    return at
+    return die
 
 
 def every_step() -> list[str]:
@@ -134,7 +132,7 @@ def test_the_example_of_a_step_holds(name: str, lake: Path, spark: SparkSession)
 
 
 @pytest.fixture
-def first(project: Project) -> Project:
+def memory_project(project: Project) -> Project:
     return project_of(project, "steps: [{{first_of: [id]}}]")
 
 
@@ -144,66 +142,66 @@ def orders(project: Project, *numbers: int) -> None:
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_step_remembers_rows_across_batches(first: Project) -> None:
-    orders(first, 1, 2, 1)
-    (batch,) = first.run()
+def test_a_step_remembers_rows_across_batches(memory_project: Project) -> None:
+    orders(memory_project, 1, 2, 1)
+    (batch,) = memory_project.run()
     assert (batch.read, batch.rows, batch.filtered) == (3, 2, 1)
-    orders(first, 2, 3)
-    (batch,) = first.run()
-    assert ids(first) == [1, 2, 3]
+    orders(memory_project, 2, 3)
+    (batch,) = memory_project.run()
+    assert ids(memory_project) == [1, 2, 3]
     assert (batch.read, batch.rows, batch.filtered) == (2, 1, 1)
 
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_what_a_step_remembers_is_published_with_the_batch_or_not_at_all(first: Project) -> None:
-    orders(first, 1)
-    first.run()
-    orders(first, 1, 2)
+def test_what_a_step_remembers_is_published_with_the_batch_or_not_at_all(memory_project: Project) -> None:
+    orders(memory_project, 1)
+    memory_project.run()
+    orders(memory_project, 1, 2)
     for point in ("staged_state", "checked", "published"):
         with pytest.raises(Died):
-            first.run(at=dies_at(point))
-    orders(first, 2, 3)
-    first.run()
-    assert ids(first) == [1, 2, 3]
-    assert first.branches() == []
+            memory_project.run(at=dies_at(point))
+    orders(memory_project, 2, 3)
+    memory_project.run()
+    assert ids(memory_project) == [1, 2, 3]
+    assert memory_project.branches() == []
 
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_rollback_restores_the_rows_that_a_step_remembers(first: Project) -> None:
-    orders(first, 1)
-    first.run()
-    good_snapshot = first.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
-    orders(first, 2)
-    first.run()
-    first.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {good_snapshot})")
-    accept_it(first)
-    first.run()
-    orders(first, 1, 2)
-    first.run()
-    assert ids(first) == [1, 2]
+def test_a_rollback_restores_the_rows_that_a_step_remembers(memory_project: Project) -> None:
+    orders(memory_project, 1)
+    memory_project.run()
+    good_snapshot = memory_project.sql("select snapshot_id from {table}.refs where name = 'main'")[0][0]
+    orders(memory_project, 2)
+    memory_project.run()
+    memory_project.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {good_snapshot})")
+    accept_it(memory_project)
+    memory_project.run()
+    orders(memory_project, 1, 2)
+    memory_project.run()
+    assert ids(memory_project) == [1, 2]
 
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_a_rebuild_remembers_the_rows_that_it_read(first: Project) -> None:
+def test_a_rebuild_remembers_the_rows_that_it_read(memory_project: Project) -> None:
     from tests.test_rebuild import run_rebuild
 
-    orders(first, 1, 2, 1)
-    first.run()
-    first.template = SPEC.format(steps="steps: [{{filter: id <> 2}}, {{first_of: [id]}}]", into="write: append")
-    run_rebuild(first)
-    orders(first, 1, 3)
-    first.run()
-    assert ids(first) == [1, 3]
-    assert protocol.state_branch("firstof", "all") in [ref for (ref,) in first.sql("select name from {table}.refs")]
+    orders(memory_project, 1, 2, 1)
+    memory_project.run()
+    memory_project.template = SPEC.format(steps="steps: [{{filter: id <> 2}}, {{first_of: [id]}}]", into="write: append")
+    run_rebuild(memory_project)
+    orders(memory_project, 1, 3)
+    memory_project.run()
+    assert ids(memory_project) == [1, 3]
+    assert protocol.state_branch("firstof", "all") in [ref for (ref,) in memory_project.sql("select name from {table}.refs")]
 
 
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_a_table_that_remembers_nothing_is_rebuilt_first(project: Project) -> None:
-    """It does not know what came before."""
+    """The table does not know which rows came before."""
     from framework.base.errors import ColumnsChanged
 
     project_of(project)

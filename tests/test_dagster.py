@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def started(folder: Path, *arguments: str, specs: Path | None = None, program: str = "dagster") -> subprocess.Popen[str]:
-    """One of Dagster's own commands."""
+    """Starts one of Dagster's own commands."""
     (folder / "dagster").mkdir(exist_ok=True)
     (folder / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
     environment = {
@@ -50,8 +50,8 @@ def dagster(
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def told(log: str) -> list[str]:
-    """What the run of `trades` says itself, without what takes how long."""
+def run_lines(log: str) -> list[str]:
+    """The lines that the run of `trades` logs itself, without durations."""
     lines = re.findall(r" - dagster - INFO - .* - trades - (.*)", log)
     return [re.sub(r"\d+\.\d s\b", "… s", line) for line in lines]
 
@@ -165,7 +165,7 @@ def names(defs: Definitions) -> set[str]:
     return {key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}
 
 
-SOUND = {"kafka/main/trades", "lake/m/trades", "lake/m/trades__bad_rows", "lake/m/copy", "lake/m/copy__bad_rows"}
+ASSETS = {"kafka/main/trades", "lake/m/trades", "lake/m/trades__bad_rows", "lake/m/copy", "lake/m/copy__bad_rows"}
 COPY = {"lake/m/copy", "lake/m/copy__bad_rows"}
 ORDERS = {"lake/m/orders", "lake/m/orders__bad_rows"}
 
@@ -177,7 +177,7 @@ def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> No
     from sluice.dagster import build_sluice_definitions
 
     defs = build_sluice_definitions("specs")
-    assert names(defs) == SOUND
+    assert names(defs) == ASSETS
     graph = defs.resolve_asset_graph()
     table = graph.get(AssetKey(["lake", "m", "trades"]))
     lineage = table.metadata["dagster/column_lineage"].deps_by_column
@@ -197,16 +197,16 @@ def test_a_table_has_lineage_checks_and_schedules_in_dagster(served: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("file", "text", "there"),
+    ("file", "text", "expected"),
     [
-        ("orders.yaml", BROKEN, {*SOUND, "broken/specs_orders", *ORDERS}),
-        ("orders.yaml", "topic: [\n", {*SOUND, "broken/specs_orders"}),
-        ("orders.yaml", "pipelin: x\n", {*SOUND, "broken/specs_orders"}),
-        ("trades.yaml", f"{TRADES}---{BROKEN}", {*SOUND, "broken/specs_trades", *ORDERS}),
-        ("trades.yaml", TRADES.replace("price * 2", "prise * 2"), {*SOUND, "broken/specs_trades"}),
-        ("trades.yaml", TRADES.replace("write: replace", "write: replase"), {*SOUND, "broken/specs_trades"}),
-        ("trades.yaml", TRADES.replace("m.copy", "1"), {*SOUND - COPY, "broken/specs_trades"}),
-        ("main.yaml", SETTINGS.replace("bootstrap", "bootstrapp"), {*SOUND, "broken/specs_main"}),
+        ("orders.yaml", BROKEN, {*ASSETS, "broken/specs_orders", *ORDERS}),
+        ("orders.yaml", "topic: [\n", {*ASSETS, "broken/specs_orders"}),
+        ("orders.yaml", "pipelin: x\n", {*ASSETS, "broken/specs_orders"}),
+        ("trades.yaml", f"{TRADES}---{BROKEN}", {*ASSETS, "broken/specs_trades", *ORDERS}),
+        ("trades.yaml", TRADES.replace("price * 2", "prise * 2"), {*ASSETS, "broken/specs_trades"}),
+        ("trades.yaml", TRADES.replace("write: replace", "write: replase"), {*ASSETS, "broken/specs_trades"}),
+        ("trades.yaml", TRADES.replace("m.copy", "1"), {*ASSETS - COPY, "broken/specs_trades"}),
+        ("main.yaml", SETTINGS.replace("bootstrap", "bootstrapp"), {*ASSETS, "broken/specs_main"}),
     ],
 )  # fmt: skip
 def test_in_a_server_a_broken_spec_is_a_broken_asset(served: Path, file: str, text: str, expected: set[str]) -> None:
@@ -234,7 +234,7 @@ def test_a_broken_spec_is_refused_where_nobody_would_look_at_it(served: Path) ->
 @pytest.mark.slow
 @pytest.mark.usefixtures("kafka_away")
 def test_a_sensor_asks_before_it_starts_a_run(served: Path) -> None:
-    """Nobody answers at the cluster's address; and who is paused is not started."""
+    """Nobody answers at the cluster's address, and a paused pipeline is not started."""
     from dagster import DagsterInstance, build_sensor_context
 
     from sluice.dagster import build_sluice_definitions
@@ -301,8 +301,8 @@ batch: {{rows: 10}}
 
 
 @pytest.fixture
-def here() -> Callable[..., tuple[bool, str]]:
-    """Runs of a job in this process, with its Spark; whether one went well, and what is said of its failure."""
+def run_job() -> Callable[..., tuple[bool, str]]:
+    """A function that runs a job in this process, with its Spark, and returns whether it succeeded and the reason of its failure."""
     from sluice.dagster import build_sluice_definitions
 
     def run(specs: Path, instance: DagsterInstance, job: str = "", config: Any = None, **selection: Any) -> tuple[bool, str]:
@@ -319,9 +319,9 @@ def here() -> Callable[..., tuple[bool, str]]:
 @pytest.mark.kafka
 @pytest.mark.slow
 def test_materialize_brings_everything_up_to_date(
-    project: Project, tmp_path: Path, here: Callable[..., tuple[bool, str]]
+    project: Project, tmp_path: Path, run_job: Callable[..., tuple[bool, str]]
 ) -> None:
-    """The first run is that of Dagster's command; the others go through the same job in this process."""
+    """Dagster's command does the first run; the others go through the same job in this process."""
     import pyspark
     from dagster import AssetCheckKey, AssetKey, DagsterInstance
 
@@ -335,7 +335,7 @@ def test_materialize_brings_everything_up_to_date(
 
     preview_config = {"ops": {"Show": {"config": {"pipeline": "trades", "messages": 2}}}}
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
-        assert here(specs, instance, "Preview", preview_config) == (True, "")
+        assert run_job(specs, instance, "Preview", preview_config) == (True, "")
     assert project.rows() == project.rows(bad=True) == []
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
         assert instance.get_latest_materialization_event(table) is None
@@ -349,7 +349,7 @@ def test_materialize_brings_everything_up_to_date(
     launched = dagster(tmp_path, *launch, specs=specs, program="dg")
     assert launched.returncode == 0, launched.stderr[-3000:]
     assert len(project.rows()) + len(project.rows(bad=True)) == 15
-    assert told(launched.stderr) == [
+    assert run_lines(launched.stderr) == [
         f"50 messages waiting in {project.topic}; {project.namespace}.trades has 0 rows",
         *(f"{project.topic}/{part}: offsets 0 to {(16, 16, 15)[part]}" for part in range(3)),
         "starting Spark, which takes a few seconds",
@@ -363,7 +363,7 @@ def test_materialize_brings_everything_up_to_date(
     ]
 
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
-        assert here(specs, instance, asset_selection=[table]) == (True, "")
+        assert run_job(specs, instance, asset_selection=[table]) == (True, "")
         assert len(project.rows()) + len(project.rows(bad=True)) == 50
         (event,) = (instance.get_latest_materialization_event(table),)
         assert event is not None
@@ -386,7 +386,7 @@ def test_materialize_brings_everything_up_to_date(
 
     project.send([*map(good, range(12)), good(1001)], partition=0)
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
-        success, failure = here(specs, instance)
+        success, failure = run_job(specs, instance)
         assert not success and "not-as-expected: 1 of 3 rows are not as `sane` expects" in failure
         key = AssetCheckKey(table, "sane")
         record = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key]
@@ -401,7 +401,7 @@ def test_materialize_brings_everything_up_to_date(
 
     project.delete_topic()
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
-        success, failure = here(specs, instance)
+        success, failure = run_job(specs, instance)
         assert not success and "there is no topic" in failure
 
 
@@ -411,7 +411,7 @@ def test_materialize_brings_everything_up_to_date(
 def test_a_run_that_is_canceled_records_what_it_committed(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by the page's button, which interrupts the process of the run."""
+    """The page's button interrupts the process of the run, and so does this test."""
     from dagster import AssetKey, DagsterInstance
 
     project.more = "batch: {rows: 10}"
@@ -452,7 +452,7 @@ def test_a_run_that_is_canceled_records_what_it_committed(
 @pytest.mark.kafka
 @pytest.mark.slow
 def test_a_table_to_which_no_run_comes_is_maintained_by_the_schedule(
-    project: Project, tmp_path: Path, here: Callable[..., tuple[bool, str]], monkeypatch: pytest.MonkeyPatch
+    project: Project, tmp_path: Path, run_job: Callable[..., tuple[bool, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dagster import AssetKey, DagsterInstance, RunRequest, ScheduleDefinition, SkipReason, build_schedule_context
 
@@ -465,27 +465,27 @@ def test_a_table_to_which_no_run_comes_is_maintained_by_the_schedule(
     schedule = next(candidate for candidate in defs.schedules or [] if candidate.name == "Maintenance_schedule")
     assert isinstance(schedule, ScheduleDefinition)
 
-    def asked() -> Any:
+    def tick_request() -> Any:
         with build_schedule_context() as context:
             tick = schedule.evaluate_tick(context)
         return tick.run_requests[0] if tick.run_requests else SkipReason(tick.skip_message)
 
-    assert asked() == SkipReason("no table is due")
+    assert tick_request() == SkipReason("no table is due")
     for _ in range(6):
         project.send_good(20)
         project.run()
     (tmp_path / "dagster").mkdir()
     (tmp_path / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
-    assert asked() == SkipReason("no table is due")
+    assert tick_request() == SkipReason("no table is due")
     monkeypatch.setattr(maintain, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
-    request = asked()
+    request = tick_request()
     assert isinstance(request, RunRequest)
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:
-        assert here(specs, instance, "Maintenance", dict(request.run_config)) == (True, "")
+        assert run_job(specs, instance, "Maintenance", dict(request.run_config)) == (True, "")
         (observation,) = instance.fetch_observations(AssetKey(["lake", project.namespace, "trades"]), limit=5).records
         assert observation.asset_observation is not None
         assert "files into 1" in (observation.asset_observation.description or "")
         unknown_config = {"ops": {"Maintain": {"config": {"pipelines": ["trade"]}}}}
-        assert here(specs, instance, "Maintenance", unknown_config) == (False, "there is no pipeline trade")
-    assert asked() == SkipReason("no table is due")
+        assert run_job(specs, instance, "Maintenance", unknown_config) == (False, "there is no pipeline trade")
+    assert tick_request() == SkipReason("no table is due")
     project.assert_exactly_once()

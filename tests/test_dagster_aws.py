@@ -1,4 +1,4 @@
-"""What Dagster does with AWS by `dagster-aws`, as the pages show it, on local services that speak the protocols of AWS."""
+"""Dagster with AWS by `dagster-aws`, as the pages show it, on local services that speak the protocols of AWS."""
 
 from __future__ import annotations
 

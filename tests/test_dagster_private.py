@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dagster import DagsterInstance
 
 pytestmark = pytest.mark.slow
-# By each name's test below. One that is only a type of annotations is here, too.
+# The test of each name stands below. A name that only annotations use is here, too.
 TESTED = {
     "AssetCheckExecutionRecord": "test_the_history_of_a_check_is_read_by_the_status_of_its_records",
     "AssetCheckExecutionRecordStatus": "test_the_history_of_a_check_is_read_by_the_status_of_its_records",

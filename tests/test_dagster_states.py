@@ -1,5 +1,5 @@
-"""When Dagster starts a run, and what its checks, events and sensors say of tables. Neither Spark nor Kafka runs here: the tables are made
-by hand, and where Kafka is wanted nobody listens."""
+"""Dagster's runs of tables, and its checks, events and sensors. Neither Spark nor Kafka runs here: the tables are made by hand, and nobody
+listens at Kafka's address."""
 
 from __future__ import annotations
 
@@ -86,47 +86,47 @@ def pipeline(name: str) -> Pipeline:
 
 
 def copied() -> None:
-    """The table of `copy`, up to date."""
+    """Makes the table of `copy`, up to date."""
     copy = pipeline("copy")
     made_by_hand(refusals.owner(copy), "copy", copy.spec, source="shop.trades")
 
 
-def shown() -> Definitions:
+def definitions() -> Definitions:
     from sluice.dagster import build_sluice_definitions
 
     return build_sluice_definitions("specs", strict=False)
 
 
-def asked(instance: DagsterInstance, name: str = "copy_waits") -> Any:
-    """What a sensor's tick comes to."""
+def tick(instance: DagsterInstance, name: str = "copy_waits") -> Any:
+    """Evaluates one tick of a sensor."""
     from dagster import build_sensor_context
 
-    sensor = next(candidate for candidate in shown().sensors or [] if candidate.name == name)
+    sensor = next(candidate for candidate in definitions().sensors or [] if candidate.name == name)
     return sensor.evaluate_tick(build_sensor_context(instance))
 
 
-def told(instance: DagsterInstance) -> list[tuple[str, str, bool]]:
-    """The checks that the sensor of all tables reports, and reports them."""
-    tick_result = asked(instance, "Table_states")
+def report_checks(instance: DagsterInstance) -> list[tuple[str, str, bool]]:
+    """Reports the checks that the sensor of all tables finds, and returns them."""
+    tick_result = tick(instance, "Table_states")
     for evaluation in tick_result.asset_events:
         instance.report_runless_asset_event(evaluation)
     return [(evaluation.asset_key.path[-1], evaluation.check_name, evaluation.passed) for evaluation in tick_result.asset_events]
 
 
 def materialized(instance: DagsterInstance, *tables: str) -> ExecuteInProcessResult:
-    """A run of these tables, as from the page; of all without."""
+    """Runs these tables as the page does, or all tables if none is named."""
     from dagster import AssetKey
 
-    job = shown().resolve_implicit_global_asset_job_def()
+    job = definitions().resolve_implicit_global_asset_job_def()
     keys = [AssetKey(["lake", "shop", table]) for table in tables]
     return job.execute_in_process(instance=instance, asset_selection=keys or None, raise_on_error=False)
 
 
 def checks(instance: DagsterInstance, table: str = "copy") -> dict[str, str]:
-    """What the page shows of each check of a table: passed, failed or skipped."""
+    """The state of each check of a table on the page: passed, failed or skipped."""
     from dagster import AssetCheckKey, AssetKey
 
-    graph = shown().resolve_asset_graph()
+    graph = definitions().resolve_asset_graph()
     key = AssetKey(["lake", "shop", table])
     keys = [check_key for check_key in graph.asset_check_keys if check_key.asset_key == key]
     latest = instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
@@ -142,7 +142,7 @@ def failure(result: ExecuteInProcessResult) -> str:
 
 
 def queued(job: str) -> Any:
-    """Where a run that waits in the queue comes from."""
+    """The origin of a run that waits in the queue."""
     from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteRepositoryOrigin
     from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
@@ -151,17 +151,17 @@ def queued(job: str) -> Any:
 
 
 def test_a_sensor_requests_a_run_only_if_messages_wait(folder: Path, instance: DagsterInstance) -> None:
-    assert [request.tags["sluice/pipeline"] for request in asked(instance).run_requests] == ["copy"]
+    assert [request.tags["sluice/pipeline"] for request in tick(instance).run_requests] == ["copy"]
     copied()
-    assert asked(instance).skip_message == "nothing waits"
+    assert tick(instance).skip_message == "nothing waits"
     append("trades")
-    assert len(asked(instance).run_requests) == 1
+    assert len(tick(instance).run_requests) == 1
 
 
 @pytest.mark.parametrize("status", ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"])
-@pytest.mark.parametrize("by", ["tag", "selection", "all"])
+@pytest.mark.parametrize("scope", ["tag", "selection", "all"])
 def test_a_sensor_requests_no_run_while_another_is_unfinished(
-    folder: Path, instance: DagsterInstance, status: str, by: str
+    folder: Path, instance: DagsterInstance, status: str, scope: str
 ) -> None:
     from dagster import AssetKey, DagsterRun, DagsterRunStatus
 
@@ -170,10 +170,10 @@ def test_a_sensor_requests_no_run_while_another_is_unfinished(
         "selection": {"job_name": "__ASSET_JOB", "asset_selection": frozenset([AssetKey(["lake", "shop", "copy"])])},
         "all": {"job_name": "__ASSET_JOB"},
     }
-    run_fields = runs[by]
+    run_fields = runs[scope]
     origin = queued(run_fields["job_name"]) if status == "QUEUED" else None
     instance.add_run(DagsterRun(status=DagsterRunStatus[status], run_id="0123456789", remote_job_origin=origin, **run_fields))
-    assert asked(instance).skip_message == f"run 01234567 is {status.lower().replace('_', ' ')}"
+    assert tick(instance).skip_message == f"run 01234567 is {status.lower().replace('_', ' ')}"
 
 
 def test_runs_of_other_tables_and_previews_block_no_run(folder: Path, instance: DagsterInstance) -> None:
@@ -182,19 +182,19 @@ def test_runs_of_other_tables_and_previews_block_no_run(folder: Path, instance: 
     other_tables = frozenset([AssetKey(["lake", "shop", "trades"])])
     instance.add_run(DagsterRun(job_name="__ASSET_JOB", status=DagsterRunStatus.STARTED, asset_selection=other_tables))
     instance.add_run(DagsterRun(job_name="Preview", status=DagsterRunStatus.STARTED))
-    assert len(asked(instance).run_requests) == 1
+    assert len(tick(instance).run_requests) == 1
 
 
 def test_a_run_of_a_job_of_ones_own_holds_the_sensor_back(folder: Path, instance: DagsterInstance) -> None:
     from dagster import DagsterRunStatus, Definitions, define_asset_job
 
     jobs = [define_asset_job(f"only_{name}", selection=f'key:"lake/shop/{name}"') for name in ("trades", "copy")]
-    own_defs = Definitions.merge(shown(), Definitions(jobs=jobs))
+    own_defs = Definitions.merge(definitions(), Definitions(jobs=jobs))
     runs = {"trades": "11111111-1111-4111-8111-111111111111", "copy": "22222222-2222-4222-8222-222222222222"}
     for name, run_id in runs.items():
-        assert len(asked(instance).run_requests) == 1
+        assert len(tick(instance).run_requests) == 1
         instance.create_run_for_job(own_defs.resolve_job_def(f"only_{name}"), run_id=run_id, status=DagsterRunStatus.STARTING)
-    assert asked(instance).skip_message == "run 22222222 is starting"
+    assert tick(instance).skip_message == "run 22222222 is starting"
 
 
 def test_a_failed_run_is_not_requested_again_while_nothing_has_changed(folder: Path, instance: DagsterInstance) -> None:
@@ -203,22 +203,22 @@ def test_a_failed_run_is_not_requested_again_while_nothing_has_changed(folder: P
         same_failure.note(Context(plan()), pipeline("copy"))
 
     failed(Unexpected("wild", "not-as-expected", "1 of 1 rows are not as `wild` expects", "correct the spec"))
-    skipped = asked(instance).skip_message
+    skipped = tick(instance).skip_message
     assert skipped.startswith("the last run ended with not-as-expected, and nothing has changed since: 1 of 1 rows")
     assert "correct the spec" in skipped
 
     write(COPY + EXPECTING.replace("1000", "9999"))
-    assert len(asked(instance).run_requests) == 1, "the spec has changed"
+    assert len(tick(instance).run_requests) == 1, "the spec has changed"
     failed(BadRowsStop("bad-rows", "1 bad row", "`sluice accept copy`"))
-    assert "nothing has changed since: 1 bad row" in asked(instance).skip_message
+    assert "nothing has changed since: 1 bad row" in tick(instance).skip_message
     copied()  # as accepting does, this moves the position
     append("trades")
-    assert len(asked(instance).run_requests) == 1, "the position has moved"
+    assert len(tick(instance).run_requests) == 1, "the position has moved"
 
     failed(BatchError("out-of-memory", "Spark ran out of memory", "give it more"))
-    assert "out-of-memory" in asked(instance).skip_message
+    assert "out-of-memory" in tick(instance).skip_message
     failed(Transient("table-busy", "another commit came first", "run again"))
-    assert len(asked(instance).run_requests) == 1, "this passes by itself"
+    assert len(tick(instance).run_requests) == 1, "this passes by itself"
 
 
 STORES = {"env": "", "file": "---\nsecrets: main\nstore: file\npath: .sluice/secrets\n"}
@@ -288,9 +288,9 @@ def test_a_sensor_goes_on_within_a_tick_after_the_hint_of_a_missing_secret(
     give()
     run_record.record_failure("masked", SetupError("no-secret", "the secret `pii` is not here", "add a line `pii=…`"))
     same_failure.note(Context(plan()), pipeline("masked"))
-    assert "nothing has changed since: the secret `pii`" in asked(instance, "masked_waits").skip_message
+    assert "nothing has changed since: the secret `pii`" in tick(instance, "masked_waits").skip_message
     give(pii="0123456789abcdef")
-    assert len(asked(instance, "masked_waits").run_requests) == 1
+    assert len(tick(instance, "masked_waits").run_requests) == 1
     record = run_record.file("masked").read_text()
     assert "0123456789abcdef" not in record
 
@@ -326,7 +326,7 @@ def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(
         silent.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         main.write_text(main.read_text().replace(NOWHERE, address))
-        server = shown()
+        server = definitions()
         sensors = {sensor.name: sensor for sensor in server.sensors or []}
         for name in ("trades_waits", "again_waits"):
             with pytest.raises(UnreachableError, match=f"Kafka at {address} does not answer") as error:
@@ -343,7 +343,7 @@ def test_an_outage_is_a_failed_tick_and_is_not_waited_for_by_each_sensor(
             assert schedule.evaluate_tick(build_schedule_context()).run_requests, "the next tick is tomorrow's"
     assert errors[0].__traceback__ is not None
     assert [unreachable.code for unreachable in errors] == ["kafka-unreachable", "kafka-unreachable"]
-    assert asked(instance).run_requests, "what does not read that cluster goes on"
+    assert tick(instance).run_requests, "what does not read that cluster goes on"
 
 
 def test_a_run_without_batches_materializes_nothing(folder: Path, instance: DagsterInstance) -> None:
@@ -393,10 +393,10 @@ def test_a_failed_run_keeps_the_last_result_of_each_check(folder: Path, instance
 
 
 def executed(instance: DagsterInstance, name: str) -> list[tuple[str, bool]]:
-    """One check by itself, as by the page's button: the run succeeds, whatever the check says."""
+    """Executes one check by itself, as the page's button does: the run succeeds, whatever the check says."""
     from dagster import AssetCheckKey, AssetKey
 
-    job = shown().resolve_implicit_global_asset_job_def()
+    job = definitions().resolve_implicit_global_asset_job_def()
     check_key = AssetCheckKey(AssetKey(["lake", "shop", "copy"]), name)
     result = job.get_subset(asset_selection=set(), asset_check_selection={check_key}).execute_in_process(instance=instance)
     return [(evaluation.check_name, evaluation.passed) for evaluation in result.get_asset_check_evaluations()]
@@ -420,26 +420,26 @@ def test_a_paused_table_warns_and_blocks_no_other_table(folder: Path, instance: 
     copied()
     third_pipeline = pipeline("third")
     made_by_hand(refusals.owner(third_pipeline), "third", third_pipeline.spec, source="shop.trades")
-    told(instance)
+    report_checks(instance)
     run_record.pause("copy")
-    assert "copy is paused since" in asked(instance).skip_message
-    assert told(instance) == [("copy", "can_run", False)]
-    assert told(instance) == [], "it is told once"
+    assert "copy is paused since" in tick(instance).skip_message
+    assert report_checks(instance) == [("copy", "can_run", False)]
+    assert report_checks(instance) == [], "it is told once"
     assert failure(materialized(instance, "copy")).startswith("pipeline-paused: copy is paused since")
     result = materialized(instance, "copy", "third")
     assert result.success
     descriptions = {event.asset_observation_data.asset_observation.description for event in result.get_asset_observation_events()}
     assert {text.partition(" since")[0] for text in descriptions if text} == {"copy is paused", "up to date: nothing waits"}
     run_record.resume("copy")
-    assert told(instance) == [("copy", "can_run", True)]
+    assert report_checks(instance) == [("copy", "can_run", True)]
 
 
 def test_an_unreadable_position_fails_only_its_own_tables_check(folder: Path, instance: DagsterInstance) -> None:
     copied()
-    told(instance)
+    report_checks(instance)
     with catalog().load_table("shop.trades").transaction() as transaction:
         transaction.set_properties({protocol.POSITION: "{"})
-    assert ("trades", "can_run", False) in told(instance)
+    assert ("trades", "can_run", False) in report_checks(instance)
     states = {
         status.pipeline.name: (status.state, [reason.code for reason in status.reasons])
         for status in statuses(plan(), plan().pipelines)
@@ -451,16 +451,16 @@ def test_checks_that_a_dead_run_planned_keep_their_last_results(folder: Path, in
     from dagster import AssetCheckEvaluation, AssetKey
 
     copied()
-    told(instance)
+    report_checks(instance)
     key = AssetKey(["lake", "shop", "copy"])
     instance.report_runless_asset_event(AssetCheckEvaluation(asset_key=key, check_name="sane", passed=False, metadata={}))
-    run = instance.create_run_for_job(shown().resolve_implicit_global_asset_job_def())
-    assert told(instance) == [], "the run tells"
+    run = instance.create_run_for_job(definitions().resolve_implicit_global_asset_job_def())
+    assert report_checks(instance) == [], "the run tells"
     instance.report_run_failed(run)
     assert checks(instance)["sane"] == "planned"
-    assert ("copy", "sane", False) in told(instance)
+    assert ("copy", "sane", False) in report_checks(instance)
     assert (checks(instance)["sane"], checks(instance)["can_run"]) == ("failed", "succeeded")
-    assert told(instance) == []
+    assert report_checks(instance) == []
 
 
 def planned_run(instance: DagsterInstance, status: str) -> DagsterRun:
@@ -468,7 +468,7 @@ def planned_run(instance: DagsterInstance, status: str) -> DagsterRun:
     from dagster import AssetKey, DagsterRunStatus
 
     keys = frozenset([AssetKey(["lake", "shop", "copy"])])
-    job = shown().resolve_implicit_global_asset_job_def().get_subset(asset_selection=keys)
+    job = definitions().resolve_implicit_global_asset_job_def().get_subset(asset_selection=keys)
     origin = queued("__ASSET_JOB") if status == "QUEUED" else None
     return instance.create_run_for_job(
         job, asset_selection=keys, status=DagsterRunStatus[status], remote_job_origin=origin, tags={"sluice/pipeline": "copy"}
@@ -485,7 +485,7 @@ def executed_run(instance: DagsterInstance, run: DagsterRun) -> None:
     instance.report_dagster_event(starting, run_id=run.run_id)
     run = instance.get_run_by_id(run.run_id) or run
     assert run.status is DagsterRunStatus.STARTING
-    defs = Definitions.merge(shown(), Definitions(executor=in_process_executor))
+    defs = Definitions.merge(definitions(), Definitions(executor=in_process_executor))
     job = defs.resolve_implicit_global_asset_job_def().get_subset(asset_selection=run.asset_selection)
     assert execute_run(InMemoryJob(job), run, instance).success
 
@@ -507,7 +507,7 @@ def test_a_late_table_is_reported_within_a_tick_while_its_run_does_not_move(
 ) -> None:
     write(COPY + "fresh_within: 2m\n")
     copied()
-    told(instance)
+    report_checks(instance)
     assert checks(instance) == {"can_run": "succeeded", "fresh": "succeeded"}
     append("trades")
     planned_run(instance, status)
@@ -517,7 +517,7 @@ def test_a_late_table_is_reported_within_a_tick_while_its_run_does_not_move(
         monkeypatch.setattr(
             "framework.operations.observe.status._now", lambda moment=start_time + timedelta(seconds=seconds): moment
         )
-        reports += [(seconds, *report) for report in told(instance) if report[0] == "copy"]
+        reports += [(seconds, *report) for report in report_checks(instance) if report[0] == "copy"]
         run_record.pause("copy") if seconds == 300 else None
     (late_report, pause_report) = reports
     assert (late_report, pause_report) == ((120, "copy", "fresh", False), (330, "copy", "can_run", False))
@@ -530,23 +530,23 @@ def test_a_run_that_ends_at_last_reports_its_own_result(
 ) -> None:
     write(COPY + "fresh_within: 2m\n")
     copied()
-    told(instance)
+    report_checks(instance)
     run = planned_run(instance, "QUEUED")
     run_record.pause("copy")
     with monkeypatch.context() as later:
         ten_minutes_later = datetime.now(timezone.utc) + timedelta(minutes=10)
         later.setattr("framework.operations.observe.status._now", lambda: ten_minutes_later)
-        reports = [report for report in told(instance) if report[0] == "copy"]
+        reports = [report for report in report_checks(instance) if report[0] == "copy"]
     assert reports == [("copy", "can_run", False), ("copy", "fresh", False)]
     run_record.resume("copy")
     executed_run(instance, run)
     assert checks(instance) == {"can_run": "succeeded", "fresh": "succeeded"}, "before the sensor's next tick"
-    assert [report for report in told(instance) if report[0] == "copy"] == []
+    assert [report for report in report_checks(instance) if report[0] == "copy"] == []
 
 
 def test_a_run_that_nobody_overtook_adds_no_second_evaluation(folder: Path, instance: DagsterInstance) -> None:
     copied()
-    told(instance)
+    report_checks(instance)
     executed_run(instance, planned_run(instance, "QUEUED"))
     assert evaluations(instance, "can_run") == [True, True], "one of the sensor, one of the run"
 
@@ -558,7 +558,7 @@ def test_a_run_that_ends_while_the_sensor_reads_is_believed(
     from framework.host.assets import states
 
     copied()
-    told(instance)
+    report_checks(instance)
     run = planned_run(instance, "QUEUED")
     run_record.pause("copy")
 
@@ -570,7 +570,7 @@ def test_a_run_that_ends_while_the_sensor_reads_is_believed(
 
     with monkeypatch.context() as slow:
         slow.setattr(states, "statuses", read_slowly)
-        assert [report for report in told(instance) if report[0] == "copy"] == []
+        assert [report for report in report_checks(instance) if report[0] == "copy"] == []
     assert checks(instance)["can_run"] == "succeeded"
 
 
@@ -578,12 +578,12 @@ def test_followers_that_are_behind_are_reported_while_a_run_is_queued(folder: Pa
     write(COPY + "also: [{delta: true}]\n")
     copied()
     run = planned_run(instance, "QUEUED")
-    assert ("copy", "also", False) in told(instance), "no run has judged it yet"
-    assert told(instance) == []
+    assert ("copy", "also", False) in report_checks(instance), "no run has judged it yet"
+    assert report_checks(instance) == []
     instance.report_run_failed(run)
     second_run = planned_run(instance, "QUEUED")
     instance.report_run_failed(second_run)
-    assert [report for report in told(instance) if report[1] == "also"] == [("copy", "also", False)], "reported once"
+    assert [report for report in report_checks(instance) if report[1] == "also"] == [("copy", "also", False)], "reported once"
 
 
 def test_a_run_whose_process_died_is_ended(folder: Path, instance: DagsterInstance) -> None:
@@ -603,12 +603,12 @@ def test_a_run_whose_process_died_is_ended(folder: Path, instance: DagsterInstan
         keys = frozenset([AssetKey(["lake", "shop", "copy" if name == "dead" else "trades"])])
         tags = {dead_runs.TAG: f"{'dead' if name == 'that repeats it' else name} {process}"}
         instance.add_run(DagsterRun("__ASSET_JOB", name, asset_selection=keys, status=DagsterRunStatus.STARTED, tags=tags))
-    assert asked(instance).skip_message == "run dead is started"
-    assert asked(instance, "Table_states").skip_message.endswith("; 1 run ended, whose process had died")
+    assert tick(instance).skip_message == "run dead is started"
+    assert tick(instance, "Table_states").skip_message.endswith("; 1 run ended, whose process had died")
     statuses = {name: run.status.value for name in before if (run := instance.get_run_by_id(name))}
     assert statuses.pop("dead") == "FAILURE"
     assert set(statuses.values()) == {"STARTED"} and len(statuses) == 4
-    assert len(asked(instance).run_requests) == 1
+    assert len(tick(instance).run_requests) == 1
 
 
 def test_a_run_that_ended_well_while_one_looked_stays_so(
@@ -643,12 +643,12 @@ def test_a_catalog_without_its_secret_ends_no_tick(
 
     copied()
     monkeypatch.setattr("framework.operations.observe.status.newest_event", lacks)
-    assert ("copy", "can_run", True) in told(instance)
+    assert ("copy", "can_run", True) in report_checks(instance)
     monkeypatch.setattr("framework.host.assets.maintenance.is_due", lacks)
     from dagster import build_schedule_context
 
     hourly: Any
-    (hourly,) = [schedule for schedule in shown().schedules or [] if schedule.name == "Maintenance_schedule"]
+    (hourly,) = [schedule for schedule in definitions().schedules or [] if schedule.name == "Maintenance_schedule"]
     assert hourly.evaluate_tick(build_schedule_context(instance)).skip_message == "no table is due"
     assert len(calls) == 4, "for two tables, by the sensor and by the schedule"
 
@@ -657,27 +657,27 @@ def test_a_broken_spec_keeps_its_table_and_its_checks(folder: Path, instance: Da
     from dagster import AssetKey
 
     copied()
-    told(instance)
+    report_checks(instance)
     write(COPY.replace("replace", "replase") + EXPECTING)
-    graph = shown().resolve_asset_graph()
+    graph = definitions().resolve_asset_graph()
     table_asset = graph.get(AssetKey(["lake", "shop", "copy"]))
     assert "bad-choice" in (table_asset.description or "") or "replase" in (table_asset.description or "")
     assert graph.has(AssetKey(["lake", "shop", "copy__bad_rows"]))
-    assert told(instance) == [("copy", "can_run", False)]
+    assert report_checks(instance) == [("copy", "can_run", False)]
     assert "replase" in failure(materialized(instance, "copy"))
     assert executed(instance, "can_run") == [("can_run", False)]
     write(COPY + EXPECTING)
-    assert told(instance) == [("copy", "can_run", True)]
+    assert report_checks(instance) == [("copy", "can_run", True)]
 
 
 def test_a_broken_step_keeps_all_checks(folder: Path) -> None:
     write(COPY + "steps: [{derive: {m: nn * 2}}]\n" + EXPECTING)
-    names = {key.name for key in shown().resolve_asset_graph().asset_check_keys if key.asset_key.path[-1] == "copy"}
+    names = {key.name for key in definitions().resolve_asset_graph().asset_check_keys if key.asset_key.path[-1] == "copy"}
     assert names == {"can_run", "fresh", "sane", "wild"}
 
 
 def test_an_expectation_that_stops_the_batch_blocks_later_assets(folder: Path) -> None:
-    graph = shown().resolve_asset_graph()
+    graph = definitions().resolve_asset_graph()
     blocking = {key.name: graph.get_check_spec(key).blocking for key in graph.asset_check_keys}
     assert (blocking["sane"], blocking["wild"]) == (False, True)
 
@@ -685,7 +685,7 @@ def test_an_expectation_that_stops_the_batch_blocks_later_assets(folder: Path) -
 def test_the_launchpad_of_a_preview_begins_with_a_valid_configuration(folder: Path) -> None:
     from dagster import JobDefinition, validate_run_config
 
-    preview = next(job for job in shown().jobs or [] if job.name == "Preview")
+    preview = next(job for job in definitions().jobs or [] if job.name == "Preview")
     assert isinstance(preview, JobDefinition)
     configuration = preview.run_config
     assert configuration == {"ops": {"Show": {"config": {"pipeline": "copy", "messages": 5, "which": "next"}}}}
@@ -696,7 +696,7 @@ def test_each_column_names_its_source_columns(folder: Path) -> None:
     from dagster import AssetKey
 
     write(COPY, "steps: [{derive: {total: price * n}}]")
-    table = shown().resolve_asset_graph().get(AssetKey(["lake", "shop", "trades"]))
+    table = definitions().resolve_asset_graph().get(AssetKey(["lake", "shop", "trades"]))
     descriptions = {column.name: column.description for column in table.metadata["dagster/column_schema"].columns}
     assert (descriptions["total"], descriptions["n"]) == ("from `n`, `price`", None)
 
@@ -737,7 +737,7 @@ def test_each_run_takes_the_pool_of_its_table_and_says_whose_it_is(folder: Path)
     from dagster import AssetKey
 
     for name in ("trades", "copy"):
-        op = shown().resolve_assets_def(AssetKey(["lake", "shop", name])).op
+        op = definitions().resolve_assets_def(AssetKey(["lake", "shop", name])).op
         assert (op.pool, op.tags["sluice/pipeline"]) == (f"table_{name}", name)
 
 

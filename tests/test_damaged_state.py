@@ -1,4 +1,4 @@
-"""Files of `.sluice` that are damaged, or that somebody else put there: no command waits for them, and none fails with a traceback."""
+"""Files of `.sluice` that are damaged or of somebody else: no command waits for them, and none fails with a traceback."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_process_of_another_user_is_left_alone() -> None:
 
 
 def test_a_jvm_that_cannot_be_recorded_does_not_stay(home: Path) -> None:
-    """Each command would leave one behind."""
+    """Otherwise each command would leave a JVM behind."""
     (home / "warm" / "jvm").mkdir(parents=True)
     with pytest.raises(OSError, match="jvm"):
         warm_jvm.launch(["sh", "-c", "exec sleep 60"], {}, "a key", ())

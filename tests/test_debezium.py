@@ -1,4 +1,4 @@
-"""Debezium's events on the real engine: each becomes the row that is meant, is left out, or is a bad row that says why."""
+"""Debezium's events on the real engine: each becomes the intended row, is left out, or is a bad row that says why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EVENTS = Path(__file__).parent / "debezium"
-AT = datetime(2026, 1, 2, 10, tzinfo=timezone.utc)
+CHANGE_TIME = datetime(2026, 1, 2, 10, tzinfo=timezone.utc)
 PIPELINE = """
 ---
 pipeline: orders
@@ -48,7 +48,7 @@ columns:
 
 
 def message(offset: int, value: bytes | None, key: bytes | None = None) -> Message:
-    return Message(batch=1, topic="orders", partition=0, offset=offset, timestamp=AT, key=key, value=value)
+    return Message(batch=1, topic="orders", partition=0, offset=offset, timestamp=CHANGE_TIME, key=key, value=value)
 
 
 def run(spark: SparkSession, lake: Path, specs: str, values: list[bytes | None]) -> Outcome:
@@ -67,7 +67,7 @@ def events(connector: str) -> dict[str, bytes | None]:
 
 
 def by_name(outcome: Outcome, names: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The rows without what Kafka says and without nulls."""
+    """The rows by name, without Kafka's columns and without nulls."""
     rows_by_name = {}
     for row in outcome.rows:
         row_values = {name: value for name, value in row.items() if not name.startswith("_kafka_") and value is not None}
@@ -83,7 +83,7 @@ def row(op: str, seconds: int, **changes: Any) -> dict[str, Any]:
         "customer": "Ada", "note": "by bike", "total": Decimal("123.45"), "due": date(2026, 1, 7),
         "placed": datetime(2026, 1, 2, 8, 4, 56, 123456, timezone.utc), "paid": datetime(2026, 1, 2, 9, 30, 0, 500000, timezone.utc),
     }  # fmt: skip
-    fields = {**defaults, **changes, "_op": op, "_source_at": AT + timedelta(seconds=seconds)}
+    fields = {**defaults, **changes, "_op": op, "_source_at": CHANGE_TIME + timedelta(seconds=seconds)}
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -91,13 +91,18 @@ def row(op: str, seconds: int, **changes: Any) -> dict[str, Any]:
 def test_postgresqls_events_become_rows(spark: SparkSession, lake: Path) -> None:
     samples = events("postgresql")
     outcome = run(spark, lake, ORDERS, list(samples.values()))
-    new_labels, truncate_row = ["new", "eu"], {"_op": "t", "_source_at": AT + timedelta(seconds=6)}
+    new_labels, truncate_row = ["new", "eu"], {"_op": "t", "_source_at": CHANGE_TIME + timedelta(seconds=6)}
     assert by_name(outcome, samples) == {
         "create": row("c", 0, id=1, labels=new_labels),
         "create with schema": row("c", 0, id=2, labels=[]),
         "update without the image before": row("u", 1, id=1, note="by car", total=Decimal("-3.91"), labels=new_labels),
         "update with the image before": row("u", 2, id=2, customer="Bo", note=None, labels=new_labels),
-        "delete that knows the key alone": {"id": 1, "customer": "", "_op": "d", "_source_at": AT + timedelta(seconds=3)},
+        "delete that knows the key alone": {
+            "id": 1,
+            "customer": "",
+            "_op": "d",
+            "_source_at": CHANGE_TIME + timedelta(seconds=3),
+        },
         "delete with the image before": row("d", 4, id=2, customer="Bo", labels=new_labels),
         "read in a snapshot": row("r", 0, id=3),
         "primary key changed: delete": row("d", 5, id=3, labels=new_labels),
@@ -165,7 +170,7 @@ def test_mysqls_events_become_rows(spark: SparkSession, lake: Path) -> None:
         "update": row("u", 1, id=1, total=Decimal("2.00")),
         "delete": row("d", 2, id=1, total=Decimal("2.00")),
         "read in a snapshot": row("r", 0, id=2, total=Decimal("0.00"), paid=None),
-        "truncate": {"_op": "t", "_source_at": AT + timedelta(seconds=3)},
+        "truncate": {"_op": "t", "_source_at": CHANGE_TIME + timedelta(seconds=3)},
     }
     assert outcome.bad == ()
     skipped_names = {"tombstone", "change of the schema", "change of the schema with schema"}
@@ -252,7 +257,7 @@ def test_a_table_of_many_columns(spark: SparkSession, lake: Path) -> None:
 
 @pytest.mark.spark
 def test_numbers_that_are_times_and_bytes_that_are_decimals(spark: SparkSession, lake: Path) -> None:
-    """In plain JSON, too; to the first and the last that a column can hold."""
+    """Plain JSON has them, too, from the first to the last value that a column can hold."""
     specs = """
 topic: orders
 value: json

@@ -47,14 +47,14 @@ def row(id_: int, amount: int, note: str | None) -> Row:
 
 @dataclass
 class Database:
-    """A table, and what Debezium says of it."""
+    """A table, and Debezium's events of it."""
 
     rows: dict[int, Row] = field(default_factory=dict)
-    said: list[bytes | None] = field(default_factory=list)
+    events: list[bytes | None] = field(default_factory=list)
 
     def say(self, op: str, before: Row | None = None, after: Row | None = None) -> None:
-        source = {"ts_ms": int((BEGIN + timedelta(seconds=len(self.said))).timestamp() * 1000)}
-        self.said.append(json.dumps({"op": op, "before": before, "after": after, "source": source}).encode())
+        source = {"ts_ms": int((BEGIN + timedelta(seconds=len(self.events))).timestamp() * 1000)}
+        self.events.append(json.dumps({"op": op, "before": before, "after": after, "source": source}).encode())
 
     def insert(self, id_: int, amount: int, note: str | None, op: str = "c") -> None:
         if id_ not in self.rows or op == "r":
@@ -70,7 +70,7 @@ class Database:
             self.say("u", None, self.rows[id_])
 
     def touch(self, id_: int, amount: int, _: str | None) -> None:
-        """What is large and still the same is not sent."""
+        """Updates a row: a large unchanged value is not sent."""
         if id_ in self.rows:
             self.rows[id_] = {**self.rows[id_], "amount": amount}
             self.say("u", None, {**self.rows[id_], **UNSENT})
@@ -78,11 +78,11 @@ class Database:
     def delete(self, id_: int, amount: int, note: str | None) -> None:
         if id_ in self.rows:
             self.say("d", dict.fromkeys(self.rows[id_]) | {"id": id_} if amount % 2 else self.rows[id_])
-            self.said.append(None)
+            self.events.append(None)
             del self.rows[id_]
 
     def move(self, id_: int, amount: int, note: str | None) -> None:
-        """The primary key is another now."""
+        """Changes the primary key of a row."""
         new_id = id_ % 4 + 1
         if id_ in self.rows and new_id not in self.rows:
             row = {**self.rows[id_], "id": new_id}
@@ -95,7 +95,7 @@ class Database:
         self.say("t")
 
 
-done = st.tuples(
+operation = st.tuples(
     st.sampled_from(["insert", "insert", "snapshot", "update", "touch", "touch", "delete", "move", "truncate"]),
     st.integers(1, 4), st.integers(0, 9), st.sampled_from([None, "a", "b"]),
 )  # fmt: skip
@@ -114,7 +114,7 @@ class Table:
         self.batches = 0
 
     def take(self, values: Sequence[bytes | None]) -> Batch | None:
-        """The next batch; several messages come in the same millisecond, and Kafka's clock steps back."""
+        """Runs the next batch: several messages have the same millisecond, and Kafka's clock steps back."""
         self.batches += 1
         for value in values:
             offset = len(self.messages)
@@ -152,15 +152,15 @@ class Table:
 @pytest.mark.parametrize(("write", "examples"), few([("upsert", 1), ("upsert", EXAMPLES), ("history", EXAMPLES)], ("upsert", 1)))
 def test_the_table_is_that_of_the_database(write: str, examples: int, lake: Path, spark: Any) -> None:
     @searched(examples)
-    @given(st.lists(st.lists(done, min_size=1, max_size=8), min_size=2, max_size=4))
+    @given(st.lists(st.lists(operation, min_size=1, max_size=8), min_size=2, max_size=4))
     def same(batches: list[list[tuple[str, int, int, str | None]]]) -> None:
         database, table, event_count = Database(), Table(plan_of(lake, write), spark), 0
         for batch in batches:
             for name, *arguments in batch:
                 getattr(database, name)(*arguments)
-            if database.said[event_count:]:
-                table.take(database.said[event_count:])
-                event_count = len(database.said)
+            if database.events[event_count:]:
+                table.take(database.events[event_count:])
+                event_count = len(database.events)
                 assert table.current() == database.rows
         assert list(table.rows(bad=True)) == []
 
@@ -170,14 +170,14 @@ def test_the_table_is_that_of_the_database(write: str, examples: int, lake: Path
 @pytest.mark.long
 @pytest.mark.parametrize("write", ["upsert", "history"])
 def test_what_was_truncated_does_not_come_back(write: str, lake: Path, spark: Any) -> None:
-    """Neither rows that come late, in another partition, nor those of its own batch."""
+    """Late rows in another partition do not come back, nor do rows of the truncate's own batch."""
     database, table = Database(), Table(plan_of(lake, write, options="order_by: _source_at"), spark)
     for id_ in (1, 2, 3):
         database.insert(id_, 1, "a")
     database.truncate()
     database.insert(4, 1, "b")
-    late_event = database.said.pop(2)
-    table.take(database.said)
+    late_event = database.events.pop(2)
+    table.take(database.events)
     assert set(table.current()) == {4}
     table.take([late_event])
     assert set(table.current()) == {4}
@@ -189,25 +189,25 @@ def test_what_was_truncated_does_not_come_back(write: str, lake: Path, spark: An
 def test_a_value_that_nobody_knows_stays_what_debezium_wrote(lake: Path, spark: Any) -> None:
     database, table = Database({1: row(1, 1, "x")}), Table(plan_of(lake, "upsert"), spark)
     database.touch(1, 2, None)
-    table.take(database.said)
+    table.take(database.events)
     assert table.current()[1] == {"id": 1, "amount": 2, **UNSENT}
 
 
 @pytest.mark.long
 def test_steps_behind_changes(lake: Path, spark: Any) -> None:
-    """No step leaves out a delete; what needs a value that was not sent is a bad row; a renamed column keeps what it was."""
+    """No step leaves out a delete; a row that needs a value that was not sent is a bad row; a renamed column keeps its value."""
     steps = "{filter: amount >= 0}, {rename: {tags: labels}}, {derive: {loud: upper(note)}}, {drop: [_op]}"
     database, table = Database(), Table(plan_of(lake, "upsert", steps), spark)
     for id_ in (1, 2, 3):
         database.insert(id_, 1, "a")
     database.insert(5, -1, "left out")
-    table.take(database.said)
+    table.take(database.events)
     database.delete(2, 1, None)
     database.touch(1, 7, None)
     database.update(3, 7, "c")
-    event = json.loads(database.said[-1] or b"")
+    event = json.loads(database.events[-1] or b"")
     event["after"]["tags"] = [NOT_SENT]
-    table.take([*database.said[4:-1], json.dumps(event).encode()])
+    table.take([*database.events[4:-1], json.dumps(event).encode()])
     assert {row["id"]: (row["amount"], row["loud"], row["labels"]) for row in table.rows()} == {
         1: (1, "A", ["a"]),
         3: (7, "C", ["a"]),
@@ -224,11 +224,11 @@ def test_deletes_that_are_not_wanted_and_more_that_are(lake: Path, spark: Any) -
     ignoring_table, deleting_table = (
         Table(plan_of(lake, "upsert", options=f"deletes: {rule}"), spark) for rule in ("ignore", "{when: amount = 0}")
     )
-    batch = ignoring_table.take(database.said)
+    batch = ignoring_table.take(database.events)
     assert batch is not None
     assert batch.filtered == 2
     assert {id_: row["note"] for id_, row in ignoring_table.current().items()} == {1: "a", 2: "b", 3: "a"}
-    deleting_table.take(database.said)
+    deleting_table.take(database.events)
     assert set(deleting_table.current()) == {3}
 
 
@@ -240,7 +240,7 @@ def test_what_decides_must_be_known(lake: Path, spark: Any) -> None:
     database.touch(1, 2, None)
     database.update(2, 2, "y")
     table = Table(plan_of(lake, "upsert", options="deletes: {when: \"note <> 'x'\"}"), spark)
-    table.take(database.said)
+    table.take(database.events)
     assert {id_: row["amount"] for id_, row in table.current().items()} == {1: 1}
     assert [row["code"] for row in table.rows(bad=True)] == ["value_not_sent"]
 
@@ -255,7 +255,7 @@ def test_items_of_a_list(lake: Path, spark: Any) -> None:
     plan = plan_of(lake, "upsert", "{explode: {column: tags}}").pipelines[0]
     assert "tags" not in dict(plan.table.keyed.unsent if plan.table.keyed else ())
     table = Table(plan_of(lake, "upsert", "{explode: {column: tags}}", "sort_by: [id]"), spark)
-    table.take(database.said)
+    table.take(database.events)
     assert [(row["id"], row["tags"], row["amount"]) for row in table.rows()] == [(1, "a", 1)]
     assert [row["code"] for row in table.rows(bad=True)] == ["value_not_sent"]
 
@@ -272,13 +272,13 @@ def of_two(lake: Path, options: str = "") -> Plan:
 
 
 def test_a_delete_without_its_order_is_a_bad_row(lake: Path, spark: Any) -> None:
-    """It would be older than each row of its key, so that it did nothing."""
+    """The delete would be older than each row of its key, and would do nothing."""
     database, table = Database(), Table(of_two(lake, ", order_by: amount"), spark)
     database.insert(1, 1, "a")
     database.insert(2, 1, "b")
     database.delete(1, 0, None)
     database.say("d", {"id": 2, "amount": None, "note": None, "tags": None, "nums": None})
-    table.take(database.said)
+    table.take(database.events)
     assert [row["code"] for row in table.rows(bad=True)] == ["no_order"]
 
 

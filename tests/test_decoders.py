@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-# Corrections of the corpus: what it wants of these is not so.
+# Corrections of the corpus: its expected values of these are wrong.
 EQUAL = {("price", "1.2345e2"): D("123.45")}  # a number with two places
 
 
@@ -47,7 +47,7 @@ def described(types_: Mapping[str, Type], **settings: Any) -> dict[str, Any]:
 
 
 def decoded(decoders: Decoders, fields: str, *messages: bytes | None, **settings: Any) -> list[Row]:
-    """By columns as YAML has them."""
+    """Decodes messages by columns that are written as in YAML."""
     columns = [_column(name, written) for name, written in yaml.safe_load(f"{{{fields}}}").items()]
     return decoders.rows(of_json(columns, **settings), types_of(columns), messages)
 
@@ -195,17 +195,17 @@ def test_hostile_messages_are_bad_rows(decoders: Decoders) -> None:
 
 @pytest.mark.parametrize("group", ["accepted", "refused", "either"])
 def test_json_is_taken_by_its_grammar(group: str, decoders: Decoders) -> None:
-    """The categories of the well-known JSON test suite: what must be taken, what must not, and what each parser decides."""
+    """The categories of the well-known JSON test suite: texts that must be taken, that must not, and that each parser decides on."""
     texts: Mapping[str, bytes] = getattr(json_texts, group.upper())
     column = {"value": types.STRING}
-    # As the value of a field, whole, and as what is passed over.
+    # As the value of a field, as a whole message, and as a field that is skipped.
     field_messages = [b'{"value": ' + data + b"}" for data in texts.values()]
     skipped_messages = [b'{"other": ' + data + b', "value": 1}' for data in texts.values()]
     for messages in (field_messages, skipped_messages):
         rows = decoders.rows(described(column), column, messages)
         verdicts = {name: row.code is None for name, row in zip(texts, rows, strict=True)}
         if group == "either":
-            assert {name for name, is_taken in verdicts.items() if is_taken} >= json_texts.TAKEN
+            assert {name for name, is_taken in verdicts.items() if is_taken} >= json_texts.OWN_CHOICES
         else:
             assert verdicts == dict.fromkeys(texts, group == "accepted")
     if group == "accepted":
@@ -262,7 +262,7 @@ def test_the_id_in_front_is_read(decoders: Decoders) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("texts", few([20_000, 100_000], 20_000))
 def test_bytes_changed_at_random_are_a_row_or_a_bad_row(decoders: Decoders, texts: int) -> None:
-    """What Python's parser takes is taken, what it refuses is refused: over texts that are nearly JSON."""
+    """The decoder takes and refuses the same texts as Python's parser, which are nearly JSON."""
     chance = random.Random(7)
     bodies = [wrapped(column, text, "plain") for column, text, _ in CASES if len(text) < 2000]
     messages = [changed(chance, chance.choice(bodies)) for _ in range(texts)]
@@ -276,7 +276,7 @@ def test_bytes_changed_at_random_are_a_row_or_a_bad_row(decoders: Decoders, text
 
 
 def is_object(message: bytes) -> bool:
-    """By Python's own parser, without what it takes beyond JSON; `other` is no field of these messages."""
+    """Whether Python's own parser reads an object, without its extensions of JSON; `other` is no field of these messages."""
 
     def no(constant: str) -> Any:
         raise ValueError(constant)
@@ -307,7 +307,7 @@ def changed(chance: random.Random, message: bytes) -> bytes:
 
 
 def test_a_single_value_is_of_its_own_column(decoders: Decoders) -> None:
-    """Another version of the schema has fields, which are columns, too."""
+    """The fields of another version of the schema are columns, too."""
     columns = [decoder.column("id", types.STRING), decoder.column("value", types.STRING)]
     writers = {"1": {}, "2": {"single": True}}
     fields, single = decoders.rows(

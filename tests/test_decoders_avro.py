@@ -1,4 +1,4 @@
-"""Our own Avro decoder: what fastavro and the project's own writer write comes back, and no bytes do harm."""
+"""Our own Avro decoder: values that fastavro and the project's own writer write come back, and no bytes do harm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from framework.messages.formats.avro import as_json, from_columns, shapes, write
 from framework.messages.schemas.versions import merge
 from framework.plan.schema import Schema, Version
 from tests.registered import record
-from tests.test_avro_types import PLACES, SAMPLES, came, given, of_union, placed
+from tests.test_avro_types import PLACES, SAMPLES, came, of_union, placed, placed_value
 from tests.wide import few
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_a_decimal_of_no_whole_digits_is_bytes(decoders: Decoders) -> None:
 
 
 def test_values_of_all_types_come_back(decoders: Decoders) -> None:
-    """Alone, inside of arrays, maps and records, beside fields that are no columns, and passed over."""
+    """The values come back alone, inside of arrays, maps and records, beside fields that are no columns, and can be skipped."""
     fields: list[tuple[Any, ...]] = []
     nothing: dict[str, Any] = record(name="Nothing")
     for index, (type_, _) in enumerate(SAMPLES.values()):
@@ -99,7 +99,7 @@ def test_values_of_all_types_come_back(decoders: Decoders) -> None:
             message |= {f"c{index}_none": None, f"c{index}_nothing": {}}
             for place in PLACES:
                 name = f"c{index}_{place}"
-                message[name] = given(value, place)
+                message[name] = placed_value(value, place)
                 row[name] = came(of_union(expected_value, name) if kind == "union of other types" else expected_value, place)
         messages.append(frame(encoded(json_, message)))
         expected_rows.append(row)
@@ -168,13 +168,13 @@ def longs(*numbers: int) -> list[bytes]:
 
 HUGE = b"\xfe\xff\xff\xff\x0f"
 MINUS = b"\x01"
-LEAST = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+SMALLEST = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
 HOSTILE: list[tuple[Any, list[bytes]]] = [
-    ("string", [HUGE, MINUS, LEAST, b"\x02\xff", b"\x04a"]), ("bytes", [HUGE, MINUS, LEAST, b"\x04a"]),
-    ({"type": "array", "items": "long"}, [HUGE, MINUS + HUGE, LEAST, b"\x02", LEAST + b"\x02", b"\x02\x02"]),
+    ("string", [HUGE, MINUS, SMALLEST, b"\x02\xff", b"\x04a"]), ("bytes", [HUGE, MINUS, SMALLEST, b"\x04a"]),
+    ({"type": "array", "items": "long"}, [HUGE, MINUS + HUGE, SMALLEST, b"\x02", SMALLEST + b"\x02", b"\x02\x02"]),
     ({"type": "map", "values": "int"}, [HUGE, MINUS + HUGE, b"\x02\x02a", b"\x02" + HUGE, b"\x02\x02\xff\x02\x00"]),
     ("boolean", [b"\x02", b"\xff", b""]), ("int", [b"\xfe\xff\xff\xff\xff\x01", b"\xff", b"\xff" * 11]), ("long", [b"\xff" * 9 + b"\x02"]),
-    ({"type": "enum", "name": "E", "symbols": ["A"]}, [b"\x02", MINUS, HUGE]), (["null", "int"], [b"\x04", MINUS, LEAST]),
+    ({"type": "enum", "name": "E", "symbols": ["A"]}, [b"\x02", MINUS, HUGE]), (["null", "int"], [b"\x04", MINUS, SMALLEST]),
     ({"type": "fixed", "name": "F", "size": 3}, [b"ab"]), ("double", [b"1234567"]), ("float", [b"123"]),
     ({"type": "int", "logicalType": "date"}, [encoded("int", 2932897), encoded("int", -719163)]),
     ({"type": "long", "logicalType": "timestamp-millis"}, longs(253402300800000, -62135596800001, 2**63 - 1, -(2**63))),
@@ -212,8 +212,8 @@ def test_an_envelope_of_debezium(decoders: Decoders) -> None:
     description_ = {**description, "columns": columns, "envelope": "debezium"}
     types_ = {"id": types.INT, "n": types.STRING, "_op": types.STRING, "_source_at": types.TIMESTAMP}
     old_image, new_image, source_value = {"id": 1, "n": None}, {"id": 2, "n": "b"}, {"ts_ms": 1767607200000, "db": "d"}
-    events: list[tuple[str, Any, Any]] = [("c", None, new_image), ("u", old_image, new_image), ("d", old_image, None), ("t", None, None), ("m", None, None),
-        ("x", None, new_image), ("c", new_image, None), ("d", None, new_image), ("u", new_image, old_image)]  # fmt: skip
+    events: list[tuple[str, Any, Any]] = [("c", None, new_image), ("u", old_image, new_image), ("d", old_image, None),
+        ("t", None, None), ("m", None, None), ("x", None, new_image), ("c", new_image, None), ("d", None, new_image), ("u", new_image, old_image)]  # fmt: skip
     messages = [
         frame(encoded(json_, {"op": op, "before": before, "after": after, "source": source_value}))
         for op, before, after in events
@@ -257,7 +257,7 @@ def test_a_chain_of_records_is_read_at_once(decoders: Decoders) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("count", few([10_000, 60_000], 10_000))
 def test_bytes_changed_at_random(decoders: Decoders, count: int) -> None:
-    """As the project's own reader in Python has it: the same value, or both refuse it; ours refuses also what no column can hold."""
+    """The decoder and the project's own reader in Python read the same value or both refuse; ours also refuses values beyond a column."""
     json_ = record(
         ("id", "long"), ("name", ["null", "string"]), ("tags", {"type": "array", "items": "string"}),
         ("more", {"type": "map", "values": "double"}), ("side", {"type": "enum", "name": "Side", "symbols": ["A", "B"]}),
@@ -283,14 +283,16 @@ def test_bytes_changed_at_random(decoders: Decoders, count: int) -> None:
             stricter = row.why and ("wanted " in row.why or "32 bits" in row.why or "64 bits" in row.why)
             if python_value is not None and not stricter:
                 differences.append((body, row.why))
-        elif python_value is None or _shown(row.values) != json_values.text(python_value):
-            differences.append((body, _shown(row.values), json_values.text(python_value)) if python_value else (body, row.values))
+        elif python_value is None or _python_text(row.values) != json_values.text(python_value):
+            differences.append(
+                (body, _python_text(row.values), json_values.text(python_value)) if python_value else (body, row.values)
+            )
     assert differences == []
     assert 1 / 12 < sum(row.code is None for row in rows) / count < 11 / 12
 
 
-def _shown(values: dict[str, Any]) -> str:
-    """As the reader in Python has it."""
+def _python_text(values: dict[str, Any]) -> str:
+    """The row as the text of the reader in Python."""
     any_ = values["any"]
     row = {
         **values, "more": dict(values["more"]), "in": {"x": base64.b64encode(values["in"]["x"]).decode()},

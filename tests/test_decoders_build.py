@@ -53,7 +53,7 @@ def test_what_does_not_compile_is_a_named_error(tmp_path: Path, sluice_home: Pat
 
 @pytest.mark.slow
 def test_ecj_compiles_it_too(tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a machine whose Java has no compiler. The classes are other bytes, and have the names of those that `make setup` compiled."""
+    """A machine's Java may have no compiler. The classes have other bytes than those that `make setup` compiled, and the same names."""
     by_javac = build.built()
     command = [*build.ecj(), f"-{build.RELEASE}", "-proc:none", "-nowarn"]
     monkeypatch.setattr(build, "compiler", lambda: command)

@@ -62,7 +62,7 @@ def differences(schema: Schema, *bodies: bytes) -> list[Any]:
 
 
 def _plain(value: Any, type_: Type) -> Any:
-    """As JSON has it."""
+    """The value as JSON has it."""
     if value is None:
         return None
     match type_:
@@ -146,7 +146,7 @@ def test_editions_are_read_as_google_reads_them() -> None:
 
 
 def test_parts_of_a_message_are_merged() -> None:
-    """Of a field that stands there twice: messages are merged, lists go on, of all else and of a oneof the last counts."""
+    """A field may stand in a message twice: messages are merged, lists go on, and of all other types and of a oneof the last counts."""
     schema = one(
         "N n = 1; int32 i = 2; repeated int32 r = 3; oneof o { N a = 4; string b = 5; N c = 8; } map<string, N> m = 6;"
         " google.protobuf.Timestamp t = 7;",
@@ -200,12 +200,12 @@ def test_struct_and_value_are_read_as_google_reads_them() -> None:
 
 
 def test_hostile_messages_are_bad_rows(decoders: Decoders) -> None:
-    nested_value = b""
+    nested = b""
     for _ in range(10_000):
-        nested_value = b"\x32" + google._sized(b"\x0a" + google._sized(nested_value))
+        nested = b"\x32" + google._sized(b"\x0a" + google._sized(nested))
     schema = one("google.protobuf.Value v = 1; string s = 2; repeated int32 n = 3; map<string, string> m = 4;")
     hostile_bodies = [
-        b"\x0a" + google._sized(nested_value), b"\x0b" * 1_000_000, b"\x12\xff\xff\xff\xff\x07", b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+        b"\x0a" + google._sized(nested), b"\x0b" * 1_000_000, b"\x12\xff\xff\xff\xff\x07", b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
         b"\x12" + b"\xff" * 20, b"\x1a\xff\xff\xff\xff\x07\1", b"\x22\xff\xff\xff\xff\x07\x0a", b"\0\0", b"\x0f\1", b"\x0e\1", b"\x0c",
     ]  # fmt: skip
     assert is_wrong_all(schema, hostile_bodies)
@@ -231,7 +231,7 @@ def test_a_reason_names_the_field_and_the_fault(decoders: Decoders) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("many", few([4_000, 20_000], 4_000))
+@pytest.mark.parametrize("count", few([4_000, 20_000], 4_000))
 def test_messages_cut_off_or_changed_at_random(count: int, decoders: Decoders) -> None:
     chance = random.Random(21)
     full_message = everything()
@@ -239,8 +239,8 @@ def test_messages_cut_off_or_changed_at_random(count: int, decoders: Decoders) -
         google._changed(chance, full_message) for _ in range(2 * count)
     ]
     assert differences(EVERYTHING, *bodies) == []
-    proto2_message = b"\x08\x01\x12\x01b\x18\x03\x20\x02\x2a\x02\0\2\x3a\x05\x0a\x01a\x10\x02\x4a\x01i\x5a\x07\x0a\x01k\x12\x02\x0a\0\x62\x03\x0a\x01z"
-    different = differences(PROTO2, *(google._changed(chance, proto2_message) for _ in range(count)))
+    body = b"\x08\x01\x12\x01b\x18\x03\x20\x02\x2a\x02\0\2\x3a\x05\x0a\x01a\x10\x02\x4a\x01i\x5a\x07\x0a\x01k\x12\x02\x0a\0\x62\x03\x0a\x01z"
+    different = differences(PROTO2, *(google._changed(chance, body) for _ in range(count)))
     # Ours also refuses a text that is not UTF-8 where the field stands there again; of proto3 the library does so too.
     refused_rows = decoders.rows(*description(PROTO2), [framed(body) for body, _, _ in different])
     assert [row.why for row in refused_rows if "the text is not UTF-8" not in str(row.why)] == []

@@ -1,4 +1,4 @@
-"""`dedup`: of a row and its repeats one lands, whatever the batches and partitions are, and whatever dies when."""
+"""`dedup`: of a row and its repeats one lands, whatever the batches and partitions are, and whenever a run dies."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ def test_rows_that_another_writer_adds_meanwhile_have_their_repeats_left_out(pro
     project.run()
     other_ids: list[int] = [7]
 
-    def at(point: str) -> None:
+    def insert_meanwhile(point: str) -> None:
         if point == "checked" and other_ids:
             project.sql(f"INSERT INTO {{table}} (id, at) VALUES ({other_ids.pop()}, TIMESTAMP'2026-01-05 00:00:00')")
 
     send(project, 7, 8)
-    project.run(at=at)
+    project.run(at=insert_meanwhile)
     assert ids(project) == [1, 7, 8]
 
 
@@ -238,7 +238,7 @@ def test_a_key_that_became_wider_is_still_known(project: Project) -> None:
 
 
 def landed(batches: Iterable[Iterable[tuple[int, int | None]]], within: int | None) -> list[tuple[int, int | None]]:
-    """What lands of keys and their times: a row is a repeat of each one that landed before it and is close enough."""
+    """The keys and times of the rows that land: a row is a repeat of each one that landed before it and is close enough."""
     landed_rows: list[tuple[int, int | None]] = []
     for batch in batches:
         for key, time in batch:
@@ -274,7 +274,7 @@ def test_times_are_compared_as_dedup_saw_them_under_their_later_name(project: Pr
 def test_the_rows_that_land_are_those_of_the_model(
     project: Project, monkeypatch: pytest.MonkeyPatch, within: int | None, seed: int
 ) -> None:
-    """Also where only a part of the table's files is read."""
+    """The rows are those of the model also where only a part of the table's files is read."""
     monkeypatch.setattr(ranges, "_SMALL", 0)
     monkeypatch.setattr(ranges, "_MOST_KEYS", [200_000, 0][seed % 2])
     within_option = "" if within is None else f", within: {within}m"
@@ -296,7 +296,7 @@ def test_the_rows_that_land_are_those_of_the_model(
 
 @pytest.mark.long
 def test_many_rows_of_one_key_take_no_longer_than_others(project: Project) -> None:
-    """A hundred thousand of one key, of which half are further away than `within` from each other."""
+    """There are a hundred thousand rows of one key, half of them further away than `within` from each other."""
     project_of(project, "{{keys: [id], within: 1s}}", "{{id: bigint, at: {{type: timestamp, format: epoch_millis}}}}")
     project.send(json.dumps({"id": 1, "at": index % 50_000 * 2000}).encode() for index in range(100_000))
     (batch,) = project.run()

@@ -1,4 +1,4 @@
-"""Words of other dialects: each says what to write here, and what it says is right."""
+"""Words of other dialects: each gets a hint of the expression to write here, and the hint is right."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ NAMES = ("orders", "lower", "locate", "second", "ln", "bootstrap", "partition_by
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("name", "suggestion"),
     [
         *(("ordres", "orders"), ("Lowr", "lower"), ("orderId", "order_id"), ("bootstrap_servers", "bootstrap")),
         *(("partiton_by", "partition_by"), ("order-id", "order_id")),

@@ -1,4 +1,4 @@
-"""Doctor and the search for Java: what they say of machines that lack something."""
+"""Doctor and the search for Java, on machines that lack something."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sluice drop` on a table that the engine made, and what the next run then does; and questions about such a table."""
+"""`sluice drop` on a table that the engine made, and the next run; and queries of such a table."""
 
 from __future__ import annotations
 

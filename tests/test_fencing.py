@@ -120,7 +120,7 @@ def test_a_sender_of_another_home_that_wakes_up_sends_nothing_behind_newer_rows(
 def test_a_delta_log_stays_at_the_later_commit_where_another_home_wakes_up(
     project: Project, other_home: Path, point: str
 ) -> None:
-    test_also_delta.of(project)
+    test_also_delta.prepare(project)
     send(project, {"id": 1, "price": 1})
     ran(project)
     send(project, {"id": 2, "price": 2})
@@ -130,7 +130,7 @@ def test_a_delta_log_stays_at_the_later_commit_where_another_home_wakes_up(
         os.killpg(process.pid, signal.SIGCONT)
         output, _ = process.communicate(timeout=PATIENCE)
     assert "turn-taken" in output
-    assert test_also_delta.shown(project) == [(1, 1.0), (2, 2.0), (3, 3.0)]
+    assert test_also_delta.visible_rows(project) == [(1, 1.0), (2, 2.0), (3, 3.0)]
 
 
 def test_a_run_whose_follower_is_shown_by_another_process_says_so(onward: Project) -> None:

@@ -99,7 +99,7 @@ def outcome(problem: Problem, before: Sequence[Problem], case: Case, files: dict
 
 def wrong_hints(case: Case, folder: Path, plans: bool) -> Iterator[str]:
     """The hints that lead nowhere, or to another problem, and were not judged."""
-    parts = re.split(r"^>>> (.*)\n", case.given, flags=re.MULTILINE)
+    parts = re.split(r"^>>> (.*)\n", case.spec_text, flags=re.MULTILINE)
     files = {**({"main.yaml": test_cases.MAIN} if plans else {}), **dict(zip(["a.yaml", *parts[1::2]], parts[::2], strict=True))}
     before = problems(case, files, folder, plans)
     for problem in {(problem.code, problem.message, problem.hint): problem for problem in before}.values():

@@ -112,8 +112,8 @@ def mutations(node: Node) -> Iterator[Node]:
 def right() -> list[Node]:
     """Returns documents without problems."""
     cases = [case for path in sorted(CASES.parent.rglob("*.case")) for case in read(path) if case.expected.strip() == "ok"]
-    texts = [GOOD, MORE_DOCUMENTS, *(path.read_text(encoding="utf-8") for path in SHIPPED)]
-    texts += [text for case in cases for text in re.split(r"^>>> .*\n", case.given, flags=re.MULTILINE)]
+    texts = [GOOD, MORE, *(path.read_text(encoding="utf-8") for path in SHIPPED)]
+    texts += [text for case in cases for text in re.split(r"^>>> .*\n", case.spec_text, flags=re.MULTILINE)]
     return [node for text in texts for node in documents(text) if node.kind == "map"]
 
 
@@ -155,7 +155,7 @@ def test_a_text_that_the_schema_refuses_has_problems(count: int, tmp_path: Path)
 def test_a_case_that_the_schema_refuses_has_problems() -> None:
     count = 0
     for case in (case for path in sorted(CASES.parent.rglob("*.case")) for case in read(path)):
-        for text in re.split(r"^>>> .*\n", case.given, flags=re.MULTILINE):
+        for text in re.split(r"^>>> .*\n", case.spec_text, flags=re.MULTILINE):
             if any(node.kind == "map" and refused(node) for node in documents(text)):
                 count += 1
                 assert case.expected.strip() != "ok", case.title

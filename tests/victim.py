@@ -31,13 +31,13 @@ from framework.operations.undo import replay
 from tests.waiting import until
 
 
-def main(specs: str, point: str, number: str, what: str = "run") -> None:
-    there = False
+def main(specs: str, point: str, number: str, task: str = "run") -> None:
+    is_reached = False
 
-    def at(reached_point: str) -> None:
-        nonlocal there
-        if reached_point == point and not there:
-            there = True
+    def die(reached_point: str) -> None:
+        nonlocal is_reached
+        if reached_point == point and not is_reached:
+            is_reached = True
             print("reached", flush=True)
             if number == "JVM":
                 os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)  # type: ignore[union-attr]
@@ -64,21 +64,21 @@ def main(specs: str, point: str, number: str, what: str = "run") -> None:
         print("reached", flush=True)
         os.kill(os.getpid(), signal.Signals[number])
 
-    context = Context(make(Path(specs)), at=at)
+    context = Context(make(Path(specs)), at=die)
     pipelines = {candidate.name: candidate for candidate in context.plan.pipelines}
-    pipeline = pipelines.get(what.removeprefix("run:"), context.plan.pipelines[0])
+    pipeline = pipelines.get(task.removeprefix("run:"), context.plan.pipelines[0])
     try:
-        if what == "rebuild":
-            ahead, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
-            print(rebuild.rebuild(context, pipeline, ahead, print, lambda: False), flush=True)
-        elif what == "maintain":
+        if task == "rebuild":
+            estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
+            print(rebuild.rebuild(context, pipeline, estimate, print, lambda: False), flush=True)
+        elif task == "maintain":
             print(*maintain.maintain(context, pipeline), flush=True)
-        elif what.startswith("forget"):
-            column, _, value = (what.removeprefix("forget:") if ":" in what else "id=7").partition("=")
+        elif task.startswith("forget"):
+            column, _, value = (task.removeprefix("forget:") if ":" in task else "id=7").partition("=")
             print(*forget.forget(context, pipeline, forget.judged(context, pipeline, {column: value}).key), flush=True)
-        elif what == "replay":
+        elif task == "replay":
             print(*replay.replay(context, pipeline, replay.condition(""), lambda: False), flush=True)
-        elif what == "all":
+        elif task == "all":
             with until_interrupted() as stop:
                 for failure in loop.catch_up(context, context.plan.pipelines, print, stop.is_set):
                     print(f"failed {failure.pipeline}: {failure.error}", flush=True)

@@ -1,4 +1,4 @@
-"""Waiting for what comes, up to a deadline. No test has a fixed pause: it is too short on a busy machine, and too long on any other."""
+"""Waits for a condition, up to a deadline. No test has a fixed pause: it is too short on a busy machine, and too long on any other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def until(condition: Callable[[], T], failure: str, seconds: float = 60) -> T:
-    """What the condition answers once it holds."""
+    """The answer of the condition once it holds."""
     deadline = time.monotonic() + seconds
     while not (answer := condition()):
         assert time.monotonic() < deadline, failure

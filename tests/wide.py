@@ -1,4 +1,4 @@
-"""What is too wide for each change: `make test-long` does the rest."""
+"""Parameters that are too many for each change: `make test-long` runs the rest."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from hypothesis import Phase, settings
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "3"))
-"""Of each search in tables of Spark; for more of them: `EXAMPLES=50 pytest tests/test_accumulate.py -m long`."""
+"""Examples of each search in tables of Spark; for more: `EXAMPLES=50 pytest tests/test_accumulate.py -m long`."""
 
 
 def few(all_: Iterable[Any], *quick: Any) -> list[Any]:
-    """All of them as parameters, of which only the chosen ones are for each change."""
+    """All values as parameters; only the quick ones run for each change."""
     values = list(all_)
     assert set(quick) <= set(values)
     return [
@@ -24,6 +24,6 @@ def few(all_: Iterable[Any], *quick: Any) -> list[Any]:
 
 
 def searched(examples: int) -> settings:
-    """How examples are drawn where each takes seconds: for each change the same few, and what fails is not made smaller."""
+    """Settings of examples that take seconds each: for each change the same few, and a failing one is not made smaller."""
     phases = (Phase.explicit, Phase.generate)
     return settings(max_examples=examples, deadline=None, derandomize=examples < EXAMPLES, database=None, phases=phases)

@@ -81,7 +81,7 @@ class HadoopFolder(Catalog):
         )
 
     def drop(self, identifier: str) -> None:
-        """What makes a folder a table is its metadata."""
+        """Deletes the metadata, which makes a folder a table."""
         folder = self.folder.joinpath(*identifier.split("."), "metadata")
         for path in [path for pattern in ("*.metadata.json*", "*version-hint.text*") for path in folder.glob(pattern)]:
             path.unlink()
@@ -90,7 +90,7 @@ class HadoopFolder(Catalog):
         return (self.folder,)
 
     def _metadata(self, identifier: str) -> Path | None:
-        """The newest version. The hint is written behind it, so that it can be too old."""
+        """The file of the newest version. The hint is written after it, so that it can be too old."""
         folder = self.folder.joinpath(*identifier.split("."), "metadata")
         if not (folder / _HINT).exists():
             return None
