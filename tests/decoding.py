@@ -44,8 +44,8 @@ class Decoders:
         rows = []
         for line in self.lines(description, messages):
             *values, code, why = line
-            row = {name: value(written, type_) for written, (name, type_) in zip(values, types_.items(), strict=True)}
-            assert code is None or not any(written is not None for written in values), "a bad message has values"
+            row = {name: value(json_value, type_) for json_value, (name, type_) in zip(values, types_.items(), strict=True)}
+            assert code is None or not any(json_value is not None for json_value in values), "a bad message has values"
             rows.append(Row(row if code is None else None, code, why))
         return rows
 
@@ -81,32 +81,32 @@ def running(folder: Path) -> Iterator[Decoders]:
         gateway.java_process and gateway.java_process.wait(30)
 
 
-def value(written: Any, type_: Type) -> Any:
+def value(json_value: Any, type_: Type) -> Any:
     """The value that Spark would give Python for the JVM's JSON."""
-    if written is None:
+    if json_value is None:
         return None
     match type_:
         case WrittenType():
-            return value(written, type_.type)
+            return value(json_value, type_.type)
         case Array():
-            return [value(item, type_.element) for item in written]
+            return [value(item, type_.element) for item in json_value]
         case Map():
-            return [(key, value(item, type_.value)) for key, item in zip(*written, strict=True)]
+            return [(key, value(item, type_.value)) for key, item in zip(*json_value, strict=True)]
         case Struct():
-            return {field.name: value(item, field.type) for item, field in zip(written, type_.fields, strict=True)}
+            return {field.name: value(item, field.type) for item, field in zip(json_value, type_.fields, strict=True)}
         case types.Decimal():
-            return Decimal(written)
+            return Decimal(json_value)
         case types.BINARY:
-            return base64.b64decode(written)
+            return base64.b64decode(json_value)
         case types.DATE:
-            return date(1970, 1, 1) + timedelta(days=written)
+            return date(1970, 1, 1) + timedelta(days=json_value)
         case types.TIMESTAMP:
-            return (_EPOCH + timedelta(microseconds=written)).replace(tzinfo=timezone.utc)
+            return (_EPOCH + timedelta(microseconds=json_value)).replace(tzinfo=timezone.utc)
         case types.TIMESTAMP_NTZ:
-            return _EPOCH + timedelta(microseconds=written)
+            return _EPOCH + timedelta(microseconds=json_value)
         case types.FLOAT | types.DOUBLE:
-            return struct.unpack("f", struct.pack("f", written))[0] if type_ == types.FLOAT else float(written)
-    return written
+            return struct.unpack("f", struct.pack("f", json_value))[0] if type_ == types.FLOAT else float(json_value)
+    return json_value
 
 
 def types_of(columns: Sequence[Mapping[str, Any]], **other_types: Type) -> dict[str, Type]:

@@ -122,15 +122,15 @@ class Project:
     def produce(self, messages: Iterable[dict[str, Any]], **settings: Any) -> None:
         """Sends messages, each by the arguments of `Producer.produce`."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "message.max.bytes": 100_000_000, **settings})
-        lost: list[KafkaError] = []
+        errors: list[KafkaError] = []
 
         def delivered(error: KafkaError | None, _: Message) -> None:
             if error:
-                lost.append(error)
+                errors.append(error)
 
         for message in messages:
             producer.produce(self.topic, on_delivery=delivered, **message)
-        assert producer.flush(30) == 0 and lost == []
+        assert producer.flush(30) == 0 and errors == []
 
     def send_good(self, count: int, bad_every: int = 0, partition: int | None = None) -> None:
         new_numbers = (next(self.numbers) for _ in range(count))
@@ -211,12 +211,12 @@ class Project:
 
 def losing_answers(times: int) -> tuple[CommitCall, list[Any]]:
     """A commit whose first answers are lost, and the list of their transactions."""
-    lost: list[Any] = []
+    transactions: list[Any] = []
 
     def commit(transaction: Any) -> None:
         commit_transaction(transaction)
-        if len(lost) < times:
-            lost.append(transaction)
+        if len(transactions) < times:
+            transactions.append(transaction)
             raise ConnectionResetError("the answer is lost")
 
-    return commit, lost
+    return commit, transactions

@@ -44,11 +44,11 @@ def test_two_versions_in_one_batch(trades: Registered) -> None:
 
 def test_what_is_no_message_of_a_schema(trades: Registered) -> None:
     id_ = trades.register(record(("id", "long"), ("side", "string")))
-    good = trades.avro(id_, {"id": 1, "side": "BUY"})[0]
-    trades.send(
-        [good, good[:-1], good + b"\0", good[:7], b"", b"text", good[:5], None, b"\0" + (77777).to_bytes(4, "big") + b"x",
-         b"\0\xff\xff\xff\xff"]
-    )  # fmt: skip
+    good_message = trades.avro(id_, {"id": 1, "side": "BUY"})[0]
+    trades.send([
+        good_message, good_message[:-1], good_message + b"\0", good_message[:7], b"", b"text", good_message[:5], None,
+        b"\0" + (77777).to_bytes(4, "big") + b"x", b"\0\xff\xff\xff\xff",
+    ])  # fmt: skip
     trades.run()
     assert values(trades, "id") == [(1,)]
     assert bad(trades) == sorted([
@@ -149,8 +149,8 @@ def test_keys_are_read_by_their_own_schema(trades: Registered) -> None:
         trades.register(record(("price", "double"))),
         trades.register(record(("id", "long"), name="Key"), f"{trades.topic}-key"),
     )
-    good, message = trades.avro(key, {"id": 7})[0], trades.avro(value, {"price": 1.0})[0]
-    trades.send_keys([(good, message), (None, message), (good[:-1], message), (b"x", message), (good, None)])
+    good_key, message = trades.avro(key, {"id": 7})[0], trades.avro(value, {"price": 1.0})[0]
+    trades.send_keys([(good_key, message), (None, message), (good_key[:-1], message), (b"x", message), (good_key, None)])
     trades.run()
     assert sorted(((row["id"], row["price"]) for row in trades.rows()), key=str) == [(7, 1.0), (None, 1.0)]
     assert [(code, id_) for code, id_, _ in bad(trades)] == [
@@ -171,8 +171,8 @@ def test_a_key_that_is_one_value(trades: Registered) -> None:
 def test_keys_beside_json(trades: Registered) -> None:
     trades.format, trades.topic_more = "json", "columns: {price: double}\nkey: {format: avro}"
     key = trades.register(record(("id", "long"), ("name", "string"), name="Key"), f"{trades.topic}-key")
-    good = trades.avro(key, {"id": 7, "name": "n"})[0]
-    trades.send_keys([(good, b'{"price": 1.5}'), (good + b"x", b'{"price": 2.5}'), (good, b"no json")])
+    good_key = trades.avro(key, {"id": 7, "name": "n"})[0]
+    trades.send_keys([(good_key, b'{"price": 1.5}'), (good_key + b"x", b'{"price": 2.5}'), (good_key, b"no json")])
     trades.run()
     assert values(trades, "id", "name", "price") == [(7, "n", 1.5)]
     assert [(code, id_) for code, id_, _ in bad(trades)] == [("undecodable", None), ("undecodable_key", key)]
@@ -222,8 +222,8 @@ def test_a_schema_can_refer_to_another_subject(trades: Registered) -> None:
     reference = [{"name": "Address", "subject": f"{trades.topic}-address", "version": 1}]
     schema = record(("id", "long"), ("home", "Address"), ("work", ["null", "Address"]))
     id_ = trades.register(schema, references=reference)
-    whole = record(("id", "long"), ("home", record(("city", "string"), name="Address")), ("work", ["null", "Address"]))
-    body = encoded(fastavro.parse_schema(whole), {"id": 1, "home": {"city": "Rome"}, "work": None})
+    whole_schema = record(("id", "long"), ("home", record(("city", "string"), name="Address")), ("work", ["null", "Address"]))
+    body = encoded(fastavro.parse_schema(whole_schema), {"id": 1, "home": {"city": "Rome"}, "work": None})
     trades.send([framed(id_, body)])
     trades.run()
     assert values(trades, "id", "home", "work") == [(1, {"city": "Rome"}, None)]
@@ -289,12 +289,12 @@ def test_any_broken_bytes_are_a_row_or_a_bad_row(trades: Registered) -> None:
         ("at", {"type": "long", "logicalType": "timestamp-micros"}),
     )  # fmt: skip
     id_ = trades.register(schema)
-    good = trades.avro(id_, {
+    good_message = trades.avro(id_, {
         "id": 5, "name": "n", "tags": ["a", "b"], "more": {"k": 1.5}, "side": "B", "in": {"x": b"1234"}, "any": "s",
         "cost": Decimal("1.25"),
         "at": dt.datetime(2026, 1, 5, tzinfo=dt.timezone.utc),
     })[0]  # fmt: skip
-    trades.send([broken(good, chance) for _ in range(5000)])
+    trades.send([broken(good_message, chance) for _ in range(5000)])
     trades.run()
     trades.assert_exactly_once()
     assert len(trades.rows(bad=True)) > 1000

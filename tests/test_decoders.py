@@ -48,7 +48,7 @@ def described(types_: Mapping[str, Type], **settings: Any) -> dict[str, Any]:
 
 def decoded(decoders: Decoders, fields: str, *messages: bytes | None, **settings: Any) -> list[Row]:
     """Decodes messages by columns that are written as in YAML."""
-    columns = [_column(name, written) for name, written in yaml.safe_load(f"{{{fields}}}").items()]
+    columns = [_column(name, type_) for name, type_ in yaml.safe_load(f"{{{fields}}}").items()]
     return decoders.rows(of_json(columns, **settings), types_of(columns), messages)
 
 

@@ -212,8 +212,10 @@ def test_an_envelope_of_debezium(decoders: Decoders) -> None:
     description_ = {**description, "columns": columns, "envelope": "debezium"}
     types_ = {"id": types.INT, "n": types.STRING, "_op": types.STRING, "_source_at": types.TIMESTAMP}
     old_image, new_image, source_value = {"id": 1, "n": None}, {"id": 2, "n": "b"}, {"ts_ms": 1767607200000, "db": "d"}
-    events: list[tuple[str, Any, Any]] = [("c", None, new_image), ("u", old_image, new_image), ("d", old_image, None),
-        ("t", None, None), ("m", None, None), ("x", None, new_image), ("c", new_image, None), ("d", None, new_image), ("u", new_image, old_image)]  # fmt: skip
+    events: list[tuple[str, Any, Any]] = [
+        ("c", None, new_image), ("u", old_image, new_image), ("d", old_image, None), ("t", None, None), ("m", None, None),
+        ("x", None, new_image), ("c", new_image, None), ("d", None, new_image), ("u", new_image, old_image),
+    ]  # fmt: skip
     messages = [
         frame(encoded(json_, {"op": op, "before": before, "after": after, "source": source_value}))
         for op, before, after in events
@@ -245,10 +247,10 @@ def test_what_the_projects_own_writer_writes(decoders: Decoders) -> None:
 
 def test_a_chain_of_records_is_read_at_once(decoders: Decoders) -> None:
     """Two references at each of 22 levels, which are no columns."""
-    deep: Any = record(("x", "int"), name="R0")
+    nested: Any = record(("x", "int"), name="R0")
     for level in range(1, 23):
-        deep = record(("a", deep), ("b", f"R{level - 1}"), name=f"R{level}")
-    json_ = record(("id", "int"), ("deep", ["null", deep]))
+        nested = record(("a", nested), ("b", f"R{level - 1}"), name=f"R{level}")
+    json_ = record(("id", "int"), ("deep", ["null", nested]))
     description_ = {"format": "avro", "columns": [decoder.column("id", types.INT)], "writers": {"1": {"schema": json_}}}
     (row,) = decoders.rows(description_, {"id": types.INT}, [frame(b"\x0e\x00")])
     assert row.values == {"id": 7}
@@ -311,8 +313,8 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _broken(good: bytes, chance: random.Random) -> bytes:
-    body = bytearray(good)
+def _broken(message: bytes, chance: random.Random) -> bytes:
+    body = bytearray(message)
     for _ in range(chance.randint(1, 2)):
         index = chance.randrange(len(body) + 1)
         match chance.randrange(4):

@@ -239,8 +239,11 @@ def test_messages_cut_off_or_changed_at_random(count: int, decoders: Decoders) -
         google._changed(chance, full_message) for _ in range(2 * count)
     ]
     assert differences(EVERYTHING, *bodies) == []
-    body = b"\x08\x01\x12\x01b\x18\x03\x20\x02\x2a\x02\0\2\x3a\x05\x0a\x01a\x10\x02\x4a\x01i\x5a\x07\x0a\x01k\x12\x02\x0a\0\x62\x03\x0a\x01z"
-    different = differences(PROTO2, *(google._changed(chance, body) for _ in range(count)))
+    proto2_message = (
+        b"\x08\x01\x12\x01b\x18\x03\x20\x02\x2a\x02\0\2\x3a\x05\x0a\x01a\x10\x02\x4a\x01i"
+        b"\x5a\x07\x0a\x01k\x12\x02\x0a\0\x62\x03\x0a\x01z"
+    )
+    different = differences(PROTO2, *(google._changed(chance, proto2_message) for _ in range(count)))
     # Ours also refuses a text that is not UTF-8 where the field stands there again; of proto3 the library does so too.
     refused_rows = decoders.rows(*description(PROTO2), [framed(body) for body, _, _ in different])
     assert [row.why for row in refused_rows if "the text is not UTF-8" not in str(row.why)] == []

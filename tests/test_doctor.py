@@ -102,16 +102,16 @@ def test_doctor_lists_every_problem_with_a_hint_and_downloads_nothing(tmp_path: 
 
 def test_a_package_of_another_version_is_a_problem() -> None:
     click_version = metadata.version("click")
-    fine = doctor.packages([f"click=={click_version}", "pyyaml>=6", 'dagster-aws==0.0.1; extra == "aws"'])
-    assert fine.ok and fine.state == f"click {click_version}"
+    match = doctor.packages([f"click=={click_version}", "pyyaml>=6", 'dagster-aws==0.0.1; extra == "aws"'])
+    assert match.ok and match.state == f"click {click_version}"
     assert doctor.packages(["dagster<1.14,>=1.13.27", "dagster-pyspark<0.30,>=0.29.27", "click>=8,<100"]).ok
     outside = doctor.packages(["dagster<2.7,>=2.6", "click<8.1,>=8", "nosuchpackage<2,>=1"])
     assert not outside.ok
     assert outside.state.startswith(f"dagster is {metadata.version('dagster')}, <2.7,>=2.6 is needed; click is {click_version}, ")
     assert outside.state.endswith("; nosuchpackage is missing, <2,>=1 is needed")
-    wrong = doctor.packages(["click==0.1", "nosuchpackage[some,more]==1.0"])
-    assert wrong.state == f"click is {click_version}, 0.1 is needed; nosuchpackage is missing, 1.0 is needed"
-    assert not wrong.ok
+    mismatch = doctor.packages(["click==0.1", "nosuchpackage[some,more]==1.0"])
+    assert mismatch.state == f"click is {click_version}, 0.1 is needed; nosuchpackage is missing, 1.0 is needed"
+    assert not mismatch.ok
 
 
 def test_free_ports_are_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
