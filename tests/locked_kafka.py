@@ -99,5 +99,5 @@ def locked_kafka(home: Path) -> Iterator[LockedKafka]:
             file.write(settings)
         return command
 
-    with process.own(replace(kafka.SERVICE, prepare=prepare), home, None) as broker:
+    with process.private_service(replace(kafka.SERVICE, prepare=prepare), home, None) as broker:
         yield LockedKafka(broker.address, f"127.0.0.1:{locked_port}")

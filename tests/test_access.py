@@ -43,7 +43,7 @@ FOLDER = Path(__file__).parent / "access"
 CANARY = "canary-of-a-secret"
 PIPELINES, TOPICS = ("flagged", "totals", "sensors", "here", "listed"), ("stock_trades", "sensor_data")
 with toys.installed():
-    TARGETS = {name: file.OF for name, file in script.targets().items()}
+    TARGETS = {name: file.OF for name, file in targets.targets().items()}
 CASES = [(target, name) for target, kind in TARGETS.items() for name in (TOPICS if kind == "topic" else PIPELINES)]
 # Commands that create something lasting.
 MAKES = re.compile(r"^(CREATE (?!ICEBERG TABLE IF|OR REPLACE SECRET)|aws iam create-|ATTACH )", re.MULTILINE)
@@ -206,7 +206,7 @@ def test_what_the_other_system_printed_is_filled_in(plan: Plan, form: str, tmp_p
     assert {name: answers.get(name) for name in ANSWERS} == ANSWERS
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
-    warnings, steps = script.script(script.targets()["aws-trust"], About(plan, pipeline, described=answers))
+    warnings, steps = script.script(targets.targets()["aws-trust"], About(plan, pipeline, described=answers))
     assert not any("once it is set up" in warning.says for warning in warnings)
     (command,) = [shlex.split(step.run) for step in steps if step.run.startswith("aws iam create-role")]
     statements = json.loads(command[command.index("--assume-role-policy-document") + 1])["Statement"]
@@ -502,7 +502,7 @@ def test_readers_get_bad_rows_only_where_asked(plan: Plan) -> None:
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
     subject = About(plan, pipeline, bad_rows=True)
-    documents = documents_in(script.script(script.targets()["aws-policy"], subject)[1])
+    documents = documents_in(script.script(targets.targets()["aws-policy"], subject)[1])
     assert resources(documents["sluice-aws-markets-totals-bad-rows"]) == READ_BAD_ROWS
     assert resources(documents["sluice-aws-markets-totals-read"]) == READ
     for target, name in CASES:
@@ -557,11 +557,11 @@ def test_all_tables_of_a_catalog_are_granted_only_where_asked_and_the_heading_sa
 def test_each_target_has_its_page() -> None:
     """Each page is generated from the target's file. REWRITE=1 writes the pages again."""
     folder = Path(__file__).parent.parent / "docs" / "access"
-    targets = {name: file for name, file in script.targets().items() if name != "smoke-signals"}
+    files = {name: file for name, file in targets.targets().items() if name != "smoke-signals"}
     plans = {environment: make(folder.parent.parent / "specs", environment) for environment in ("local", "rest", "glue")}
     pages = {
-        "index.md": access.index(targets),
-        **{f"{name}.md": access.page(name, file, plans) for name, file in targets.items()},
+        "index.md": access.index(files),
+        **{f"{name}.md": access.page(name, file, plans) for name, file in files.items()},
     }
     if os.environ.get("REWRITE") == "1":
         folder.mkdir(exist_ok=True)

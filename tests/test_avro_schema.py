@@ -127,7 +127,7 @@ def columns(*versions: Any) -> tuple[list[tuple[str, ...]], list[str]]:
     """The columns with their earlier names, and the differences between the versions."""
     schemas = [avro(version) for version in versions]
     merged = merge((Version(number, schema, number), shapes(schema)) for number, schema in enumerate(schemas, 1))
-    return [(entry.name, *entry.was) for entry in merged.shapes], [entry.kind for entry in merged.differences]
+    return [(entry.name, *entry.old_names) for entry in merged.shapes], [entry.kind for entry in merged.differences]
 
 
 def test_a_field_that_has_the_old_name_of_another_is_another_field() -> None:

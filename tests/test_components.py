@@ -90,8 +90,10 @@ def test_a_toy_needs_no_second_file() -> None:
 @pytest.mark.parametrize("name", of_topics())
 def test_a_mode_lands_each_message_once(name: str, project: Project) -> None:
     """A batch that dies after its staging, and one that dies after its commit, lose no row and double none."""
-    keys = ", keys: [id]" if mode(name).by_key else ""
-    adds_up = "steps:\n  - aggregate:\n      by: [id]\n      measures:\n        price: sum(price)" if mode(name).groups else ""
+    keys = ", keys: [id]" if write_mode(name).by_key else ""
+    adds_up = (
+        "steps:\n  - aggregate:\n      by: [id]\n      measures:\n        price: sum(price)" if write_mode(name).groups else ""
+    )
     project_of(project, adds_up, f"write: {name}{keys}")
     project.send_good(3)
     project.run()

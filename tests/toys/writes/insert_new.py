@@ -11,7 +11,7 @@ from framework.documents.write_mode import WriteMode
 
 
 def stage(target: Target, frame: Frame) -> Counted:
-    with kept(by_key.newest_per_key(events.of(target, frame), target.keyed, NTH)) as rows:
+    with cached_frame(by_key.newest_per_key(events.of(target, frame), target.keyed, NTH)) as rows:
         near = ranges.scan_keys(target, rows, target.keyed.keys).near
         counted = target.counted(frame)
         match = by_key.same(target.keyed, "s", "t") + (f" AND {near.sql}" if near.sql else "")
