@@ -116,9 +116,9 @@ def test_what_is_created_is_taken_back_the_last_first(plan: Plan, target: str, n
     assert refusal is None or refusal.hint
     created = [step for step in steps if step.part == "create"]
     cleanup = [step for step in steps if step.part == "cleanup"]
-    undo_commands = [step.run.replace(f"{step.in_.comment} ", "") for step in cleanup if step.run != step.in_.begins]
-    assert undo_commands == [step.undo for step in reversed(created) if step.undo]
-    assert all(step.run.startswith(step.in_.comment) for step in cleanup if "if nothing else needs it" in step.why)
+    undone = [step.run.replace(f"{step.system.comment} ", "") for step in cleanup if step.run != step.system.begins]
+    assert undone == [step.undo for step in reversed(created) if step.undo]
+    assert all(step.run.startswith(step.system.comment) for step in cleanup if "if nothing else needs it" in step.why)
     for step in created:
         assert not MAKES.search(step.run) or step.undo, step.run
         if step.undo and (name_match := re.search(r"(?:CREATE|create)[\w -]*?(?:IF NOT EXISTS |-name )([\w.-]+)", step.run)):
@@ -237,7 +237,7 @@ def run_in_duckdb(steps: list[Step], values: dict[str, str]) -> list[Any]:
         for extension in database_module._EXTENSIONS:
             database.execute(f"LOAD '{database_module._extension(extension)}'")
         for step in steps:
-            if step.in_.name != "In DuckDB" or step.run.startswith("INSTALL"):
+            if step.system.name != "In DuckDB" or step.run.startswith("INSTALL"):
                 continue
             run = step.run
             for placeholder, value in values.items():
@@ -262,7 +262,7 @@ def test_pyiceberg_runs_the_script_of_a_table_on_this_machine(
     plan = planned(tmp_path, monkeypatch)
     fill(plan)
     _, steps = steps_of(plan, "pyiceberg", "orders")
-    exec("\n".join(step.run for step in steps if step.in_.language == "python"), {})
+    exec("\n".join(step.run for step in steps if step.system.language == "python"), {})
     assert capsys.readouterr().out.splitlines()[-1] == "3"
 
 
@@ -359,9 +359,9 @@ def test_what_is_for_others_is_their_sql(plan: Plan, target: str, name: str) -> 
     """Each statement parses. Sqlglot takes a statement without syntax of its own as a command: `ALONE` has their first words."""
     _, steps = refusal_or_steps(plan, target, name)
     for step in steps:
-        if dialect := DIALECTS.get(step.in_.name):
+        if dialect := DIALECTS.get(step.system.name):
             for tree in sqlglot.parse(step.run, dialect=dialect):
-                commands = ALONE.get(step.in_.name, ())
+                commands = ALONE.get(step.system.name, ())
                 assert not isinstance(tree, Command) or step.run.lstrip().startswith(commands), step.run
 
 
@@ -398,13 +398,13 @@ OF_ANOTHER_PROGRAM = "etc/catalog/"  # Trino's own folder: the file has names of
 
 @every_case
 def test_each_file_that_a_script_writes_is_below_sluice_and_for_its_user_alone(plan: Plan, target: str, name: str) -> None:
-    warnings, steps = steps_of(plan, target, name) if refusal_or_steps(plan, target, name)[0] is None else ([], [])
-    for step in (step for step in steps if step.in_.language == "sh" and step.part == "create"):
-        files = [file for file in WRITES.findall(step.run) if not file.startswith(OF_ANOTHER_PROGRAM) and file != "/dev/null"]
-        assert all(file.startswith(".sluice/access/") for file in files), step.run
-        assert not files or step.run.startswith("(umask 077; "), step.run
-        for secret in (file for file in files if file.endswith((".p8", "secrets.properties"))):
-            assert any(f"`{secret}`, unencrypted" in warning.says for warning in warnings)
+    warned, steps = steps_of(plan, target, name) if refusal_or_steps(plan, target, name)[0] is None else ([], [])
+    for step in (step for step in steps if step.system.language == "sh" and step.part == "create"):
+        written = [file for file in WRITES.findall(step.run) if not file.startswith(OF_ANOTHER_PROGRAM) and file != "/dev/null"]
+        assert all(file.startswith(".sluice/access/") for file in written), step.run
+        assert not written or step.run.startswith("(umask 077; "), step.run
+        for secret in (file for file in written if file.endswith((".p8", "secrets.properties"))):
+            assert any(f"`{secret}`, unencrypted" in note.says for note in warned)
 
 
 def test_keys_and_secrets_are_written_for_their_user_alone(plan: Plan, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def plan(rest_catalog: str, quick_store: str, spark: SparkSession, tmp_path: Pat
 
 
 def python_of(steps: list[Step]) -> str:
-    return "\n".join(step.run for step in steps if step.in_.language == "python" and step.part != "cleanup")
+    return "\n".join(step.run for step in steps if step.system.language == "python" and step.part != "cleanup")
 
 
 @pytest.mark.spark

@@ -85,7 +85,7 @@ def test_trino_reads_the_table_by_the_printed_script(plan: Plan, tmp_path: Path)
     (tmp_path / "etc/catalog").mkdir(parents=True)
     _, steps = steps_of(plan, "trino", "orders")
     for step in steps:
-        if step.part == "create" and step.in_.name == "In a shell":
+        if step.part == "create" and step.system.name == "In a shell":
             subprocess.run(["sh", "-c", step.run], cwd=tmp_path, check=True)
     (file,) = (tmp_path / "etc/catalog").iterdir()
     # Keys to the files are not in the script: a reader's machine has them, as those of AWS.
@@ -94,13 +94,11 @@ def test_trino_reads_the_table_by_the_printed_script(plan: Plan, tmp_path: Path)
         "AWS_ACCESS_KEY_ID": s3.KEY, "AWS_SECRET_ACCESS_KEY": s3.SECRET,
     }  # fmt: skip
     with trino(tmp_path, logins) as url:
-        answers = {
-            step.why: query_trino(url, step.run) for step in steps if step.in_.name == "In Trino" and step.part != "cleanup"
-        }
+        answers = {step.why: asked(url, step.run) for step in steps if step.system.name == "In Trino" and step.part != "cleanup"}
     assert len(answers["Rows."]) == 3
     assert [row[0] for row in answers["The table and its columns."]][:2] == ["id", "country"]
     assert len(answers["Its snapshots."]) >= 1
     for step in steps:
-        if step.part == "cleanup" and step.in_.name == "In a shell" and "rm " in step.run:
+        if step.part == "cleanup" and step.system.name == "In a shell" and "rm " in step.run:
             subprocess.run(["sh", "-c", step.run.removeprefix("# ")], cwd=tmp_path, check=True)
     assert not file.exists()

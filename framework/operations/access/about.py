@@ -37,14 +37,14 @@ class Place:
 
     @property
     def region(self) -> str | None:
-        """Where the catalog is, if the specs say it."""
+        """The region of the catalog, if the specs name one."""
         options: Any = self.catalog.options
         return options.storage.region if options.storage else None
 
 
 @dataclass(frozen=True)
 class About:
-    """A table, and what another system told of what was created there."""
+    """The table that a script is about, and the names and values that another system printed of objects created there."""
 
     plan: Plan
     pipeline: Pipeline
@@ -68,27 +68,27 @@ class About:
         for place in self.places:
             if place.catalog.type in types:
                 return place
-        own = self.pipeline.table.catalog
-        wanted = " or ".join(f"`type: {each}`" for each in types)
+        table_catalog = self.pipeline.table.catalog
+        type_list = " or ".join(f"`type: {catalog_type}`" for catalog_type in types)
         raise SluiceError(
             "not-reachable",
-            f"{reader} finds no table in the catalog `{own.name}` (`type: {own.type}`)",
-            f"list the table in a catalog of {wanted} by `publish` of the pipeline `{self.pipeline.name}`, or keep it in one",
+            f"{reader} finds no table in the catalog `{table_catalog.name}` (`type: {table_catalog.type}`)",
+            f"list the table in a catalog of {type_list} by `publish` of the pipeline `{self.pipeline.name}`, or keep it in one",
         )
 
-    def command(self, target: str, *more: str) -> str:
+    def command(self, target: str, *more_flags: str) -> str:
         """The command that prints another script for the same table, or for all tables of its catalog."""
         if self.whole_catalog:
-            return self.catalog_command(target, *more)
-        asked = ("--bad-rows",) if self.bad_rows else ()
-        return typed(target, self.pipeline.name, (*self.flags, *asked, *more))
+            return self.catalog_command(target, *more_flags)
+        bad_rows_flag = ("--bad-rows",) if self.bad_rows else ()
+        return access_command(target, self.pipeline.name, (*self.flags, *bad_rows_flag, *more_flags))
 
-    def catalog_command(self, target: str, *more: str) -> str:
+    def catalog_command(self, target: str, *more_flags: str) -> str:
         """The command that prints a script for all tables of the table's catalog."""
-        return shlex.join(["sluice", "access", target, "--catalog", self.pipeline.table.catalog.name, *self.flags, *more])
+        return shlex.join(["sluice", "access", target, "--catalog", self.pipeline.table.catalog.name, *self.flags, *more_flags])
 
     def format_3(self, reader: str) -> Iterator[Warned]:
-        """The warning for a reader that may not be able to read a table."""
+        """The warning that `reader` may not be able to read the table, if it has Iceberg's format 3."""
         table = self.pipeline.table
         if table.format_version == 3:
             deletes = ", with deletes as deletion vectors" if table.rows_change else ""
@@ -98,7 +98,7 @@ class About:
 
 @dataclass(frozen=True)
 class AboutTopic:
-    """A topic, and who is to read or write it."""
+    """The topic that a script is about."""
 
     plan: Plan
     topic: Topic
@@ -110,14 +110,14 @@ class AboutTopic:
 
 def places(pipeline: Pipeline) -> Iterator[Place]:
     """A table's own catalog, and those in which it is listed by `publish`."""
-    own = pipeline.table.catalog
-    yield Place(own, pipeline.table.identifier, own)
-    for each in pipeline.published:
-        yield Place(each.options.catalog, each.options.identifier, own)
+    catalog = pipeline.table.catalog
+    yield Place(catalog, pipeline.table.identifier, catalog)
+    for listing in pipeline.published:
+        yield Place(listing.options.catalog, listing.options.identifier, catalog)
 
 
-def typed(target: str, name: str, flags: tuple[str, ...] = ()) -> str:
-    """As people type it."""
+def access_command(target: str, name: str, flags: tuple[str, ...] = ()) -> str:
+    """The command that prints a script, as people type it."""
     return shlex.join(["sluice", "access", target, name, *flags])
 
 

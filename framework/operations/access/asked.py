@@ -1,4 +1,4 @@
-"""Values that a script leaves open: who runs it writes them in their place, or sets a variable of the environment."""
+"""Values that a script leaves open: whoever runs it fills them in, or sets a variable of the environment."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from framework.systems.secrets import variable
 
 @dataclass(frozen=True)
 class Asked:
-    """In texts it stands as `<what>`; programs look the variable up."""
+    """A value left open: texts have `<description>` in its place, and programs look up the variable."""
 
-    what: str
+    description: str
     variable: str
 
     def __str__(self) -> str:
-        return f"<{self.what}>"
+        return f"<{self.description}>"
 
 
 Value = str | Asked | tuple[str | Asked, ...]
 
 
-def asked(value: str | SecretRef) -> str | Asked:
-    """In place of a secret: nothing that is printed has one."""
+def without_secret(value: str | SecretRef) -> str | Asked:
+    """Returns `value`, or a placeholder for a secret, since no script has one in it."""
     return Asked(f"secret {value.name}", variable(value.name)) if isinstance(value, SecretRef) else value

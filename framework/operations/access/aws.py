@@ -1,4 +1,4 @@
-"""The rights in IAM that each use of a table needs."""
+"""Rights in IAM for each use of a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USES: Mapping[Use, str] = {
     "bad-rows": "readers of the bad rows, which hold whole messages: never changes anything",
     "athena": "who asks Athena, besides the policy for readers: queries, and their results",
 }
-READERS, CATALOG = "readers", "catalog"  # roles: of those who may only read, and of a catalog that gives keys to others
+READERS, CATALOG = "readers", "catalog"  # roles: one that may only read, and that of a catalog that gives keys to readers
 _NAME = 64  # characters: the limit of a role's name
 _READ_GLUE = ("GetDatabase", "GetDatabases", "GetTable", "GetTables", "GetPartitions")
 _WRITE_GLUE = ("CreateDatabase", "CreateTable", "UpdateTable")
@@ -34,15 +34,15 @@ def called(about: About, part: str) -> str:
     """The name of a role or policy for a table, or for all tables of its catalog."""
     table = about.pipeline.table
     scope = () if about.whole_catalog or part == "athena" else (table.identifier,)
-    whole = name("sluice", table.catalog.name, *scope, part).replace("_", "-")
-    if len(whole) <= _NAME:
-        return whole
-    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
-    return f"{whole[: _NAME - len(part) - len(digest) - 2]}-{digest}-{part}"
+    full_name = name("sluice", table.catalog.name, *scope, part).replace("_", "-")
+    if len(full_name) <= _NAME:
+        return full_name
+    digest = hashlib.sha256(full_name.encode()).hexdigest()[:8]
+    return f"{full_name[: _NAME - len(part) - len(digest) - 2]}-{digest}-{part}"
 
 
 def account(about: About) -> str:
-    """The number of the account, or what to write in its place."""
+    """The number of the account, or a placeholder to fill in."""
     glue = in_glue(about)
     number = glue.catalog.options.account if glue else None
     return number or "<account>"
@@ -52,31 +52,31 @@ def role(about: About, part: str) -> str:
     return f"arn:aws:iam::{account(about)}:role/{called(about, part)}"
 
 
-def trusted(about: About, part: str, use: Use, *others: tuple[str, str]) -> Iterator[Step]:
-    """A role that these others may assume, each by its external id, with a policy of `aws-policy`."""
+def trusted(about: About, part: str, use: Use, *parties: tuple[str, str]) -> Iterator[Step]:
+    """Steps for a role that each of `parties` may assume by its external id, with a policy of `aws-policy`."""
     role, policies = called(about, part), about.command("aws-policy")
-    document = shlex.quote(policy(*(_trusts(who, external_id) for who, external_id in others), indent=2))
+    document = shlex.quote(policy(*(_trusts(principal, external_id) for principal, external_id in parties), indent=2))
     yield shared(
         SHELL, "A role of AWS, which only those may assume who say the external id. Snowflake tags its sessions.",
         f"aws iam create-role --role-name {role} --assume-role-policy-document {document}", f"aws iam delete-role --role-name {role}",
     )  # fmt: skip
-    to = attached(about, role, use)
+    arguments = attached(about, role, use)
     yield shared(
         SHELL, f"What it may do: {called(about, use)}, which `{policies}` creates: {USES[use]}. Reaches {covered(about, use)}.",
-        f"aws iam attach-role-policy {to}", f"aws iam detach-role-policy {to}",
+        f"aws iam attach-role-policy {arguments}", f"aws iam detach-role-policy {arguments}",
     )  # fmt: skip
 
 
-def _trusts(who: str, external_id: str) -> dict[str, object]:
+def _trusts(principal: str, external_id: str) -> dict[str, object]:
     return {
-        "Effect": "Allow", "Principal": {"AWS": who}, "Action": ["sts:AssumeRole", "sts:TagSession"],
+        "Effect": "Allow", "Principal": {"AWS": principal}, "Action": ["sts:AssumeRole", "sts:TagSession"],
         "Condition": {"StringEquals": {"sts:ExternalId": external_id}},
     }  # fmt: skip
 
 
-def attached(about: About, to: str, use: Use) -> str:
+def attached(about: About, role: str, use: Use) -> str:
     """The arguments of AWS's command line that attach a policy to a role."""
-    return f"--role-name {to} --policy-arn {policy_arn(called(about, use))}"
+    return f"--role-name {role} --policy-arn {policy_arn(called(about, use))}"
 
 
 def policy_arn(policy: str) -> str:
@@ -85,35 +85,35 @@ def policy_arn(policy: str) -> str:
 
 
 def statements(about: About, use: Use, every_database: bool = False) -> Iterator[dict[str, Any]]:
-    """A policy's statements, each for one kind of thing."""
-    where, glue, reads = files(about), in_glue(about), use in ("read", "bad-rows")
+    """The statements of a policy: one each for files, names, keys and tables."""
+    location, glue, reads = files(about), in_glue(about), use in ("read", "bad-rows")
     if use == "athena":
         assert glue is not None
         yield from _athena(glue)
         return
-    reached = folders(about, use)
-    yield {"Sid": "Files", **allow((*_READ_FILES, *(() if reads else _WRITE_FILES)), *map(of_objects, reached))}
-    yield {"Sid": "Names", **allow(("s3:ListBucket",), of_bucket(where.warehouse), condition=below(*reached))}
-    yield {"Sid": "Bucket", **allow(("s3:GetBucketLocation",), of_bucket(where.warehouse))}
-    if where.storage.kms_key:
+    reached_folders = folders(about, use)
+    yield {"Sid": "Files", **allow((*_READ_FILES, *(() if reads else _WRITE_FILES)), *map(of_objects, reached_folders))}
+    yield {"Sid": "Names", **allow(("s3:ListBucket",), of_bucket(location.warehouse), where=below(*reached_folders))}
+    yield {"Sid": "Bucket", **allow(("s3:GetBucketLocation",), of_bucket(location.warehouse))}
+    if location.storage.kms_key:
         keys = ("kms:Decrypt",) if reads else ("kms:Decrypt", "kms:GenerateDataKey")
-        yield {"Sid": "Keys", **allow(keys, of_key(where.storage.kms_key))}
-    on = list(aws_reach.every_database(glue) if glue and every_database else names_in_glue(about, use))
-    if on:
+        yield {"Sid": "Keys", **allow(keys, of_key(location.storage.kms_key))}
+    glue_names = list(aws_reach.every_database(glue) if glue and every_database else names_in_glue(about, use))
+    if glue_names:
         actions = (*_READ_GLUE, *(() if reads else _WRITE_GLUE), *(("DeleteTable",) if use == "maintain" else ()))
-        yield {"Sid": "Tables", **allow((f"glue:{action}" for action in actions), *dict.fromkeys(on))}
+        yield {"Sid": "Tables", **allow((f"glue:{action}" for action in actions), *dict.fromkeys(glue_names))}
 
 
 def uses(about: About) -> Iterator[Use]:
-    """The uses of which a script for AWS has policies. Those of a whole catalog reach bad rows, too."""
-    wanted = {"athena": in_glue(about) is not None, "bad-rows": about.bad_rows and not about.whole_catalog}
-    return (use for use in USES if wanted.get(use, True))
+    """The uses for which a script for AWS has policies. Policies for a whole catalog reach bad rows, too."""
+    conditions = {"athena": in_glue(about) is not None, "bad-rows": about.bad_rows and not about.whole_catalog}
+    return (use for use in USES if conditions.get(use, True))
 
 
 def _athena(glue: Place) -> Iterator[dict[str, Any]]:
     options: Any = glue.catalog.options
     arn = f"arn:aws:athena:{glue.region or '*'}:{options.account or '*'}"
-    yield {"Sid": "Queries", **allow((f"athena:{each}" for each in _ATHENA), f"{arn}:workgroup/*", f"{arn}:datacatalog/*")}
+    yield {"Sid": "Queries", **allow((f"athena:{action}" for action in _ATHENA), f"{arn}:workgroup/*", f"{arn}:datacatalog/*")}
     catalog, database, _ = of_namespace(glue.region, options.account, "default")
     yield {"Sid": "Default", **allow(("glue:GetDatabase",), catalog, database)}  # Athena looks there first
     results = "s3://<bucket of the results>"

@@ -1,4 +1,4 @@
-"""What a script for AWS reaches: the folders and the names in Glue of one table, or of all tables of a catalog."""
+"""The reach of a script for AWS: the folders and the names in Glue of one table, or of all tables of a catalog."""
 
 from __future__ import annotations
 
@@ -17,44 +17,48 @@ Use = Literal["ingest", "maintain", "read", "bad-rows", "athena"]
 
 
 def in_glue(about: About) -> Place | None:
-    """Where the table, or another one whose files are in the same warehouse, is in Glue."""
-    (own, *_) = about.places
-    others = (place for pipeline in about.plan.pipelines for place in places(pipeline) if place.keeper.name == own.keeper.name)
-    return next((place for place in (*about.places, *others) if place.catalog.type == "glue"), None)
+    """The place in Glue of the table, or of another one whose files are in the same warehouse."""
+    (own_place, *_) = about.places
+    other_places = (
+        place for pipeline in about.plan.pipelines for place in places(pipeline) if place.keeper.name == own_place.keeper.name
+    )
+    return next((place for place in (*about.places, *other_places) if place.catalog.type == "glue"), None)
 
 
 @dataclass(frozen=True)
 class Files:
-    """Where the files of a catalog's tables are, and in it those of the table."""
+    """The location of the files of a catalog's tables, and of the table's own files."""
 
     warehouse: str
-    folder: str  # that of the table; the warehouse where the script is about all tables
+    folder: str  # the table's folder; the warehouse where the script is about all tables
     storage: Storage
-    told: bool = True  # whether the specs say it
+    in_specs: bool = True  # whether the specs name the location; otherwise it has placeholders
 
 
 def files(about: About) -> Files:
-    """Of the catalog that keeps the table, wherever else it is listed."""
-    (own, *_) = about.places
-    options: Any = own.keeper.options
+    """The files of the catalog that keeps the table, wherever else it is listed."""
+    (own_place, *_) = about.places
+    options: Any = own_place.keeper.options
     storage = (options.storage or Written()).planned()
-    if own.catalog.type == "rest":
+    if own_place.catalog.type == "rest":
         warehouse = "s3://<bucket>/<path of the tables>"
-        return Files(warehouse, warehouse if about.whole_catalog else "s3://<bucket>/<folder of the table>", storage, told=False)
+        return Files(
+            warehouse, warehouse if about.whole_catalog else "s3://<bucket>/<folder of the table>", storage, in_specs=False
+        )
     warehouse = str(getattr(options, "warehouse", "") or "").rstrip("/")
-    if not own.in_bucket:
-        message = f"the files of the catalog `{own.catalog.name}` are in no bucket: {warehouse}"
+    if not own_place.in_bucket:
+        message = f"the files of the catalog `{own_place.catalog.name}` are in no bucket: {warehouse}"
         raise SluiceError("no-bucket", message, "keep tables in a bucket: `warehouse: s3://bucket/path`")
-    folder = None if about.whole_catalog else catalogs.of(own.keeper).new_table_folder(about.pipeline.table.identifier)
+    folder = None if about.whole_catalog else catalogs.of(own_place.keeper).new_table_folder(about.pipeline.table.identifier)
     return Files(warehouse, folder or warehouse, storage)
 
 
 def _covered_tables(table: Table, use: Use) -> tuple[Table, ...]:
     """The tables that a use of a table reaches."""
-    both = (table, _bad_rows(table))
+    tables = (table, _bad_rows(table))
     if use == "maintain":
-        return (*both, table.second, _bad_rows(table.second))
-    return {"ingest": both, "bad-rows": both[1:]}.get(use, both[:1])
+        return (*tables, table.second, _bad_rows(table.second))
+    return {"ingest": tables, "bad-rows": tables[1:]}.get(use, tables[:1])
 
 
 def _bad_rows(table: Table) -> Table:
@@ -63,30 +67,32 @@ def _bad_rows(table: Table) -> Table:
 
 def folders(about: About, use: Use) -> list[str]:
     """The folders that a use reaches. A rebuild's second table has its metadata in a folder of its own, with eight more digits."""
-    where, table = files(about), about.pipeline.table
+    location, table = files(about), about.pipeline.table
     if about.whole_catalog:
-        return [where.warehouse]
-    kept = [other for other in _covered_tables(table, use) if other != table.second]
-    folders = [where.folder if other == table else _folder(about, other) for other in kept]
-    return [*folders, *([f"{where.folder}__????????"] if use == "maintain" else [])]
+        return [location.warehouse]
+    tables = [covered_table for covered_table in _covered_tables(table, use) if covered_table != table.second]
+    folders = [location.folder if covered_table == table else _folder(about, covered_table) for covered_table in tables]
+    return [*folders, *([f"{location.folder}__????????"] if use == "maintain" else [])]
 
 
 def _folder(about: About, table: Table) -> str:
-    """The folder of a table besides the own one."""
-    (own, *_) = about.places
+    """The folder of another table, such as the bad rows of the script's table."""
+    (own_place, *_) = about.places
     bad_rows = "the bad rows of the rebuild" if table.name.startswith(about.pipeline.table.second.name) else "the bad rows"
-    return catalogs.of(own.keeper).new_table_folder(table.identifier) or f"s3://<bucket>/<folder of {bad_rows}>"
+    return catalogs.of(own_place.keeper).new_table_folder(table.identifier) or f"s3://<bucket>/<folder of {bad_rows}>"
 
 
 def covered(about: About, use: Use) -> str:
-    """What a policy lets its login reach, for its heading."""
+    """The tables that a policy reaches, in words for its heading."""
     if use == "athena":
         return "any workgroup, and the bucket of the results"
     if about.whole_catalog:
         glue = in_glue(about)
         databases = ", ".join(f"`{namespace}`" for namespace in _namespaces(about, glue)) if glue else ""
-        also = f"; in Glue every table of {databases}" if glue else ""
-        return f"ALL tables of the catalog `{about.pipeline.table.catalog.name}` and their bad rows, also those to come{also}"
+        glue_part = f"; in Glue every table of {databases}" if glue else ""
+        return (
+            f"ALL tables of the catalog `{about.pipeline.table.catalog.name}` and their bad rows, also those to come{glue_part}"
+        )
     table = about.pipeline.table
     return ", ".join(f"`{covered_table.identifier}`" for covered_table in _covered_tables(table, use))
 
@@ -114,11 +120,11 @@ def names_in_glue(about: About, use: Use) -> Iterator[str]:
 
 def _names_in(place: Place, table: Table, use: Use) -> list[str]:
     if place.catalog.name == place.keeper.name:
-        return [other.name for other in _covered_tables(table, use)]
+        return [covered_table.name for covered_table in _covered_tables(table, use)]
     return [] if use == "bad-rows" else [place.table]
 
 
 def _namespaces(about: About, glue: Place) -> list[str]:
-    """All that the specs use in the catalog: one policy is for all of them."""
-    every = (place for pipeline in about.plan.pipelines for place in places(pipeline))
-    return sorted({place.namespace for place in every if place.catalog.name == glue.catalog.name})
+    """All namespaces that the specs use in the catalog: one policy is for all of them."""
+    all_places = (place for pipeline in about.plan.pipelines for place in places(pipeline))
+    return sorted({place.namespace for place in all_places if place.catalog.name == glue.catalog.name})

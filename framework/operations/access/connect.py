@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from framework.core.kafka import acls
-from framework.operations.access.asked import asked
+from framework.operations.access.asked import without_secret
 from framework.operations.access.steps import SHELL, Step, shared
 from framework.plan import Cluster, SecretRef
 
@@ -38,29 +38,29 @@ def registry(cluster: Cluster, secrets: str) -> Mapping[str, str]:
 
 
 def in_file(file: str, name: str) -> str:
-    """The reference of a connector's configuration to a value in a file."""
+    """A reference from a connector's configuration to a value in a file."""
     return f"${{file:{file}:{name}}}"
 
 
 def secret_lines(cluster: Cluster) -> Iterator[str]:
-    """The lines of that file for the logins."""
+    """The lines with logins for the file of secrets."""
     user, password = cluster.security.username, cluster.security.password
     if isinstance(user, SecretRef):
-        yield f"kafka_user={asked(user)}"
+        yield f"kafka_user={without_secret(user)}"
     if password is not None:
-        yield f"kafka_password={asked(password)}"
+        yield f"kafka_password={without_secret(password)}"
     if cluster.registry_auth:
-        yield f"registry_user={asked(cluster.registry_auth.username)}"
-        yield f"registry_password={asked(cluster.registry_auth.password)}"
+        yield f"registry_user={without_secret(cluster.registry_auth.username)}"
+        yield f"registry_password={without_secret(cluster.registry_auth.password)}"
 
 
-def rights(cluster: Cluster, connector: str, topic: str, dead: str) -> Iterator[Step]:
-    """In a Kafka with ACLs."""
+def rights(cluster: Cluster, connector: str, topic: str, dead_topic: str) -> Iterator[Step]:
+    """Steps that let the connector use its topics and its group, in a Kafka with ACLs."""
     if cluster.security.username is None:
         return
     principal = acls.principal(cluster)
     for kind, name, operations in (
-        ("topic", topic, acls.READING), ("group", f"connect-{connector}", ("READ",)), ("topic", dead, ("WRITE", "DESCRIBE")),
+        ("topic", topic, acls.READING), ("group", f"connect-{connector}", ("READ",)), ("topic", dead_topic, ("WRITE", "DESCRIBE")),
     ):  # fmt: skip
         yield shared(
             SHELL, f"In a Kafka with ACLs: let {principal} use the {kind} {name}.",

@@ -10,14 +10,14 @@ from typing import Any
 
 from framework.language.storage import Storage as Written
 from framework.operations.access.about import About, Place
-from framework.operations.access.asked import Asked, Value, asked
+from framework.operations.access.asked import Asked, Value, without_secret
 from framework.operations.access.steps import Step, System, Warned, create
 from framework.plan import Storage
 
 SERVED = "http://127.0.0.1:18183"
-POLARIS = "PRINCIPAL_ROLE:"  # how the scopes of Polaris and Open Catalog begin
+POLARIS = "PRINCIPAL_ROLE:"  # the prefix of scopes in Polaris and Open Catalog
 _SERVE_SECRET = Asked("secret of sluice serve", "SLUICE_SERVE_SECRET")
-_OTHER_SHELL = System("In a shell of its own", "sh")  # as what runs there ends with Ctrl-C
+_OTHER_SHELL = System("In a shell of its own", "sh")  # since the server that runs there ends with Ctrl-C
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,29 +52,34 @@ def endpoint(place: Place) -> Endpoint:
         token=_of_reader(place, "token") if options.token else None,
         token_uri=(oauth and oauth.token_uri) or f"{uri}/v1/oauth/tokens",
         scope=f"{POLARIS}ALL" if scope and scope.startswith(POLARIS) else scope,
-        headers={name: asked(value) for name, value in options.headers.items()}, storage=storage,
+        headers={name: without_secret(value) for name, value in options.headers.items()}, storage=storage,
         gives_keys=not (login.access_key or login.role or login.profile), served=False,
     )  # fmt: skip
 
 
-def _of_reader(place: Place, what: str) -> Asked:
-    return Asked(f"{what} of the reader", f"{place.catalog.name}_{what}".upper().replace(" ", "_"))
+def _of_reader(place: Place, description: str) -> Asked:
+    return Asked(f"{description} of the reader", f"{place.catalog.name}_{description}".upper().replace(" ", "_"))
 
 
-def properties(of: Endpoint) -> Mapping[str, Value | None]:
-    """As Iceberg's own libraries call them, in Java and in Python."""
-    every: dict[str, Value | None] = {"uri": of.uri, "warehouse": of.warehouse, "scope": of.scope, "token": of.token}
-    if of.client:
-        every |= {"credential": of.client, "oauth2-server-uri": of.token_uri}
-    return {**every, **{f"header.{name}": value for name, value in of.headers.items()}}
+def properties(server: Endpoint) -> Mapping[str, Value | None]:
+    """The properties of the endpoint, by the names that Iceberg's libraries for Java and Python give them."""
+    settings: dict[str, Value | None] = {
+        "uri": server.uri,
+        "warehouse": server.warehouse,
+        "scope": server.scope,
+        "token": server.token,
+    }
+    if server.client:
+        settings |= {"credential": server.client, "oauth2-server-uri": server.token_uri}
+    return {**settings, **{f"header.{name}": value for name, value in server.headers.items()}}
 
 
-def serving(about: About, place: Place, of: Endpoint) -> Iterator[Step | Warned]:
-    """The server that has to run for it, if it is not the catalog itself, and the login that it takes."""
+def serving(about: About, place: Place, server: Endpoint) -> Iterator[Step | Warned]:
+    """The step that starts `sluice serve`, where readers need it, and the notes about their login."""
     catalog = place.catalog
-    if not of.served:
-        polaris = f": `{about.command('open-catalog')}` makes one" if (of.scope or "").startswith(POLARIS) else ""
-        if of.client or of.token:
+    if not server.served:
+        polaris = f": `{about.command('open-catalog')}` makes one" if (server.scope or "").startswith(POLARIS) else ""
+        if server.client or server.token:
             yield Warned(
                 f"readers need a login to the catalog `{catalog.name}` of their own{polaris}; that of Sluice may write, and is not printed"
             )
@@ -84,10 +89,10 @@ def serving(about: About, place: Place, of: Endpoint) -> Iterator[Step | Warned]
         "listens on this machine alone, so readers elsewhere need a proxy with TLS in front of it"
     )
     why = "Let readers find the tables, with a secret that you think of; Ctrl-C ends it."
-    served = shlex.join(["sluice", "serve", catalog.name, *about.flags])
-    yield create(_OTHER_SHELL, why, f"SLUICE_SERVE_SECRET='{_SERVE_SECRET}' {served}")
+    serve_command = shlex.join(["sluice", "serve", catalog.name, *about.flags])
+    yield create(_OTHER_SHELL, why, f"SLUICE_SERVE_SECRET='{_SERVE_SECRET}' {serve_command}")
 
 
-def without_headers(reader: str, place: Place, of: Endpoint) -> Iterator[Warned]:
-    if of.headers:
-        yield Warned(f"{reader} cannot send {', '.join(of.headers)}, which the catalog `{place.catalog.name}` may ask for")
+def without_headers(reader: str, place: Place, server: Endpoint) -> Iterator[Warned]:
+    if server.headers:
+        yield Warned(f"{reader} cannot send {', '.join(server.headers)}, which the catalog `{place.catalog.name}` may ask for")

@@ -17,9 +17,9 @@ def writing(*commands: str) -> str:
     return f"(umask 077; mkdir -p {FOLDER}; {'; '.join(commands)})"
 
 
-def unencrypted(file: str, what: str) -> Warned:
+def unencrypted(file: str, content: str) -> Warned:
     """The note about a secret in a file."""
     return Warned(
-        f"the script writes {what} to `{path(file)}`, unencrypted; this user alone can read it (mode 0600). Keep it out of version "
+        f"the script writes {content} to `{path(file)}`, unencrypted; this user alone can read it (mode 0600). Keep it out of version "
         "control and backups, or move it to where you keep secrets"
     )

@@ -1,4 +1,4 @@
-"""Values as Python writes them. What is left open is looked up in the environment of who runs it."""
+"""Values as Python writes them. A value that is left open is looked up in the environment."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def expression(value: Value) -> str:
 
 
 def text(value: str) -> str:
-    """In double quotes, as Python's formatters write it."""
+    """The text in double quotes, as Python's formatters write it."""
     return json.dumps(value)

@@ -9,43 +9,52 @@ from types import ModuleType
 from framework.operations.access.about import About, AboutTopic
 from framework.operations.access.steps import Part, Step, Warned, complete
 
+PACKAGE = "framework.operations.access.targets"
+
+
+def targets() -> dict[str, ModuleType]:
+    """The targets by their names as users type them."""
+    return {file.replace("_", "-"): components.load(PACKAGE, file) for file in components.names(PACKAGE)}
+
 
 def says(target: ModuleType) -> str:
-    """Its line in the help."""
+    """The line of a target in the help."""
     return str(target.__doc__).splitlines()[0]
 
 
 def script(target: ModuleType, about: About | AboutTopic) -> tuple[list[Warned], list[Step]]:
-    """The notes to read first, and all steps with those that take them back."""
-    every = list(target.steps(about))
-    warned = [each for each in every if isinstance(each, Warned)]
-    return warned, list(complete(each for each in every if isinstance(each, Step)))
+    """Returns the notes to read first, and all steps with those that undo them."""
+    entries = list(target.steps(about))
+    warnings = [entry for entry in entries if isinstance(entry, Warned)]
+    return warnings, list(complete(entry for entry in entries if isinstance(entry, Step)))
 
 
-def as_text(title: str, warned: Sequence[Warned], steps: Iterable[Step], parts: Sequence[Part]) -> Iterator[str]:
-    """To be pasted where each heading says; all that is not to be run is a comment."""
-    chosen = [each for each in steps if each.part in parts]
-    comment = chosen[0].in_.comment if chosen else "#"
+def as_text(title: str, warnings: Sequence[Warned], steps: Iterable[Step], parts: Sequence[Part]) -> Iterator[str]:
+    """The script as text, to be pasted where each heading says; everything that is not to be run is a comment."""
+    chosen_steps = [step for step in steps if step.part in parts]
+    comment = chosen_steps[0].system.comment if chosen_steps else "#"
     yield f"{comment} {title}"
-    for each in warned:
-        yield f"{comment} Note: {each.says}"
-    before = None
-    for step in chosen:
-        if (step.in_, step.part) != before:
+    for warning in warnings:
+        yield f"{comment} Note: {warning.says}"
+    heading = None
+    for step in chosen_steps:
+        if (step.system, step.part) != heading:
             yield ""
-            yield f"{step.in_.comment} == {step.in_.name}: {step.part}"
-            before = (step.in_, step.part)
+            yield f"{step.system.comment} == {step.system.name}: {step.part}"
+            heading = (step.system, step.part)
         yield ""
-        yield f"{step.in_.comment} {step.why}"
+        yield f"{step.system.comment} {step.why}"
         yield step.run
-    if not chosen:
+    if not chosen_steps:
         yield f"{comment} There is nothing to do."
 
 
-def as_json(target: str, of: str, warned: Sequence[Warned], steps: Iterable[Step], parts: Sequence[Part]) -> str:
-    told = [
-        {"part": each.part, "in": each.in_.name, "language": each.in_.language, "why": each.why, "run": each.run}
-        for each in steps
-        if each.part in parts
+def as_json(target: str, subject: str, warnings: Sequence[Warned], steps: Iterable[Step], parts: Sequence[Part]) -> str:
+    chosen_steps = [
+        {"part": step.part, "in": step.system.name, "language": step.system.language, "why": step.why, "run": step.run}
+        for step in steps
+        if step.part in parts
     ]
-    return json.dumps({"target": target, "of": of, "notes": [each.says for each in warned], "steps": told}, indent=2)
+    return json.dumps(
+        {"target": target, "of": subject, "notes": [warning.says for warning in warnings], "steps": chosen_steps}, indent=2
+    )

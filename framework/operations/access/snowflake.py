@@ -21,12 +21,12 @@ _RESERVED = words("""
 
 
 def called(*parts: str) -> str:
-    """The name of one of its objects."""
+    """The name of an object in Snowflake."""
     return identifier(name(*parts))
 
 
 def identifier(word: str) -> str:
-    """A name of a column or an object: what it has no word for and no digit in front is written as it is, and is the same in capitals."""
+    """A name of a column or an object: quoted if it is reserved or no plain word; otherwise as it is, so that capitals do not matter."""
     if word.lower() in _RESERVED:
         return standard.identifier(word.upper())
     return word if word.isidentifier() and word.isascii() else standard.identifier(word)
@@ -41,12 +41,12 @@ def public_key(user: str) -> str:
 
 
 def key_note(user: str) -> Warned:
-    """The note that a script yields which makes a pair of keys."""
+    """The note of a script that makes a pair of keys."""
     return private_files.unencrypted(f"{user}.p8", f"a private key, with which one can log in to Snowflake as {user},")
 
 
 def key_pair(user: str, why: str) -> Step:
-    """A key that is there stays: Snowflake has its other half."""
+    """The step that makes a pair of keys. An existing private key stays, since Snowflake has its public half."""
     private, public = private_key(user), public_key(user)
     return shared(
         SHELL, f"{why}: the private half stays here, the public half goes to Snowflake.",

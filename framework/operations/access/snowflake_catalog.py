@@ -14,27 +14,27 @@ REFRESH = 60  # seconds
 
 
 def volume(place: Place) -> str | None:
-    """Its name; none where the catalog gives keys to each reader."""
+    """The name of the external volume; none where the catalog gives keys to each reader."""
     gives_keys = place.catalog.type == "rest" and endpoint(place).gives_keys
     return None if gives_keys else name("sluice", place.keeper.name, place.identifier, "files")
 
 
 def integration(place: Place) -> str:
-    """Its name. With Glue it is for one table, as its role may read no other."""
+    """The name of the catalog integration. With Glue it is for one table, since its role may read no other."""
     return name("sluice", place.catalog.name, *([place.identifier] if place.catalog.type == "glue" else []), "catalog")
 
 
 def steps(about: About, place: Place) -> Iterator[Step]:
-    of, files, catalog = endpoint(place), volume(place), integration(place)
+    server, files, catalog = endpoint(place), volume(place), integration(place)
     if files:
-        yield shared(SNOWFLAKE, "Where the files of this table are, and how Snowflake may read them.", _volume(about, of, files),
+        yield shared(SNOWFLAKE, "Where the files of this table are, and how Snowflake may read them.", _volume(about, server, files),
                      f"DROP EXTERNAL VOLUME IF EXISTS {files};")  # fmt: skip
     yield shared(
         SNOWFLAKE, f"The catalog. Snowflake asks it every {REFRESH} seconds for new commits.",
-        _glue(about, place, catalog) if place.catalog.type == "glue" else _rest(place, of, catalog),
+        _glue(about, place, catalog) if place.catalog.type == "glue" else _rest(place, server, catalog),
         f"DROP CATALOG INTEGRATION IF EXISTS {catalog};",
     )  # fmt: skip
-    if (files and not of.storage.endpoint) or place.catalog.type == "glue":
+    if (files and not server.storage.endpoint) or place.catalog.type == "glue":
         yield _trusted(about, [*([f"DESC EXTERNAL VOLUME {files}"] if files else []),
                                *([f"DESC CATALOG INTEGRATION {catalog}"] if place.catalog.type == "glue" else [])])  # fmt: skip
     if files:
@@ -56,27 +56,27 @@ def _trusted(about: About, describe: list[str]) -> Step:
     table = about.pipeline.table
     file = private_files.path(f"{name('sluice', table.catalog.name, table.identifier)}.csv")
     policies, trust = about.command("aws-policy"), about.command("aws-trust", "--describe", file)
-    asked = literal("; ".join(describe))
+    statements = literal("; ".join(describe))
     return shared(
         SHELL, "Whom AWS has to trust: the last two commands print the policy and the role. Run of them what is for readers.",
-        f"{private_files.writing(f'snow sql --role ACCOUNTADMIN --format csv --query {asked} > {file}')}\n{policies}\n{trust}",
+        f"{private_files.writing(f'snow sql --role ACCOUNTADMIN --format csv --query {statements} > {file}')}\n{policies}\n{trust}",
         f"{trust} --part cleanup\n{policies} --part cleanup\nrm {file}",
     )  # fmt: skip
 
 
-def _volume(about: About, of: Endpoint, volume: str) -> str:
+def _volume(about: About, server: Endpoint, volume: str) -> str:
     base = f"{aws_reach.files(about).folder}/"
-    where = [f"NAME = {literal(volume)}"]
-    if of.storage.endpoint:
-        where += ["STORAGE_PROVIDER = 'S3COMPAT'", f"STORAGE_BASE_URL = {literal(base.replace('s3://', 's3compat://'))}"]
-        where += [f"STORAGE_ENDPOINT = {literal(of.storage.endpoint.partition('://')[2])}"]
-        where += ["CREDENTIALS = (AWS_KEY_ID = '<key of the reader>' AWS_SECRET_KEY = '<its secret>')"]
+    settings = [f"NAME = {literal(volume)}"]
+    if server.storage.endpoint:
+        settings += ["STORAGE_PROVIDER = 'S3COMPAT'", f"STORAGE_BASE_URL = {literal(base.replace('s3://', 's3compat://'))}"]
+        settings += [f"STORAGE_ENDPOINT = {literal(server.storage.endpoint.partition('://')[2])}"]
+        settings += ["CREDENTIALS = (AWS_KEY_ID = '<key of the reader>' AWS_SECRET_KEY = '<its secret>')"]
     else:
-        where += ["STORAGE_PROVIDER = 'S3'", f"STORAGE_BASE_URL = {literal(base)}"]
-        where += [f"STORAGE_AWS_ROLE_ARN = {literal(aws.role(about, aws.READERS))}"]
-        if of.storage.kms_key:
-            where += [f"ENCRYPTION = (TYPE = 'AWS_SSE_KMS' KMS_KEY_ID = {literal(of.storage.kms_key)})"]
-    return f"CREATE EXTERNAL VOLUME IF NOT EXISTS {volume}\n  STORAGE_LOCATIONS = ((\n    {_lines(where)}\n  ))\n  ALLOW_WRITES = FALSE;"
+        settings += ["STORAGE_PROVIDER = 'S3'", f"STORAGE_BASE_URL = {literal(base)}"]
+        settings += [f"STORAGE_AWS_ROLE_ARN = {literal(aws.role(about, aws.READERS))}"]
+        if server.storage.kms_key:
+            settings += [f"ENCRYPTION = (TYPE = 'AWS_SSE_KMS' KMS_KEY_ID = {literal(server.storage.kms_key)})"]
+    return f"CREATE EXTERNAL VOLUME IF NOT EXISTS {volume}\n  STORAGE_LOCATIONS = ((\n    {_lines(settings)}\n  ))\n  ALLOW_WRITES = FALSE;"
 
 
 def _integration(name: str, source: str, namespace: str, lines: str) -> str:
@@ -95,17 +95,20 @@ def _glue(about: About, place: Place, name: str) -> str:
     return _integration(name, "GLUE", place.namespace, lines)
 
 
-def _rest(place: Place, of: Endpoint, name: str) -> str:
-    source = "POLARIS" if (of.scope or "").startswith(POLARIS) else "ICEBERG_REST"
-    config = [f"CATALOG_URI = {literal(of.uri)}", *([f"CATALOG_NAME = {literal(of.warehouse)}"] if of.warehouse else [])]
-    config.append(f"ACCESS_DELEGATION_MODE = {'VENDED_CREDENTIALS' if of.gives_keys else 'EXTERNAL_VOLUME_CREDENTIALS'}")
-    if of.client:
-        client, its_secret = (literal(str(each)) for each in of.client)
-        login = ["TYPE = OAUTH", f"OAUTH_TOKEN_URI = {literal(of.token_uri)}"]
-        login += [f"OAUTH_CLIENT_ID = {client}", f"OAUTH_CLIENT_SECRET = {its_secret}"]
-        login += [f"OAUTH_ALLOWED_SCOPES = ({literal(of.scope or f'{POLARIS}ALL')})"]
+def _rest(place: Place, server: Endpoint, name: str) -> str:
+    source = "POLARIS" if (server.scope or "").startswith(POLARIS) else "ICEBERG_REST"
+    config = [
+        f"CATALOG_URI = {literal(server.uri)}",
+        *([f"CATALOG_NAME = {literal(server.warehouse)}"] if server.warehouse else []),
+    ]
+    config.append(f"ACCESS_DELEGATION_MODE = {'VENDED_CREDENTIALS' if server.gives_keys else 'EXTERNAL_VOLUME_CREDENTIALS'}")
+    if server.client:
+        client, client_secret = (literal(str(value)) for value in server.client)
+        login = ["TYPE = OAUTH", f"OAUTH_TOKEN_URI = {literal(server.token_uri)}"]
+        login += [f"OAUTH_CLIENT_ID = {client}", f"OAUTH_CLIENT_SECRET = {client_secret}"]
+        login += [f"OAUTH_ALLOWED_SCOPES = ({literal(server.scope or f'{POLARIS}ALL')})"]
     else:
-        login = ["TYPE = BEARER", f"BEARER_TOKEN = {literal(str(of.token or ''))}"]
+        login = ["TYPE = BEARER", f"BEARER_TOKEN = {literal(str(server.token or ''))}"]
     lines = f"  REST_CONFIG = (\n    {_lines(config)}\n  )\n  REST_AUTHENTICATION = (\n    {_lines(login)}\n  )\n"
     return _integration(name, source, place.namespace, lines)
 

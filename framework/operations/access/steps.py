@@ -1,4 +1,4 @@
-"""Steps of a script: what to run in which system, why, and what takes it back."""
+"""Steps of a script: what to run in which system, why, and how to undo it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Literal
 
 Part = Literal["create", "check", "query", "cleanup"]
 PARTS: tuple[Part, ...] = ("create", "check", "query", "cleanup")
-Kept = Literal["", "shared", "optional"]
+Scope = Literal["", "shared", "optional"]
 
 
 @dataclass(frozen=True)
 class System:
-    """Where steps run: its name for people, and how its language marks a comment."""
+    """A system in which steps run: its name for people, and how its language marks a comment."""
 
     name: str
-    language: str  # as it is called behind ``` in Markdown
+    language: str  # its name behind ``` in Markdown
     comment: str = "#"
-    begins: str = ""  # what is run first, except where rows are queried
+    begins: str = ""  # the statement that is run first, except where rows are queried
 
 
 SHELL = System("In a shell", "sh")
@@ -29,64 +29,64 @@ DUCKDB = System("In DuckDB", "sql", "--")
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One thing to run. What it makes is taken back by `undo`. What other tables or topics may use, too, is `shared`: taking it back is
-    printed as a comment. What only some want is `optional`: all of it is."""
+    """One thing to run, and `undo`, which reverts it. A step is `shared` if other tables or topics may use its result, too: the undo is
+    printed as a comment. It is `optional` if only some users want it: the whole step is printed as a comment."""
 
     part: Part
-    in_: System
+    system: System
     why: str
     run: str
     undo: str = ""
-    kept: Kept = ""
-    back: str = ""  # what `undo` does, in words
+    scope: Scope = ""
+    back: str = ""  # the effect of `undo`, in words
 
     @property
     def commented(self) -> Step:
-        return replace(self, run="\n".join(f"{self.in_.comment} {line}" for line in self.run.splitlines()))
+        return replace(self, run="\n".join(f"{self.system.comment} {line}" for line in self.run.splitlines()))
 
     @property
     def taken_back(self) -> Step:
         headline = self.why.split(". ")[0].rstrip(".")
         why = self.back or f'Undoes the step "{headline}".'
-        only = "Only if nothing else needs it. " if self.kept == "shared" else ""
-        back = Step(part="cleanup", in_=self.in_, why=f"{only}{why}", run=self.undo)
-        return back.commented if self.kept else back
+        condition = "Only if nothing else needs it. " if self.scope == "shared" else ""
+        undo_step = Step(part="cleanup", system=self.system, why=f"{condition}{why}", run=self.undo)
+        return undo_step.commented if self.scope else undo_step
 
 
 @dataclass(frozen=True)
 class Warned:
-    """A note to read before any of it is run."""
+    """A note to read before any step is run."""
 
     says: str
 
 
-def create(in_: System, why: str, run: str, undo: str = "") -> Step:
-    return Step(part="create", in_=in_, why=why, run=run, undo=undo)
+def create(system: System, why: str, run: str, undo: str = "") -> Step:
+    return Step(part="create", system=system, why=why, run=run, undo=undo)
 
 
-def shared(in_: System, why: str, run: str, undo: str) -> Step:
-    return Step(part="create", in_=in_, why=why, run=run, undo=undo, kept="shared")
+def shared(system: System, why: str, run: str, undo: str) -> Step:
+    return Step(part="create", system=system, why=why, run=run, undo=undo, scope="shared")
 
 
-def optional(in_: System, why: str, run: str, undo: str, back: str) -> Step:
-    return Step(part="create", in_=in_, why=why, run=run, undo=undo, kept="optional", back=f"Only if it was done: {back}.")
+def optional(system: System, why: str, run: str, undo: str, back: str) -> Step:
+    return Step(part="create", system=system, why=why, run=run, undo=undo, scope="optional", back=f"Only if it was done: {back}.")
 
 
-def check(in_: System, why: str, run: str) -> Step:
-    return Step(part="check", in_=in_, why=why, run=run)
+def check(system: System, why: str, run: str) -> Step:
+    return Step(part="check", system=system, why=why, run=run)
 
 
-def query(in_: System, why: str, run: str) -> Step:
-    return Step(part="query", in_=in_, why=why, run=run)
+def query(system: System, why: str, run: str) -> Step:
+    return Step(part="query", system=system, why=why, run=run)
 
 
 def complete(steps: Iterable[Step]) -> Iterator[Step]:
-    """The steps, and behind them what takes back all that they made, the last first; each part with what its system begins with."""
-    every = list(steps)
-    printed_steps = (step.commented if step.kept == "optional" else step for step in every)
-    under_way: set[tuple[Part, System]] = set()
-    for step in (*printed_steps, *(each.taken_back for each in reversed(every) if each.undo)):
-        if step.in_.begins and step.part != "query" and (step.part, step.in_) not in under_way:
-            under_way.add((step.part, step.in_))
-            yield Step(part=step.part, in_=step.in_, why="As the administrator.", run=step.in_.begins)
+    """The steps, and behind them those that undo them, the last first. Each part opens with the statement that its system begins with."""
+    all_steps = list(steps)
+    printed_steps = (step.commented if step.scope == "optional" else step for step in all_steps)
+    begun_parts: set[tuple[Part, System]] = set()
+    for step in (*printed_steps, *(step.taken_back for step in reversed(all_steps) if step.undo)):
+        if step.system.begins and step.part != "query" and (step.part, step.system) not in begun_parts:
+            begun_parts.add((step.part, step.system))
+            yield Step(part=step.part, system=step.system, why="As the administrator.", run=step.system.begins)
         yield step

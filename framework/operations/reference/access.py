@@ -9,7 +9,7 @@ from types import ModuleType
 from framework.base import hints
 from framework.base.errors import SluiceError
 from framework.operations.access import script
-from framework.operations.access.about import About, AboutTopic, typed
+from framework.operations.access.about import About, AboutTopic, access_command
 from framework.operations.access.steps import PARTS, Step
 from framework.plan import Plan
 
@@ -27,7 +27,7 @@ def page(target: str, file: ModuleType, plans: Mapping[str, Plan]) -> str:
             refused.append(f"- `--env {environment}`: {error.message}; {error.hint}")
             continue
         warnings = [f"- {each.says}" for each in warned]
-        command = typed(target, name, hints.options(environment))
+        command = access_command(target, name, hints.options(environment))
         return "\n".join(_lines(target, script.says(file), command, warnings, refused, steps)) + "\n"
     raise ValueError(f"{target} finds {name} nowhere")
 

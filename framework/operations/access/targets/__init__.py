@@ -1,8 +1,8 @@
 """Targets of `sluice access`, one file each; the file's name is the target's name.
 
 A file has `OF`, which says whether it is about a `table` or a `topic`, and `steps(about)`, whose first line of documentation is its line in
-the help. `TAKES` names the options of the command that not every target takes. `steps` yields what to run, in order, with what takes it
-back; warnings are the first of it.
+the help. `TAKES` names the options of the command that not every target takes. `steps` yields warnings first, then what to run, in
+order, and how to undo it.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,5 @@ TARGETS = components_in(__name__)
 
 
 def names() -> tuple[str, ...]:
-    """The targets' names as users type them."""
-    return tuple(name.replace("_", "-") for name in TARGETS.names())
-
-
-def targets() -> Mapping[str, ModuleType]:
-    """The targets by their names as users type them."""
-    return {name.replace("_", "-"): file for name, file in TARGETS.load_all().items()}
+    """The names of the targets, as users type them."""
+    return tuple(file.replace("_", "-") for file in components.names(__name__))

@@ -26,9 +26,9 @@ def steps(about: About) -> Iterator[Step | Warned]:
         SHELL, "Whether Glue has the table.",
         shlex.join(["aws", "glue", "get-table", "--region", region, "--database-name", place.namespace, "--name", place.table]),
     )  # fmt: skip
-    named = f"{identifier(place.namespace)}.{identifier(place.table)}"
-    yield query(ATHENA, "Rows.", f"SELECT * FROM {named} LIMIT 10;")
-    yield query(ATHENA, "How many there are.", f"SELECT count(*) FROM {named};")
+    quoted_name = f"{identifier(place.namespace)}.{identifier(place.table)}"
+    yield query(ATHENA, "Rows.", f"SELECT * FROM {quoted_name} LIMIT 10;")
+    yield query(ATHENA, "How many there are.", f"SELECT count(*) FROM {quoted_name};")
     yield query(
         ATHENA, "Its snapshots.", f"SELECT * FROM {identifier(place.namespace)}.{identifier(f'{place.table}$snapshots')};"
     )

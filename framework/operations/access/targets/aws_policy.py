@@ -18,37 +18,37 @@ BUCKET = System("In the bucket's policy", "json")
 
 
 def steps(about: About) -> Iterator[Step | Warned]:
-    where = aws_reach.files(about)
+    location = aws_reach.files(about)
     yield Warned("each policy is for one role or user: attach the one that fits, not all")
     yield from _reach(about)
     yield Warned(
         "a policy that is there stays as it is: to change it give `aws iam create-policy-version --set-as-default` the document"
     )
-    if not where.told:
+    if not location.in_specs:
         catalog = about.pipeline.table.catalog.name
         yield Warned(
             f"the catalog `{catalog}` alone knows in which bucket and folder its tables are: ask its administrator. If it gives keys "
             "to each reader, only its own role needs rights there"
         )
     for use in aws.uses(about):
-        called = aws.called(about, use)
+        policy_name = aws.called(about, use)
         document = shlex.quote(policy(*aws.statements(about, use), indent=2))
         yield shared(
             SHELL, f"For {aws.USES[use]}. Reaches {aws_reach.covered(about, use)}.",
-            f"aws iam create-policy --policy-name {called} --policy-document {document}",
-            f"aws iam delete-policy --policy-arn {aws.policy_arn(called)}",
+            f"aws iam create-policy --policy-name {policy_name} --policy-document {document}",
+            f"aws iam delete-policy --policy-arn {aws.policy_arn(policy_name)}",
         )  # fmt: skip
     yield from _attached(about)
-    yield from _others(where)
+    yield from _others(location)
     yield check(
         SHELL,
         "Who a login is, and whether it may read.",
-        f"aws sts get-caller-identity\naws s3 ls {shlex.quote(f'{where.folder}/')}",
+        f"aws sts get-caller-identity\naws s3 ls {shlex.quote(f'{location.folder}/')}",
     )
 
 
 def _reach(about: About) -> Iterator[Warned]:
-    """The notes that say what the policies reach, and how to get others."""
+    """Notes about the reach of the policies, and how to get other policies."""
     if about.whole_catalog:
         yield Warned(
             f"each policy reaches ALL tables of the catalog `{about.pipeline.table.catalog.name}`, with their bad rows, which hold whole "
@@ -64,7 +64,7 @@ def _reach(about: About) -> Iterator[Warned]:
         f"the policies reach this table alone{bad_rows}. For all tables of the catalog, as the user of `sluice run` needs them, it is "
         f"`{about.catalog_command('aws-policy')}`"
     )
-    if aws_reach.files(about).told:
+    if aws_reach.files(about).in_specs:
         yield Warned(
             "the folder is the one in which Sluice creates the table. A table that was taken over, or that is in a database with a "
             "location of its own, can have another one: correct it in the documents"
@@ -73,32 +73,33 @@ def _reach(about: About) -> Iterator[Warned]:
 
 def _attached(about: About) -> Iterator[Step]:
     for use in aws.uses(about):
-        to = aws.attached(about, "'<role>'", use)
+        arguments = aws.attached(about, "'<role>'", use)
         yield optional(
             SHELL, f"To a role for {use}; for a user it is `attach-user-policy --user-name`.",
-            f"aws iam attach-role-policy {to}", f"aws iam detach-role-policy {to}", f"take the policy for {use} from its role",
+            f"aws iam attach-role-policy {arguments}", f"aws iam detach-role-policy {arguments}",
+            f"take the policy for {use} from its role",
         )  # fmt: skip
 
 
-def _others(where: aws_reach.Files) -> Iterator[Step]:
+def _others(location: aws_reach.Files) -> Iterator[Step]:
     statement = {
         "Sid": "SluiceReaders",
         "Effect": "Allow",
         "Principal": {"AWS": "arn:aws:iam::<account of the readers>:root"},
         "Action": ["s3:GetObject"],
-        "Resource": [of_objects(where.folder)],
+        "Resource": [of_objects(location.folder)],
     }
     listing = {
-        **statement, "Sid": "SluiceReadersList", "Action": ["s3:ListBucket"], "Resource": [of_bucket(where.folder)],
-        "Condition": below(where.folder),
+        **statement, "Sid": "SluiceReadersList", "Action": ["s3:ListBucket"], "Resource": [of_bucket(location.folder)],
+        "Condition": below(location.folder),
     }  # fmt: skip
     yield optional(
         BUCKET, "Only if readers are in another account: add these statements; their own policy is needed as well.",
         json.dumps([statement, listing], indent=2), "Remove the statements SluiceReaders and SluiceReadersList.",
         "readers of another account",
     )  # fmt: skip
-    region = where.storage.region or "<region>"
-    if where.storage.kms_key:
+    region = location.storage.region or "<region>"
+    if location.storage.kms_key:
         key = {
             "Sid": "SluiceReaders", "Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::<account of the readers>:root"},
             "Action": ["kms:Decrypt"], "Resource": ["*"],

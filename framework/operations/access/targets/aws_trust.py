@@ -20,13 +20,13 @@ _GLUE = ("GLUE_AWS_IAM_USER_ARN", "GLUE_AWS_EXTERNAL_ID")
 
 def steps(about: About) -> Iterator[Step | Warned]:
     aws_reach.files(about)
-    reached = next((each for each in about.places if each.catalog.type in ("rest", "glue")), None)
-    if reached and reached.catalog.type == "rest" and endpoint(reached).gives_keys:
+    place = next((place for place in about.places if place.catalog.type in ("rest", "glue")), None)
+    if place and place.catalog.type == "rest" and endpoint(place).gives_keys:
         yield Warned(
-            f"the catalog `{reached.catalog.name}` gives each reader keys to the files: only one that cannot take them needs this role"
+            f"the catalog `{place.catalog.name}` gives each reader keys to the files: only one that cannot take them needs this role"
         )
-    others = [_VOLUME, *([_GLUE] if reached and reached.catalog.type == "glue" else [])]
-    missing = [name for pair in others for name in pair if name not in about.described]
+    pairs = [_VOLUME, *([_GLUE] if place and place.catalog.type == "glue" else [])]
+    missing = [name for pair in pairs for name in pair if name not in about.described]
     if missing:
         yield Warned(
             f"the other side tells {', '.join(missing)} once it is set up: `{about.command('snowflake')}` prints how to save them "
@@ -35,7 +35,10 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield Warned(
         "a role that is there keeps whom it trusts; `update-assume-role-policy` replaces that: give another party a role of its own"
     )
-    told = [(about.described.get(who, f"<{who}>"), about.described.get(id_, f"<{id_}>")) for who, id_ in others]
-    yield from aws.trusted(about, aws.READERS, "read", *told)
+    parties = [
+        (about.described.get(principal, f"<{principal}>"), about.described.get(external_id, f"<{external_id}>"))
+        for principal, external_id in pairs
+    ]
+    yield from aws.trusted(about, aws.READERS, "read", *parties)
     role = aws.called(about, aws.READERS)
     yield check(SHELL, "Whom it trusts.", f"aws iam get-role --role-name {role} --query Role.AssumeRolePolicyDocument")

@@ -15,11 +15,11 @@ def steps(about: About) -> Iterator[Step | Warned]:
     pipeline = about.pipeline
     if any(topic.cluster.security.protocol != "PLAINTEXT" for topic in pipeline.topics):
         yield Warned(f"{acls.ADMIN} holds an administrator's login to Kafka: `security.protocol` and what belongs to it")
-    needed = [(topic.cluster, topic.kafka_name, acls.READING, "read") for topic in pipeline.topics]
-    needed += [(*each.sends_to, acls.WRITING, "write") for each in pipeline.also if each.sends_to]
-    if not needed:
+    needed_rights = [(topic.cluster, topic.kafka_name, acls.READING, "read") for topic in pipeline.topics]
+    needed_rights += [(*follower.sends_to, acls.WRITING, "write") for follower in pipeline.also if follower.sends_to]
+    if not needed_rights:
         yield Warned(f"the pipeline `{pipeline.name}` reads a table and sends no rows to Kafka: it needs no rights there")
-    for cluster, topic, operations, verb in needed:
+    for cluster, topic, operations, verb in needed_rights:
         principal = acls.principal(cluster)
         yield shared(
             SHELL, f"Let {principal} {verb} the topic {topic}. No group needs a right: Sluice keeps its offsets in the table.",
@@ -32,5 +32,5 @@ def steps(about: About) -> Iterator[Step | Warned]:
             SHELL, f"Let {principal} take turns in sending, by transactional ids that begin with {acls.TRANSACTIONS}.",
             acls.sending(cluster, "--add", principal), f"{acls.sending(cluster, '--remove', principal)} --force",
         )  # fmt: skip
-    for cluster, topic, _, _ in needed:
+    for cluster, topic, _, _ in needed_rights:
         yield check(SHELL, f"Who may do what with {topic}.", acls.listing(cluster, topic))

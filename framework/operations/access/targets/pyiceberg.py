@@ -17,31 +17,35 @@ OF = "table"
 
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("PyIceberg", "rest", "glue", "sql")
-    of = endpoint(place)
+    server = endpoint(place)
     if place.catalog.type == "rest":
-        yield from serving(about, place, of)
+        yield from serving(about, place, server)
     lake = place.catalog.name
     extras = ",".join(("pyarrow", *catalogs.of(place.catalog).python_extras))
     yield create(SHELL, "The library.", f'pip install "pyiceberg[{extras}]"')
     yield create(
         PYTHON, "The catalog.",
         "import os\n\nfrom pyiceberg.catalog import load_catalog\n\n"
-        f"catalog = load_catalog({text(lake)}, **{mapping(_properties(place, of))})\ntable = catalog.load_table({text(place.identifier)})",
+        f"catalog = load_catalog({text(lake)}, **{mapping(_properties(place, server))})\n"
+        f"table = catalog.load_table({text(place.identifier)})",
     )  # fmt: skip
     yield check(PYTHON, "The columns, and the snapshot that is read.", "print(table.schema())\nprint(table.current_snapshot())")
     yield query(PYTHON, "Rows.", "print(table.scan(limit=10).to_arrow())")
     yield query(PYTHON, "How many there are.", "print(table.scan().count())")
 
 
-def _properties(place: Place, of: Endpoint) -> Mapping[str, Value]:
+def _properties(place: Place, server: Endpoint) -> Mapping[str, Value]:
     options: Any = place.catalog.options
-    every: dict[str, Value | None] = {"type": place.catalog.type}
+    settings: dict[str, Value | None] = {"type": place.catalog.type}
     if place.catalog.type == "sql":
-        every |= {"uri": options.uri, "warehouse": options.warehouse}
+        settings |= {"uri": options.uri, "warehouse": options.warehouse}
     if place.catalog.type == "rest":
-        every |= {**properties(of), "header.X-Iceberg-Access-Delegation": "vended-credentials" if of.gives_keys else ""}
+        settings |= {
+            **properties(server),
+            "header.X-Iceberg-Access-Delegation": "vended-credentials" if server.gives_keys else "",
+        }
     if place.catalog.type == "glue":
-        every |= {"glue.endpoint": options.endpoint, "glue.id": options.account, "glue.region": place.region}
+        settings |= {"glue.endpoint": options.endpoint, "glue.id": options.account, "glue.region": place.region}
     if place.in_bucket:
-        every |= {"s3.endpoint": of.storage.endpoint, "s3.region": of.storage.region}
-    return {key: value for key, value in every.items() if value is not None}
+        settings |= {"s3.endpoint": server.storage.endpoint, "s3.region": server.storage.region}
+    return {key: value for key, value in settings.items() if value is not None}

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterator
 
 from framework.operations.access.about import About
-from framework.operations.access.asked import asked
+from framework.operations.access.asked import without_secret
 from framework.operations.access.steps import SHELL, Step, Warned, check, shared
 
 OF = "table"
-_WHERE = ("--environment", "<environment>", "--schema-registry-cluster", "<registry>")
+_SCOPE = ("--environment", "<environment>", "--schema-registry-cluster", "<registry>")
 
 
 def steps(about: About) -> Iterator[Step | Warned]:
@@ -22,28 +22,28 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield Warned("a right is of the account that owns an API key, such as `sa-…`: `confluent api-key list` names it")
     for topic in topics:
         login = topic.cluster.registry_auth
-        owner = f" The login is the API key {asked(login.username)}." if login else ""
-        for each in topic.registered:
+        owner = f" The login is the API key {without_secret(login.username)}." if login else ""
+        for schema in topic.registered:
             binding = [
                 "--principal",
                 "User:<account>",
                 "--role",
                 "DeveloperRead",
                 "--resource",
-                f"Subject:{each.subject}",
-                *_WHERE,
+                f"Subject:{schema.subject}",
+                *_SCOPE,
             ]
             yield shared(
-                SHELL, f"Let the account read the schemas of the subject {each.subject}.{owner}",
+                SHELL, f"Let the account read the schemas of the subject {schema.subject}.{owner}",
                 _command("create", binding), _command("delete", [*binding, "--force"]),
             )  # fmt: skip
             url = (topic.cluster.registry or "").rstrip("/")
-            user = ["--user", f"{asked(login.username)}:{asked(login.password)}"] if login else []
-            asking = shlex.join(["curl", *user])
+            user_options = ["--user", f"{without_secret(login.username)}:{without_secret(login.password)}"] if login else []
+            request = shlex.join(["curl", *user_options])
             yield check(
-                SHELL, "Which versions it can read.", f"{asking} {shlex.quote(f'{url}/subjects/{each.subject}/versions')}"
+                SHELL, "Which versions it can read.", f"{request} {shlex.quote(f'{url}/subjects/{schema.subject}/versions')}"
             )
 
 
-def _command(does: str, binding: list[str]) -> str:
-    return shlex.join(["confluent", "iam", "rbac", "role-binding", does, *binding])
+def _command(verb: str, binding: list[str]) -> str:
+    return shlex.join(["confluent", "iam", "rbac", "role-binding", verb, *binding])

@@ -22,20 +22,20 @@ def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Snowflake", "rest", "glue")
     yield from _warnings(about, place)
     database, schema = called("sluice", place.catalog.name), called(place.namespace)
-    named = f"{database}.{schema}.{called(place.table)}"
+    table_name = f"{database}.{schema}.{called(place.table)}"
     yield from _reader(database, schema)
     yield from snowflake_catalog.steps(about, place)
-    yield from _table(place, named)
+    yield from _table(place, table_name)
     yield optional(
         SNOWFLAKE, "Snowflake's own table, if that is wanted: a copy of the rows that are there now, which costs its storage.",
-        f"USE WAREHOUSE {WAREHOUSE};\nCREATE TABLE IF NOT EXISTS {_copy(named)} AS SELECT * FROM {named};\n"
-        f"GRANT SELECT ON TABLE {_copy(named)} TO ROLE {READER};",
-        f"DROP TABLE IF EXISTS {_copy(named)};", "the copy",
+        f"USE WAREHOUSE {WAREHOUSE};\nCREATE TABLE IF NOT EXISTS {_copy(table_name)} AS SELECT * FROM {table_name};\n"
+        f"GRANT SELECT ON TABLE {_copy(table_name)} TO ROLE {READER};",
+        f"DROP TABLE IF EXISTS {_copy(table_name)};", "the copy",
     )  # fmt: skip
     yield from snowflake_catalog.checks(place)
-    status = f"SELECT SYSTEM$AUTO_REFRESH_STATUS({literal(named)});"
+    status = f"SELECT SYSTEM$AUTO_REFRESH_STATUS({literal(table_name)});"
     yield check(SNOWFLAKE, "When it was refreshed last, and what went wrong.", status)
-    yield from _queries(about, named)
+    yield from _queries(about, table_name)
 
 
 def _warnings(about: About, place: Place) -> Iterator[Step | Warned]:
@@ -43,18 +43,18 @@ def _warnings(about: About, place: Place) -> Iterator[Step | Warned]:
     yield from about.format_3("Snowflake does not read in every account")
     options: Any = place.catalog.options
     if place.catalog.type == "rest":
-        of = endpoint(place)
+        server = endpoint(place)
         if url_is_loopback(options.uri):
             hint = "use the environment whose catalog has a public address"
             yield Warned(f"Snowflake cannot reach {options.uri}, which is this machine: {hint}")
-        yield from serving(about, place, of)
-        yield from without_headers("Snowflake", place, of)
-        if not of.client and not of.token:
+        yield from serving(about, place, server)
+        yield from without_headers("Snowflake", place, server)
+        if not server.client and not server.token:
             message = f"Snowflake logs in to a catalog by OAuth2 or with a token, and `{place.catalog.name}` has neither"
             raise SluiceError(
                 "not-reachable", message, "give the catalog `oauth` or `token`, or list the table in one that has it"
             )
-        if of.token:
+        if server.token:
             yield Warned("the token must not end, or Snowflake loses the table: OAuth2 is better")
     yield Warned(
         "a warehouse costs while it runs: this one stops after a minute without a query. Refreshing the table costs as well"
@@ -67,40 +67,40 @@ def _reader(database: str, schema: str) -> Iterator[Step]:
     yield snowflake.warehouse()
     yield from snowflake.places(database, schema)
     yield from snowflake.user(READER, "A role that may only read.", "A user", f"DEFAULT_WAREHOUSE = {WAREHOUSE} ")
-    where = f"{database}.{schema}"
+    schema_name = f"{database}.{schema}"
     yield create(
         SNOWFLAKE, "What the role may use.",
         f"GRANT ROLE {READER} TO USER {READER};\nGRANT USAGE ON WAREHOUSE {WAREHOUSE} TO ROLE {READER};\n"
-        f"GRANT USAGE ON DATABASE {database} TO ROLE {READER};\nGRANT USAGE ON SCHEMA {where} TO ROLE {READER};",
+        f"GRANT USAGE ON DATABASE {database} TO ROLE {READER};\nGRANT USAGE ON SCHEMA {schema_name} TO ROLE {READER};",
     )  # fmt: skip
 
 
-def _table(place: Place, named: str) -> Iterator[Step]:
+def _table(place: Place, table_name: str) -> Iterator[Step]:
     volume = snowflake_catalog.volume(place)
     with_volume = f"  EXTERNAL_VOLUME = {literal(volume)}\n" if volume else ""
     yield create(
         SNOWFLAKE, "The table. Not a stage over its folder: that would show rows that were never published, and rows that are deleted.",
-        f"CREATE ICEBERG TABLE IF NOT EXISTS {named}\n{with_volume}  CATALOG = {literal(snowflake_catalog.integration(place))}\n"
+        f"CREATE ICEBERG TABLE IF NOT EXISTS {table_name}\n{with_volume}  CATALOG = {literal(snowflake_catalog.integration(place))}\n"
         f"  CATALOG_NAMESPACE = {literal(place.namespace)}\n  CATALOG_TABLE_NAME = {literal(place.table)}\n  AUTO_REFRESH = TRUE;",
-        f"DROP ICEBERG TABLE IF EXISTS {named};",
+        f"DROP ICEBERG TABLE IF EXISTS {table_name};",
     )  # fmt: skip
-    yield create(SNOWFLAKE, "Who may read it.", f"GRANT SELECT ON ICEBERG TABLE {named} TO ROLE {READER};")
+    yield create(SNOWFLAKE, "Who may read it.", f"GRANT SELECT ON ICEBERG TABLE {table_name} TO ROLE {READER};")
 
 
-def _copy(named: str) -> str:
-    return f'{named[:-1]}_COPY"' if named.endswith('"') else f"{named}_copy"
+def _copy(table_name: str) -> str:
+    return f'{table_name[:-1]}_COPY"' if table_name.endswith('"') else f"{table_name}_copy"
 
 
-def _queries(about: About, named: str) -> Iterator[Step]:
+def _queries(about: About, table_name: str) -> Iterator[Step]:
     columns = about.pipeline.table.readable
     yield snowflake.asking(READER, WAREHOUSE)
-    yield query(SNOWFLAKE, "Rows.", f"SELECT * FROM {named} LIMIT 10;")
-    texts = [each.name for each in columns if each.type == STRING][:5]
-    numbers = [each.name for each in columns if is_numeric(each.type)][:1]
-    for each in texts:
-        column = identifier(each)
-        grouped = f"SELECT {column}, count(*) FROM {named} GROUP BY {column} ORDER BY 2 DESC;"
-        yield query(SNOWFLAKE, f"How many there are of each {each}.", grouped)
-    for each in numbers:
-        greatest = f"SELECT * FROM {named} ORDER BY {identifier(each)} DESC NULLS LAST LIMIT 10;"
-        yield query(SNOWFLAKE, f"Those with the greatest {each}.", greatest)
+    yield query(SNOWFLAKE, "Rows.", f"SELECT * FROM {table_name} LIMIT 10;")
+    texts = [column.name for column in columns if column.type == STRING][:5]
+    numbers = [column.name for column in columns if is_numeric(column.type)][:1]
+    for column_name in texts:
+        column = identifier(column_name)
+        grouped = f"SELECT {column}, count(*) FROM {table_name} GROUP BY {column} ORDER BY 2 DESC;"
+        yield query(SNOWFLAKE, f"How many there are of each {column_name}.", grouped)
+    for column_name in numbers:
+        greatest = f"SELECT * FROM {table_name} ORDER BY {identifier(column_name)} DESC NULLS LAST LIMIT 10;"
+        yield query(SNOWFLAKE, f"Those with the greatest {column_name}.", greatest)

@@ -17,8 +17,8 @@ _LAG = "1 minute"
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Snowflake", "rest", "glue")
     database = called("sluice", place.catalog.name)
-    where = f"{database}.{called(place.namespace)}"
-    source, live = f"{where}.{called(place.table)}", f"{where}.{called(place.table, 'live')}"
+    schema_name = f"{database}.{called(place.namespace)}"
+    source, live = f"{schema_name}.{called(place.table)}", f"{schema_name}.{called(place.table, 'live')}"
     columns = _clustered(about)
     yield Warned(f"it copies the Iceberg table that `{about.command('snowflake')}` creates: run that first")
     yield Warned(
@@ -51,24 +51,24 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield asking(READER, _INTERACTIVE)
     yield query(SNOWFLAKE, "Rows of one value.", f"SELECT * FROM {live} WHERE {columns[0]} = {_value(about)} LIMIT 100;")
     if len(columns) > 1:
-        last = f"SELECT * FROM {live} WHERE {columns[0]} = {_value(about)} ORDER BY {columns[-1]} DESC LIMIT 1;"
-        yield query(SNOWFLAKE, "The last of them.", last)
+        last_query = f"SELECT * FROM {live} WHERE {columns[0]} = {_value(about)} ORDER BY {columns[-1]} DESC LIMIT 1;"
+        yield query(SNOWFLAKE, "The last of them.", last_query)
 
 
 def _clustered(about: About) -> list[str]:
     """The columns by which queries choose rows: the keys or the order of the table, and its time; else its first column."""
-    return [identifier(each) for each in _chosen(about)]
+    return [identifier(column) for column in _chosen(about)]
 
 
 def _chosen(about: About) -> list[str]:
     table = about.pipeline.table
     keys = list(table.keys)
-    times = [each.name for each in table.readable if each.type in (TIMESTAMP, DATE) and not each.name.startswith("_")][:1]
-    chosen = [*(table.sort_by or keys), *times] or [each.name for each in table.columns][:1]
-    return list(dict.fromkeys(each.split()[0] for each in chosen))
+    times = [column.name for column in table.readable if column.type in (TIMESTAMP, DATE) and not column.name.startswith("_")][:1]
+    chosen_columns = [*(table.sort_by or keys), *times] or [column.name for column in table.columns][:1]
+    return list(dict.fromkeys(column.split()[0] for column in chosen_columns))
 
 
 def _value(about: About) -> str:
-    """To be filled in, as a value of the first column is written."""
-    (column,) = (each for each in about.pipeline.table.columns if each.name == _chosen(about)[0])
+    """A placeholder, written as a value of the first column is."""
+    (column,) = (column for column in about.pipeline.table.columns if column.name == _chosen(about)[0])
     return "<value>" if is_numeric(column.type) else "'<value>'"

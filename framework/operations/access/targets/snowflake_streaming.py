@@ -19,25 +19,25 @@ _DATABASE, _SCHEMA = "sluice_streaming", "kafka"
 _CONNECT = "http://<Connect>:8083/connectors"
 _SECRETS = "sluice-secrets.properties"
 _WITHOUT_FIELDS = (".StringConverter", ".ByteArrayConverter")  # of Kafka Connect
-_WRITTEN = private_files.path(_SECRETS)
-_THERE = f"<folder>/{_SECRETS}"
+_SECRETS_FILE = private_files.path(_SECRETS)
+_WORKER_FILE = f"<folder>/{_SECRETS}"
 
 
 def steps(about: AboutTopic) -> Iterator[Step | Warned]:
     topic = about.topic
     table = f"{_DATABASE}.{_SCHEMA}.{_table(topic)}"
     connector = f"sluice-{name(topic.name).replace('_', '-')}"
-    dead = f"{topic.kafka_name}_not_loaded"
+    dead_topic = f"{topic.kafka_name}_not_loaded"
     yield from _warnings(topic)
     yield from _snowflake(table, "" if _has_fields(topic) else "RECORD_CONTENT VARIANT, ")
     yield create(
         SHELL, "A topic for messages that the connector cannot load. Without it one such message stops the connector, or is lost silently.",
-        shlex.join([*acls.tool(topic.cluster, "kafka-topics.sh"), "--create", "--topic", dead, "--partitions", "1"]),
-        shlex.join([*acls.tool(topic.cluster, "kafka-topics.sh"), "--delete", "--topic", dead]),
+        shlex.join([*acls.tool(topic.cluster, "kafka-topics.sh"), "--create", "--topic", dead_topic, "--partitions", "1"]),
+        shlex.join([*acls.tool(topic.cluster, "kafka-topics.sh"), "--delete", "--topic", dead_topic]),
     )  # fmt: skip
-    yield from connect.rights(topic.cluster, connector, topic.kafka_name, dead)
-    yield from _connector(topic, connector, dead)
-    yield from _checks(topic, connector, table, dead)
+    yield from connect.rights(topic.cluster, connector, topic.kafka_name, dead_topic)
+    yield from _connector(topic, connector, dead_topic)
+    yield from _checks(topic, connector, table, dead_topic)
     yield snowflake.asking(_WRITER, snowflake.WAREHOUSE)
     yield query(SNOWFLAKE, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
     yield query(SNOWFLAKE, "How many came.", f"SELECT count(*), max(RECORD_METADATA:CreateTime) FROM {table};")
@@ -73,7 +73,7 @@ def _snowflake(table: str, content: str) -> Iterator[Step]:
     yield snowflake.warehouse()
     yield from snowflake.places(_DATABASE, _SCHEMA)
     yield from snowflake.user(_WRITER, "The role.", "The user,")
-    where = f"{_DATABASE}.{_SCHEMA}"
+    schema_name = f"{_DATABASE}.{_SCHEMA}"
     yield create(
         SNOWFLAKE, "The table." if content else "The table; the connector adds columns as messages have them.",
         f"CREATE TABLE IF NOT EXISTS {table} ({content}RECORD_METADATA VARIANT) ENABLE_SCHEMA_EVOLUTION = TRUE;",
@@ -83,20 +83,20 @@ def _snowflake(table: str, content: str) -> Iterator[Step]:
         SNOWFLAKE, "What the role may do.",
         f"GRANT ROLE {_WRITER} TO USER {_WRITER};\nGRANT USAGE ON WAREHOUSE {snowflake.WAREHOUSE} TO ROLE {_WRITER};\n"
         f"GRANT USAGE ON DATABASE {_DATABASE} TO ROLE {_WRITER};\n"
-        f"GRANT USAGE, CREATE PIPE ON SCHEMA {where} TO ROLE {_WRITER};\n"
+        f"GRANT USAGE, CREATE PIPE ON SCHEMA {schema_name} TO ROLE {_WRITER};\n"
         f"GRANT OWNERSHIP ON TABLE {table} TO ROLE {_WRITER} COPY CURRENT GRANTS;",
     )  # fmt: skip
 
 
-def _connector(topic: Topic, connector: str, dead: str) -> Iterator[Step]:
-    secrets = (f"printf '%s\\n' '{line}' >> {_WRITTEN}" for line in connect.secret_lines(topic.cluster))
-    key = f"echo \"private_key=$(grep -v '^-' {snowflake.private_key(_WRITER)} | tr -d '\\n')\" > {_WRITTEN}"
+def _connector(topic: Topic, connector: str, dead_topic: str) -> Iterator[Step]:
+    secrets = (f"printf '%s\\n' '{line}' >> {_SECRETS_FILE}" for line in connect.secret_lines(topic.cluster))
+    key = f"echo \"private_key=$(grep -v '^-' {snowflake.private_key(_WRITER)} | tr -d '\\n')\" > {_SECRETS_FILE}"
     yield shared(
-        SHELL, f"The secrets, for the folder <folder> of each machine of Connect; what is already in {_WRITTEN} is replaced.",
-        private_files.writing(f"rm -f {_WRITTEN}", key, *secrets), f"rm {_WRITTEN}",
+        SHELL, f"The secrets, for the folder <folder> of each machine of Connect; what is already in {_SECRETS_FILE} is replaced.",
+        private_files.writing(f"rm -f {_SECRETS_FILE}", key, *secrets), f"rm {_SECRETS_FILE}",
     )  # fmt: skip
     file = private_files.path(f"{connector}.json")
-    configuration = {"name": connector, "config": _configuration(topic, dead)}
+    configuration = {"name": connector, "config": _configuration(topic, dead_topic)}
     yield create(
         SHELL, f"The connector, as {file}.",
         f"{private_files.writing(f'cat > {file}')} <<'END'\n{json.dumps(configuration, indent=2)}\nEND\n"
@@ -105,7 +105,7 @@ def _connector(topic: Topic, connector: str, dead: str) -> Iterator[Step]:
     )  # fmt: skip
 
 
-def _configuration(topic: Topic, dead: str) -> dict[str, str]:
+def _configuration(topic: Topic, dead_topic: str) -> dict[str, str]:
     return {
         "connector.class": "com.snowflake.kafka.connector.SnowflakeSinkConnector",
         "tasks.max": "1",
@@ -113,7 +113,7 @@ def _configuration(topic: Topic, dead: str) -> dict[str, str]:
         "snowflake.topic2table.map": f"{topic.kafka_name}:{_table(topic)}",
         "snowflake.url.name": "<account>.snowflakecomputing.com:443",
         "snowflake.user.name": _WRITER,
-        "snowflake.private.key": connect.in_file(_THERE, "private_key"),
+        "snowflake.private.key": connect.in_file(_WORKER_FILE, "private_key"),
         "snowflake.role.name": _WRITER,
         "snowflake.database.name": _DATABASE,
         "snowflake.schema.name": _SCHEMA,
@@ -126,14 +126,14 @@ def _configuration(topic: Topic, dead: str) -> dict[str, str]:
         **_converter(topic),
         "errors.tolerance": "all",
         "errors.log.enable": "true",
-        "errors.deadletterqueue.topic.name": dead,
+        "errors.deadletterqueue.topic.name": dead_topic,
         "errors.deadletterqueue.context.headers.enable": "true",
-        **connect.logins(topic.cluster, _THERE),
+        **connect.logins(topic.cluster, _WORKER_FILE),
     }
 
 
 def _table(topic: Topic) -> str:
-    """The connector takes no name in quotes, and none of one letter."""
+    """The name of the topic's table. The connector takes no name in quotes, and none of one letter."""
     table = name(topic.name)
     return table if len(table) > 1 and snowflake.identifier(table) == table else f"topic_{table}"
 
@@ -145,25 +145,34 @@ def _has_fields(topic: Topic) -> bool:
 
 def _converter(topic: Topic) -> dict[str, str]:
     """The converter by which Kafka Connect reads the values; nothing where it cannot."""
-    converter: dict[str, str] = formats.having("CONNECT").get(topic.value, {})
-    by_registry = topic.cluster.registry and any(each.of == "value" for each in topic.registered)
-    return {**converter, **(connect.registry(topic.cluster, _THERE) if by_registry else {})}
+    converter: dict[str, str] = getattr(components.load(formats.FORMATS, topic.value), "CONNECT", {})
+    by_registry = topic.cluster.registry and any(schema.of == "value" for schema in topic.registered)
+    return {**converter, **(connect.registry(topic.cluster, _WORKER_FILE) if by_registry else {})}
 
 
-def _checks(topic: Topic, connector: str, table: str, dead: str) -> Iterator[Step]:
+def _checks(topic: Topic, connector: str, table: str, dead_topic: str) -> Iterator[Step]:
     yield check(SHELL, "Whether it runs, and the error of a task that failed.", f"curl '{_CONNECT}/{connector}/status'")
     logs = "What it logs: a wrong key says JWT token is invalid, a missing right Insufficient privileges, a closed network a timeout."
     yield check(SHELL, logs, "docker logs '<container of Connect>' 2>&1 | grep -i snowflake")
     lag = [*acls.tool(topic.cluster, "kafka-consumer-groups.sh"), "--describe", "--group", f"connect-{connector}"]
     yield check(SHELL, "How many messages it is behind.", shlex.join(lag))
     consumer = acls.tool(topic.cluster, "kafka-console-consumer.sh", "--consumer.config")
-    not_loaded = [*consumer, "--topic", dead, "--from-beginning", "--property", "print.headers=true", "--timeout-ms", "5000"]
+    not_loaded = [
+        *consumer,
+        "--topic",
+        dead_topic,
+        "--from-beginning",
+        "--property",
+        "print.headers=true",
+        "--timeout-ms",
+        "5000",
+    ]
     yield check(SHELL, "What could not be loaded, and why.", shlex.join(not_loaded))
     yield check(SNOWFLAKE, "The offset that each partition has reached.", f"SHOW CHANNELS IN TABLE {table};")
     yield check(SNOWFLAKE, "Its pipes.", f"SHOW PIPES IN SCHEMA {_DATABASE}.{_SCHEMA};")
     pattern = f"LIKE '{_table(topic).upper()}%'"
     yield check(SNOWFLAKE, "What asks.", f"USE WAREHOUSE {snowflake.WAREHOUSE};")
-    for what, columns, view, by in (
+    for title, columns, view, condition in (
         ("What its clients cost.", "start_time, credits_used", "SNOWPIPE_STREAMING_CLIENT_HISTORY", "ORDER BY start_time DESC"),
         ("What its bytes cost.", "start_time, credits_used", "SNOWPIPE_STREAMING_FILE_MIGRATION_HISTORY",
          f"WHERE table_name {pattern} ORDER BY start_time DESC"),
@@ -171,4 +180,4 @@ def _checks(topic: Topic, connector: str, table: str, dead: str) -> Iterator[Ste
          f"WHERE pipe_name {pattern} ORDER BY start_time DESC"),
         ("How the table grew.", "table_name, active_bytes, time_travel_bytes", "TABLE_STORAGE_METRICS", f"WHERE table_name {pattern}"),
     ):  # fmt: skip
-        yield check(SNOWFLAKE, what, f"SELECT {columns} FROM SNOWFLAKE.ACCOUNT_USAGE.{view}\n  {by} LIMIT 24;")
+        yield check(SNOWFLAKE, title, f"SELECT {columns} FROM SNOWFLAKE.ACCOUNT_USAGE.{view}\n  {condition} LIMIT 24;")

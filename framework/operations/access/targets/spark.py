@@ -18,14 +18,14 @@ OF = "table"
 
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Spark", "rest", "glue", "sql")
-    of = endpoint(place)
+    server = endpoint(place)
     if place.catalog.type != "glue":
-        yield from serving(about, place, of)
+        yield from serving(about, place, server)
     lake = name(place.catalog.name)
     settings: dict[str, Value] = {
         "spark.jars.packages": ",".join(_packages(place.in_bucket)),
         f"spark.sql.catalog.{lake}": "org.apache.iceberg.spark.SparkCatalog",
-        **{f"spark.sql.catalog.{lake}.{key}": value for key, value in _properties(place, of).items()},
+        **{f"spark.sql.catalog.{lake}.{key}": value for key, value in _properties(place, server).items()},
     }
     lines = "".join(f"    .config({text(key)}, {expression(value)})\n" for key, value in settings.items())
     yield create(SHELL, "The library, of the version that the jars are for.", f'pip install "pyspark=={_version()}"')
@@ -41,30 +41,30 @@ def steps(about: About) -> Iterator[Step | Warned]:
 
 
 def _version() -> str:
-    """Spark's: `sluice-slim` has none."""
+    """The version of Spark that the jars are for, since `sluice-slim` has no Spark itself."""
     return next(jar.version for jar in jars.sets()["spark"] if jar.artifact.startswith("spark-sql-kafka"))
 
 
 def _packages(bucket: bool) -> Iterator[str]:
     """Iceberg's jars, of the versions that Sluice writes with."""
-    every = jars.sets(later=True)
-    for jar in (*every["spark"], *(every["aws"] if bucket else ())):
+    jar_sets = jars.sets(later=True)
+    for jar in (*jar_sets["spark"], *(jar_sets["aws"] if bucket else ())):
         if jar.artifact.startswith(("iceberg-spark-runtime", "iceberg-aws-bundle")):
             yield f"{jar.group}:{jar.artifact}:{jar.version}"
 
 
-def _properties(place: Place, of: Endpoint) -> Mapping[str, Value]:
+def _properties(place: Place, server: Endpoint) -> Mapping[str, Value]:
     options: Any = place.catalog.options
-    every: dict[str, Value | None]
+    settings: dict[str, Value | None]
     if place.catalog.type == "glue":
-        every = {"type": "glue", "warehouse": options.warehouse, "glue.endpoint": options.endpoint, "glue.id": options.account}
+        settings = {"type": "glue", "warehouse": options.warehouse, "glue.endpoint": options.endpoint, "glue.id": options.account}
     else:
-        every = {"type": "rest", **properties(of), **({"rest.auth.type": "oauth2"} if of.client else {})}
-    if of.gives_keys and place.catalog.type != "glue":
-        every["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
+        settings = {"type": "rest", **properties(server), **({"rest.auth.type": "oauth2"} if server.client else {})}
+    if server.gives_keys and place.catalog.type != "glue":
+        settings["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
     elif place.in_bucket:
-        every |= {
-            "io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "s3.endpoint": of.storage.endpoint, "client.region": of.storage.region,
-            "s3.path-style-access": "true" if of.storage.path_style else None,
+        settings |= {
+            "io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "s3.endpoint": server.storage.endpoint, "client.region": server.storage.region,
+            "s3.path-style-access": "true" if server.storage.path_style else None,
         }  # fmt: skip
-    return {key: value for key, value in every.items() if value is not None}
+    return {key: value for key, value in settings.items() if value is not None}

@@ -17,16 +17,16 @@ TRINO = System("In Trino", "sql", "--")
 
 def steps(about: About) -> Iterator[Step | Warned]:
     place = about.place("Trino", "rest", "glue", "sql")
-    of = endpoint(place)
+    server = endpoint(place)
     if place.catalog.type != "glue":
-        yield from serving(about, place, of)
-        yield from without_headers("Trino", place, of)
+        yield from serving(about, place, server)
+        yield from without_headers("Trino", place, server)
         if place.catalog.type == "sql" and not place.in_bucket:
             yield Warned("Trino has to run on this machine, where the tables' files are")
     yield from about.format_3("Trino reads in part")
     lake = name("sluice", place.catalog.name)
     file = f"etc/catalog/{lake}.properties"
-    lines = "\n".join(f"{key}={value}" for key, value in _properties(place, of))
+    lines = "\n".join(f"{key}={value}" for key, value in _properties(place, server))
     yield shared(
         SHELL, "The catalog; a file that is there stays. Trino reads secrets from its own environment; start it again behind this.",
         f"test -e {file} || cat > {file} <<'END'\n{lines}\nEND", f"rm {file}",
@@ -39,7 +39,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     )
 
 
-def _properties(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:
+def _properties(place: Place, server: Endpoint) -> Iterator[tuple[str, str]]:
     options: Any = place.catalog.options
     yield "connector.name", "iceberg"
     if place.catalog.type == "glue":
@@ -48,30 +48,30 @@ def _properties(place: Place, of: Endpoint) -> Iterator[tuple[str, str]]:
         yield from _given({"hive.metastore.glue.catalogid": options.account})
     else:
         yield "iceberg.catalog.type", "rest"
-        yield "iceberg.rest-catalog.uri", of.uri
-        yield from _given({"iceberg.rest-catalog.warehouse": of.warehouse})
-        yield from _login(of)
-        if of.gives_keys:
+        yield "iceberg.rest-catalog.uri", server.uri
+        yield from _given({"iceberg.rest-catalog.warehouse": server.warehouse})
+        yield from _login(server)
+        if server.gives_keys:
             yield "iceberg.rest-catalog.vended-credentials-enabled", "true"
     if not place.in_bucket:
         yield "fs.hadoop.enabled", "true"
     if place.in_bucket:
         yield "fs.native-s3.enabled", "true"
-        yield from _given({"s3.endpoint": of.storage.endpoint, "s3.region": of.storage.region})
-        if of.storage.path_style:
+        yield from _given({"s3.endpoint": server.storage.endpoint, "s3.region": server.storage.region})
+        if server.storage.path_style:
             yield "s3.path-style-access", "true"
 
 
-def _login(of: Endpoint) -> Iterator[tuple[str, str]]:
+def _login(server: Endpoint) -> Iterator[tuple[str, str]]:
     login = "iceberg.rest-catalog.oauth2"
-    if of.client or of.token:
+    if server.client or server.token:
         yield "iceberg.rest-catalog.security", "OAUTH2"
-    if of.token:
-        yield f"{login}.token", _looked_up(of.token)
-    elif of.client:
-        yield f"{login}.credential", ":".join(map(_looked_up, of.client))
-        yield f"{login}.server-uri", of.token_uri
-        yield from _given({f"{login}.scope": of.scope})
+    if server.token:
+        yield f"{login}.token", _looked_up(server.token)
+    elif server.client:
+        yield f"{login}.credential", ":".join(map(_looked_up, server.client))
+        yield f"{login}.server-uri", server.token_uri
+        yield from _given({f"{login}.scope": server.scope})
 
 
 def _looked_up(value: str | Asked) -> str:
