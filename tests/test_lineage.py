@@ -122,8 +122,8 @@ pipeline: onward
 from: {topic: sent}
 into: {table: m.onward, kafka_columns: false}
 """
-    plan(tmp_path, documents)
-    flow = flows.of(make(tmp_path / "specs"))
+    plan(tmp_path, more)
+    flow = flows.build_flow(make(tmp_path / "specs"))
 
     assert flow.origins(("topic sent", "total")) == [("table m.totals", "total")]
     assert flow.origins(("table m.onward", "total")) == [("topic sent", "total")]
@@ -154,7 +154,7 @@ into: {table: m.behind, write: replace, kafka_columns: false}
         "user": ["m.trades.user"], "total": ["m.trades.number", "m.trades.x"], "most": ["m.trades.user", "m.trades.when_"],
     }  # fmt: skip
     assert lineages["behind"]["half"] == ["total"]
-    flow = flows.of(make(tmp_path / "specs"))
+    flow = flows.build_flow(make(tmp_path / "specs"))
     assert flow.origins(("table m.behind", "half")) == [("table m.sums", "total")]
     assert ("table m.names", "table m.sums") in flow.parts_of  # the names decide which rows there are
     text = "\n".join(lines(flow, next(pipeline for pipeline in make(tmp_path / "specs").pipelines if pipeline.name == "sums")))
@@ -174,13 +174,13 @@ into: {table: m.others, write: replace}
     assert plan(tmp_path, documents)["others"] == {"user": ["m.trades.user"]}
     (other_pipeline,) = [pipeline for pipeline in make(tmp_path / "specs").pipelines if pipeline.name == "others"]
     columns = {"user": [{"table": "m.trades", "column": "user"}]}
-    written = document(flows.of(make(tmp_path / "specs")), other_pipeline)
-    assert written == {"name": "others", "table": "m.others", "columns": columns}
+    told = document(flows.build_flow(make(tmp_path / "specs")), others)
+    assert told == {"name": "others", "table": "m.others", "columns": columns}
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(SPECS.replace("pipeline: trades", "pipeline: trades\ndoc: '</script><script>alert(1)'"))
-    text = html(flows.of(make(tmp_path)), "local")
+    text = html(flows.build_flow(make(tmp_path)), "local")
 
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "</script><script>alert" not in text
@@ -194,7 +194,9 @@ def test_a_column_that_is_clicked_shows_where_it_comes_from_and_goes(tmp_path: P
     from playwright.sync_api import sync_playwright
 
     page_file = tmp_path / "lineage.html"
-    page_file.write_text(html(flows.of(make(Path(__file__).resolve().parent.parent / "specs")), "local"), encoding="utf-8")
+    page_file.write_text(
+        html(flows.build_flow(make(Path(__file__).resolve().parent.parent / "specs")), "local"), encoding="utf-8"
+    )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page()

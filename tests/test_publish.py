@@ -187,7 +187,7 @@ def test_what_another_program_changed_there_is_reported(shared: Project) -> None
     assert len(shared.rows()) == 2
     assert state(shared) == ("failing", 1)
     (listed,) = unpublish.of_pipeline(shared.plan, shared.pipeline)
-    assert listed.there is not None
+    assert listed.listed_table is not None
     unpublish.end(shared.plan, shared.pipeline, listed)
     untag(shared)
     ran(shared)
@@ -307,7 +307,7 @@ def test_the_table_itself_is_never_unpublished(shared: Project) -> None:
         name(shared), Current(other_table.file, {}, other_table.files), Current(own_table.file, {}, own_table.files)
     )
     (listed,) = unpublish.of_pipeline(shared.plan, shared.pipeline)
-    assert (listed.there, listed.there_is) == (None, "where another table is: that stays")
+    assert (listed.listed_table, listed.listing) == (None, "where another table is: that stays")
     unpublish.end(shared.plan, shared.pipeline, listed)
     assert seen_ids(shared) == [1]
 

@@ -138,7 +138,7 @@ def _has_newest_event(pipeline: Pipeline) -> bool:
 def _newest_event(key: AssetKey, status: Status) -> AssetCheckResult:
     """A warning: the table has all messages that came."""
     pipeline, moment = status.pipeline, status.newest_event
-    seconds = (status.at - moment).total_seconds() if moment else None
+    seconds = (status.time - moment).total_seconds() if moment else None
     longest = pipeline.warn_after or pipeline.fresh_within or 0
     return AssetCheckResult(
         passed=seconds is not None and seconds <= longest, asset_key=key, check_name=NEWEST_EVENT, severity=AssetCheckSeverity.WARN,

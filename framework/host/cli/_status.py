@@ -72,7 +72,7 @@ def _details(status: Status, shared: Container[Reason]) -> Iterator[Text]:
         yield Text(hinted(f"  paused {ago(status.age(status.paused))}: `sluice resume {name}` resumes it"), style="yellow")
     for reason in status.reasons:
         if replace(reason, do=_ALL) not in shared:
-            since = f"the last run, {ago(status.age(reason.at))}: " if reason.at else ""
+            since = f"the last run, {ago(status.age(reason.time))}: " if reason.time else ""
             yield from (Text("  ") + line for line in _why(reason, since))
     if status.state == "pending":
         yield Text(hinted(f"  {_pending(status)}"))
@@ -126,7 +126,7 @@ def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
             *(Column(name, right=True) for name in ("partition", "position", "end", "waiting")),
         )
         rows = [
-            (*map(str, parted(offsets.partition)), f"{offsets.next:,}", f"{offsets.end:,}", f"{offsets.waiting:,}")
-            for offsets in status.progress.offsets
+            (*map(str, parted(each.partition)), f"{each.next_offset:,}", f"{each.end:,}", f"{each.waiting:,}")
+            for each in status.progress.offsets
         ]
         yield grid(columns, rows, width)

@@ -100,7 +100,7 @@ def _row(commit: Commit, partitions: bool) -> tuple[str, ...]:
     remarks += ["rebuilt"] if commit.by_rebuild else []
     bad = "" if not commit.batch or commit.move else "?" if commit.bad is None else f"{commit.bad:,}"
     return (
-        iso_times.text(commit.at), "" if commit.batch is None else f"{commit.batch:,}", commit.operation, rows, bad,
+        iso_times.text(commit.time), "" if commit.batch is None else f"{commit.batch:,}", commit.operation, rows, bad,
         "\n".join(_offsets(commit, partitions)), "" if commit.snapshot is None else str(commit.snapshot), ", ".join(remarks),
     )  # fmt: skip
 
@@ -176,7 +176,7 @@ def _commit(commit: Commit) -> dict[str, Any]:
     offsets = [(*parted(partition), start, end) for partition, start, end in commit.offsets]
     return {
         "snapshot_id": None if commit.snapshot is None else str(commit.snapshot),
-        "at": iso_times.text(commit.at),
+        "at": iso_times.text(commit.time),
         "by": commit.by or None,
         "operation": commit.operation,
         "batch": commit.batch,

@@ -51,7 +51,7 @@ def command(names: tuple[str, ...], page: Path | None, as_json: bool, specs: Pat
         show(plan, pipelines, environment, as_json)
         return
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(pages.html(flows.of(plan), environment), encoding="utf-8")
+    page.write_text(pages.html(flows.build_flow(plan), environment), encoding="utf-8")
     click.echo(f"wrote {page}: open it in a browser")
 
 
@@ -59,7 +59,7 @@ def show(plan: Plan, pipelines: Iterable[Pipeline], environment: str, as_json: b
     from framework.operations.lineage import flow as flows
     from framework.operations.lineage import text
 
-    flow = flows.of(plan)
+    flow = flows.build_flow(plan)
     if as_json:
         documents = [text.document(flow, pipeline) for pipeline in pipelines]
         click.echo(json.dumps({"environment": environment, "pipelines": documents}, indent=2))

@@ -158,9 +158,9 @@ def _table(status: Status) -> dict[str, Any]:
         "metadata_file": watched.metadata or None,
         "snapshot_id": None if watched.snapshot is None else str(watched.snapshot),
         "offsets": [
-            {**dict(zip(("topic", "partition"), parted(offsets.partition), strict=True)),
-             "position": offsets.next, "end": offsets.end, "lag": offsets.waiting}
-            for offsets in watched.offsets
+            {**dict(zip(("topic", "partition"), parted(each.partition), strict=True)),
+             "position": each.next_offset, "end": each.end, "lag": each.waiting}
+            for each in watched.offsets
         ],
     }  # fmt: skip
 
@@ -176,7 +176,7 @@ def _follower(follower: FollowerState) -> dict[str, Any]:
 def _reason(reason: Reason) -> dict[str, Any]:
     return {
         "code": reason.code, "message": reason.message, "hint": reason.hint, "do": reason.do,
-        "suspended": reason.suspended, "at": _time(reason.at),
+        "suspended": reason.suspended, "at": _time(reason.time),
     }  # fmt: skip
 
 

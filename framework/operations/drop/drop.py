@@ -34,10 +34,10 @@ class Held:
     uuid: str
     rows: int
     files: tuple[str, ...]
-    outside: tuple[str, ...]  # files that it names and that are not in its folder: they stay
+    outside: tuple[str, ...]  # files that the table names outside its folder: they stay
     bytes: int
     folder: str
-    more: tuple[str, ...] = ()  # folders in which files of it lie, besides its own
+    more_folders: tuple[str, ...] = ()  # folders with files of the table, besides its own
     diverged: Mapping[str, int] = field(default_factory=dict)  # tags and branches of others, and how many commits only they have
     forgotten: bool = False  # whether it keeps hashes of forgotten keys
 
@@ -51,8 +51,8 @@ class Held:
 
 
 def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
-    """The tables of a pipeline that exist: what an interrupted rebuild left, the bad rows, and the table. A table that Sluice did not
-    create, that belongs to another pipeline, or to which a batch is being written, is refused."""
+    """The tables of a pipeline that exist: those of an interrupted rebuild, the bad rows, and the table itself. Refuses a table that Sluice
+    did not create, that belongs to another pipeline, or to which a batch is being written."""
     catalog, identifier = pipeline.table.catalog, pipeline.table.identifier
     table = table_state.table(catalog, identifier)
     if table is not None:
@@ -61,9 +61,9 @@ def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
             message = f"the table {identifier} was there before `{pipeline.name}` took it over"
             raise RefusedError("table-not-ours", message, "drop it with the program that created it")
         if not refusals.is_ours(pipeline, owner):
-            of = "one that Sluice created" if owner is None else f"of `{pipeline.name}`"
+            owner_text = "one that Sluice created" if owner is None else f"of `{pipeline.name}`"
             code = "table-not-ours" if owner is None else "table-of-another"
-            raise RefusedError(code, f"the table {identifier} is not {of}", "drop it with the program that created it")
+            raise RefusedError(code, f"the table {identifier} is not {owner_text}", "drop it with the program that created it")
     sides = _side_tables(pipeline)
     for side in sides:
         if protocol.OF not in side.properties:
@@ -71,7 +71,10 @@ def of_pipeline(pipeline: Pipeline) -> tuple[Held, ...]:
             raise RefusedError(
                 "table-not-ours", f"the table {name} is not one that Sluice created", "drop it with the program that created it"
             )
-    return (*_of_rebuild(pipeline, table), *(held(catalog, each) for each in (*sides, table) if each is not None))
+    return (
+        *_of_rebuild(pipeline, table),
+        *(held(catalog, existing_table) for existing_table in (*sides, table) if existing_table is not None),
+    )
 
 
 def _side_tables(pipeline: Pipeline) -> list[IcebergTable]:
@@ -79,25 +82,25 @@ def _side_tables(pipeline: Pipeline) -> list[IcebergTable]:
     return [table for table in tables if table is not None]
 
 
-def _of_rebuild(pipeline: Pipeline, own: IcebergTable | None) -> tuple[Held, ...]:
+def _of_rebuild(pipeline: Pipeline, own_table: IcebergTable | None) -> tuple[Held, ...]:
     second_pipeline = second_identity.second_pipeline(pipeline)
     second = second_pipeline.table
     table = table_state.table(second.catalog, second.identifier)
     if table is None or not second_identity.is_leftover(table, pipeline):
         return ()
-    # Its rows' files are in the own table's folder, and the own table's once this has taken them.
-    taken = own is not None and own.properties.get(protocol.REBUILT) == str(table.metadata.table_uuid)
-    folder = own.metadata.location if own is not None else deletable_files.of_first(table.metadata.location)
-    second_held = held(second.catalog, table, () if taken else (folder,))
-    second_held = replace(second_held, outside=()) if taken else second_held
+    # The files of its rows are in the folder of the pipeline's table, and belong to that table once the rebuild is swapped in.
+    is_swapped_in = own_table is not None and own_table.properties.get(protocol.REBUILT) == str(table.metadata.table_uuid)
+    folder = own_table.metadata.location if own_table is not None else deletable_files.of_first(table.metadata.location)
+    second_held = held(second.catalog, table, () if is_swapped_in else (folder,))
+    second_held = replace(second_held, outside=()) if is_swapped_in else second_held
     return (*(held(second.catalog, side) for side in _side_tables(second_pipeline)), second_held)
 
 
-def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Held:
+def held(catalog: Catalog, table: IcebergTable, more_folders: Sequence[str] = ()) -> Held:
     """The table with its files, some of which may be in `more` folders."""
     identifier = ".".join(table.name())
     _refuse_alive(identifier, table)
-    files, outside = files_of(catalog, table, more)
+    files, outside = files_of(catalog, table, more_folders)
     main = table.current_snapshot()
     total = main.summary.additional_properties if main and main.summary else {}
     rows = metadata.rows(total)
@@ -105,16 +108,16 @@ def held(catalog: Catalog, table: IcebergTable, more: Sequence[str] = ()) -> Hel
     table_metadata = metadata.read(catalog, identifier)
     return Held(
         catalog=catalog, identifier=identifier, uuid=str(table.metadata.table_uuid), rows=rows, files=files, outside=outside,
-        bytes=its_files.size(files), folder=its_files.path(table.metadata.location), more=tuple(more),
+        bytes=its_files.size(files), folder=its_files.path(table.metadata.location), more_folders=tuple(more_folders),
         diverged=table_metadata.diverged if table_metadata else {}, forgotten=forgotten.PROPERTY in table.properties,
     )  # fmt: skip
 
 
 def drop(shown_table: Held, data: bool) -> int:
-    """Drops the table that was shown, with files added since. Returns how many files stay in its folder."""
+    """Drops the table that was shown, with files added since. Returns the number of files that stay in its folder."""
     catalog = catalogs.of(shown_table.catalog)
     table = table_state.table(shown_table.catalog, shown_table.identifier)
-    current = held(shown_table.catalog, table, shown_table.more) if table else shown_table
+    current = held(shown_table.catalog, table, shown_table.more_folders) if table else shown_table
     if current.uuid != shown_table.uuid:
         raise SluiceError(
             "table-changed", f"{shown_table.identifier} is another table than a moment ago", "run the command again"
@@ -140,19 +143,19 @@ def _delete(its_files: catalogs.Files, held_table: Held) -> None:
 
 
 def files_of(
-    catalog: Catalog, table: IcebergTable, more: Sequence[str] = (), rows: bool = True
+    catalog: Catalog, table: IcebergTable, more_folders: Sequence[str] = (), rows: bool = True
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The files of a table that may be deleted, and those that stay; with the files of its rows, or without."""
+    """Returns the files of a table that may be deleted, and those that stay. `rows` includes the files of its rows."""
     files = catalogs.of(catalog).files_of(".".join(table.name()))
     existing_files = files.existing(set(_named(table, rows)))
-    return files.split_deletable(existing_files, files.folders(table.metadata.location, *more))
+    return files.split_deletable(existing_files, files.folders(table.metadata.location, *more_folders))
 
 
 def readers(plan: Plan, pipeline: Pipeline) -> dict[str, list[str]]:
     """The other pipelines that read each topic of a pipeline, by the topic's name."""
-    others = [other for other in plan.pipelines if other.name != pipeline.name]
+    other_pipelines = [reader for reader in plan.pipelines if reader.name != pipeline.name]
     return {
-        topic.name: [other.name for other in others if any(_same(topic, each) for each in other.topics)]
+        topic.name: [reader.name for reader in other_pipelines if any(_same(topic, read_topic) for read_topic in reader.topics)]
         for topic in pipeline.topics
     }
 
@@ -165,9 +168,9 @@ def delete_topic(topic: Topic, secrets: SecretStore) -> None:
     admin = AdminClient({**client_settings(topic.cluster, secrets), "log_level": 0})
     try:
         admin.delete_topics([topic.kafka_name], request_timeout=TOPIC_DELETED)[topic.kafka_name].result()
-        until = time.monotonic() + TOPIC_DELETED
+        deadline = time.monotonic() + TOPIC_DELETED
         while topic.kafka_name in admin.list_topics(timeout=TOPIC_DELETED).topics:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise UnreachableError(
                     "topic-not-deleted",
                     f"Kafka still has the topic `{topic.kafka_name}`",
@@ -183,8 +186,8 @@ def delete_topic(topic: Topic, secrets: SecretStore) -> None:
             ) from None
 
 
-def _same(one: Topic, other: Topic) -> bool:
-    return (one.kafka_name, one.cluster.bootstrap) == (other.kafka_name, other.cluster.bootstrap)
+def _same(topic: Topic, other_topic: Topic) -> bool:
+    return (topic.kafka_name, topic.cluster.bootstrap) == (other_topic.kafka_name, other_topic.cluster.bootstrap)
 
 
 def _refuse_alive(identifier: str, table: IcebergTable) -> None:
@@ -200,11 +203,11 @@ def _refuse_alive(identifier: str, table: IcebergTable) -> None:
 
 
 def _named(table: IcebergTable, rows: bool) -> Iterator[str]:
-    """Every file that a snapshot of the table, or its log, names. Files of rows only if asked for: that reads every manifest."""
+    """Every file that a snapshot of the table, or its log, names. `rows` includes files of rows, which reads every manifest."""
     metadata = table.metadata
     yield table.metadata_location
     yield from (entry.metadata_file for entry in metadata.metadata_log)
-    yield from (each.statistics_path for each in metadata.statistics)
+    yield from (statistics_file.statistics_path for statistics_file in metadata.statistics)
     manifests = set()
     for snapshot in metadata.snapshots:
         yield snapshot.manifest_list

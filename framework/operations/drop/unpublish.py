@@ -1,6 +1,6 @@
-"""Ends what other catalogs show of a table: its name there goes, and the files that were written for it. The table itself stays.
+"""Removes a table from other catalogs: its name there, and the files that were written for it. The table itself stays.
 
-Guarantee: another table under that name stays, the pipeline's own in its catalog too, and so do files that another program wrote.
+Guarantee: a different table under that name stays, and so do the pipeline's own table and files that another program wrote.
 """
 
 from __future__ import annotations
@@ -21,58 +21,63 @@ from framework.systems import catalogs
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """A table in another catalog: `there` as that has it now, if it is the same table and was asked."""
+    """A table in another catalog. `listed_table` is that catalog's metadata of it, if the catalog was asked and has the same table."""
 
     follower: Follower
     catalog: str
     identifier: str
     table: Metadata
-    there: Metadata | None
-    there_is: str  # in words
+    listed_table: Metadata | None
+    listing: str  # its state in that catalog, in words
 
     @property
     def words(self) -> str:
-        return f"{self.catalog}.{self.identifier}, {self.there_is}"
+        return f"{self.catalog}.{self.identifier}, {self.listing}"
 
 
 def of_pipeline(plan: Plan, pipeline: Pipeline, catalog: str | None = None, ask: bool = True) -> Iterator[Publication]:
-    """Each other catalog, or that one, which lists the pipeline's table, in the spec or no longer. Without `ask`, as the table knows it."""
+    """The listings of the pipeline's table in other catalogs, or in `catalog` alone, named by the spec or no longer. Without `ask` they
+    come from the table's own tags."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     owner = table.properties.get(protocol.OWNER) if table else None
     if table is None or not refusals.is_ours(pipeline, owner):
         return
-    for each in (*pipeline.published, *published.left(pipeline, table.refs)):
-        name, _, identifier = each.name.partition(".")
+    for follower in (*pipeline.published, *published.left(pipeline, table.refs)):
+        name, _, identifier = follower.name.partition(".")
         if catalog not in (None, name):
             continue
-        create = partial(Publication, follower=each, catalog=name, identifier=identifier, table=table)
+        create = partial(Publication, follower=follower, catalog=name, identifier=identifier, table=table)
         if not ask:
-            if each.tag in table.refs:
-                yield create(there=None, there_is="which is not asked")
+            if follower.tag in table.refs:
+                yield create(listed_table=None, listing="which is not asked")
             continue
-        there = metadata.read(_catalog(plan, pipeline, name), identifier)
-        same = there is not None and _is_listing(pipeline, name, identifier, table, there)
-        if same or each.tag in table.refs:
-            other = "where another table is: that stays" if there else "where no table is any more"
-            yield create(there=there if same else None, there_is="which lists the same table" if same else other)
+        listed_table = metadata.read(_catalog(plan, pipeline, name), identifier)
+        is_same = listed_table is not None and _is_listing(pipeline, name, identifier, table, listed_table)
+        if is_same or follower.tag in table.refs:
+            other_state = "where another table is: that stays" if listed_table else "where no table is any more"
+            yield create(
+                listed_table=listed_table if is_same else None, listing="which lists the same table" if is_same else other_state
+            )
 
 
 def end(plan: Plan, pipeline: Pipeline, publication: Publication) -> None:
-    """Removes the name from the other catalog, and deletes the metadata files that it had."""
-    if publication.there is not None:
+    """Removes the table's name from the other catalog, and deletes the metadata files that were written for it."""
+    if publication.listed_table is not None:
         catalog = _catalog(plan, pipeline, publication.catalog)
-        now = metadata.read(catalog, publication.identifier)  # somebody may have thought about it for a while
-        if now is not None and _is_listing(pipeline, publication.catalog, publication.identifier, publication.table, now):
+        current_table = metadata.read(catalog, publication.identifier)  # it may have changed while a person decided
+        if current_table is not None and _is_listing(
+            pipeline, publication.catalog, publication.identifier, publication.table, current_table
+        ):
             try:
                 catalogs.of(catalog).drop(publication.identifier)
             except Exception as error:  # whatever its library raises
                 raise metadata.unreachable(catalog, error, "did not remove it") from None
-    for file in published.files(publication.table, publication.follower, publication.there):
+    for file in published.files(publication.table, publication.follower, publication.listed_table):
         published.delete(publication.table, file)
 
 
 def forget_tags(context: Context, pipeline: Pipeline, publication: Publication) -> None:
-    """Lets the snapshots go that were kept for it."""
+    """Removes the tags that keep snapshots for the publication."""
     lake, name = context.lake(pipeline), pipeline.table.identifier
 
     def once() -> None:
@@ -83,14 +88,14 @@ def forget_tags(context: Context, pipeline: Pipeline, publication: Publication) 
     again(name, once)
 
 
-def _is_listing(pipeline: Pipeline, catalog: str, identifier: str, table: Metadata, there: Metadata) -> bool:
-    """Whether it is the same table, and not in its own catalog: that has what only the table itself has."""
-    own = (catalog, identifier) == (pipeline.table.catalog.name, pipeline.table.identifier)
-    return there.uuid == table.uuid and not own and not published.is_table_itself(there)
+def _is_listing(pipeline: Pipeline, catalog: str, identifier: str, table: Metadata, listed_table: Metadata) -> bool:
+    """Whether `listed_table` lists the pipeline's table in another catalog, and is not that table itself."""
+    is_own = (catalog, identifier) == (pipeline.table.catalog.name, pipeline.table.identifier)
+    return listed_table.uuid == table.uuid and not is_own and not published.is_table_itself(listed_table)
 
 
 def _catalog(plan: Plan, pipeline: Pipeline, name: str) -> Catalog:
-    catalog = next((each for each in plan.catalogs if each.name == name), None)
+    catalog = next((catalog for catalog in plan.catalogs if catalog.name == name), None)
     if catalog is None:
         message = f"{pipeline.table.identifier} is listed in the catalog `{name}`, which the specs no longer have"
         hint = f"add its document `catalog: {name}` again, or `sluice unpublish {pipeline.name} {name} --forget`"

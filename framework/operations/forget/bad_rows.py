@@ -1,4 +1,4 @@
-"""Bad rows that mention a person: messages whose bytes have the key's values in them, also encrypted ones."""
+"""Bad rows that mention a person: messages, also encrypted ones, whose bytes contain the key's values."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def count(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
     return _count(lake, pipeline, _mentions(context, pipeline, key)) if lake.find(pipeline.table.bad_rows) is not None else 0
 
 
-def _count(lake: Lake, pipeline: Pipeline, where: str) -> int:
+def _count(lake: Lake, pipeline: Pipeline, condition: str) -> int:
     name = side_tables.side_identifier(pipeline, pipeline.table.bad_rows_table)
     try:
-        return int(lake.spark.table(name).where(where).count())
+        return int(lake.spark.table(name).where(condition).count())
     except Py4JJavaError as error:
         if _SEALED not in java_classes(error):
             raise
@@ -45,11 +45,11 @@ def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
     """Returns the number of deleted bad rows."""
     if lake.find(pipeline.table.bad_rows) is None:
         return 0
-    where = _mentions(context, pipeline, key)
-    rows = _count(lake, pipeline, where)
+    condition = _mentions(context, pipeline, key)
+    rows = _count(lake, pipeline, condition)
 
     def once() -> None:
-        side_rows.change(lake, _table(lake, pipeline), lambda branch: [f"DELETE FROM {branch} WHERE {where}"])
+        side_rows.change(lake, _table(lake, pipeline), lambda branch: [f"DELETE FROM {branch} WHERE {condition}"])
 
     if rows:
         again(pipeline.table.bad_rows, once)
@@ -62,28 +62,33 @@ def _table(lake: Lake, pipeline: Pipeline) -> Any:
 
 
 def _mentions(context: Context, pipeline: Pipeline, key: Key) -> str:
-    """SQL of whether a bad row has a value of each column of the key in it, in the message or in the reason."""
-    return " AND ".join(f"({_mentions_one(context, pipeline, at, key)})" for at in range(len(key.columns)))
+    """SQL that says whether a bad row has a value of each column of the key in its message or its reason."""
+    return " AND ".join(f"({_mentions_one(context, pipeline, index, key)})" for index in range(len(key.columns)))
 
 
-def _mentions_one(context: Context, pipeline: Pipeline, at: int, key: Key) -> str:
+def _mentions_one(context: Context, pipeline: Pipeline, index: int, key: Key) -> str:
     texts = []
-    for nth, value_ in enumerate(key.stored[at]):
-        texts.append(MaskKey(str(nth), SecretRef(f"value {at} {nth} to forget")))
-        cast(Any, context.spark)._jvm.sluice.Keys.put(texts[-1].secret.name, value_)
-    key_, value, headers = sealed(pipeline, "open")
-    mention = partial(masks.call, "mention", texts, fields=_fields(pipeline, key.columns[at]))
-    parts = map(mention, (key_, value, "encode(message, 'UTF-8')"))
+    for variant, stored_value in enumerate(key.stored[index]):
+        texts.append(MaskKey(str(variant), SecretRef(f"value {index} {variant} to forget")))
+        cast(Any, context.spark)._jvm.sluice.Keys.put(texts[-1].secret.name, stored_value)
+    key_sql, value_sql, headers = sealed(pipeline, "open")
+    mention = partial(masks.call, "mention", texts, fields=_fields(pipeline, key.columns[index]))
+    parts = map(mention, (key_sql, value_sql, "encode(message, 'UTF-8')"))
     return " OR ".join((*parts, f"exists({headers}, h -> {mention('h.value')})"))
 
 
 def _fields(pipeline: Pipeline, column: str) -> list[str]:
-    """The possible names of the field in a message: that of the column, and those that it is made of, with the fields inside them."""
-    origins = {each.rpartition(".")[2] for each in lineage(pipeline)[column]}  # without the names of tables
+    """The possible names of the field in a message: the column's, those of its source columns, and of the fields inside these."""
+    origins = {origin.rpartition(".")[2] for origin in lineage(pipeline)[column]}  # without the names of tables
     tables = pipeline.source.tables if pipeline.source else ()
-    read = [*(each for table in tables for each in table.columns), *(each for topic in pipeline.topics for each in topic.columns)]
-    inside = (name for each in read if each.name in origins for name in _inside(each.type))
-    return sorted({column, *origins, *inside, *(column.removeprefix(f"{each}_") for each in origins)})
+    source_columns = [
+        *(source_column for table in tables for source_column in table.columns),
+        *(source_column for topic in pipeline.topics for source_column in topic.columns),
+    ]
+    inner_names = (
+        name for source_column in source_columns if source_column.name in origins for name in _inside(source_column.type)
+    )
+    return sorted({column, *origins, *inner_names, *(column.removeprefix(f"{origin}_") for origin in origins)})
 
 
 def _inside(type_: Type) -> Iterator[str]:

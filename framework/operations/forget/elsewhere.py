@@ -1,4 +1,4 @@
-"""Where a person may still be, and what Sluice cannot do anything about."""
+"""Places where a person may still be, and which Sluice cannot change."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from framework.plan import Pipeline, Plan
 
 
 def places(plan: Plan, pipeline: Pipeline, key: Key) -> Iterator[str]:
-    """Lines, each of one place."""
+    """A line for each place where the person may still be."""
     for topic in pipeline.topics:
         yield f"the topic {topic.kafka_name}, until Kafka deletes the messages; what is read again does not land"
     for table in pipeline.source.tables if pipeline.source else ():
         yield f"the table {table.identifier}, of which this one is made: `sluice forget {table.pipeline}`"
-    for other in plan.pipelines:
-        if pipeline.name in other.made_of:
-            yield f"the table {other.table.identifier}, made of this one: `sluice forget {other.name}`"
-        elif other.name != pipeline.name and {topic.name for topic in other.topics} & {topic.name for topic in pipeline.topics}:
-            yield f"the table {other.table.identifier}, from the same topic: `sluice forget {other.name}`"
+    for other_pipeline in plan.pipelines:
+        if pipeline.name in other_pipeline.made_of:
+            yield f"the table {other_pipeline.table.identifier}, made of this one: `sluice forget {other_pipeline.name}`"
+        elif other_pipeline.name != pipeline.name and {topic.name for topic in other_pipeline.topics} & {
+            topic.name for topic in pipeline.topics
+        }:
+            yield f"the table {other_pipeline.table.identifier}, from the same topic: `sluice forget {other_pipeline.name}`"
     for follower in pipeline.also:
         if not follower.by_files:
             yield f"the {follower.title}, which others may have read"
@@ -34,8 +36,10 @@ def places(plan: Plan, pipeline: Pipeline, key: Key) -> Iterator[str]:
                 yield f"older versions of files of `{export.name}`, if its bucket keeps versions"
             if export.notices:
                 yield f"mails of `{export.name}` that were sent"
-    yield from (f"{file}, which no export writes any more" for file in exports.left(plan, pipeline, datetime.now(timezone.utc)))
-    if any(topic.registered for topic in pipeline.topics) and any(value.lstrip("-").isdigit() for value in key.given):
+    yield from (
+        f"{file}, which no export writes any more" for file in exports.abandoned_files(plan, pipeline, datetime.now(timezone.utc))
+    )
+    if any(topic.registered for topic in pipeline.topics) and any(value.lstrip("-").isdigit() for value in key.texts):
         yield f"bad rows of {pipeline.table.identifier} with the number in a binary message: `sluice bad-rows {pipeline.name}`"
     yield "files that a killed run of the last days left and that no commit names; `sluice maintain` deletes them once they are old"
     if any((home() / "logs").glob("*.log")):

@@ -1,4 +1,4 @@
-"""Files of expired snapshots. They are written down before the snapshots go, so that a process that dies in between leaves none behind."""
+"""Files of expired snapshots. They are recorded before the snapshots expire, so that a process that dies in between leaves none behind."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _FOLDER = "forget"
 
 @dataclass(frozen=True)
 class Deleted:
-    """The number of deleted files, and the reasons why others stay: whatever else names them."""
+    """The numbers of deleted and of remaining files, and the tables or catalogs that still name the remaining ones."""
 
     files: int
-    left: int
+    remaining: int
     named_by: tuple[str, ...] = ()
 
 
@@ -33,35 +33,39 @@ class Expiring:
         self.note = home() / _FOLDER / f"{uuid}.json"
 
     def remember(self) -> Set[str]:
-        """All files of the table now, and those that an earlier process wrote down."""
+        """Records all files of the table, with those that an earlier process recorded, and returns them."""
         private(_FOLDER)
         files = self._named() | set(_noted(self.note))
         put(self.note, json.dumps(sorted(files)))
         return files
 
     def delete(self, files: Set[str]) -> Deleted:
-        """Deletes those that the table does not name any more, unless others do. What stays is still written down."""
+        """Deletes the files that the table no longer names, unless others name them. Files that stay remain recorded."""
         table = metadata.read(self.pipeline.table.catalog, self.name)
-        loaded = self.lake.load(self.name)
-        if table is None or loaded is None:
+        loaded_table = self.lake.load(self.name)
+        if table is None or loaded_table is None:
             return Deleted(0, 0)
-        expired = files - self._named()
-        there = table.files.existing(expired)
-        other_files = others.in_folder(table) if there else []
-        by_others = others.named(table, other_files)
-        its_files, folders = removal.own_files(self.lake, loaded)
-        deletable_files.delete(its_files, there - by_others if by_others is not None else (), folders)
-        left = table.files.existing(there)
-        if left:
-            put(self.note, json.dumps(sorted(left)))
+        expired_files = files - self._named()
+        existing_files = table.files.existing(expired_files)
+        other_files = others.in_folder(table) if existing_files else []
+        foreign_files = others.named(table, other_files)
+        its_files, folders = removal.own_files(self.lake, loaded_table)
+        deletable_files.delete(its_files, existing_files - foreign_files if foreign_files is not None else (), folders)
+        remaining_files = table.files.existing(existing_files)
+        if remaining_files:
+            put(self.note, json.dumps(sorted(remaining_files)))
         else:
             self.note.unlink(missing_ok=True)
-        return Deleted(len(expired) - len(left), len(left), tuple(others.naming(table, other_files, left)) if left else ())
+        return Deleted(
+            len(expired_files) - len(remaining_files),
+            len(remaining_files),
+            tuple(others.naming(table, other_files, remaining_files)) if remaining_files else (),
+        )
 
     def _named(self) -> set[str]:
         table = metadata.read(self.pipeline.table.catalog, self.name)
         assert table is not None
-        return {table.files.path(each) for each in orphans.named(self.lake, self.pipeline, self.name)}
+        return {table.files.path(file) for file in orphans.named(self.lake, self.pipeline, self.name)}
 
 
 def _noted(note: Path) -> list[str]:

@@ -14,7 +14,7 @@ from framework.plan.export import Export
 
 
 def written(plan: Plan, pipeline: Pipeline) -> Iterator[tuple[Export, Record]]:
-    """The files that exports of the table have written, and that are still there as far as is known."""
+    """The files that exports of the table have written, without local ones that no longer exist."""
     for document in plan.documents_of("export"):
         export: Export = document.value
         if export.pipeline.name == pipeline.name:
@@ -23,27 +23,29 @@ def written(plan: Plan, pipeline: Pipeline) -> Iterator[tuple[Export, Record]]:
                     yield export, record
 
 
-def write_again(plan: Plan, export: Export, record: Record, now: datetime) -> Done | None:
-    """None where the export has another file for the window by now, so that this one cannot be written again."""
-    if not _is_written(export, record, now):
+def write_again(plan: Plan, export: Export, record: Record, current_time: datetime) -> Done | None:
+    """Writes a file again. Returns None where the export by now has another file for the window, so that this one cannot be written."""
+    if not _is_written(export, record, current_time):
         return None
-    return write(export, window.chosen(export, record.window, now), now, plan.secrets)
+    return write(export, window.chosen(export, record.window, current_time), current_time, plan.secrets)
 
 
-def left(plan: Plan, pipeline: Pipeline, now: datetime) -> Iterator[str]:
-    """Files that may have the person: of exports that are not in the specs any more, that write other files by now, or that another
+def abandoned_files(plan: Plan, pipeline: Pipeline, current_time: datetime) -> Iterator[str]:
+    """Files that may have the person: of exports that are no longer in the specs or that write other files by now, and files that another
     environment has written, maybe from the same table."""
     exports = {document.name: document.value for document in plan.documents_of("export")}
     for name in records.exports():
-        same = exports.get(name.rpartition("/")[2])
-        if same is None or same.pipeline.name == pipeline.name:
-            export = same if same and same.recorded_as == name else None
+        namesake = exports.get(name.rpartition("/")[2])
+        if namesake is None or namesake.pipeline.name == pipeline.name:
+            export = namesake if namesake and namesake.recorded_as == name else None
             yield from (
-                record.file for record in records.of(name).values() if export is None or not _is_written(export, record, now)
+                record.file
+                for record in records.of(name).values()
+                if export is None or not _is_written(export, record, current_time)
             )
 
 
-def _is_written(export: Export, record: Record, now: datetime) -> bool:
+def _is_written(export: Export, record: Record, current_time: datetime) -> bool:
     if (export.window is None) != (not record.window):
         return False
-    return place.name(export, window.chosen(export, record.window, now)) == record.file
+    return place.name(export, window.chosen(export, record.window, current_time)) == record.file

@@ -1,4 +1,4 @@
-"""Forgets a person, in an order in which each step can be repeated after a death, and nothing is said to be done that is not.
+"""Forgets a person. Each step can be repeated after a death, and is reported only once it is done.
 
 Guarantee: afterwards no file that the table names has a row of the key, none of its bad rows mentions it, and no batch brings a row back. A
 bad message that is read again becomes a bad row again.
@@ -32,7 +32,7 @@ from framework.plan import Pipeline
 KILL_POINTS = (
     "remembered",  # no batch adds rows of the key any more
     "deleted",  # its rows are gone from the newest snapshot
-    "rewritten",  # and from all files that this has
+    "rewritten",  # its rows are gone from all files of that snapshot
     "ended",  # the position belongs to a commit without them
     "deleted_bad_rows",
     "expired",  # older snapshots and their files are gone
@@ -46,14 +46,14 @@ class Meaning:
     key: Key
     rows: int
     bad_rows: int
-    snapshots: int  # that go
+    snapshots: int  # older ones, which expire
     pins: tuple[str, ...]  # of the table and its bad rows
     diverged: Mapping[str, int]  # the commits that pins have and main does not
     exports: tuple[str, ...]  # files that are written again
 
 
-def judged(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> Meaning:
-    """The effects; nothing is changed."""
+def judged(context: Context, pipeline: Pipeline, values: Mapping[str, str]) -> Meaning:
+    """The effects of forgetting the key with these values. Changes nothing."""
     lake = context.lake(pipeline)
     _opened(lake, pipeline)
     context.provide_keys(pipeline)
@@ -61,71 +61,72 @@ def judged(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> 
     assert table is not None
     bad_table = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
     tables = [table, *([bad_table] if bad_table else [])]
-    key = keys.of(context, pipeline, written)
+    key = keys.read_key(context, pipeline, values)
     return Meaning(
         key=key,
         rows=rows.count(lake, pipeline, key),
         bad_rows=bad_rows.count(context, lake, pipeline, key),
         snapshots=len(table.snapshots) - 1,
-        pins=tuple(dict.fromkeys(name for each in tables for name in snapshots.pins(each, pipeline))),
-        diverged={name: count for each in reversed(tables) for name, count in each.diverged.items()},
+        pins=tuple(dict.fromkeys(name for table in tables for name in snapshots.pins(table, pipeline))),
+        diverged={name: count for table in reversed(tables) for name, count in table.diverged.items()},
         exports=tuple(record.file for _, record in exports.written(context.plan, pipeline)),
     )
 
 
 def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
-    """Does it; says each step when it is done, and where the person may still be."""
+    """Forgets the key. Yields a line after each step, and then the places where the person may still be."""
     lake = context.lake(pipeline)
     _opened(lake, pipeline)
     rows.remember(lake, pipeline.table.identifier, key)
     context.at("remembered")
     _refuse_rebuild(lake, pipeline)
     sweep(lake, pipeline)
-    gone = rows.delete(context, lake, pipeline, key)
-    ended = rows.end(context, lake, pipeline)
+    row_count = rows.delete(context, lake, pipeline, key)
+    end_snapshot = rows.end(context, lake, pipeline)
     context.at("ended")
-    yield f"{amounts.counted(gone, 'row')} of {pipeline.table.identifier} {'is' if gone == 1 else 'are'} gone"
+    yield f"{amounts.counted(row_count, 'row')} of {pipeline.table.identifier} {'is' if row_count == 1 else 'are'} gone"
     attempt = _roll_forward(lake, pipeline)
-    bad = bad_rows.delete(context, lake, pipeline, key)
+    bad_row_count = bad_rows.delete(context, lake, pipeline, key)
     context.at("deleted_bad_rows")
-    yield f"{amounts.counted(bad, 'bad row')} of {pipeline.table.bad_rows} {'is' if bad == 1 else 'are'} gone"
-    yield from snapshots.catch_up(context, lake, pipeline, ended)
-    snapshots.refuse_readers_behind(context.plan.pipelines, pipeline, ended)
+    yield f"{amounts.counted(bad_row_count, 'bad row')} of {pipeline.table.bad_rows} {'is' if bad_row_count == 1 else 'are'} gone"
+    yield from snapshots.catch_up(context, lake, pipeline, end_snapshot)
+    snapshots.refuse_readers_behind(context.plan.pipelines, pipeline, end_snapshot)
     _refuse_running(lake, pipeline)
     sweep(lake, pipeline)
-    if (latest := _roll_forward(lake, pipeline)) != attempt:  # a batch was published meanwhile, with bad rows of its own
+    if (latest_attempt := _roll_forward(lake, pipeline)) != attempt:  # a batch was published meanwhile, with bad rows of its own
         bad_rows.delete(context, lake, pipeline, key)
-    tables = [
+    results = [
         snapshots.expire_older(
-            lake, pipeline, pipeline.table.identifier, ended, latest, partial(rows.holds, lake, pipeline, key)
+            lake, pipeline, pipeline.table.identifier, end_snapshot, latest_attempt, partial(rows.holds, lake, pipeline, key)
         ),
-        snapshots.expire_older(lake, pipeline, pipeline.table.bad_rows, None, latest),
+        snapshots.expire_older(lake, pipeline, pipeline.table.bad_rows, None, latest_attempt),
     ]
     context.at("expired")
-    yield f"older snapshots are gone, with {amounts.counted(sum(each.files.files for each in tables), 'file')}"
-    yield from (f"`{visible(name)}`, which kept an older snapshot, is gone" for each in tables for name in each.pins)
+    yield f"older snapshots are gone, with {amounts.counted(sum(result.files.files for result in results), 'file')}"
+    yield from (f"`{visible(name)}`, which kept an older snapshot, is gone" for result in results for name in result.pins)
     yield from _exported(context, pipeline, key)
-    _refuse_left(pipeline, [each.files for each in tables])
+    _refuse_left(pipeline, [result.files for result in results])
 
 
 def _roll_forward(lake: Lake, pipeline: Pipeline) -> str:
-    """Publishes the bad rows of the last batch; its attempt."""
+    """Publishes the bad rows of the last batch, and returns its attempt."""
     current = _opened(lake, pipeline)
     assert current.position is not None
     side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
     return current.position.attempt
 
 
-def _refuse_left(pipeline: Pipeline, deleted: list[Deleted]) -> None:
-    if left := sum(each.left for each in deleted):
-        by = ", ".join(name for each in deleted for name in each.named_by) or "nothing in the tables' folders"
-        message = f"{amounts.counted(left, 'file')} of older snapshots of {pipeline.table.identifier} could not be deleted; named by {by}"
+def _refuse_left(pipeline: Pipeline, deletions: list[Deleted]) -> None:
+    if remaining_count := sum(deletion.remaining for deletion in deletions):
+        names = ", ".join(name for deletion in deletions for name in deletion.named_by) or "nothing in the tables' folders"
+        files = amounts.counted(remaining_count, "file")
+        message = f"{files} of older snapshots of {pipeline.table.identifier} could not be deleted; named by {names}"
         hint = "if no other catalog or reader needs what names them, delete that; then give the same command again"
         raise SluiceError("named-by-others", message, hint)
 
 
 def _opened(lake: Lake, pipeline: Pipeline) -> TableState:
-    """The table's state; refused if it is not as its position says."""
+    """The table's state. Refuses a table that does not match its position."""
     table = lake.load(pipeline.table.identifier)
     current = state(table) if table is not None else None
     if current is None or current.position is None:
@@ -138,7 +139,7 @@ def _opened(lake: Lake, pipeline: Pipeline) -> TableState:
 
 
 def _refuse_rebuild(lake: Lake, pipeline: Pipeline) -> None:
-    """Refuses while a rebuild is under way that began before. A later one has the key."""
+    """Refuses while a rebuild is under way that began earlier. A later one knows the key."""
     second = second_pipeline(pipeline).table.identifier
     if lake.find(second) is not None:
         hint = f"`sluice rebuild {pipeline.name}` ends it; then give the same command again"
@@ -154,18 +155,18 @@ def _refuse_running(lake: Lake, pipeline: Pipeline) -> None:
 
 
 def _exported(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
-    failed = []
+    failures = []
     for export, record in exports.written(context.plan, pipeline):
         try:
-            done = exports.write_again(context.plan, export, record, datetime.now(timezone.utc))
-            if done is None:
+            result = exports.write_again(context.plan, export, record, datetime.now(timezone.utc))
+            if result is None:
                 continue
         except SluiceError as error:
-            failed.append(f"{record.file} ({error.message})")
+            failures.append(f"{record.file} ({error.message})")
             continue
-        yield f"{record.file} is written again: {amounts.counted(done.record.rows, 'row')}, {record.rows:,} before"
+        yield f"{record.file} is written again: {amounts.counted(result.record.rows, 'row')}, {record.rows:,} before"
     yield "where the person may still be:"
     yield from (f"  {line}" for line in elsewhere.places(context.plan, pipeline, key))
-    if failed:
-        message = f"these files may have the person, and could not be written again: {'; '.join(failed)}"
+    if failures:
+        message = f"these files may have the person, and could not be written again: {'; '.join(failures)}"
         raise SluiceError("not-exported-again", message, "correct that, and give the same command again; or delete them")

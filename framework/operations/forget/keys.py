@@ -22,10 +22,10 @@ _WHOLE = (TINYINT, SMALLINT, INT, BIGINT)
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """Columns and their values. `stored` has for each column what the table may have: masked by each of the keys, or as it is."""
+    """Columns and their values. `stored` has for each column the texts that the table may have: masked by each key, or as they are."""
 
     columns: tuple[str, ...]
-    given: tuple[str, ...]
+    texts: tuple[str, ...]
     stored: tuple[tuple[str, ...], ...]
 
     @property
@@ -34,18 +34,18 @@ class Key:
 
     @property
     def words(self) -> str:
-        """Without the values, which belong into no log."""
+        """The names of the columns, without the values, which belong in no log."""
         return ", ".join(f"`{name}`" for name in self.columns)
 
 
-def of(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> Key:
+def read_key(context: Context, pipeline: Pipeline, values: Mapping[str, str]) -> Key:
     types = {column.name: column.type for column in pipeline.table.columns}
-    for name in written:
+    for name in values:
         if name not in types:
             hint = did_you_mean(name, types, the_names("column", types))
             raise SluiceError("forget-key", f"{pipeline.table.identifier} has no column `{name}`", hint)
     totals = pipeline.table.accumulated
-    if totals and not written.keys() <= set(totals.by):
+    if totals and not values.keys() <= set(totals.by):
         message = f"a row of {pipeline.table.identifier} is of many persons, unless `by` of its totals tells them apart"
         hint = (
             f"give `--key` for {' or '.join(totals.by)}"
@@ -54,18 +54,18 @@ def of(context: Context, pipeline: Pipeline, written: Mapping[str, str]) -> Key:
         )
         raise SluiceError("forget-key", message, hint)
     for state in pipeline.table.states:
-        if not written.keys() <= set(state.columns):
+        if not values.keys() <= set(state.columns):
             hint = f"give `--key` for columns among {', '.join(state.columns)}"
             message = f"of deleted rows {pipeline.name} remembers the keys alone, so a person is found by them only"
             raise SluiceError("forget-key", message, hint)
-    columns = tuple(sorted(written))
-    given = tuple(_text(name, written[name], types[name]) for name in columns)
-    stored = tuple(_stored(context, pipeline, name, text) for name, text in zip(columns, given, strict=True))
-    return Key(columns=columns, given=given, stored=stored)
+    columns = tuple(sorted(values))
+    texts = tuple(_text(name, values[name], types[name]) for name in columns)
+    stored = tuple(_stored(context, pipeline, name, text) for name, text in zip(columns, texts, strict=True))
+    return Key(columns=columns, texts=texts, stored=stored)
 
 
 def _text(name: str, value: str, type_: Type) -> str:
-    """The value as Spark writes it as text."""
+    """The text that Spark writes for the value."""
     if not value:
         raise SluiceError("forget-key", f"the value of `{name}` is empty", "write COLUMN=VALUE")
     with suppress(ValueError):
@@ -75,36 +75,36 @@ def _text(name: str, value: str, type_: Type) -> str:
             return str(int(value))
         if type_ == DATE:
             return date.fromisoformat(value).isoformat()
-    wanted = "a text, a whole number or a date" if type_ not in (STRING, *_WHOLE, DATE) else f"{type_}"
+    accepted_values = "a text, a whole number or a date" if type_ not in (STRING, *_WHOLE, DATE) else f"{type_}"
     raise SluiceError(
-        "forget-key", f"`{name}` is {type_}, and its value is not {wanted}", "take a column that tells persons apart"
+        "forget-key", f"`{name}` is {type_}, and its value is not {accepted_values}", "take a column that tells persons apart"
     )
 
 
 def _stored(context: Context, pipeline: Pipeline, name: str, text: str) -> tuple[str, ...]:
-    """The texts that a table may have for a value: as it comes from its sources, and masked by its own keys."""
+    """The texts that a table may have for a value: those of its sources, and masked by its own keys."""
     texts = tuple(dict.fromkeys((text, *_of_sources(context, pipeline, name, text))))
-    for at, step in enumerate(pipeline.steps):
-        of = step.masks
-        if of is None:
+    for index, step in enumerate(pipeline.steps):
+        mask = step.masks
+        if mask is None:
             continue
         if name not in [column.name for column in step.columns] or any(
-            name in dict(later.assign) for later in pipeline.steps[at + 1 :]
+            name in dict(later_step.assign) for later_step in pipeline.steps[index + 1 :]
         ):
             hint = "take a column that is there when `mask` comes, or let `mask` come after the step that makes it"
             raise SluiceError("forget-key", f"`{name}` is made after `mask`, and may come from a masked column", hint)
-        if (name,) not in of.paths:
+        if (name,) not in mask.paths:
             continue
-        joined = next((each for each in of.joined if each.column == name), None)
-        if joined is None:
+        column_mask = next((candidate for candidate in mask.joined if candidate.column == name), None)
+        if column_mask is None:
             message = f"`{name}` is masked so that different persons can have equal values"
             raise SluiceError("forget-key", message, "take a column that tells persons apart, such as one masked by `hmac`")
-        return (*texts, *(_masked(context, joined, key, each) for key in of.keys for each in texts))
+        return (*texts, *(_masked(context, column_mask, key, stored_text) for key in mask.keys for stored_text in texts))
     return texts
 
 
 def _of_sources(context: Context, pipeline: Pipeline, name: str, text: str) -> Iterator[str]:
-    """The texts that the tables have, from which the column comes: their pipelines may have masked it."""
+    """The texts for the value in the tables from which the column comes, whose pipelines may have masked it."""
     for source, column in by_source(pipeline).get(name, ()):
         if isinstance(source, TableSource):
             for writer in context.plan.pipelines:
@@ -112,7 +112,7 @@ def _of_sources(context: Context, pipeline: Pipeline, name: str, text: str) -> I
                     yield from _stored(context, writer, column, text)
 
 
-def _masked(context: Context, of: Joined, key: MaskKey, text: str) -> str:
-    column = {"column": of.column} if of.does == "encrypt" else {}
-    described = masks.description(of.does, [key], number=of.number, **column)
-    return str(cast(Any, context.spark)._jvm.sluice.Mask.text(described, text))
+def _masked(context: Context, column_mask: Joined, key: MaskKey, text: str) -> str:
+    column = {"column": column_mask.column} if column_mask.does == "encrypt" else {}
+    description = masks.description(column_mask.does, [key], number=column_mask.number, **column)
+    return str(cast(Any, context.spark)._jvm.sluice.Mask.text(description, text))

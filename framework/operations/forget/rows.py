@@ -1,6 +1,6 @@
-"""The rows of forgotten keys: deleted from the table and from the state of its pipeline, and from the files of what stays.
+"""Deletion of the rows of forgotten keys: from the table, from the state of its pipeline, and from the files that stay.
 
-Guarantee: from the first commit on no batch adds a row of the key, also none that was staged before. Each step can be repeated.
+Guarantee: after the first commit no batch adds a row of the key, not even one that was staged before. Each step can be repeated.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _REWRITES = {"write.delete.mode": "copy-on-write"}  # a deleted row is in no fil
 
 
 def condition(table: Any, key: Key) -> str:
-    """SQL of whether a row is of the key. It has no value of it."""
+    """SQL that says whether a row has the key. It contains hashes, and no value of the key."""
     forgotten_keys = forgotten.read(table.properties()) or Forgotten()
-    return forgotten_keys.is_one_of(key.columns, [forgotten_keys.hash(each) for each in key.combinations])
+    return forgotten_keys.is_one_of(key.columns, [forgotten_keys.hash(combination) for combination in key.combinations])
 
 
 def remember(lake: Lake, name: str, key: Key) -> None:
-    """Adds the key to those that no batch brings back. This moves main, so that a running batch is staged again."""
+    """Adds the key to those whose rows no batch adds again. This moves main, so that a running batch is staged again."""
 
     def once() -> None:
         transaction = lake.begin(lake.load(name))
@@ -59,27 +59,27 @@ def holds(lake: Lake, pipeline: Pipeline, key: Key, branch: str) -> bool:
 
 
 def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
-    """Deletes rows and state; how many rows went. From the first commit on, what was ended before is not ended any more."""
+    """Deletes rows and state of the key, and returns the number of rows. Its first commit invalidates the end of an earlier `forget`."""
     name = pipeline.table.identifier
-    of_key = condition(_table(lake, pipeline), key)
+    key_condition = condition(_table(lake, pipeline), key)
     rows = count(lake, pipeline, key)
     states = [
         branch
         for branch in state_branches.branches(_table(lake, pipeline))
-        if not _rows(lake, pipeline, branch).where(of_key).isEmpty()
+        if not _rows(lake, pipeline, branch).where(key_condition).isEmpty()
     ]
     if rows or states:
         again(name, lambda: lake.mark_by_commit(lake.begin(_table(lake, pipeline)), {}, {FORGETS: DELETING}))
     if rows:
-        again(name, lambda: _delete(lake, f"DELETE FROM {_name(pipeline)} WHERE {of_key}"))
+        again(name, lambda: _delete(lake, f"DELETE FROM {_name(pipeline)} WHERE {key_condition}"))
     context.at("deleted")
     for branch in states:
-        again(name, partial(_write_state, lake, pipeline, branch, of_key))
+        again(name, partial(_write_state, lake, pipeline, branch, key_condition))
     return rows
 
 
 def _delete(lake: Lake, statement: str) -> None:
-    """Says in the summary that it is Sluice's."""
+    """Runs a DELETE whose commit says in its summary that it is Sluice's."""
     lake.spark.conf.set(_SUMMARY, DELETING)
     try:
         with commit_answers():
@@ -88,7 +88,7 @@ def _delete(lake: Lake, statement: str) -> None:
         lake.spark.conf.unset(_SUMMARY)
 
 
-def _write_state(lake: Lake, pipeline: Pipeline, branch: str, of_key: str) -> None:
+def _write_state(lake: Lake, pipeline: Pipeline, branch: str, key_condition: str) -> None:
     """Writes the files of a branch again, without the key; refused if a batch adds to it meanwhile."""
     from pyspark.sql import functions
 
@@ -96,7 +96,7 @@ def _write_state(lake: Lake, pipeline: Pipeline, branch: str, of_key: str) -> No
         table = _table(lake, pipeline)
         lake.branch(table, attempt, table.currentSnapshot().snapshotId())
         state_branches.begin(lake, table, attempt, branch)
-        rows = _rows(lake, pipeline, branch).where(f"NOT ({of_key})").coalesce(1)
+        rows = _rows(lake, pipeline, branch).where(f"NOT ({key_condition})").coalesce(1)
         writer = rows.writeTo(f"{_name(pipeline)}.{identifier(f'branch_{protocol.staged_state(branch, attempt)}')}")
         with commit_answers():
             writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).overwrite(functions.lit(True))
@@ -109,7 +109,7 @@ def _write_state(lake: Lake, pipeline: Pipeline, branch: str, of_key: str) -> No
 
 
 def end(context: Context, lake: Lake, pipeline: Pipeline) -> int:
-    """Leaves no file and no list of files with a deleted row, and ends with a commit; its snapshot."""
+    """Rewrites all files and manifests that have a deleted row, ends with a commit, and returns its snapshot."""
     name = pipeline.table.identifier
     digest = hashlib.sha256(_table(lake, pipeline).properties()[PROPERTY].encode()).hexdigest()[:16]
     if _ended(lake, pipeline, digest) is None:
@@ -117,19 +117,19 @@ def end(context: Context, lake: Lake, pipeline: Pipeline) -> int:
         context.at("rewritten")
         again(name, lambda: moves.renew_empty(lake, _table(lake, pipeline)))
         again(name, lambda: _commit_end(lake, pipeline, digest))
-    ended = _ended(lake, pipeline, digest)
-    if ended is None:
+    end_snapshot = _ended(lake, pipeline, digest)
+    if end_snapshot is None:
         raise SluiceError("table-busy", f"another person is forgotten in {name} at once", "give the same command again")
-    again(name, lambda: _settle(lake, pipeline, ended))
-    return int(ended.snapshotId())
+    again(name, lambda: _settle(lake, pipeline, end_snapshot))
+    return int(end_snapshot.snapshotId())
 
 
 def _commit_end(lake: Lake, pipeline: Pipeline, digest: str) -> None:
-    """Says the position, too, so that a later rollback finds one."""
+    """Makes the last commit, with the position in its summary, so that a later rollback finds one."""
     transaction = lake.begin(_table(lake, pipeline))
     position = state(transaction.table()).position
-    says = {protocol.POSITION: position.short_text()} if position is not None else {}
-    lake.mark_by_commit(transaction, {}, {FORGETS: digest, **says})
+    position_entry = {protocol.POSITION: position.short_text()} if position is not None else {}
+    lake.mark_by_commit(transaction, {}, {FORGETS: digest, **position_entry})
 
 
 def _rewrite(lake: Lake, pipeline: Pipeline) -> None:
@@ -140,29 +140,33 @@ def _rewrite(lake: Lake, pipeline: Pipeline) -> None:
 
 
 def without_deleted(lake: Lake, table: Any) -> None:
-    """Writes lists of files again that name deleted ones, with the least and the greatest value in each."""
+    """Rewrites manifests that name deleted files, since they have the least and the greatest values of each."""
     with commit_answers():
         lake.spark._jvm.sluice.Manifests.withoutDeleted(table)
 
 
 def _ended(lake: Lake, pipeline: Pipeline, digest: str) -> Any | None:
-    """The newest commit of `forget`, if it is the last one of these keys."""
+    """The newest commit of `forget`, if it is the last one for these keys."""
     table = _table(lake, pipeline)
     snapshot = table.currentSnapshot()
     while snapshot is not None:
-        says = snapshot.summary().get(FORGETS)
-        if says is not None:
-            return snapshot if says == digest else None
+        summary_digest = snapshot.summary().get(FORGETS)
+        if summary_digest is not None:
+            return snapshot if summary_digest == digest else None
         snapshot = None if snapshot.parentId() is None else table.snapshot(snapshot.parentId())
     return None
 
 
-def _settle(lake: Lake, pipeline: Pipeline, ended: Any) -> None:
-    """Moves a position from before to the end, unless a batch came since."""
+def _settle(lake: Lake, pipeline: Pipeline, end_snapshot: Any) -> None:
+    """Moves the position to the last commit of `forget`, unless a batch was published since."""
     transaction = lake.begin(_table(lake, pipeline))
     position = state(transaction.table()).position
-    if position is not None and position.sequence < ended.sequenceNumber():  # main was not rolled back, which is asked before
-        moves.move_position(lake, transaction, replace(position, snapshot=ended.snapshotId(), sequence=ended.sequenceNumber()))
+    if (
+        position is not None and position.sequence < end_snapshot.sequenceNumber()
+    ):  # main was not rolled back: that was checked earlier
+        moves.move_position(
+            lake, transaction, replace(position, snapshot=end_snapshot.snapshotId(), sequence=end_snapshot.sequenceNumber())
+        )
 
 
 def _table(lake: Lake, pipeline: Pipeline) -> Any:

@@ -1,7 +1,7 @@
-"""The reasons why older snapshots with a person stay in a table: readers, followers, and tags and branches of others.
+"""Expires older snapshots with a person, which readers, followers, and tags and branches of others keep.
 
-Readers and followers are waited for; pins of others go, and are named. Of the snapshots stay: main's since the last commit of `forget`,
-and the newest one of each state.
+Readers and followers must catch up first; pins of others are removed, and named. These snapshots stay: main's since the last commit of
+`forget`, and the newest one of each state.
 """
 
 from __future__ import annotations
@@ -27,73 +27,75 @@ from framework.plan import FOLLOWED, Pipeline
 _STAGED = re.compile(r"(.+)_([0-9a-f]{32})")
 
 
-def pins(table: Metadata, pipeline: Pipeline, ended: int | None = None) -> tuple[str, ...]:
-    """Tags and branches of others, and of followers and attempts that are no more; without those that begin at a commit of ours."""
-    return tuple(name for name in sorted(table.refs) if not _stays(table, pipeline, name, ended))
+def pins(table: Metadata, pipeline: Pipeline, end_snapshot: int | None = None) -> tuple[str, ...]:
+    """Tags and branches of others, and of followers and attempts that no longer exist, unless they contain `end_snapshot`."""
+    return tuple(name for name in sorted(table.refs) if not _stays(table, pipeline, name, end_snapshot))
 
 
-def _stays(table: Metadata, pipeline: Pipeline, name: str, ended: int | None) -> bool:
-    staged = _STAGED.fullmatch(name) if table.is_branch(name) else None
+def _stays(table: Metadata, pipeline: Pipeline, name: str, end_snapshot: int | None) -> bool:
+    staged_match = _STAGED.fullmatch(name) if table.is_branch(name) else None
     if name in ("main", protocol.TAG, protocol.EMPTY) or name in table.states:
         return True
-    if staged and (protocol.is_state(staged[1]) or f"{staged[1]}_" == protocol.BRANCH):
-        return not attempts.is_dead(staged[2])
+    if staged_match and (protocol.is_state(staged_match[1]) or f"{staged_match[1]}_" == protocol.BRANCH):
+        return not attempts.is_dead(staged_match[2])
     if name.startswith(FOLLOWED):
-        return any(name in (each.tag, each.showing) for each in pipeline.also)
-    line = (each["snapshot-id"] for each in table.ancestors(table.refs[name]))
-    return ended is not None and ended in line
+        return any(name in (follower.tag, follower.showing) for follower in pipeline.also)
+    ancestor_ids = (ancestor["snapshot-id"] for ancestor in table.ancestors(table.refs[name]))
+    return end_snapshot is not None and end_snapshot in ancestor_ids
 
 
-def _diverged(table: Metadata, pipeline: Pipeline, ended: int | None) -> Iterator[str]:
-    """Branches of others that began at a commit of ours since the end, and have commits of their own."""
-    ours = pins(table, pipeline, ended)
-    yield from (name for name in table.diverged if name not in ours and table.is_branch(name))
+def _diverged(table: Metadata, pipeline: Pipeline, end_snapshot: int | None) -> Iterator[str]:
+    """Branches of others that contain `end_snapshot`, and have commits of their own."""
+    removed_pins = pins(table, pipeline, end_snapshot)
+    yield from (name for name in table.diverged if name not in removed_pins and table.is_branch(name))
 
 
-def refuse_readers_behind(pipelines: tuple[Pipeline, ...], pipeline: Pipeline, ended: int) -> None:
-    """Refuses while a pipeline has not read up to that snapshot, since it would lose its place."""
+def refuse_readers_behind(pipelines: tuple[Pipeline, ...], pipeline: Pipeline, end_snapshot: int) -> None:
+    """Refuses while a pipeline that reads the table has not read up to `end_snapshot`, since it would lose its place."""
     table = _read(pipeline)
-    until = _number(table, ended)
-    behind = [each.name for each in pipelines if _is_behind(each, pipeline, table, until)]
-    if behind:
-        hint = f"`sluice run {' '.join(behind)}`, then {AGAIN}"
-        message = f"{', '.join(behind)} must read {pipeline.table.identifier} up to now before its older snapshots go"
+    end_number = _number(table, end_snapshot)
+    late_readers = [reader.name for reader in pipelines if _is_behind(reader, pipeline, table, end_number)]
+    if late_readers:
+        hint = f"`sluice run {' '.join(late_readers)}`, then {AGAIN}"
+        message = f"{', '.join(late_readers)} must read {pipeline.table.identifier} up to now before its older snapshots go"
         raise RefusedError("reader-behind", message, hint)
 
 
-def _is_behind(reader: Pipeline, pipeline: Pipeline, table: Metadata, until: int) -> bool:
+def _is_behind(reader: Pipeline, pipeline: Pipeline, table: Metadata, end_number: int) -> bool:
     if reader.source is None or reader.source.identifier != pipeline.table.identifier or reader.source.reads == "all":
         return False
-    reached = readers.reached(table, pipeline, reader.table.catalog, reader.table.identifier)
-    return reached is not None and reached < until
+    reached_number = readers.reached(table, pipeline, reader.table.catalog, reader.table.identifier)
+    return reached_number is not None and reached_number < end_number
 
 
-def catch_up(context: Context, lake: Lake, pipeline: Pipeline, ended: int) -> Iterator[str]:
-    """Lets followers show what changed, and moves their tags. Refused while another catalog lists the table that the spec no longer
-    names: it would go on with files that are gone."""
-    left = ", ".join(each.name for each in published.left(pipeline, _read(pipeline).refs))
-    if left:
-        message = f"{pipeline.table.identifier} is still listed as {left}, which the spec no longer names"
+def catch_up(context: Context, lake: Lake, pipeline: Pipeline, end_snapshot: int) -> Iterator[str]:
+    """Brings followers up to date, and moves their tags. Refuses while a catalog lists the table that the spec no longer names, since it
+    would name files that are gone."""
+    listings = ", ".join(listing.name for listing in published.left(pipeline, _read(pipeline).refs))
+    if listings:
+        message = f"{pipeline.table.identifier} is still listed as {listings}, which the spec no longer names"
         raise RefusedError("still-listed", message, f"`sluice unpublish {pipeline.name}`, then {AGAIN}")
-    for followed in follow.after_run(context, pipeline):
-        if followed.trouble is not None:
-            hint = f"{followed.trouble.hint or 'correct that'}; then {AGAIN}"
-            raise SluiceError(followed.trouble.code, followed.trouble.message, hint)
-        yield followed.line
+    for outcome in follow.after_run(context, pipeline):
+        if outcome.trouble is not None:
+            hint = f"{outcome.trouble.hint or 'correct that'}; then {AGAIN}"
+            raise SluiceError(outcome.trouble.code, outcome.trouble.message, hint)
+        yield outcome.line
     table = _read(pipeline)
     for follower in pipeline.also:
-        tagged, main = table.refs.get(follower.tag), table.refs["main"]
-        behind = tagged is not None and ended not in (each["snapshot-id"] for each in table.ancestors(tagged))
-        if waiting.step(table, follower) is not None or (behind and follower.by_files):
+        tagged_snapshot, main_snapshot = table.refs.get(follower.tag), table.refs["main"]
+        is_behind = tagged_snapshot is not None and end_snapshot not in (
+            ancestor["snapshot-id"] for ancestor in table.ancestors(tagged_snapshot)
+        )
+        if waiting.step(table, follower) is not None or (is_behind and follower.by_files):
             message = f"the {follower.title} of {pipeline.table.identifier} has not shown all commits yet"
             raise SluiceError("follower-behind", message, "give the same command again when no run of the pipeline is under way")
-        if behind:
-            again(pipeline.table.identifier, partial(_move_tag, lake, pipeline, follower.tag, tagged, main))
+        if is_behind:
+            again(pipeline.table.identifier, partial(_move_tag, lake, pipeline, follower.tag, tagged_snapshot, main_snapshot))
 
 
-def _move_tag(lake: Lake, pipeline: Pipeline, tag: str, tagged: int | None, main: int) -> None:
-    """From a snapshot that was shown to the newest one, which has the same rows."""
-    lake.tag(lake.load(pipeline.table.identifier), {tag: main}, {tag: tagged})
+def _move_tag(lake: Lake, pipeline: Pipeline, tag: str, tagged_snapshot: int | None, main_snapshot: int) -> None:
+    """Moves a follower's tag from the snapshot that it has shown to main's newest one, which has the same rows."""
+    lake.tag(lake.load(pipeline.table.identifier), {tag: main_snapshot}, {tag: tagged_snapshot})
 
 
 @dataclass(frozen=True)
@@ -108,51 +110,56 @@ def expire_older(
     lake: Lake,
     pipeline: Pipeline,
     name: str,
-    ended: int | None,
+    end_snapshot: int | None,
     attempt: str,
     holds: Callable[[str], bool] = lambda _branch: False,
 ) -> Expired:
-    """Removes pins, and branches of others of which `holds` says that they have the person; expires the snapshots before the end, or all
-    but the newest. The branch of that attempt stays: it is published."""
+    """Removes pins, and branches of others for which `holds` is true; expires the snapshots before `end_snapshot`, or all but the newest.
+    The branch of `attempt` stays, since it is published."""
     catalog = pipeline.table.catalog
     table = metadata.read(catalog, name)
     if table is None:
         return Expired((), Deleted(0, 0))
-    pinning = (*pins(table, pipeline, ended), *filter(holds, _diverged(table, pipeline, ended)))
-    going = tuple(each for each in pinning if each != protocol.BRANCH + attempt)
-    again(name, lambda: removal.unpin(lake.load(name), going))
-    wanted = {snapshot for ref, snapshot in table.refs.items() if ref not in going} | _since(table, ended)
+    pin_names = (*pins(table, pipeline, end_snapshot), *filter(holds, _diverged(table, pipeline, end_snapshot)))
+    removed_pins = tuple(pin for pin in pin_names if pin != protocol.BRANCH + attempt)
+    again(name, lambda: removal.unpin(lake.load(name), removed_pins))
+    kept_snapshots = {snapshot for ref, snapshot in table.refs.items() if ref not in removed_pins} | _since(table, end_snapshot)
     expiring = Expiring(lake, pipeline, name, table.uuid)
     files = expiring.remember()
-    again(name, lambda: expire.expire(lake, catalog, name, [each for each in table.snapshots if each not in wanted]))
-    _refuse_left(pipeline, name, table.snapshots.keys() - wanted)
-    return Expired(going, expiring.delete(files))
+    again(
+        name,
+        lambda: expire.expire(lake, catalog, name, [snapshot for snapshot in table.snapshots if snapshot not in kept_snapshots]),
+    )
+    _refuse_left(pipeline, name, table.snapshots.keys() - kept_snapshots)
+    return Expired(removed_pins, expiring.delete(files))
 
 
-def _since(table: Metadata, ended: int | None) -> set[int]:
-    """The snapshots of main and of states that came after the end, to which the table can be rolled back."""
-    if ended is None:
+def _since(table: Metadata, end_snapshot: int | None) -> set[int]:
+    """The snapshots of main and of states since `end_snapshot`, to which the table can be rolled back."""
+    if end_snapshot is None:
         return set()
-    main = [each["snapshot-id"] for each in table.ancestors()]
-    if ended not in main:
+    main = [ancestor["snapshot-id"] for ancestor in table.ancestors()]
+    if end_snapshot not in main:
         message = "the table was rolled back meanwhile"
         raise SluiceError("table-busy", message, AGAIN)
     states = [table.ancestors(table.refs[name]) for name in table.states]
-    until = _number(table, ended)
-    later = {each["snapshot-id"] for line in states for each in line if _number(table, each["snapshot-id"]) > until}
-    return later | set(main[: main.index(ended) + 1])
+    end_number = _number(table, end_snapshot)
+    later_snapshots = {
+        ancestor["snapshot-id"] for line in states for ancestor in line if _number(table, ancestor["snapshot-id"]) > end_number
+    }
+    return later_snapshots | set(main[: main.index(end_snapshot) + 1])
 
 
 def _number(table: Metadata, snapshot: int) -> int:
     return int(table.snapshots[snapshot].get("sequence-number") or 0)
 
 
-def _refuse_left(pipeline: Pipeline, name: str, unwanted: Set[int]) -> None:
-    """Nothing is said to be gone that is there."""
+def _refuse_left(pipeline: Pipeline, name: str, expired_snapshots: Set[int]) -> None:
+    """Refuses if the table still has one of these snapshots, so that none is reported as gone."""
     table = metadata.read(pipeline.table.catalog, name)
-    if table is not None and (left := table.snapshots.keys() & unwanted):
-        kept = ", ".join(ref for ref, snapshot in table.refs.items() if snapshot in left) or "another commit"
-        message = f"{amounts.counted(len(left), 'older snapshot')} of {name} could not go, because of {kept}"
+    if table is not None and (remaining_snapshots := table.snapshots.keys() & expired_snapshots):
+        references = ", ".join(ref for ref, snapshot in table.refs.items() if snapshot in remaining_snapshots) or "another commit"
+        message = f"{amounts.counted(len(remaining_snapshots), 'older snapshot')} of {name} could not go, because of {references}"
         raise SluiceError("table-busy", message, AGAIN)
 
 

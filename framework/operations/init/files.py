@@ -13,21 +13,21 @@ IGNORED = ".sluice/"
 def put(folder: Path, texts: Mapping[str, str]) -> None:
     """Write new files below a folder, which need not exist. If one cannot be written, none is left."""
     refuse(folder, texts)
-    new_folders: list[Path] = []
+    new_paths: list[Path] = []
     try:
         for name, text in texts.items():
             path = folder / name
-            for parent in reversed([each for each in path.parents if not each.exists()]):
+            for parent in reversed([ancestor for ancestor in path.parents if not ancestor.exists()]):
                 parent.mkdir()
-                new_folders.append(parent)
+                new_paths.append(parent)
             with path.open("x", encoding="utf-8") as file:
-                new_folders.append(path)
+                new_paths.append(path)
                 file.write(text)
     except BaseException as error:
-        for each in reversed(new_folders):
-            each.rmdir() if each.is_dir() else each.unlink()
+        for new_path in reversed(new_paths):
+            new_path.rmdir() if new_path.is_dir() else new_path.unlink()
         if isinstance(error, FileExistsError) and path.exists():
-            raise _there(path) from None
+            raise _exists(path) from None
         if isinstance(error, OSError):
             raise _not_written(path, error, "nothing was written; check the folder's permissions and space") from None
         raise
@@ -37,11 +37,11 @@ def refuse(folder: Path, names: Mapping[str, str]) -> None:
     """Raise if one of the files exists already."""
     for name in names:
         if (folder / name).exists() or (folder / name).is_symlink():
-            raise _there(folder / name)
+            raise _exists(folder / name)
 
 
 def ignore(folder: Path) -> tuple[str, ...]:
-    """Keep Sluice's state out of git by a line in `.gitignore`, after what is there. The name of what was written, if anything was."""
+    """Keep Sluice's state out of git by a line at the end of `.gitignore`. Return the name of that file, if it was written."""
     path = folder / ".gitignore"
     try:
         text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
@@ -59,6 +59,6 @@ def _not_written(path: Path, error: OSError, hint: str) -> SluiceError:
     return SluiceError("not-written", f"{path} cannot be written: {reason}", hint)
 
 
-def _there(path: Path) -> SluiceError:
+def _exists(path: Path) -> SluiceError:
     hint = "nothing was written; move the file away, or name another folder"
     return SluiceError("file-exists", f"{path} exists already, and is never overwritten", hint)

@@ -1,4 +1,4 @@
-"""The format of the messages of a sample, of those whose columns a spec gives, and their rows."""
+"""The format of a sample's messages, among formats whose columns a spec declares, and their rows."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Guessed:
-    """A format, and the rows of the messages that are of it."""
+    """A format, and the rows of the messages that have it."""
 
     name: str
     guess: Guess
     changes: Changes | None
     rows: tuple[Row, ...]
 
-    def others(self, sample: Sample) -> int:
-        """The number of messages with a value that are of no such format."""
+    def count_others(self, sample: Sample) -> int:
+        """The number of messages with a value that do not have this format."""
         return sum(message.value is not None and self.guess.rows(message.value) is None for message in sample.messages)
 
 
-def guesses(of: Of) -> Mapping[str, tuple[Given, Guess]]:
-    """Changes first: their messages are also plain ones."""
-    formats = {name: each for name, each in every(of).items() if isinstance(each, Given)}
-    in_order = sorted(formats.items(), key=lambda each: each[1].changes is None)
-    return {name: (each, each.guess) for name, each in in_order if each.guess}
+def guesses(part: Of) -> Mapping[str, tuple[Given, Guess]]:
+    """The formats that can be guessed. Formats of changes come first, since their messages are plain ones, too."""
+    formats = {name: format_ for name, format_ in every(part).items() if isinstance(format_, Given)}
+    in_order = sorted(formats.items(), key=lambda item: item[1].changes is None)
+    return {name: (format_, format_.guess) for name, format_ in in_order if format_.guess}
 
 
 def of_values(values: Sequence[bytes]) -> Guessed | None:
     for name, (format_, guess) in guesses("value").items():
         lists = [rows for value in values if (rows := guess.rows(value)) is not None]
-        rows = tuple(row for each in lists for row in each)
+        rows = tuple(row for row_list in lists for row in row_list)
         if rows and len(lists) >= MOSTLY * len(values):
             return Guessed(name, guess, format_.changes, rows)
     return None
 
 
 def of_no_columns(values: Sequence[bytes], of_a_registry: bool) -> str:
-    """The format of one column that all of them have, the narrowest one."""
-    singles = {name: each for name, each in every("value").items() if isinstance(each, Single)}
+    """The narrowest format of one column that all of these values have."""
+    singles = {name: format_ for name, format_ in every("value").items() if isinstance(format_, Single)}
     return next(
         name
         for name in sorted(singles, key=lambda name: singles[name].wrong is None)
@@ -58,39 +58,45 @@ def of_no_columns(values: Sequence[bytes], of_a_registry: bool) -> str:
 
 
 def of_keys(keys: Sequence[bytes]) -> tuple[str, str]:
-    """The format of one column that all of them have, and why it is not the default."""
-    singles = {name: each for name, each in every("key").items() if isinstance(each, Single)}
+    """The format of one column that all of these keys have, and why it is not the default."""
+    singles = {name: format_ for name, format_ in every("key").items() if isinstance(format_, Single)}
     in_order = sorted(singles, key=lambda name: (name != Key().format, singles[name].wrong is None))
     name = next(name for name in in_order if _fits(singles[name], keys))
     return name, "" if name == Key().format else singles[name].guessed
 
 
 def _fits(single: Single, data: Iterable[bytes]) -> bool:
-    return single.wrong is None or all(single.wrong(each) is None for each in data)
+    return single.wrong is None or all(single.wrong(value) is None for value in data)
 
 
-def row_keys(guessed: Guessed, sample: Sample, columns: Sequence[Column]) -> tuple[str, ...]:
-    """The columns that the keys of changes name; none where they do not, or where not all of them are columns."""
-    keys = [guessed.guess.key(message.key) for message in sample.messages if message.key is not None]
+def row_keys(guessed_format: Guessed, sample: Sample, columns: Sequence[Column]) -> tuple[str, ...]:
+    """The columns that the keys of changes name; none where the keys differ, or where a name is no column."""
+    keys = [guessed_format.guess.key(message.key) for message in sample.messages if message.key is not None]
     fields = dict.fromkeys(name for key in keys if key is not None for name in key)
-    whole = bool(keys) and all(key is not None and set(key) == set(fields) for key in keys)
-    return tuple(fields) if whole and {column.name for column in columns}.issuperset(fields) else ()
+    same_fields = bool(keys) and all(key is not None and set(key) == set(fields) for key in keys)
+    return tuple(fields) if same_fields and {column.name for column in columns}.issuperset(fields) else ()
 
 
-def change_lines(guessed: Guessed, columns: Sequence[Column], out: Mapping[str, str], sample: Sample) -> Iterator[Line]:
-    assert guessed.changes is not None
-    of = len(sample.messages)
-    other = guessed.others(sample)
+def change_lines(
+    guessed_format: Guessed, columns: Sequence[Column], excluded_columns: Mapping[str, str], sample: Sample
+) -> Iterator[Line]:
+    assert guessed_format.changes is not None
+    message_count = len(sample.messages)
+    other_count = guessed_format.count_others(sample)
     tombstones = sum(message.value is None for message in sample.messages)
-    yield Line(f"value: {guessed.name}", [
-        *([f"{tombstones:,} of {of:,} messages are tombstones, which are left out"] if tombstones else []),
-        *([f"{other:,} of {of:,} messages are {guessed.guess.are_not}, which makes bad rows"] if other else []),
+    yield Line(f"value: {guessed_format.name}", [
+        *([f"{tombstones:,} of {message_count:,} messages are tombstones, which are left out"] if tombstones else []),
+        *(
+            [f"{other_count:,} of {message_count:,} messages are {guessed_format.guess.are_not}, which makes bad rows"]
+            if other_count
+            else []
+        ),
     ])  # fmt: skip
-    own = " and ".join(f"`{column.name}`" for column in guessed.changes.columns)
-    yield Line(f"# The columns are those of the table's rows; {own} come behind them.")
+    change_columns = " and ".join(f"`{column.name}`" for column in guessed_format.changes.columns)
+    yield Line(f"# The columns are those of the table's rows; {change_columns} come behind them.")
     yield Line("columns:")
     yield from map(of_column, columns)
-    yield from (Line(f"  # {comment_name(name)} is left out: {why}") for name, why in out.items())
+    yield from (Line(f"  # {comment_name(name)} is left out: {why}") for name, why in excluded_columns.items())
 
 
 def write_options(row_keys: Sequence[str]) -> str:

@@ -40,19 +40,21 @@ class Column:
 
 def columns(objects: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
     """A column for each field, in the order of their first values."""
-    names = dict.fromkeys(name for each in objects for name in each)
-    return tuple(_column(name, [each[name] for each in objects if name in each], len(objects)) for name in names)
+    names = dict.fromkeys(name for json_object in objects for name in json_object)
+    return tuple(
+        _column(name, [json_object[name] for json_object in objects if name in json_object], len(objects)) for name in names
+    )
 
 
-def _column(name: str, values: Sequence[Any], of: int) -> Column:
+def _column(name: str, values: Sequence[Any], message_count: int) -> Column:
     type_, remarks = _type(values)
-    missing, nulls = of - len(values), sum(value is None for value in values)
-    lacks = [f"{missing:,} of {of:,} messages lack{'s' * (missing == 1)} it"] if missing else []
-    lacks += [f"null in {nulls:,} of {of:,}"] if nulls and nulls < len(values) else []
+    missing, nulls = message_count - len(values), sum(value is None for value in values)
+    gap_remarks = [f"{missing:,} of {message_count:,} messages lack{'s' * (missing == 1)} it"] if missing else []
+    gap_remarks += [f"null in {nulls:,} of {message_count:,}"] if nulls and nulls < len(values) else []
     format_ = None
     if type_ == BIGINT and _is_time(name) and all(value in _EPOCH for value in values if value is not None):
         type_, format_ = TIMESTAMP, "epoch_millis"
-    return Column(name=name, type=type_, format=format_, remarks=(*lacks, *remarks))
+    return Column(name=name, type=type_, format=format_, remarks=(*gap_remarks, *remarks))
 
 
 def _is_time(name: str) -> bool:
@@ -85,20 +87,22 @@ def _type(values: Sequence[Any], depth: int = 1) -> tuple[Type, tuple[str, ...]]
 
 def _struct(values: Sequence[Any], depth: int) -> tuple[Type, tuple[str, ...]]:
     objects = [value for value in values if value is not None]
-    names = list(dict.fromkeys(name for each in objects for name in each))
-    kept = [name for at, name in enumerate(names) if _can_be_a_field(name, names[:at])]
-    out = sum(name not in kept for name in names)
-    remarks: tuple[str, ...] = (f"{out:,} of its fields left out: names that no field can have",) if out else ()
+    names = list(dict.fromkeys(name for json_object in objects for name in json_object))
+    field_names = [name for index, name in enumerate(names) if _can_be_a_field(name, names[:index])]
+    dropped_count = sum(name not in field_names for name in names)
+    remarks: tuple[str, ...] = (
+        (f"{dropped_count:,} of its fields left out: names that no field can have",) if dropped_count else ()
+    )
     if not names:
         return STRING, ("always an empty object",)
-    if not kept or depth >= _DEEPEST or len(kept) > _WIDEST:
-        why = f"objects of {len(kept):,} fields" if len(kept) > _WIDEST else "objects that no struct can be"
+    if not field_names or depth >= _DEEPEST or len(field_names) > _WIDEST:
+        why = f"objects of {len(field_names):,} fields" if len(field_names) > _WIDEST else "objects that no struct can be"
         return STRING, (f"{why}: kept as JSON text",)
     fields = []
-    for name in kept:
-        type_, inner = _type([each[name] for each in objects if name in each], depth + 1)
+    for name in field_names:
+        type_, inner_remarks = _type([json_object[name] for json_object in objects if name in json_object], depth + 1)
         fields.append(Field(name, type_))
-        remarks += tuple(f"{name}: {each}" for each in inner)
+        remarks += tuple(f"{name}: {remark}" for remark in inner_remarks)
     return Struct(tuple(fields)), remarks
 
 
@@ -109,8 +113,8 @@ def _array(values: Sequence[Any], depth: int) -> tuple[Type, tuple[str, ...]]:
     return Array(element), tuple(remarks)
 
 
-def _can_be_a_field(name: str, others: Iterable[str]) -> bool:
-    return bool(_FIELD.fullmatch(name)) and name.isprintable() and folded(name) not in set(map(folded, others))
+def _can_be_a_field(name: str, other_names: Iterable[str]) -> bool:
+    return bool(_FIELD.fullmatch(name)) and name.isprintable() and folded(name) not in set(map(folded, other_names))
 
 
 def _kind(value: Any) -> str:

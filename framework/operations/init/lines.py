@@ -36,10 +36,10 @@ def of_column(column: Column) -> Line:
     if column.format:
         options = {"format": column.format, "doc": "milliseconds since 1970, by its name and size"}
     type_ = _type(column.type)
-    more = "".join(f", {each}: {scalar(value)}" for each, value in options.items())
-    written = f"{{type: {scalar(type_)}{more}}}" if options else type_
+    option_text = "".join(f", {option}: {scalar(value)}" for option, value in options.items())
+    value_text = f"{{type: {scalar(type_)}{option_text}}}" if options else type_
     remarks = column.remarks if len(column.remarks) <= _MOST_REMARKS else (*column.remarks[:_MOST_REMARKS], "and more")
-    return Line(f"  {key(column.name)}: {written}", remarks, column.name)
+    return Line(f"  {key(column.name)}: {value_text}", remarks, column.name)
 
 
 def in_braces(column: Column) -> str:

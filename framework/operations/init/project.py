@@ -77,10 +77,10 @@ tests:                                       # `sluice test` runs them, without 
 
 def start(folder: Path) -> tuple[str, ...]:
     """Write the first files of a project and return their names."""
-    there = sorted((folder / "specs").rglob("*.yaml"))
-    if there:
+    existing_specs = sorted((folder / "specs").rglob("*.yaml"))
+    if existing_specs:
         hint = "nothing was written; `sluice init --topic NAME` adds a topic to these specs, or name another folder"
-        raise SluiceError("file-exists", f"the folder has specs already, such as {there[0]}", hint)
+        raise SluiceError("file-exists", f"the folder has specs already, such as {existing_specs[0]}", hint)
     texts = first_specs()
     files.put(folder, texts)
     return *files.ignore(folder), *texts
@@ -96,9 +96,9 @@ def main(
     """The documents that every project has."""
     address = bootstrap or f"${{var:KAFKA:-127.0.0.1:{kafka.ports()[0]}}}"
     tables = catalogs.for_new_projects()
-    named = _REGISTRY.format(registry=registry) if registry else ""
+    registry_text = _REGISTRY.format(registry=registry) if registry else ""
     return "---\n".join(
-        [_CLUSTER.format(bootstrap=address, registry=named)] * cluster
+        [_CLUSTER.format(bootstrap=address, registry=registry_text)] * cluster
         + [f"# {tables.ABOUT}\n{tables.EXAMPLE}"] * catalog
         + [_ENGINE] * engine
     )

@@ -1,4 +1,4 @@
-"""A registry's schemas of a topic that is to have a spec: those of its newest messages, and their columns."""
+"""A registry's schemas for a new topic's spec: those of its newest messages, and their columns."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from framework.messages.registry.client import Registry
 from framework.operations.init.lines import Line, comment_name, key, scalar
 from framework.plan import Cluster, Column, Of, Registered, SecretStore
 
-_MOSTLY = 0.9  # of the messages begin with the id of a schema where a topic is taken for one of a registry
-_MOST = 20  # ids that are asked for
+_MOSTLY = 0.9  # the share of messages with a schema's id in front from which on a topic is taken for one with a registry
+_MOST_IDS = 20  # ids that the registry is asked for
 _NOWHERE = Where("", 0, 0)
 
 
@@ -27,18 +27,18 @@ _NOWHERE = Where("", 0, 0)
 class Schemaed:
     """Keys or values whose schemas are in the registry."""
 
-    of: Of
+    part: Of
     format: str
-    subject: str | None  # where it is not the one that is taken if none is named
+    subject: str | None  # if it is not the default subject
     single: str | None  # the column that a key without fields makes
     columns: tuple[Column, ...]
     registered: Registered
-    changes: bool  # they are changes of the rows that the columns are
+    changes: bool  # whether the messages are changes of rows with these columns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subjects:
-    """The registry's schemas; `why` is the reason why it has none of the values."""
+    """The registry's schemas; `why` is the reason why it has none for the values."""
 
     value: Schemaed | None
     key: Schemaed | None = None
@@ -48,13 +48,13 @@ class Subjects:
 
 
 def looks_so(messages: Iterable[bytes | None]) -> bool:
-    """Whether they begin as those of a registry do."""
-    there = [each for each in messages if each is not None]
-    return bool(there) and sum(id_of(each) is not None for each in there) >= _MOSTLY * len(there)
+    """Whether the messages begin with ids of schemas, as those of a registry do."""
+    payloads = [payload for payload in messages if payload is not None]
+    return bool(payloads) and sum(id_of(payload) is not None for payload in payloads) >= _MOSTLY * len(payloads)
 
 
 def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore) -> Subjects:
-    """Asks for what the messages name; of a topic without values for the subject of its name."""
+    """Reads the schemas that the messages name; for a topic without values, the subject of its name."""
     values = [message.value for message in sample.messages if message.value is not None]
     if cluster.registry is None or (values and not looks_so(values)):
         return Subjects(value=None)
@@ -71,85 +71,87 @@ def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore
 
 
 def _schemaed(
-    of: Of, kafka_name: str, messages: Sequence[bytes], cluster: Cluster, secrets: SecretStore, taken: set[str]
+    part: Of, kafka_name: str, messages: Sequence[bytes], cluster: Cluster, secrets: SecretStore, taken_names: set[str]
 ) -> Schemaed | str:
-    """Their schema, or the reason why it is unknown."""
-    own = f"{kafka_name}-{of}"
+    """The schema of these messages, or the reason why it is unknown."""
+    default_subject = f"{kafka_name}-{part}"
     registry = Registry(cluster, secrets, REGISTRY_NEEDED)
-    counted = Counter(id_ for each in messages if (id_ := id_of(each)) is not None)
-    ids = [id_ for id_, _ in counted.most_common(_MOST)]
+    id_counts = Counter(id_ for message in messages if (id_ := id_of(message)) is not None)
+    ids = [id_ for id_, _ in id_counts.most_common(_MOST_IDS)]
     schemas = {id_: schema for id_ in ids if (schema := registry.schema(id_))}
-    if ids and sum(counted[id_] for id_ in schemas) < _MOSTLY * sum(counted[id_] for id_ in ids):
+    if ids and sum(id_counts[id_] for id_ in schemas) < _MOSTLY * sum(id_counts[id_] for id_ in ids):
         return "the registry does not have the schemas that they name"
-    subject = _subject(registry, own, ids)
+    subject = _subject(registry, default_subject, ids)
     if subject is None:
-        return f"the registry has no subject `{own}` and none for schema {ids[0]}" if ids else ""
+        return f"the registry has no subject `{default_subject}` and none for schema {ids[0]}" if ids else ""
     versions = registry.subject(subject).versions
-    format_, *others = of_kind(versions[-1].schema.kind)
-    single = next(each for each in ("key", "message_key", "kafka_key", "kafka_message_key") if each not in taken)
-    asked = Asked(
+    format_, *other_formats = of_kind(versions[-1].schema.kind)
+    single = next(name for name in ("key", "message_key", "kafka_key", "kafka_message_key") if name not in taken_names)
+    request = Asked(
         topic=kafka_name,
-        of=of,
+        of=part,
         format=format_,
         subject=subject,
         where=_NOWHERE,
         contract=(),
         contract_places={},
-        single=single if of == "key" else None,
+        single=single if part == "key" else None,
     )
-    rows_, problems = _resolved(asked, cluster, secrets, taken)
+    rows_, problems = _resolved(request, cluster, secrets, taken_names)
     changes = False
-    for other in others if of == "value" else ():  # of changes
-        rows, refused = _resolved(replace(asked, format=other), cluster, secrets, taken)
-        if not refused:
-            format_, rows_, problems, changes = other, rows, refused, True
+    for other_format in other_formats if part == "value" else ():  # of changes
+        rows, other_problems = _resolved(replace(request, format=other_format), cluster, secrets, taken_names)
+        if not other_problems:
+            format_, rows_, problems, changes = other_format, rows, other_problems, True
     if problems:
         return f"{subject}: {problems[0].message}"
-    alone = len(rows_.columns) == 1 and rows_.columns[0].name == single
-    elsewhere = None if subject == own else subject
+    is_single = len(rows_.columns) == 1 and rows_.columns[0].name == single
+    named_subject = None if subject == default_subject else subject
     return Schemaed(
-        of=of,
+        part=part,
         format=format_,
-        subject=elsewhere,
-        single=single if alone else None,
+        subject=named_subject,
+        single=single if is_single else None,
         columns=rows_.columns,
         registered=rows_.registered,
         changes=changes,
     )
 
 
-def _resolved(asked: Asked, cluster: Cluster, secrets: SecretStore, taken: set[str]) -> tuple[ResolvedSchema, list[Problem]]:
+def _resolved(
+    request: Asked, cluster: Cluster, secrets: SecretStore, taken_names: set[str]
+) -> tuple[ResolvedSchema, list[Problem]]:
     problems: list[Problem] = []
-    resolved = resolve(asked, cluster, Schemas(secrets), problems)
-    return resolved, [*problems, *_unnamed(resolved, taken)]
+    schema = resolve(request, cluster, Schemas(secrets), problems)
+    return schema, [*problems, *_unnamed(schema, taken_names)]
 
 
 def _row_keys(rows: Schemaed, keys: Schemaed | str) -> tuple[str, ...]:
-    """None where the keys are not known, or are no columns of the rows."""
+    """The columns that the keys name; none where the keys are unknown, or are no columns of the rows."""
     if isinstance(keys, str):
         return ()
     names = tuple(column.name for column in keys.columns)
     return names if {column.name for column in rows.columns}.issuperset(names) else ()
 
 
-def _subject(registry: Registry, own: str, ids: Sequence[int]) -> str | None:
-    """The subject of the topic's name or, where that is not there, one that has the most frequent schema: one with the topic's name
-    in its own, if there is any."""
+def _subject(registry: Registry, default_subject: str, ids: Sequence[int]) -> str | None:
+    """The subject of the topic's name if it exists; otherwise one that has the most frequent schema, preferably with the topic's name in
+    its own."""
     try:
-        registry.numbers(own)
-        return own
+        registry.numbers(default_subject)
+        return default_subject
     except NoSubject:
         pass
     subjects = registry.subjects(ids[0]) if ids else ()
-    return min(subjects, key=lambda name: (own.rpartition("-")[0] not in name, name), default=None)
+    return min(subjects, key=lambda name: (default_subject.rpartition("-")[0] not in name, name), default=None)
 
 
-def _unnamed(resolved: ResolvedSchema, taken: set[str]) -> Iterator[Problem]:
-    """Columns that no topic can have."""
+def _unnamed(schema: ResolvedSchema, taken_names: set[str]) -> Iterator[Problem]:
+    """The problems of columns that no topic can have."""
     names: list[str] = []
-    for column in resolved.columns:
+    for column in schema.columns:
         yield from name_problems(column.name, _NOWHERE, names)
-        if folded(column.name) in taken:
+        if folded(column.name) in taken_names:
             yield Problem(_NOWHERE, "duplicate-column", f"its field `{column.name}` is a column of the value already")
         names.append(column.name)
 
@@ -158,8 +160,8 @@ def value_lines(value: Schemaed) -> Iterator[Line]:
     yield Line(f"value: {value.format}", [f"by {value.registered.write_version} of {_named(value)}"])
     if value.subject:
         yield Line(f"subject: {scalar(value.subject)}")
-    what = "the rows" if value.changes else "the schema"
-    yield Line(f"# The columns are the fields of all versions of {what}. With those of today they are:")
+    origin = "the rows" if value.changes else "the schema"
+    yield Line(f"# The columns are the fields of all versions of {origin}. With those of today they are:")
     width = max(len(column.name) for column in value.columns)
     yield from (_column(column, width) for column in value.columns)
     time = next((column for column in value.columns if column.type == TIMESTAMP), None)

@@ -33,7 +33,7 @@ _MOST_PARTITIONS = 10_000  # that a spec can ask for
 _LONGEST_ID = 100  # characters
 _UNKNOWN = Subjects(value=None)
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
-_NAME, _COLUMN = (re.compile(typing.get_args(each)[1].pattern) for each in (scalars.Name, scalars.ColumnName))
+_NAME, _COLUMN = (re.compile(typing.get_args(annotation)[1].pattern) for annotation in (scalars.Name, scalars.ColumnName))
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,19 @@ class Spec:
 
 
 def name_of(kafka_name: str) -> str:
-    """The name of a topic in specs: its own if that is allowed, otherwise one close to it."""
+    """The name of a topic in specs: its name in Kafka if that is allowed, otherwise one close to it."""
     if _NAME.search(kafka_name):
         return kafka_name
-    meant = scalars.meant_name(kafka_name) or "topic"
-    return (meant if meant[0].isalpha() else f"topic_{meant}")[:63].rstrip("_")
+    close_name = scalars.meant_name(kafka_name) or "topic"
+    return (close_name if close_name[0].isalpha() else f"topic_{close_name}")[:63].rstrip("_")
 
 
 def write(kafka_name: str, sample: Sample, catalog: str | None = None, registry_schemas: Subjects = _UNKNOWN) -> Spec:
-    """The spec. Columns that the language refuses are left out, with its reason. Columns from the registry are not repeated."""
+    """The spec of a topic. Columns that the language refuses are left out, with the reason. Columns from the registry are not repeated."""
     if registry_schemas.value:
         row_keys = registry_schemas.row_keys if registry_schemas.value.changes else None
         pipeline = _pipeline(name_of(kafka_name), catalog, row_keys)
-        lines = (*_head(kafka_name, sample), *_registered(registry_schemas.value, registry_schemas, sample), *pipeline)
+        lines = (*_head(kafka_name, sample), *_registered_lines(registry_schemas.value, registry_schemas, sample), *pipeline)
         return Spec(
             text(lines),
             registry_schemas.value.format,
@@ -66,23 +66,29 @@ def write(kafka_name: str, sample: Sample, catalog: str | None = None, registry_
         )
     values = [message.value for message in sample.messages if message.value is not None]
     if not values:
-        what = "none of its newest messages has a value" if sample.messages else "it has no messages"
-        raise SluiceError("no-messages", f"{kafka_name} has no columns that can be inferred: {what}", "write its spec by hand")
-    guessed = guess.of_values(values)
-    columns = infer.columns(guessed.rows) if guessed else ()
-    out = {column.name: "there are too many" for column in columns[_MOST_COLUMNS:]}
-    out |= {column.name: "no column can have such a name" for column in columns if not _can_be_a_column(column.name)}
+        reason = "none of its newest messages has a value" if sample.messages else "it has no messages"
+        raise SluiceError("no-messages", f"{kafka_name} has no columns that can be inferred: {reason}", "write its spec by hand")
+    guessed_format = guess.of_values(values)
+    columns = infer.columns(guessed_format.rows) if guessed_format else ()
+    excluded_columns = {column.name: "there are too many" for column in columns[_MOST_COLUMNS:]}
+    excluded_columns |= {column.name: "no column can have such a name" for column in columns if not _can_be_a_column(column.name)}
     name = name_of(kafka_name)
     while True:
-        kept = [column for column in columns if column.name not in out]
+        kept_columns = [column for column in columns if column.name not in excluded_columns]
         head = list(_head(kafka_name, sample))
-        head += _given(guessed, kept, out, sample) if kept and guessed else _other(sample, values, registry_schemas)
-        refused = _refused([*head, *_pipeline(name, None)])
-        if not refused:
-            row_keys = guess.row_keys(guessed, sample, kept) if guessed and guessed.changes else None
-            format_ = guessed.name if kept and guessed else _other_format(values)
-            return Spec(text([*head, *_pipeline(name, catalog, row_keys)]), format_, max(1, len(kept)), tuple(out))
-        out |= refused
+        head += (
+            _inferred_lines(guessed_format, kept_columns, excluded_columns, sample)
+            if kept_columns and guessed_format
+            else _other_lines(sample, values, registry_schemas)
+        )
+        refused_columns = _refused([*head, *_pipeline(name, None)])
+        if not refused_columns:
+            row_keys = guess.row_keys(guessed_format, sample, kept_columns) if guessed_format and guessed_format.changes else None
+            format_ = guessed_format.name if kept_columns and guessed_format else _other_format(values)
+            return Spec(
+                text([*head, *_pipeline(name, catalog, row_keys)]), format_, max(1, len(kept_columns)), tuple(excluded_columns)
+            )
+        excluded_columns |= refused_columns
 
 
 def _refused(lines: Sequence[Line]) -> dict[str, str]:
@@ -102,8 +108,8 @@ def _refused(lines: Sequence[Line]) -> dict[str, str]:
 def _head(kafka_name: str, sample: Sample) -> Iterator[Line]:
     count = len(sample.messages)
     times = [message.timestamp for message in sample.messages if message.timestamp is not None]
-    between = f", from {_time(min(times))} to {_time(max(times))}" if times else ""
-    yield Line(f"# Written by `sluice init` from the newest {count:,} of about {sample.offsets:,} messages{between}.")
+    time_range = f", from {_time(min(times))} to {_time(max(times))}" if times else ""
+    yield Line(f"# Written by `sluice init` from the newest {count:,} of about {sample.offsets:,} messages{time_range}.")
     yield Line("# Comments describe these messages. Other messages may differ: correct what you know better.")
     yield Line(f"topic: {scalar(name_of(kafka_name))}")
     if name_of(kafka_name) != kafka_name:
@@ -112,29 +118,35 @@ def _head(kafka_name: str, sample: Sample) -> Iterator[Line]:
         yield Line(f"partitions: {sample.partitions}")
 
 
-def _given(guessed: Guessed, columns: Sequence[Column], out: dict[str, str], sample: Sample) -> Iterator[Line]:
-    if guessed.changes:
-        yield from guess.change_lines(guessed, columns, out, sample)
+def _inferred_lines(
+    guessed_format: Guessed, columns: Sequence[Column], excluded_columns: dict[str, str], sample: Sample
+) -> Iterator[Line]:
+    if guessed_format.changes:
+        yield from guess.change_lines(guessed_format, columns, excluded_columns, sample)
         return
-    of = len(sample.messages)
+    message_count = len(sample.messages)
     empty = _without_value(sample)
-    other = guessed.others(sample)
+    other_count = guessed_format.count_others(sample)
     yield from _key(sample, {folded(column.name) for column in columns})
-    yield Line(f"value: {guessed.name}", [
-        *([f"{empty:,} of {of:,} messages have no value, which makes bad rows"] if empty else []),
-        *([f"{other:,} of {of:,} messages are {guessed.guess.are_not}, which makes bad rows"] if other else []),
+    yield Line(f"value: {guessed_format.name}", [
+        *([f"{empty:,} of {message_count:,} messages have no value, which makes bad rows"] if empty else []),
+        *(
+            [f"{other_count:,} of {message_count:,} messages are {guessed_format.guess.are_not}, which makes bad rows"]
+            if other_count
+            else []
+        ),
     ])  # fmt: skip
     yield Line("# No column is `required: true`, which makes a bad row of a message without it: a sample cannot tell.")
     yield Line("columns:")
     yield from map(of_column, columns)
-    yield from (Line(f"  # {comment_name(name)} is left out: {why}") for name, why in out.items())
+    yield from (Line(f"  # {comment_name(name)} is left out: {why}") for name, why in excluded_columns.items())
     time = next((column for column in columns if column.type == TIMESTAMP), None)
     if time:
         yield Line(f"# event_time: {key(time.name)}", ["if that is when it happened; else Kafka's own time counts"])
     yield from _headers(sample)
 
 
-def _registered(value: Schemaed, registry_schemas: Subjects, sample: Sample) -> Iterator[Line]:
+def _registered_lines(value: Schemaed, registry_schemas: Subjects, sample: Sample) -> Iterator[Line]:
     empty = _without_value(sample)
     changes = value.changes
     if registry_schemas.key:
@@ -151,17 +163,24 @@ def _registered(value: Schemaed, registry_schemas: Subjects, sample: Sample) -> 
     yield from _headers(sample)
 
 
-def _other(sample: Sample, values: Sequence[bytes], registry_schemas: Subjects) -> Iterator[Line]:
-    of = len(sample.messages)
+def _other_lines(sample: Sample, values: Sequence[bytes], registry_schemas: Subjects) -> Iterator[Line]:
+    message_count = len(sample.messages)
     texts = sum(utf8(value) is not None for value in values)
-    partly = {each.are: sum(each.rows(value) is not None for value in values) for _, each in guess.guesses("value").values()}
+    partial_counts = {
+        candidate.are: sum(candidate.rows(value) is not None for value in values)
+        for _, candidate in guess.guesses("value").values()
+    }
     empty = _without_value(sample)
     yield from _key(sample, {"value"})
     yield Line(f"value: {_other_format(values)}", [
-        *(f"{count:,} of {of:,} messages are {what}" for what, count in partly.items() if what and count),
-        *([f"{texts:,} of {of:,} messages are UTF-8 text"] if texts < len(values) else []),
+        *(
+            f"{count:,} of {message_count:,} messages are {description}"
+            for description, count in partial_counts.items()
+            if description and count
+        ),
+        *([f"{texts:,} of {message_count:,} messages are UTF-8 text"] if texts < len(values) else []),
         *([_of_which_registry(registry_schemas)] if _of_a_registry(values) else []),
-        *([f"{empty:,} of {of:,} messages have no value, which makes bad rows"] if empty else []),
+        *([f"{empty:,} of {message_count:,} messages have no value, which makes bad rows"] if empty else []),
     ])  # fmt: skip
     yield from _headers(sample)
 
@@ -171,12 +190,16 @@ def _other_format(values: Sequence[bytes]) -> str:
 
 
 def _of_which_registry(registry_schemas: Subjects) -> str:
-    looks = "they begin as those of a schema registry do"
+    finding = "they begin as those of a schema registry do"
     if registry_schemas.why:
-        return f"{looks}, but {registry_schemas.why}"
-    first, *others = (f"`{name}`" for name, each in every("value").items() if isinstance(each, BySchema) and not each.changes)
-    formats = " or ".join(filter(None, (", ".join([first.replace("`", "`value: ", 1), *others[:-1]]), *others[-1:])))
-    return f"{looks}: name it, by `registry: URL` in the cluster, and write {formats}"
+        return f"{finding}, but {registry_schemas.why}"
+    first_name, *other_names = (
+        f"`{name}`" for name, format_ in every("value").items() if isinstance(format_, BySchema) and not format_.changes
+    )
+    formats = " or ".join(
+        filter(None, (", ".join([first_name.replace("`", "`value: ", 1), *other_names[:-1]]), *other_names[-1:]))
+    )
+    return f"{finding}: name it, by `registry: URL` in the cluster, and write {formats}"
 
 
 def _of_a_registry(values: Sequence[bytes]) -> bool:
@@ -189,36 +212,38 @@ def _key(sample: Sample, columns: set[str]) -> Iterator[Line]:
     if not keys:
         yield Line("# No message has a key.")
         return
-    free = next(each for each in ("key", "message_key", "kafka_key", "kafka_message_key") if each not in columns)
-    lacking = len(sample.messages) - len(keys)
-    remarks = [f"{lacking:,} of {len(sample.messages):,} messages lack{'s' * (lacking == 1)} it"] if lacking else []
+    free_name = next(name for name in ("key", "message_key", "kafka_key", "kafka_message_key") if name not in columns)
+    missing_count = len(sample.messages) - len(keys)
+    remarks = (
+        [f"{missing_count:,} of {len(sample.messages):,} messages lack{'s' * (missing_count == 1)} it"] if missing_count else []
+    )
     format_, why = guess.of_keys(keys)
-    asked, fields = f"{{format: {format_}, as: {free}}}", ""
-    same = _same_field(sample)
+    option_text, fields = f"{{format: {format_}, as: {free_name}}}", ""
+    same_field = _same_field(sample)
     if why:
         pass
-    elif same is not None and folded(same) in columns:
-        why = f"which is always {comment_name(same)}"
+    elif same_field is not None and folded(same_field) in columns:
+        why = f"which is always {comment_name(same_field)}"
     elif fields := _fields_of_keys(keys, columns):
-        asked, why = f"{{{fields}}}", "which is an object; those that are columns already are left out"
-    elif not all(_like_an_id(utf8(each) or "") for each in keys):
+        option_text, why = f"{{{fields}}}", "which is an object; those that are columns already are left out"
+    elif not all(_like_an_id(utf8(key_bytes) or "") for key_bytes in keys):
         why = "which does not look like an id"
     if why:
-        yield Line(f"# key: {asked}", [f"would make {'columns' if fields else 'a column'} of the key, {why}", *remarks])
+        yield Line(f"# key: {option_text}", [f"would make {'columns' if fields else 'a column'} of the key, {why}", *remarks])
     else:
-        yield Line(f"key: {asked}", remarks)
+        yield Line(f"key: {option_text}", remarks)
 
 
 def _fields_of_keys(keys: Sequence[bytes], columns: set[str]) -> str:
     """The format and the fields of keys that have some, as one line of a spec."""
-    for name, (_, each) in guess.guesses("key").items():
-        rows = [row for key in keys if (row := each.key(key)) is not None]
+    for name, (_, candidate) in guess.guesses("key").items():
+        rows = [row for key in keys if (row := candidate.key(key)) is not None]
         if len(rows) < len(keys):
             continue
-        taken, fields = set(columns), []
+        taken_names, fields = set(columns), []
         for column in infer.columns(rows):
-            if _PLAIN.fullmatch(column.name) and folded(column.name) not in taken:
-                taken.add(folded(column.name))
+            if _PLAIN.fullmatch(column.name) and folded(column.name) not in taken_names:
+                taken_names.add(folded(column.name))
                 fields.append(in_braces(column))
         if fields:
             return f"format: {name}, columns: {{{', '.join(fields)}}}"
@@ -231,17 +256,17 @@ def _same_field(sample: Sample) -> str | None:
     for message in sample.messages:
         fields = one_object(message.value) if message.value is not None else None
         key_ = None if message.key is None else utf8(message.key)
-        same = {name for name, value in (fields or {}).items() if isinstance(value, (str, int)) and str(value) == key_}
-        names = same if names is None else names & same
+        equal_fields = {name for name, value in (fields or {}).items() if isinstance(value, (str, int)) and str(value) == key_}
+        names = equal_fields if names is None else names & equal_fields
     return min(names) if names else None
 
 
 def _headers(sample: Sample) -> Iterator[Line]:
     counts = Counter(name for message in sample.messages for name in {name for name, _ in message.headers})
-    asked = ", ".join(f"{key(name)}: string" for name in sorted(counts) if _can_be_a_column(name))
+    header_columns = ", ".join(f"{key(name)}: string" for name in sorted(counts) if _can_be_a_column(name))
     names = ", ".join(f"{comment_name(name)} in {count:,}" for name, count in counts.most_common())
     if counts:
-        yield Line(f"# headers: {{{asked}}}", [f"would make columns: {names} of {len(sample.messages):,} messages"])
+        yield Line(f"# headers: {{{header_columns}}}", [f"would make columns: {names} of {len(sample.messages):,} messages"])
 
 
 def _pipeline(name: str, catalog: str | None, row_keys: Sequence[str] | None = None) -> Iterator[Line]:
@@ -249,9 +274,9 @@ def _pipeline(name: str, catalog: str | None, row_keys: Sequence[str] | None = N
     yield Line("---")
     yield Line(f"pipeline: {name}")
     yield Line(f"from: {{topic: {name}}}")
-    how = guess.write_options(row_keys or ())
+    write_options = guess.write_options(row_keys or ())
     yield from guess.pipeline_lines(row_keys) if row_keys is not None else ()
-    yield Line(f"into: {{table: {NAMESPACE}.{name}{f', catalog: {catalog}' if catalog else ''}{how}}}")
+    yield Line(f"into: {{table: {NAMESPACE}.{name}{f', catalog: {catalog}' if catalog else ''}{write_options}}}")
 
 
 def _can_be_a_column(name: str) -> bool:

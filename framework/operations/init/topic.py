@@ -25,7 +25,9 @@ class Added:
     spec: Spec
 
 
-def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: str | None, registry: str | None = None) -> Added:
+def add(
+    folder: Path, environment: str, kafka_name: str, message_limit: int, bootstrap: str | None, registry: str | None = None
+) -> Added:
     """Read at most `most` messages and write the topic's spec. A cluster and a catalog are written too if the specs have none."""
     specs = folder / "specs"
     plan = make(specs, environment) if any(specs.rglob("*.yaml")) else None
@@ -35,23 +37,23 @@ def add(folder: Path, environment: str, kafka_name: str, most: int, bootstrap: s
     if plan:
         _refuse_taken(plan, name, table)
     catalogs = plan.catalogs if plan else ()
-    missing = not (plan and plan.clusters), not catalogs
+    missing_parts = not (plan and plan.clusters), not catalogs
     texts = (
-        {"specs/main.yaml": project.main(cluster.bootstrap, *missing, engine=plan is None, registry=cluster.registry)}
-        if any(missing)
+        {"specs/main.yaml": project.main(cluster.bootstrap, *missing_parts, engine=plan is None, registry=cluster.registry)}
+        if any(missing_parts)
         else {}
     )
-    own = f"specs/{name if name != 'main' else 'topic_main'}.yaml"
-    texts[own] = ""
+    spec_file = f"specs/{name if name != 'main' else 'topic_main'}.yaml"
+    texts[spec_file] = ""
     files.refuse(folder, texts)
     secrets = plan.secrets if plan else SecretStore()
-    sample = newest_messages.read_newest(cluster, secrets, kafka_name, most)
+    sample = newest_messages.read_newest(cluster, secrets, kafka_name, message_limit)
     registry_schemas = registered.find(kafka_name, sample, cluster, secrets)
     new_spec = spec.write(kafka_name, sample, catalogs[0].name if len(catalogs) > 1 else None, registry_schemas)
-    texts[own] = new_spec.text
+    texts[spec_file] = new_spec.text
     files.put(folder, texts)
-    ignored = () if plan else files.ignore(folder)
-    return Added(name=name, table=table, files=(*ignored, *texts), messages=len(sample.messages), spec=new_spec)
+    ignore_files = () if plan else files.ignore(folder)
+    return Added(name=name, table=table, files=(*ignore_files, *texts), messages=len(sample.messages), spec=new_spec)
 
 
 def commands(name: str) -> tuple[tuple[str, str], ...]:
@@ -79,20 +81,20 @@ def _cluster(plan: Plan | None, bootstrap: str | None) -> Cluster:
 
 def _with_registry(cluster: Cluster, plan: Plan | None, registry: str | None) -> Cluster:
     """Refuse a registry that differs from the one of the specs' cluster: the new spec runs with the cluster's."""
-    specs = plan.clusters[0] if plan and plan.clusters else None
-    if specs is None:
+    spec_cluster = plan.clusters[0] if plan and plan.clusters else None
+    if spec_cluster is None:
         return replace(cluster, registry=registry)
-    if registry and registry.rstrip("/") != (specs.registry or "").rstrip("/"):
-        has = f"names another registry, {specs.registry}" if specs.registry else "names no registry"
+    if registry and registry.rstrip("/") != (spec_cluster.registry or "").rstrip("/"):
+        registry_text = f"names another registry, {spec_cluster.registry}" if spec_cluster.registry else "names no registry"
         hint = "write it there: `registry: URL` of the cluster; then leave the option out"
-        raise SluiceError("other-registry", f"the specs' cluster `{specs.name}` {has}", hint)
-    return replace(cluster, registry=specs.registry, registry_auth=specs.registry_auth)
+        raise SluiceError("other-registry", f"the specs' cluster `{spec_cluster.name}` {registry_text}", hint)
+    return replace(cluster, registry=spec_cluster.registry, registry_auth=spec_cluster.registry_auth)
 
 
 def _refuse_taken(plan: Plan, name: str, table: str) -> None:
-    for what, where in _taken(plan, name, table):
+    for document, where in _taken(plan, name, table):
         raise SluiceError(
-            "name-taken", f"the specs have {what} already, at {where}", "nothing was written; rename that one first"
+            "name-taken", f"the specs have {document} already, at {where}", "nothing was written; rename that one first"
         )
 
 

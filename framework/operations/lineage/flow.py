@@ -14,31 +14,32 @@ Place = tuple[str, str]  # the key of a part, and a column there
 
 @dataclass(frozen=True)
 class Part:
-    """A topic, a table, or what shows the rows of a table elsewhere. `key` is its kind and its name."""
+    """A topic, a table, an export, or a follower of a table. `key` is its kind and its name."""
 
     key: str
     title: str
     _: KW_ONLY
     doc: str = ""
     where: str = ""
-    pipeline: str = ""  # which writes it
+    pipeline: str = ""  # the name of the pipeline that writes it
     steps: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True)
 class Flow:
-    """`columns` say which column is computed from which; `parts_of` which part is made of which, also where no column is known."""
+    """The flow of a plan. `columns` pairs each column with one that is computed from it; `parts_of` pairs each part with one that is
+    made of it, also where no column is known."""
 
     parts: tuple[Part, ...]
     columns: tuple[tuple[Place, Place], ...]
     parts_of: tuple[tuple[str, str], ...]
 
     def origins(self, place: Place) -> list[Place]:
-        return [origin for origin, to in self.columns if to == place]
+        return [origin for origin, target in self.columns if target == place]
 
 
-def of(plan: Plan) -> Flow:
+def build_flow(plan: Plan) -> Flow:
     parts: dict[str, Part] = {}
     for topic in plan.topics:
         parts[_topic(topic.name)] = Part(
@@ -53,25 +54,27 @@ def of(plan: Plan) -> Flow:
             _table(table.identifier), table.identifier, doc=pipeline.doc, where=str(pipeline.where), pipeline=pipeline.name,
             steps=steps, columns=table.readable,
         )  # fmt: skip
-    columns, between = [], dict[tuple[str, str], None]()
+    columns, part_pairs = [], dict[tuple[str, str], None]()
     for pipeline in plan.pipelines:
-        for origin, to in _columns(pipeline):
-            columns.append((origin, to))
-            between[origin[0], to[0]] = None
-            parts[origin[0]] = _with(parts[origin[0]], origin[1], pipeline)
-        between |= dict.fromkeys((source, _table(pipeline.table.identifier)) for source in _sources(pipeline))
+        for origin, target in _columns(pipeline):
+            columns.append((origin, target))
+            part_pairs[origin[0], target[0]] = None
+            parts[origin[0]] = _with_column(parts[origin[0]], origin[1], pipeline)
+        part_pairs |= dict.fromkeys((source, _table(pipeline.table.identifier)) for source in _sources(pipeline))
         for follower in pipeline.also:
-            key, sent = f"{follower.type} {follower.name}", parts[_table(pipeline.table.identifier)]
-            parts.setdefault(key, Part(key, follower.name, where=str(follower.where), columns=sent.columns))
-            between[sent.key, key] = None
+            key, table_part = f"{follower.type} {follower.name}", parts[_table(pipeline.table.identifier)]
+            parts.setdefault(key, Part(key, follower.name, where=str(follower.where), columns=table_part.columns))
+            part_pairs[table_part.key, key] = None
             sent_names = {column.name for column in parts[key].columns}
-            columns += [((sent.key, each.name), (key, each.name)) for each in sent.columns if each.name in sent_names]
+            columns += [
+                ((table_part.key, column.name), (key, column.name)) for column in table_part.columns if column.name in sent_names
+            ]
     for document in plan.documents_of("export"):
         export: Export = document.value
         key = f"export {export.name}"
         parts[key] = Part(key, export.name, doc=export.doc, where=str(export.where), steps=(export.query,))
-        between[_table(export.pipeline.table.identifier), key] = None
-    return Flow(tuple(parts.values()), tuple(columns), tuple(between))
+        part_pairs[_table(export.pipeline.table.identifier), key] = None
+    return Flow(tuple(parts.values()), tuple(columns), tuple(part_pairs))
 
 
 def _topic(name: str) -> str:
@@ -89,16 +92,16 @@ def _sources(pipeline: Pipeline) -> list[str]:
 
 
 def _columns(pipeline: Pipeline) -> Iterator[tuple[Place, Place]]:
-    """Each column of the pipeline's table with each that it is computed from."""
+    """Pairs of a source column and a column of the pipeline's table that is computed from it."""
     for name, places in by_source(pipeline).items():
         for source, origin in places:
             key = _topic(source.name) if isinstance(source, Topic) else _table(source.identifier)
             yield (key, origin), (_table(pipeline.table.identifier), name)
 
 
-def _with(part: Part, name: str, pipeline: Pipeline) -> Part:
+def _with_column(part: Part, name: str, pipeline: Pipeline) -> Part:
     """The part with a column, such as one of Kafka's, that its own list does not have."""
     if any(column.name == name for column in part.columns):
         return part
-    column = next((each for each in pipeline.kafka_columns if each.name == name), None)
+    column = next((column for column in pipeline.kafka_columns if column.name == name), None)
     return replace(part, columns=(*part.columns, column)) if column else part

@@ -16,8 +16,8 @@ def html(flow: Flow, environment: str) -> str:
     data = {
         "environment": environment,
         "parts": [_part(part) for part in flow.parts],
-        "columns": [[list(origin), list(to)] for origin, to in flow.columns],
-        "between": [list(each) for each in flow.parts_of],
+        "columns": [[list(origin), list(target)] for origin, target in flow.columns],
+        "between": [list(pair) for pair in flow.parts_of],
     }
     # A text in a spec must not end the script.
     return template.replace(_DATA, json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _PLACE = ("batch", "code", "message", "topic", "partition", "offset", "item")
 _STEP = "cannot be computed for this row: "
-_GIVEN = (  # what differs between bad rows of one kind, and what is left of it
+_VALUES = (  # patterns of the values in messages of one kind, and their replacements
     (r"(?s)(, found | at byte |: it is cut off|: [^:]* is not expected).*", ""),
     (r"\[\d+\]", "[]"),
     (rf"(?s)({_STEP}.*) \([^()=]+ = .*\)$", r"\1"),  # the columns' values
@@ -31,7 +31,7 @@ _COLUMNS = (*_PLACE, "stage", "timestamp", "key", "value")
 
 @dataclass(frozen=True)
 class Kind:
-    """Bad rows with the same code and the same message, apart from the values that were found."""
+    """Bad rows with the same code and the same message, apart from the values in it."""
 
     code: str
     message: str
@@ -62,7 +62,7 @@ class Quarantine:
     kinds: tuple[Kind, ...]
     samples: tuple[BadRow, ...]
     waiting: int
-    settled: tuple[tuple[str, int], ...] = ()  # how many were replayed or discarded: they are not among the others
+    settled: tuple[tuple[str, int], ...] = ()  # the numbers of replayed and of discarded ones, which are not in `kinds`
 
     @property
     def rows(self) -> int:
@@ -70,40 +70,40 @@ class Quarantine:
 
 
 def quarantine(pipeline: Pipeline, code: str | None, limit: int) -> Quarantine:
-    """The bad rows of one code, or all."""
-    waiting = _waiting(pipeline)
+    """The open bad rows of a pipeline, with one code or with any."""
+    waiting_count = _waiting(pipeline)
     table = table_state.table(pipeline.table.catalog, pipeline.table.bad_rows)
     if table is None:
-        return Quarantine((), (), waiting)
+        return Quarantine((), (), waiting_count)
     import pyarrow.compute as pc
 
     has_states = "state" in table.schema().column_names
     bad_rows = table.scan(selected_fields=(*_PLACE, "state") if has_states else _PLACE).to_arrow()
     if code:
         bad_rows = bad_rows.filter(pc.equal(bad_rows["code"], code))
-    settled: list[dict[str, Any]] = []
+    settled_groups: list[dict[str, Any]] = []
     if has_states:
         is_open = pc.equal(pc.coalesce(bad_rows["state"], OPEN), OPEN)
-        settled = bad_rows.filter(pc.invert(is_open)).group_by("state").aggregate([([], "count_all")]).to_pylist()
+        settled_groups = bad_rows.filter(pc.invert(is_open)).group_by("state").aggregate([([], "count_all")]).to_pylist()
         bad_rows = bad_rows.filter(is_open).drop_columns("state")
     bad_rows = bad_rows.append_column("reason", _without_values(bad_rows["message"]))
-    counted = bad_rows.group_by(["code", "reason"]).aggregate([([], "count_all")]).to_pylist()
-    counted.sort(key=lambda each: (-each["count_all"], each["code"], each["reason"]))
-    kinds = tuple(Kind(each["code"], each["reason"], each["count_all"]) for each in counted)
+    groups = bad_rows.group_by(["code", "reason"]).aggregate([([], "count_all")]).to_pylist()
+    groups.sort(key=lambda group: (-group["count_all"], group["code"], group["reason"]))
+    kinds = tuple(Kind(group["code"], group["reason"], group["count_all"]) for group in groups)
     sample_places = []
     for kind, share in zip(kinds, _shares(kinds, limit), strict=False):
-        of_kind = bad_rows.filter(pc.and_(pc.equal(bad_rows["code"], kind.code), pc.equal(bad_rows["reason"], kind.message)))
-        ordered = of_kind.sort_by([("batch", "descending"), ("offset", "descending")])
-        sample_places += ordered.slice(0, share).to_pylist()
-    by_state = tuple(sorted((each["state"], each["count_all"]) for each in settled))
-    return Quarantine(kinds, tuple(_samples(table, sample_places)), waiting, by_state)
+        kind_rows = bad_rows.filter(pc.and_(pc.equal(bad_rows["code"], kind.code), pc.equal(bad_rows["reason"], kind.message)))
+        ordered_rows = kind_rows.sort_by([("batch", "descending"), ("offset", "descending")])
+        sample_places += ordered_rows.slice(0, share).to_pylist()
+    by_state = tuple(sorted((group["state"], group["count_all"]) for group in settled_groups))
+    return Quarantine(kinds, tuple(_samples(table, sample_places)), waiting_count, by_state)
 
 
 def _without_values(messages: Any) -> Any:
     import pyarrow.compute as pc
 
-    for pattern, left in _GIVEN:
-        messages = pc.replace_substring_regex(messages, pattern, left)
+    for pattern, replacement in _VALUES:
+        messages = pc.replace_substring_regex(messages, pattern, replacement)
     return messages
 
 
@@ -111,11 +111,11 @@ def _shares(kinds: tuple[Kind, ...], limit: int) -> list[int]:
     """The number of samples of each kind to show: one each while the limit allows, then a second each, and so on."""
     shares = [0] * min(len(kinds), limit)
     while sum(shares) < limit:
-        more = [at for at, share in enumerate(shares) if share < kinds[at].rows]
-        if not more:
+        open_indexes = [index for index, share in enumerate(shares) if share < kinds[index].rows]
+        if not open_indexes:
             break
-        for at in more[: limit - sum(shares)]:
-            shares[at] += 1
+        for index in open_indexes[: limit - sum(shares)]:
+            shares[index] += 1
     return shares
 
 
@@ -123,18 +123,18 @@ def _samples(table: IcebergTable, places: list[dict[str, Any]]) -> Iterator[BadR
     """The whole rows at these places."""
     if not places:
         return
-    batches = ", ".join({str(each["batch"]) for each in places})
-    offsets = {str(each["offset"]) for each in places if each["offset"] is not None}
+    batches = ", ".join({str(place["batch"]) for place in places})
+    offsets = {str(place["offset"]) for place in places if place["offset"] is not None}
     conditions = [f"offset in ({', '.join(offsets)})"] if offsets else []
-    conditions += ["offset is null"] if any(each["offset"] is None for each in places) else []
+    conditions += ["offset is null"] if any(place["offset"] is None for place in places) else []
     scan = table.scan(f"batch in ({batches}) and ({' or '.join(conditions)})", selected_fields=_COLUMNS)
     rows_by_place = defaultdict(list)
     for row in scan.to_arrow().to_pylist():
         rows_by_place[tuple(row[name] for name in _PLACE)].append(row)
-    for each in places:
-        same = rows_by_place[tuple(each[name] for name in _PLACE)]
-        if same:
-            yield BadRow(**same.pop())
+    for place in places:
+        matching_rows = rows_by_place[tuple(place[name] for name in _PLACE)]
+        if matching_rows:
+            yield BadRow(**matching_rows.pop())
 
 
 def _waiting(pipeline: Pipeline) -> int:

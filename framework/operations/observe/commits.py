@@ -28,20 +28,20 @@ class Commit:
     """One snapshot of the table's main branch, or a move of main or of the position. `offsets` has each partition, its first offset
     if known, and the offset after its last; `bad` is None where it is unknown."""
 
-    snapshot: int | None  # None of a move of main or of the position
-    at: datetime
+    snapshot: int | None  # None for a move of main or of the position
+    time: datetime
     ours: bool
     by: str
     operation: str  # Sluice's name, or Iceberg's
     added: int | None
     deleted: int | None
-    batch: int | None = None  # none of a commit that is not Sluice's; 0 is the table's birth
+    batch: int | None = None  # None for a commit that is not Sluice's; 0 is the table's birth
     bad: int | None = None
     offsets: tuple[tuple[Partition, int | None, int], ...] = ()
-    spec: str = ""  # a digest; none of commits that do not say it
-    spec_changed: bool = False  # since the batch before
-    moved: bool = False  # the position, since the batch before
-    by_rebuild: bool = False  # by a rebuild
+    spec: str = ""  # a digest; empty for commits that do not name it
+    spec_changed: bool = False  # whether the spec changed since the batch before
+    moved: bool = False  # whether the position was moved since the batch before
+    by_rebuild: bool = False  # whether a rebuild made it
     move: MainMove | None = None
 
 
@@ -62,14 +62,14 @@ def history(pipeline: Pipeline) -> History | None:
         return None
     text = table.properties.get(protocol.POSITION)
     position = Position.read(text) if text else None
-    bad = _bad_rows_by_attempt(pipeline, metadata.read(pipeline.table.catalog, pipeline.table.bad_rows), position)
+    bad_counts = _bad_rows_by_attempt(pipeline, metadata.read(pipeline.table.catalog, pipeline.table.bad_rows), position)
     snapshots = list(table.ancestors())
     moves = main_moves(table)
     listed_snapshots = [snapshot for snapshot in snapshots if not _is_part_of(snapshot, moves)]
-    commits = _with_changes([_commit(table, snapshot, position, bad) for snapshot in listed_snapshots], moves)
+    commits = _with_changes([_commit(table, snapshot, position, bad_counts) for snapshot in listed_snapshots], moves)
     lines = tuple(_with_moves([commit for commit, _ in commits], moves))
-    main_ids = {each["snapshot-id"] for each in snapshots}
-    former_ids = {each["snapshot-id"] for each in table.document.get("snapshot-log") or ()} - main_ids
+    main_ids = {snapshot["snapshot-id"] for snapshot in snapshots}
+    former_ids = {snapshot["snapshot-id"] for snapshot in table.document.get("snapshot-log") or ()} - main_ids
     expired = bool(snapshots) and snapshots[-1].get("parent-snapshot-id") is not None
     rolled_back = len(former_ids & table.snapshots.keys())
     return History(lines, expired, rolled_back, position.spec if position else "")
@@ -91,62 +91,66 @@ def _with_moves(commits: Sequence[Commit], moves: Sequence[MainMove]) -> Iterato
 
 
 def _is_newer(move: MainMove, commit: Commit) -> bool:
-    """By their numbers, since two machines' clocks may differ."""
+    """Whether the move is newer than the commit: by batch numbers if both have one, since two machines' clocks may differ."""
     if move.record is not None and commit.batch is not None:
         return move.record.batch > commit.batch
-    return move.time >= commit.at
+    return move.time >= commit.time
 
 
 def _moved(move: MainMove) -> Commit:
     record = move.record
     ends = sorted(record.ends.items(), key=_ordered) if record else ()
     return Commit(
-        snapshot=None, at=move.time, ours=record is not None, by="Sluice" if record else "", operation=move.operation,
+        snapshot=None, time=move.time, ours=record is not None, by="Sluice" if record else "", operation=move.operation,
         added=None if move.rows is None else max(0, move.rows), deleted=None if move.rows is None else max(0, -move.rows),
         batch=record.batch if record else None, offsets=tuple((partition, None, end) for partition, end in ends), move=move,
     )  # fmt: skip
 
 
 def _commit(
-    table: Metadata, snapshot: Mapping[str, Any], position: Position | None, bad: Mapping[str, int | None] | None
+    table: Metadata, snapshot: Mapping[str, Any], position: Position | None, bad_counts: Mapping[str, int | None] | None
 ) -> tuple[Commit, Position | None]:
     """A commit from a snapshot's summary, and its position. The last batch's spec comes from the table's position."""
     summary = metadata.summary(snapshot)
-    ours = any(key.startswith("sluice.") for key in summary)
+    is_ours = any(key.startswith("sluice.") for key in summary)
     engine = " ".join(summary[key] for key in ("engine-name", "engine-version") if key in summary)
     commit = Commit(
         snapshot=snapshot["snapshot-id"],
-        at=table.published(snapshot),
-        ours=ours,
-        by="Sluice" if ours else engine,
+        time=table.published(snapshot),
+        ours=is_ours,
+        by="Sluice" if is_ours else engine,
         operation=_operation(summary),
         added=int(summary.get("added-records", 0)),
         deleted=_deleted(summary),
     )
     if protocol.POSITION not in summary:
         return commit, None
-    to = Position.read(summary[protocol.POSITION])
-    if forgotten.FORGETS in summary:  # it says the position of the batch before
-        return commit, to
-    if to.replay or (to.is_rebuild and to.attempt != protocol.BORN):
-        commit = replace(commit, operation="replay" if to.replay else "rebuild")
-    if position and position.attempt == to.attempt:
-        to = replace(to, spec=position.spec)
-    bad_count = None if bad is None or to.attempt == protocol.BORN else bad.get(to.attempt, bad.get("", 0))
-    return replace(commit, batch=to.batch, bad=bad_count, spec=to.spec), to
+    commit_position = Position.read(summary[protocol.POSITION])
+    if forgotten.FORGETS in summary:  # its position is that of the batch before
+        return commit, commit_position
+    if commit_position.replay or (commit_position.is_rebuild and commit_position.attempt != protocol.BORN):
+        commit = replace(commit, operation="replay" if commit_position.replay else "rebuild")
+    if position and position.attempt == commit_position.attempt:
+        commit_position = replace(commit_position, spec=position.spec)
+    bad_count = (
+        None
+        if bad_counts is None or commit_position.attempt == protocol.BORN
+        else bad_counts.get(commit_position.attempt, bad_counts.get("", 0))
+    )
+    return replace(commit, batch=commit_position.batch, bad=bad_count, spec=commit_position.spec), commit_position
 
 
 def _operation(summary: Mapping[str, str]) -> str:
-    """Sluice's name of what it did, where that was no batch; else Iceberg's operation."""
+    """The name of an operation of Sluice that was no batch; otherwise Iceberg's operation."""
     return next((name for key, name in _OPERATIONS.items() if key in summary), summary.get("operation", ""))
 
 
 def _deleted(summary: Mapping[str, str]) -> int:
     """Rows of removed files, and rows newly marked as deleted; marks of removed files were counted before."""
-    files, marked, unmarked = (
+    file_rows, marked_rows, unmarked_rows = (
         int(summary.get(name, 0)) for name in ("deleted-records", "added-position-deletes", "removed-position-deletes")
     )
-    return files + marked - unmarked
+    return file_rows + marked_rows - unmarked_rows
 
 
 def _with_changes(
@@ -154,17 +158,32 @@ def _with_changes(
 ) -> Iterator[tuple[Commit, Position | None]]:
     """Each commit with its changes since the batch before it, which follows it in this order, or since the move that came between."""
     moved_ends = {move.record.batch: move.record.ends for move in moves if move.record}
-    for index, (commit, to) in enumerate(commits):
-        if to is None or to.attempt == protocol.BORN or commit.batch is None:
-            yield commit, to
+    for index, (commit, commit_position) in enumerate(commits):
+        if commit_position is None or commit_position.attempt == protocol.BORN or commit.batch is None:
+            yield commit, commit_position
             continue
-        before = next((position for _, position in commits[index + 1 :] if position is not None), None)
-        is_known = to.batch - 1 in moved_ends or (before is not None and to.batch == before.batch + 1)
-        moved = before is not None and not is_known and not to.is_rebuild
-        starts = moved_ends.get(to.batch - 1, before.ends if before else {}) if is_known and not to.is_rebuild else {}
-        offsets = tuple((each, starts.get(each), end) for each, end in sorted(to.ends.items(), key=_ordered))
-        changed = before is not None and bool(before.spec and to.spec) and before.spec != to.spec
-        yield replace(commit, offsets=offsets, spec_changed=changed, moved=moved, by_rebuild=to.is_rebuild), to
+        previous_position = next((position for _, position in commits[index + 1 :] if position is not None), None)
+        is_known = commit_position.batch - 1 in moved_ends or (
+            previous_position is not None and commit_position.batch == previous_position.batch + 1
+        )
+        is_moved = previous_position is not None and not is_known and not commit_position.is_rebuild
+        starts = (
+            moved_ends.get(commit_position.batch - 1, previous_position.ends if previous_position else {})
+            if is_known and not commit_position.is_rebuild
+            else {}
+        )
+        offsets = tuple(
+            (partition, starts.get(partition), end) for partition, end in sorted(commit_position.ends.items(), key=_ordered)
+        )
+        is_changed = (
+            previous_position is not None
+            and bool(previous_position.spec and commit_position.spec)
+            and previous_position.spec != commit_position.spec
+        )
+        yield (
+            replace(commit, offsets=offsets, spec_changed=is_changed, moved=is_moved, by_rebuild=commit_position.is_rebuild),
+            commit_position,
+        )
 
 
 def _ordered(pair: tuple[Partition, int]) -> tuple[str, int]:
@@ -178,14 +197,14 @@ def _bad_rows_by_attempt(
     if pipeline.bad_rows == "drop":
         return None
     counts: dict[str, int | None] = {"": 0}
-    last: Mapping[str, Any] = {}
-    for last in table.ancestors() if table else ():
-        summary = metadata.summary(last)
+    snapshot: Mapping[str, Any] = {}
+    for snapshot in table.ancestors() if table else ():
+        summary = metadata.summary(snapshot)
         source = table.snapshots.get(int(summary["source-snapshot-id"])) if table and "source-snapshot-id" in summary else None
         attempt = summary.get(protocol.ATTEMPT) or metadata.summary(source).get(protocol.ATTEMPT)
         if attempt:
             counts[attempt] = int(summary.get("added-records", 0))
-    if last.get("parent-snapshot-id") is not None:
+    if snapshot.get("parent-snapshot-id") is not None:
         counts[""] = None  # it may have expired
     if position:
         counts[position.attempt] = position.bad

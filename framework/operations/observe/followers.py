@@ -43,19 +43,19 @@ class FollowerState:
 
 
 def follower_states(pipeline: Pipeline, table: Metadata | None, record: RunRecord) -> Iterator[FollowerState]:
-    for left in published.left(pipeline, table.refs) if table else ():
-        yield FollowerState(follower=left, state="left", rows=0, failed=None)
+    for former_follower in published.left(pipeline, table.refs) if table else ():
+        yield FollowerState(follower=former_follower, state="left", rows=0, failed=None)
     for follower in pipeline.also:
         rows = waiting.rows(table, follower) if table else 0
         waits = table is not None and waiting.step(table, follower) is not None
         failed = record.followers.get(follower.tag) if waits else None
-        tagged = table is not None and follower.tag in table.refs
-        yield FollowerState(follower=follower, state=_state(tagged, rows, failed), rows=rows, failed=failed)
+        is_tagged = table is not None and follower.tag in table.refs
+        yield FollowerState(follower=follower, state=_state(is_tagged, rows, failed), rows=rows, failed=failed)
 
 
-def _state(tagged: bool, rows: int, failed: FailedRun | None) -> State:
+def _state(is_tagged: bool, rows: int, failed: FailedRun | None) -> State:
     if failed:
         return "failing"
     if rows:
         return "lagging"
-    return "connected" if tagged else "pending"
+    return "connected" if is_tagged else "pending"

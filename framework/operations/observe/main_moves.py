@@ -1,5 +1,5 @@
-"""What moved a table's main or its position without a batch: the moves that the table records, and rollbacks by other programs, from
-the log of what main was.
+"""Moves of a table's main or its position without a batch: those that the table records, and rollbacks by other programs, which its
+snapshot log shows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from framework.core.rules.recorded_moves import ROLLBACK, PositionMove
 
 @dataclass(frozen=True, kw_only=True)
 class MainMove:
-    """One move. `record` is None of a rollback by another program. `rows` is how many more rows main has since; None if unknown."""
+    """One move. `record` is None for a rollback by another program. `rows` is the number of rows that main gained; None if unknown."""
 
     time: datetime
     operation: str
@@ -37,11 +37,11 @@ class MainMove:
 def main_moves(table: Metadata) -> tuple[MainMove, ...]:
     """The moves of a table, the newest first."""
     records = recorded_moves.recorded(table.properties)
-    ours = [(record.main_before, record.main_after) for record in records if record.main_before != record.main_after]
+    recorded_pairs = [(record.main_before, record.main_after) for record in records if record.main_before != record.main_after]
     moves = [_of_record(table, record) for record in records]
     for move in _rollbacks(table):
-        if (move.main_before, move.main_after) in ours:
-            ours.remove((move.main_before, move.main_after))
+        if (move.main_before, move.main_after) in recorded_pairs:
+            recorded_pairs.remove((move.main_before, move.main_after))
         else:
             moves.append(move)
     return tuple(sorted(moves, key=lambda move: move.time, reverse=True))
@@ -56,15 +56,15 @@ def _of_record(table: Metadata, record: PositionMove) -> MainMove:
 
 
 def _rollbacks(table: Metadata) -> Iterator[MainMove]:
-    """The rollbacks in the log of what main was."""
+    """The rollbacks that the table's snapshot log shows."""
     for before, after in pairwise(table.document.get("snapshot-log") or ()):
-        undone, main = _undone(table, before["snapshot-id"], after["snapshot-id"])
-        if not undone or main is None:
+        undone_snapshots, main = _undone(table, before["snapshot-id"], after["snapshot-id"])
+        if not undone_snapshots or main is None:
             continue
-        batches = [number for number in (batch_of(table, snapshot) for snapshot in undone) if number is not None]
+        batches = [number for number in (batch_of(table, snapshot) for snapshot in undone_snapshots) if number is not None]
         yield MainMove(
             time=datetime.fromtimestamp(after["timestamp-ms"] / 1000, timezone.utc), operation=ROLLBACK, record=None,
-            main_before=before["snapshot-id"], main_after=main, commits=len(undone),
+            main_before=before["snapshot-id"], main_after=main, commits=len(undone_snapshots),
             batches=(min(batches), max(batches)) if batches else None, rows=_rows(table, before["snapshot-id"], main),
         )  # fmt: skip
 
@@ -72,14 +72,14 @@ def _rollbacks(table: Metadata) -> Iterator[MainMove]:
 def _undone(table: Metadata, before: int, after: int) -> tuple[Sequence[int], int | None]:
     """The snapshots that main lost when it went from one snapshot to another, and the snapshot to which it went back."""
     if before == after or table.snapshots.get(after, {}).get("parent-snapshot-id") == before:
-        return (), None  # as nearly always
+        return (), None  # the usual case
     line = [snapshot["snapshot-id"] for snapshot in table.ancestors(before)]
     common = next((snapshot["snapshot-id"] for snapshot in table.ancestors(after) if snapshot["snapshot-id"] in line), None)
     return ((), None) if common is None else (line[: line.index(common)], common)
 
 
 def batch_of(table: Metadata, snapshot: int) -> int | None:
-    """The batch of a snapshot, or the last one before it of those that say none; None if unknown."""
+    """The batch of a snapshot, or of its nearest ancestor that names one; None if unknown."""
     for ancestor in table.ancestors(snapshot):
         if text := metadata.summary(ancestor).get(protocol.POSITION):
             return Position.read(text).batch

@@ -26,8 +26,8 @@ from framework.plan.change import Change, Existing, changes
 
 @dataclass(frozen=True)
 class Recompute:
-    """Why a run would read another table; without a reason it would not. `rows` counts what it reads now, None where a run creates
-    that table first. With `groups`, only those are computed again in which so many rows have changed."""
+    """The reason `because` of which a run would read another table; empty if it would not. `rows` counts the rows that it would read
+    now, None where a run creates that table first. With `groups`, `rows` have changed, and only their groups are computed again."""
 
     because: str
     rows: int | None
@@ -53,7 +53,7 @@ class NextRun:
     unreachable: tuple[SluiceError, ...] = ()
     rebuild: Estimate | None = None
     rows_differ: bool = False
-    maintenance: tuple[Due, ...] = ()  # that follows its batches
+    maintenance: tuple[Due, ...] = ()  # the maintenance that follows its batches
 
     @property
     def would_run(self) -> bool:
@@ -64,7 +64,7 @@ class NextRun:
         """Whether a run would find nothing to do, as far as is known."""
         if self.recompute:
             return not self.recompute.because
-        return self.waiting is not None and not any(each.messages for each in self.waiting)
+        return self.waiting is not None and not any(backlog.messages for backlog in self.waiting)
 
 
 def next_runs(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_WATCHED) -> Iterator[NextRun]:
@@ -87,8 +87,8 @@ def next_runs(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA
 
 
 def next_position(pipeline: Pipeline, state: TableState | None, source: Source) -> tuple[Position, TopicState]:
-    """The position from which a run would continue, and the source's state now; raises what a run would refuse. A table that is
-    missing, or has no rows of a topic yet, begins there as `start_from` says."""
+    """The position from which a run would continue, and the source's current state. Raises the errors with which a run would refuse. A
+    table that is missing, or has no rows of a topic yet, begins there as `start_from` says."""
     topic = source.topic_state()
     is_ours = state is not None and not refusals.may_adopt(pipeline, state)
     position = (
@@ -109,8 +109,8 @@ def connect(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka | 
         return error
 
 
-def _next_run(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, NextRun]) -> NextRun:
-    """The next run, from Kafka or the error it answers with; or from the next runs of the pipelines before this one."""
+def _next_run(pipeline: Pipeline, origin: Kafka | SluiceError | Mapping[str, NextRun]) -> NextRun:
+    """The next run. `origin` is Kafka or the error that it answers with, or the next runs of the pipelines before this one."""
     table = pipeline.table
     try:
         state, existing = table_state.state(table), table_state.existing(table)
@@ -123,26 +123,26 @@ def _next_run(pipeline: Pipeline, from_: Kafka | SluiceError | Mapping[str, Next
     try:
         if bad_rows is not None and bad_rows.properties.get(protocol.OF) != (state.uuid if state else ""):
             raise refusals.leftover_bad_rows(pipeline)
-        if isinstance(from_, SluiceError):
-            run = replace(run, unreachable=(from_,))
+        if isinstance(origin, SluiceError):
+            run = replace(run, unreachable=(origin,))
             if state is not None:
                 refusals.check(pipeline, state, _remembered_topics(state))
-        elif isinstance(from_, Kafka):
+        elif isinstance(origin, Kafka):
             waiting_by_topic = waiting(
-                from_, *next_position(pipeline, state, FromTopics(pipeline, from_)), table_state.speed(table)
+                origin, *next_position(pipeline, state, FromTopics(pipeline, origin)), table_state.speed(table)
             )
             run = replace(run, waiting=tuple(waiting_by_topic))
         else:
-            run = replace(run, recompute=_recompute(pipeline, state, from_))
+            run = replace(run, recompute=_recompute(pipeline, state, origin))
         run_record.refuse_paused(pipeline)
     except SluiceError as error:
         is_unreachable = isinstance(error, UnreachableError)
         run = replace(run, unreachable=(error,)) if is_unreachable else replace(run, refused=(error,))
     run = replace(run, changes=_changes(pipeline, existing, run.refused))
     if run.would_run and not run.unreachable and existing is not None:
-        now = datetime.now(timezone.utc)
-        run = replace(run, maintenance=behind_a_run(pipeline, now))
-    return _with_rebuild(run, state.position if state else None, from_ if isinstance(from_, Kafka) else None)
+        current_time = datetime.now(timezone.utc)
+        run = replace(run, maintenance=behind_a_run(pipeline, current_time))
+    return _with_rebuild(run, state.position if state else None, origin if isinstance(origin, Kafka) else None)
 
 
 def _with_rebuild(run: NextRun, position: Position | None, kafka: Kafka | None) -> NextRun:
@@ -167,28 +167,28 @@ def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[Sluic
 
 
 def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mapping[str, NextRun]) -> Recompute:
-    source = table_source.source_of(pipeline)
-    whole = source.source.reads == "all"
-    tables = (*source.source.tables, *(join.source for join in pipeline.joins if whole))
-    runs_before = [earlier_runs[each.pipeline] for each in tables if each.pipeline in earlier_runs]
-    new = [each.pipeline.name for each in runs_before if each.would_run and _creates(each)]
-    if new:
-        return Recompute(f"once `{', '.join(new)}` has created it", None)
+    source = table_source.of(pipeline)
+    reads_all = source.source.reads == "all"
+    tables = (*source.source.tables, *(join.source for join in pipeline.joins if reads_all))
+    runs_before = [earlier_runs[table.pipeline] for table in tables if table.pipeline in earlier_runs]
+    new_names = [run.pipeline.name for run in runs_before if run.would_run and _creates(run)]
+    if new_names:
+        return Recompute(f"once `{', '.join(new_names)}` has created it", None)
     position, topic = next_position(pipeline, state, source)
-    next_ = source.next(position, topic)
-    rows = next_.size if next_ else source.rows() if whole else 0
+    next_batch = source.next(position, topic)
+    rows = next_batch.size if next_batch else source.rows() if reads_all else 0
     if state is None or position.attempt == protocol.BORN:
         return Recompute("for the first time", rows)
     if position.ends == {}:
         return Recompute("since the table was rolled back", rows)
     if position.topics != topic.topics:
         return Recompute("which was created again", rows)
-    if whole and position.spec != pipeline.spec:
+    if reads_all and position.spec != pipeline.spec:
         return Recompute("since the spec has changed", rows)
-    if next_:
-        return Recompute("which has changed", rows, groups=whole and bool(next_.starts))
-    waited = [each.pipeline.name for each in runs_before if each.would_run and not each.idle]
-    return Recompute(f"once `{', '.join(waited)}` has run" if waited else "", rows)
+    if next_batch:
+        return Recompute("which has changed", rows, groups=reads_all and bool(next_batch.starts))
+    waiting_names = [run.pipeline.name for run in runs_before if run.would_run and not run.idle]
+    return Recompute(f"once `{', '.join(waiting_names)}` has run" if waiting_names else "", rows)
 
 
 def _creates(run: NextRun) -> bool:

@@ -29,17 +29,17 @@ class Offsets:
     """A partition: the next offset that a run reads, and the last stable one, which is behind the last message."""
 
     partition: Partition
-    next: int
+    next_offset: int
     end: int
 
     @property
     def waiting(self) -> int:
-        return max(0, self.end - self.next)
+        return max(0, self.end - self.next_offset)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """A pipeline now. `bad_rows` are those that are open, with `bad_waiting`, the bad rows that the next batch publishes. Where the lag is
+    """The progress of a pipeline. `bad_rows` are open ones, with `bad_waiting`, those that the next batch publishes. Where the lag is
     unknown, `trouble` says why: Kafka or the catalog does not answer, or a run would be refused."""
 
     pipeline: str
@@ -59,7 +59,7 @@ class Progress:
     metadata: str = ""  # the current metadata file; none where there is no table, or the catalog does not answer
     snapshot: int | None = None
     offsets: tuple[Offsets, ...] = ()
-    now: Metadata | None = field(default=None, repr=False, compare=False)
+    table_metadata: Metadata | None = field(default=None, repr=False, compare=False)
 
     @property
     def catalog_away(self) -> bool:
@@ -69,16 +69,18 @@ class Progress:
 
 def read_progress(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = KAFKA) -> tuple[Progress, ...]:
     """The progress of these pipelines, or of all. Asks Kafka about all of them at the same time."""
-    chosen = tuple(plan.pipelines if pipelines is None else pipelines)
-    cluster_names = {each.topic.cluster.name for each in chosen if not each.source}
-    clusters = {each.name: each for each in plan.clusters if each.name in cluster_names}
-    connections = {name: _Question(partial(connect, each, plan.secrets, patience)) for name, each in clusters.items()}
+    chosen_pipelines = tuple(plan.pipelines if pipelines is None else pipelines)
+    cluster_names = {pipeline.topic.cluster.name for pipeline in chosen_pipelines if not pipeline.source}
+    clusters = {cluster.name: cluster for cluster in plan.clusters if cluster.name in cluster_names}
+    connections = {name: _Question(partial(connect, cluster, plan.secrets, patience)) for name, cluster in clusters.items()}
     # Tables before topics: a batch that is committed in between is still counted as lag, never missing from both.
-    tables = [_table_progress(pipeline) for pipeline in chosen]
+    tables = [_table_progress(pipeline) for pipeline in chosen_pipelines]
     kafkas = {name: request.answer(patience) or silent(clusters[name]) for name, request in connections.items()}
-    requests = [_Question(partial(_with_lag, pipeline, table, kafkas)) for pipeline, table in zip(chosen, tables, strict=True)]
+    requests = [
+        _Question(partial(_with_lag, pipeline, table, kafkas)) for pipeline, table in zip(chosen_pipelines, tables, strict=True)
+    ]
     progress = []
-    for pipeline, table, request in zip(chosen, tables, requests, strict=True):
+    for pipeline, table, request in zip(chosen_pipelines, tables, requests, strict=True):
         # Each request has its own end; this one is for whatever else may hang.
         with_lag = request.answer(5 * patience)
         progress.append(with_lag or replace(table.progress, trouble=silent(clusters[pipeline.topic.cluster.name])))
@@ -96,7 +98,7 @@ def newest_event(pipeline: Pipeline) -> datetime | None:
     """The newest event time in the table, by the bounds of its files."""
     column = pipeline.event_time
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if column else None
-    with suppress(OSError, ValueError):  # its files are away: status says so of the batches
+    with suppress(OSError, ValueError):  # its files cannot be read: the status of the batches says so
         return metadata.newest_time(table, column) if table and column else None
     return None
 
@@ -114,24 +116,26 @@ def _table_progress(pipeline: Pipeline) -> _TableProgress:
     progress = Progress(pipeline=pipeline.name, table=pipeline.table.identifier)
     try:
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-        bad = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
+        bad_table = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
         state = table_state.state_of(table) if table else None
         if table and not state:  # nothing was ever written to it, so Sluice did not make it
             state = TableState(uuid=table.uuid, main=-1, snapshots={}, position=None, owner=table.properties.get(protocol.OWNER))
         position = state.position if state else None
-        waiting = table_state.bad_waiting(pipeline, position)
+        waiting_count = table_state.bad_waiting(pipeline, position)
     except SluiceError as error:
         return _TableProgress(replace(progress, trouble=error), None, False)
-    of_another = bad is not None and bad.properties.get(protocol.OF) != (state.uuid if state else "")
-    settled = int(bad.properties.get(protocol.SETTLED, 0)) if bad else 0
-    progress = replace(progress, bad_rows=_rows(bad) - settled + waiting, bad_waiting=waiting, position=position)
+    of_another = bad_table is not None and bad_table.properties.get(protocol.OF) != (state.uuid if state else "")
+    settled_count = int(bad_table.properties.get(protocol.SETTLED, 0)) if bad_table else 0
+    progress = replace(
+        progress, bad_rows=_rows(bad_table) - settled_count + waiting_count, bad_waiting=waiting_count, position=position
+    )
     if table is None:
         return _TableProgress(progress, state, of_another)
     total = metadata.summary(table.main)
     progress = replace(
         progress, rows=_rows(table), files=int(total.get("total-data-files", 0)), bytes=int(total.get("total-files-size", 0)),
         committed=table.became_main(table.main) if table.main else None, location=table.document["location"], metadata=table.file,
-        snapshot=table.main["snapshot-id"] if table.main else None, now=table,
+        snapshot=table.main["snapshot-id"] if table.main else None, table_metadata=table,
     )  # fmt: skip
     return _TableProgress(progress, state, of_another)
 
@@ -166,9 +170,12 @@ def _source(pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]) -> Fr
     return FromTopics(pipeline, kafka)
 
 
-def _offsets(position: Position, now: TopicState) -> tuple[Offsets, ...]:
-    ordered = sorted(now.ends, key=protocol.parted)
-    return tuple(Offsets(each, position.ends.get(each, now.starts.get(each, 0)), now.ends[each]) for each in ordered)
+def _offsets(position: Position, topic: TopicState) -> tuple[Offsets, ...]:
+    partitions = sorted(topic.ends, key=protocol.parted)
+    return tuple(
+        Offsets(partition, position.ends.get(partition, topic.starts.get(partition, 0)), topic.ends[partition])
+        for partition in partitions
+    )
 
 
 _Answer = TypeVar("_Answer")

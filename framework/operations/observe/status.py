@@ -26,15 +26,15 @@ _UNANSWERED = (CatalogAway, KafkaAway, NoTopic)
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why a pipeline is suspended or failing. `at`: when a run ended so, None where it is so now. `unanswered`: Kafka or the catalog
-    does not answer now, which is seldom so of one table alone."""
+    """The reason why a pipeline is suspended or failing. `time`: when a run ended with it, None where it is current. `unanswered`: Kafka
+    or the catalog does not answer now, which rarely concerns one table alone."""
 
     code: str
     message: str
     hint: str
     do: str
     suspended: bool
-    at: datetime | None = None
+    time: datetime | None = None
     unanswered: bool = False
 
 
@@ -44,34 +44,34 @@ class Status:
 
     pipeline: Pipeline
     progress: Progress
-    at: datetime
+    time: datetime
     state: State
     reasons: tuple[Reason, ...]
     paused: datetime | None
     newest_event: datetime | None
     fresh: bool | None
-    maintenance: tuple[Due, ...] = ()  # that the next run does
+    maintenance: tuple[Due, ...] = ()  # the maintenance that the next run does
     followers: tuple[FollowerState, ...] = ()
 
     @property
     def bad(self) -> bool:
         """Whether a person must act."""
-        return self.state in ("suspended", "failing") or any(each.failed for each in self.followers)
+        return self.state in ("suspended", "failing") or any(follower.failed for follower in self.followers)
 
     def age(self, moment: datetime | None) -> float | None:
-        """In seconds."""
-        return None if moment is None else max(0.0, (self.at - moment).total_seconds())
+        """The age of a moment, in seconds."""
+        return None if moment is None else max(0.0, (self.time - moment).total_seconds())
 
 
 def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_GLANCE) -> tuple[Status, ...]:
-    chosen = tuple(pipelines)
-    read = _progress(plan, chosen, patience)
-    now = _now()
+    chosen_pipelines = tuple(pipelines)
+    progresses = _progress(plan, chosen_pipelines, patience)
+    current_time = _now()
     answers = []
-    for pipeline in chosen:
-        status = _status(plan, pipeline, read, now)
+    for pipeline in chosen_pipelines:
+        status = _status(plan, pipeline, progresses, current_time)
         idle = bool(status.progress.trouble)
-        maintenance = () if idle else behind_a_run(pipeline, now)
+        maintenance = () if idle else behind_a_run(pipeline, current_time)
         answers.append(replace(status, maintenance=maintenance))
     return tuple(answers)
 
@@ -81,30 +81,34 @@ def status_of(plan: Plan, pipeline: Pipeline) -> Status:
     return _status(plan, pipeline, _progress(plan, (pipeline,), KAFKA), _now())
 
 
-def _progress(plan: Plan, chosen: tuple[Pipeline, ...], patience: float) -> Mapping[str, Progress]:
-    """By name, with all pipelines that write what the chosen ones read."""
-    asked = {each.name: each for pipeline in chosen for each in (pipeline, *_before(plan, pipeline))}
-    return dict(zip(asked, read_progress(plan, asked.values(), patience), strict=True))
+def _progress(plan: Plan, chosen_pipelines: tuple[Pipeline, ...], patience: float) -> Mapping[str, Progress]:
+    """The progress by name of the chosen pipelines, and of all pipelines that write the tables which these read."""
+    needed_pipelines = {
+        needed_pipeline.name: needed_pipeline
+        for pipeline in chosen_pipelines
+        for needed_pipeline in (pipeline, *_upstream(plan, pipeline))
+    }
+    return dict(zip(needed_pipelines, read_progress(plan, needed_pipelines.values(), patience), strict=True))
 
 
-def _before(plan: Plan, pipeline: Pipeline) -> Iterator[Pipeline]:
+def _upstream(plan: Plan, pipeline: Pipeline) -> Iterator[Pipeline]:
     """The pipelines that write what this one reads, the nearest first."""
     for table in pipeline.source.tables if pipeline.source else ():
-        before = plan.pipeline(table.pipeline)
-        if before:
-            yield before
-            yield from _before(plan, before)
+        writer = plan.pipeline(table.pipeline)
+        if writer:
+            yield writer
+            yield from _upstream(plan, writer)
 
 
-def _status(plan: Plan, pipeline: Pipeline, read: Mapping[str, Progress], now: datetime) -> Status:
-    progress, record = read[pipeline.name], run_record.read(pipeline.recorded_as)
-    waits_before = any(read[each.name].lag != 0 for each in _before(plan, pipeline))
-    latest, followers = None, tuple[FollowerState, ...]()
+def _status(plan: Plan, pipeline: Pipeline, progresses: Mapping[str, Progress], current_time: datetime) -> Status:
+    progress, record = progresses[pipeline.name], run_record.read(pipeline.recorded_as)
+    waits_before = any(progresses[writer.name].lag != 0 for writer in _upstream(plan, pipeline))
+    latest_event, followers = None, tuple[FollowerState, ...]()
     if not progress.catalog_away:
-        with suppress(SluiceError):  # what `progress` could not read either, and says
-            latest = newest_event(pipeline)
-            followers = tuple(follower_states(pipeline, progress.now, record))
-    return replace(status_from(pipeline, progress, record, latest, now, waits_before), followers=followers)
+        with suppress(SluiceError):  # `progress` could not read it either, and has the error
+            latest_event = newest_event(pipeline)
+            followers = tuple(follower_states(pipeline, progress.table_metadata, record))
+    return replace(status_from(pipeline, progress, record, latest_event, current_time, waits_before), followers=followers)
 
 
 def status_from(
@@ -112,21 +116,21 @@ def status_from(
     progress: Progress,
     record: RunRecord,
     newest_event: datetime | None,
-    now: datetime,
+    current_time: datetime,
     waits_before: bool = False,
 ) -> Status:
-    """`waits_before`: whether anything waits before the table that is read, in the topics that come first."""
+    """The status from its parts. `waits_before`: whether messages wait in the topics before the table that the pipeline reads."""
     reasons = tuple(_reasons(pipeline, progress, record.failed))
     state = _state(progress, record, reasons)
     fresh = None
     if pipeline.fresh_within and _has_landed(progress.position):
-        age = (now - progress.committed).total_seconds() if progress.committed else None
+        age = (current_time - progress.committed).total_seconds() if progress.committed else None
         fresh = (progress.lag == 0 and not waits_before) or (age is not None and age <= pipeline.fresh_within)
     paused = iso_times.read(record.paused) if record.paused else None
     return Status(
         pipeline=pipeline,
         progress=progress,
-        at=now,
+        time=current_time,
         state=state,
         reasons=reasons,
         paused=paused,
@@ -153,14 +157,14 @@ def _reasons(pipeline: Pipeline, progress: Progress, failed: FailedRun | None) -
     trouble = progress.trouble
     # A table whose source table does not exist yet is only pending.
     if trouble and not (isinstance(trouble, SourceMissing) and not _has_landed(progress.position)):
-        now = FailedRun.of(trouble, "")
-        yield replace(_reason(pipeline, now, answers=False), unanswered=now.is_a(CatalogAway, KafkaAway))
+        failure = FailedRun.of(trouble, "")
+        yield replace(_reason(pipeline, failure, answers=False), unanswered=failure.is_a(CatalogAway, KafkaAway))
     if failed and not (trouble and trouble.code == failed.code) and not _is_over(progress, failed):
-        yield replace(_reason(pipeline, failed, answers=trouble is None), at=iso_times.read(failed.at))
+        yield replace(_reason(pipeline, failed, answers=trouble is None), time=iso_times.read(failed.at))
 
 
 def _reason(pipeline: Pipeline, failed: FailedRun, answers: bool) -> Reason:
-    """`answers`: Kafka and the catalog answer now."""
+    """The reason for a failure. `answers`: whether Kafka and the catalog answer now."""
     return Reason(
         code=failed.code,
         message=failed.message,
