@@ -92,7 +92,7 @@ def test_a_table_that_goes_back_reads_what_was_undone_again(project: Project) ->
     first_snapshot = snapshots(project)[1]
     meaning = rolled_back(project, first_snapshot)
     assert (meaning.undone, meaning.rows, meaning.rows_then) == (2, counts[2][0], counts[0][0])
-    assert (meaning.messages, meaning.gone) == (60, 0)
+    assert (meaning.messages, meaning.missing) == (60, 0)
     assert (len(project.rows()), len(project.rows(bad=True))) == counts[0]
     (batch,) = project.run()
     assert (batch.number, batch.read) == (5, 60)

@@ -26,7 +26,7 @@ PATTERNS = ("classes-*.jsa", f"classes-*{_FAILED}", "classes.log", f"{_DRAFT}*")
 """Patterns of the files that this module writes next to the jars."""
 # Java writes no archive where one of these folders is on the class path.
 _FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
-# Each way to read and to write once, so that what it needs is among the classes.
+# Specs that read and write in each way once, so that the classes for it are loaded.
 _WORK = """\
 cluster: main
 bootstrap: 127.0.0.1:1
@@ -72,20 +72,20 @@ def is_kept() -> bool | None:
 
 
 def was_tried() -> bool:
-    """Whether it was tried for this Sluice, with any Java: no Java is asked."""
+    """Whether the cache was tried for this Sluice, with any Java. Starts no Java."""
     name = session.classes("*")
-    return any(each for pattern in (name, name.replace(".jsa", _FAILED)) for each in jars.place().glob(pattern))
+    return any(path for pattern in (name, name.replace(".jsa", _FAILED)) for path in jars.place().glob(pattern))
 
 
 def create() -> Path | None:
-    """Creates the file, by a short run of Spark in a process of its own. Returns the log where that fails."""
+    """Creates the file with a short run of Spark in a process of its own. Returns the log if that fails."""
     file = _archive_file()
     folder = file.parent
     with jars.turn(folder, f"{_DRAFT}*"):
         if file.is_file():  # another process has created it
             return None
-        for old in (each for pattern in PATTERNS for each in folder.glob(pattern) if each.is_file()):
-            old.unlink()
+        for old_file in (path for pattern in PATTERNS for path in folder.glob(pattern) if path.is_file()):
+            old_file.unlink()
         log = folder / "classes.log"
         with tempfile.TemporaryDirectory(prefix=_DRAFT, dir=folder) as place:
             draft = Path(place, "classes")
@@ -99,21 +99,21 @@ def create() -> Path | None:
 
 def _run_spark(draft: Path, log: Path) -> bool:
     environment = {name: value for name, value in os.environ.items() if name not in _FOLDERS}
-    environment["SLUICE_COLD"] = "1"  # its classes are written down when it ends
+    environment["SLUICE_COLD"] = "1"  # its classes are saved when it ends
     options = environment.get("SPARK_SUBMIT_OPTS", "")
     environment["SPARK_SUBMIT_OPTS"] = f'{options} "-XX:ArchiveClassesAtExit={draft}" -Xlog:disable'
     command = [sys.executable, "-m", __name__]
-    with open(log, "wb") as out, suppress(subprocess.TimeoutExpired):
-        done = subprocess.run(
+    with open(log, "wb") as log_file, suppress(subprocess.TimeoutExpired):
+        result = subprocess.run(
             command,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=out,
+            stdout=log_file,
             stderr=subprocess.STDOUT,
             timeout=STUCK,
             check=False,
         )
-        return done.returncode == 0 and draft.exists()
+        return result.returncode == 0 and draft.exists()
     return False
 
 
@@ -149,7 +149,7 @@ def _work() -> None:
 
 
 def _consume(jvm: Any) -> None:
-    """Asks a Kafka that is not there for messages."""
+    """Asks a Kafka that does not exist for messages, so that the client's classes are loaded."""
     bytes_ = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
     settings = jvm.java.util.HashMap()
     for key, value in {"bootstrap.servers": "127.0.0.1:1", "key.deserializer": bytes_, "value.deserializer": bytes_}.items():

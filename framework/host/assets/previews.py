@@ -26,7 +26,7 @@ from framework.base.errors import SluiceError
 from framework.host.assets import dead_runs
 from framework.host.assets.translator import Assets
 from framework.operations.trials import preview_text
-from framework.operations.trials.preview import Preview, once
+from framework.operations.trials.preview import Preview, run_preview
 from framework.plan import Pipeline, Plan
 
 _DEFAULT_COUNT = 5
@@ -83,4 +83,4 @@ def _preview(plan: Plan, pipeline: Pipeline, options: Mapping[str, Any]) -> Prev
         raise SluiceError(
             "bad-number", f"`messages: {options['messages']}` is not between 1 and {_MAX_COUNT}", "choose fewer, or one at least"
         )
-    return once(plan, pipeline, options["messages"], options["which"])
+    return run_preview(plan, pipeline, asked["messages"], asked["which"])

@@ -93,7 +93,7 @@ def _row(commit: Commit, partitions: bool) -> tuple[str, ...]:
     rows = _rows(commit)
     remarks = list(_undone(commit))
     if not commit.ours:
-        remarks.append(f"not Sluice's{f': {commit.by}' if commit.by else ''}")
+        remarks.append(f"not Sluice's{f': {commit.author}' if commit.author else ''}")
     remarks += ["table created"] if commit.batch == 0 else []
     remarks += ["spec changed"] if commit.spec_changed else []
     remarks += ["position moved"] if commit.moved else []
@@ -177,7 +177,7 @@ def _commit(commit: Commit) -> dict[str, Any]:
     return {
         "snapshot_id": None if commit.snapshot is None else str(commit.snapshot),
         "at": iso_times.text(commit.time),
-        "by": commit.by or None,
+        "by": commit.author or None,
         "operation": commit.operation,
         "batch": commit.batch,
         "rows_added": commit.added,

@@ -48,11 +48,11 @@ def command(name: str, count: int, start: str | None, as_json: bool, specs: Path
     if start and pipeline.source:
         raise click.UsageError(f"--from has no effect here: {name} reads a table, not a topic")
     from framework.core.kafka.cluster import refuse_silent
-    from framework.operations.trials.preview import once
+    from framework.operations.trials.preview import run_preview
 
     if pipeline.topics:
         refuse_silent(pipeline.topic.cluster)
-    result = once(plan, pipeline, count, start or "next")  # type: ignore[arg-type]
+    result = run_preview(plan, pipeline, count, start or "next")  # type: ignore[arg-type]
     if as_json:
         click.echo(json.dumps(_document(pipeline, result), indent=2, ensure_ascii=False))
     else:

@@ -48,20 +48,20 @@ def command(name: str, to: Moment, yes: bool, specs: Path, environment: str) -> 
         meaning = rollback.judged(context, pipeline, to)
         table = pipeline.table.identifier
         if not meaning.undone and not meaning.messages:
-            click.echo(f"{name}: {table} is at snapshot {meaning.to} already")
+            click.echo(f"{name}: {table} is at snapshot {meaning.snapshot} already")
             return
         _specs.echo("\n".join(_shows(context.plan, pipeline, meaning)))
         if not yes:
             click.confirm("Roll it back?", abort=True)
         accept.move(context, pipeline, meaning.moves)
-        _specs.echo(f"{name}: {table} is at snapshot {meaning.to} again; `sluice run {name}` reads on from there")
+        _specs.echo(f"{name}: {table} is at snapshot {meaning.snapshot} again; `sluice run {name}` reads on from there")
 
 
 def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:
     from framework.core.rules import run_record
     from framework.operations.undo.rollback import readers_that_stop
 
-    yield f"{pipeline.name}: {pipeline.table.identifier} goes back to snapshot {meaning.to} of {iso_times.text(meaning.at)}"
+    yield f"{pipeline.name}: {pipeline.table.identifier} goes back to snapshot {meaning.snapshot} of {iso_times.text(meaning.time)}"
     if meaning.undone_before is not None:
         yield f"  at that time it was at snapshot {meaning.undone_before}, which a rollback has undone since"
     yield f"  {counted(meaning.undone, 'commit')} undone: {counted(meaning.rows, 'row')} now, {meaning.rows_then:,} then"
@@ -69,8 +69,8 @@ def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:
         yield f"  the next run reads the changes of {pipeline.source.identifier} since then again"
     else:
         yield f"  the next run reads {counted(meaning.messages, 'message')} again; bad rows among them are deleted before"
-    if meaning.gone:
-        yield f"  {meaning.gone:,} of them are not in Kafka any more: their rows are lost, and the next run is refused, `offsets-gone`"
+    if meaning.missing:
+        yield f"  {meaning.missing:,} of them are not in Kafka any more: their rows are lost, and the next run is refused, `offsets-gone`"
     for reader in readers_that_stop(plan.pipelines, pipeline):
         yield f"  {reader} appends its rows and cannot follow: afterwards `sluice rebuild {reader}`"
     if not run_record.read(pipeline.recorded_as).paused:

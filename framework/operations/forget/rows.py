@@ -41,9 +41,9 @@ def remember(lake: Lake, name: str, key: Key) -> None:
     def once() -> None:
         transaction = lake.begin(lake.load(name))
         before = forgotten.read(transaction.table().properties()) or Forgotten()
-        to = before.and_also(key.columns, key.combinations)
-        if to != before:
-            lake.mark_by_commit(transaction, {PROPERTY: to.text(), **_REWRITES}, {FORGETS: "remembered"})
+        after = before.and_also(key.columns, key.combinations)
+        if after != before:
+            lake.mark_by_commit(transaction, {PROPERTY: after.text(), **_REWRITES}, {FORGETS: "remembered"})
 
     again(name, once)
 

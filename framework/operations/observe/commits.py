@@ -31,7 +31,7 @@ class Commit:
     snapshot: int | None  # None for a move of main or of the position
     time: datetime
     ours: bool
-    by: str
+    author: str
     operation: str  # Sluice's name, or Iceberg's
     added: int | None
     deleted: int | None
@@ -101,7 +101,7 @@ def _moved(move: MainMove) -> Commit:
     record = move.record
     ends = sorted(record.ends.items(), key=_ordered) if record else ()
     return Commit(
-        snapshot=None, time=move.time, ours=record is not None, by="Sluice" if record else "", operation=move.operation,
+        snapshot=None, time=move.time, ours=record is not None, author="Sluice" if record else "", operation=move.operation,
         added=None if move.rows is None else max(0, move.rows), deleted=None if move.rows is None else max(0, -move.rows),
         batch=record.batch if record else None, offsets=tuple((partition, None, end) for partition, end in ends), move=move,
     )  # fmt: skip
@@ -118,7 +118,7 @@ def _commit(
         snapshot=snapshot["snapshot-id"],
         time=table.published(snapshot),
         ours=is_ours,
-        by="Sluice" if is_ours else engine,
+        author="Sluice" if is_ours else engine,
         operation=_operation(summary),
         added=int(summary.get("added-records", 0)),
         deleted=_deleted(summary),

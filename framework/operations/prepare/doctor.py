@@ -40,7 +40,7 @@ class Finding:
 
 
 def diagnose() -> tuple[Finding, ...]:
-    """The findings of all checks, in a fixed order; without Spark, of those that have nothing to do with it."""
+    """The findings of all checks, in a fixed order. Where Spark is not installed, checks that concern it are left out."""
     return tuple(finding for check in (CHECKS if ivy.of_pyspark() else SLIM) for finding in check())
 
 
@@ -68,33 +68,33 @@ def check_packages() -> Iterator[Finding]:
 
 def packages(required: Iterable[str]) -> Finding:
     """Whether each package that is pinned to one version, or to a range with an end, is installed in such a version."""
-    mismatches, pinned = [], []
+    mismatches, pinned_packages = [], []
     for line in required:
         requirement = re.fullmatch(r"([\w.-]+)(?:\[.*])?(==[\w.]+|[<>]=?[\w.]+,[<>]=?[\w.]+)", line.strip())
         if requirement is None:
             continue
         name, bounds = requirement.groups()
-        wanted = bounds.removeprefix("==")
+        required_version = bounds.removeprefix("==")
         try:
-            installed = metadata.version(name)
+            installed_version = metadata.version(name)
         except metadata.PackageNotFoundError:
-            mismatches.append(f"{name} is missing, {wanted} is needed")
+            mismatches.append(f"{name} is missing, {required_version} is needed")
             continue
-        if not (installed == wanted if bounds.startswith("==") else _is_within(installed, bounds)):
-            mismatches.append(f"{name} is {installed}, {wanted} is needed")
+        if not (installed_version == required_version if bounds.startswith("==") else _is_within(installed_version, bounds)):
+            mismatches.append(f"{name} is {installed_version}, {required_version} is needed")
         elif bounds.startswith("=="):
-            pinned.append(f"{name} {installed}")
+            pinned_packages.append(f"{name} {installed_version}")
     if mismatches:
         return Finding("packages", "; ".join(mismatches), _PACKAGES)
-    return Finding("packages", ", ".join(pinned))
+    return Finding("packages", ", ".join(pinned_packages))
 
 
-def _is_within(installed: str, bounds: str) -> bool:
-    """Whether a version is not below the least and below the end of a range such as `>=1.2,<2`."""
-    least = [_numbers(bound[2:]) for bound in bounds.split(",") if bound.startswith(">=")]
-    ends = [_numbers(bound[1:]) for bound in bounds.split(",") if re.match(r"<[^=]", bound)]
-    version = _numbers(installed)
-    return all(version >= bound for bound in least) and all(version < bound for bound in ends)
+def _is_within(installed_version: str, bounds: str) -> bool:
+    """Whether a version is within a range such as `>=1.2,<2`."""
+    lower_bounds = [_numbers(bound[2:]) for bound in bounds.split(",") if bound.startswith(">=")]
+    upper_bounds = [_numbers(bound[1:]) for bound in bounds.split(",") if re.match(r"<[^=]", bound)]
+    version = _numbers(installed_version)
+    return all(version >= bound for bound in lower_bounds) and all(version < bound for bound in upper_bounds)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -102,18 +102,20 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def check_jars() -> Iterator[Finding]:
-    for name, locked in jars.sets().items():
+    for name, locked_jars in jars.sets().items():
         subject = f"{name} jars"
         if bad_jars := jars.bad_jars(name):
-            more = f" and {len(bad_jars) - 1} more" if len(bad_jars) > 1 else ""
-            yield Finding(subject, f"{bad_jars[0]}{more} missing or not what jars.lock says", "`sluice setup` downloads them")
+            rest_text = f" and {len(bad_jars) - 1} more" if len(bad_jars) > 1 else ""
+            yield Finding(
+                subject, f"{bad_jars[0]}{rest_text} missing or not what jars.lock says", "`sluice setup` downloads them"
+            )
             continue
         try:
             jars.folder(name)
         except SetupError as error:  # all there, but the download was interrupted before it wrote its stamp
             yield Finding(subject, error.message, error.hint)
         else:
-            yield Finding(subject, f"{len(locked)} checked")
+            yield Finding(subject, f"{len(locked_jars)} checked")
 
 
 def check_decoders() -> Iterator[Finding]:
@@ -127,12 +129,12 @@ def check_decoders() -> Iterator[Finding]:
 
 def check_registry() -> Iterator[Finding]:
     """The registry; a problem only if it was ever started here."""
-    asked = folder("registry").exists()
+    was_started = folder("registry").exists()
     try:
         program = registry.java()
     except SetupError as error:
-        state = error.message if asked else f"not used so far; {error.message}; {error.hint}"
-        yield Finding("registry", state, error.hint if asked else "")
+        state = error.message if was_started else f"not used so far; {error.message}; {error.hint}"
+        yield Finding("registry", state, error.hint if was_started else "")
         return
     if not jars.are_here("registry"):
         yield Finding("registry", f"not on this machine, `sluice services up registry` downloads it; it will run with {program}")
@@ -145,18 +147,18 @@ def check_ports() -> Iterator[Finding]:
         if service.name != USUAL and not folder(service.name).exists():  # never started here
             continue
         subject = f"{service.name} ports"
-        ours = process.running(folder(service.name))
+        own_process = process.running(folder(service.name))
         try:
-            ports = ours.ports if ours else service.ports()
+            ports = own_process.ports if own_process else service.ports()
         except SetupError as error:
             yield Finding(subject, error.message, error.hint)
             continue
-        if ours:
-            yield Finding(subject, f"{', '.join(map(str, ports))} held by our own {service.name}, process {ours.pid}")
+        if own_process:
+            yield Finding(subject, f"{', '.join(map(str, ports))} held by our own {service.name}, process {own_process.pid}")
             continue
-        busy = [f"{port} by {listener(port) or 'another process'}" for port in ports if not is_free(port)]
-        if busy:
-            yield Finding(subject, f"held: {', '.join(busy)}", service.move)
+        busy_ports = [f"{port} by {listener(port) or 'another process'}" for port in ports if not is_free(port)]
+        if busy_ports:
+            yield Finding(subject, f"held: {', '.join(busy_ports)}", service.move)
         else:
             yield Finding(subject, f"{', '.join(map(str, ports))} free")
 

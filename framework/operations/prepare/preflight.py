@@ -29,14 +29,14 @@ _STORAGE = "give the login this right, or correct `storage` and `warehouse` of t
 
 @dataclass(frozen=True)
 class _Check:
-    """One thing to try: what it is called, and what it says where it works."""
+    """One thing to try: its name, and a function that tries it and returns what it found."""
 
     subject: str
-    tried: Callable[[], str]
+    probe: Callable[[], str]
 
     def finding(self) -> Finding:
         try:
-            return Finding(self.subject, self.tried())
+            return Finding(self.subject, self.probe())
         except SluiceError as error:
             return Finding(self.subject, error.message, error.hint or f"see the code `{error.code}` in docs/operations.md")
         except (OSError, catalogs.RequestFailed) as error:
@@ -51,14 +51,14 @@ def preflight(plan: Plan) -> Iterator[Finding]:
 
 def _checks(plan: Plan) -> Iterator[_Check]:
     topics = {topic.name: topic for pipeline in plan.pipelines for topic in pipeline.topics}
-    sent = {each.sends_to for pipeline in plan.pipelines for each in pipeline.also if each.sends_to}
-    clusters = {cluster.name: cluster for cluster in (*plan.clusters, *(of for of, _ in sent))}
+    sent_topics = {follower.sends_to for pipeline in plan.pipelines for follower in pipeline.also if follower.sends_to}
+    clusters = {cluster.name: cluster for cluster in (*plan.clusters, *(target_cluster for target_cluster, _ in sent_topics))}
     for cluster in clusters.values():
-        own = [topic for topic in topics.values() if topic.cluster == cluster]
-        written = sorted(name for of, name in sent if of == cluster)
-        yield _Check(f"cluster {cluster.name}", partial(_kafka, plan, cluster, own, written))
-        if registered := [topic for topic in own if topic.registered]:
-            yield _Check(f"registry of {cluster.name}", partial(_registry, registered))
+        own_topics = [topic for topic in topics.values() if topic.cluster == cluster]
+        written_topics = sorted(name for target_cluster, name in sent_topics if target_cluster == cluster)
+        yield _Check(f"cluster {cluster.name}", partial(_kafka, plan, cluster, own_topics, written_topics))
+        if registered_topics := [topic for topic in own_topics if topic.registered]:
+            yield _Check(f"registry of {cluster.name}", partial(_registry, registered_topics))
     for catalog in plan.catalogs:
         yield _Check(f"catalog {catalog.name}", partial(_catalog, plan, catalog))
         yield _Check(f"files of {catalog.name}", partial(_files, plan, catalog))
@@ -72,67 +72,71 @@ def _checks(plan: Plan) -> Iterator[_Check]:
         yield _Check(f"mail {document.name}", partial(_mail, plan, document.value))
 
 
-def _kafka(plan: Plan, cluster: Cluster, topics: list[Topic], written: list[str]) -> str:
-    """Asks what the login may do, and reads what a batch reads first, and some messages."""
+def _kafka(plan: Plan, cluster: Cluster, topics: list[Topic], written_topics: list[str]) -> str:
+    """Asks for the login's rights, and reads the topics' state and some messages, as a batch does."""
     kafka = Kafka(cluster, plan.secrets, KAFKA_WATCHED)
-    needed = [*((topic.kafka_name, acls.READING) for topic in topics), *((name, acls.WRITING) for name in written)]
-    missing = [each for name, operations in needed for each in _missing(kafka, name, operations)]
-    if written and not kafka.may_send():
-        missing.append(("sending in turns", acls.sending(cluster, "--add", acls.principal(cluster))))
-    if missing:
-        message = f"the login lacks {counted(len(missing), 'right')}: {', '.join(lacking for lacking, _ in missing)}"
-        raise SluiceError("kafka-refused", message, "an administrator allows it: " + "; ".join(command for _, command in missing))
+    needed_rights = [*((topic.kafka_name, acls.READING) for topic in topics), *((name, acls.WRITING) for name in written_topics)]
+    missing_rights = [right for name, operations in needed_rights for right in _missing(kafka, name, operations)]
+    if written_topics and not kafka.may_send():
+        missing_rights.append(("sending in turns", acls.sending(cluster, "--add", acls.principal(cluster))))
+    if missing_rights:
+        message = f"the login lacks {counted(len(missing_rights), 'right')}: {', '.join(right_text for right_text, _ in missing_rights)}"
+        raise SluiceError(
+            "kafka-refused", message, "an administrator allows it: " + "; ".join(command for _, command in missing_rights)
+        )
     for topic in topics:
         state = kafka.topic_state(topic)
-        kafka.message_size([(each, start) for each, start in state.starts.items() if start < state.ends[each]], most=1)
-    reads = f"{counted(len(topics), 'topic')} can be read"
-    return f"{cluster.bootstrap}, {reads}" + (f", {len(written)} written" if written else "")
+        kafka.message_size(
+            [(partition, start) for partition, start in state.starts.items() if start < state.ends[partition]], most=1
+        )
+    topics_text = f"{counted(len(topics), 'topic')} can be read"
+    return f"{cluster.bootstrap}, {topics_text}" + (f", {len(written_topics)} written" if written_topics else "")
 
 
 def _missing(kafka: Kafka, topic: str, operations: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The rights on a topic that are missing, and the command that grants them. A topic that is not there needs to be created."""
+    """The missing rights on a topic, and the command that grants them. A topic that does not exist has none missing."""
     try:
         rights = kafka.rights(topic) | {"CREATE"}
-    except NoTopic:  # rows that are sent create it, if that is allowed; one that is read is named next
+    except NoTopic:  # rows that are sent create it, if that is allowed; a topic that is read is checked next
         return
     except KafkaForbids:
         rights = frozenset()
-    lacking = [each.lower() for each in operations if each not in rights]
-    if lacking:
+    missing_operations = [operation.lower() for operation in operations if operation not in rights]
+    if missing_operations:
         command = acls.command(kafka.cluster, "--add", acls.principal(kafka.cluster), topic, operations)
-        yield f"`{topic}` ({', '.join(lacking)})", command
+        yield f"`{topic}` ({', '.join(missing_operations)})", command
 
 
 def _registry(topics: list[Topic]) -> str:
-    for each in (each for topic in topics for each in topic.registered):
-        if each.trouble:
-            raise each.trouble
+    for schema in (schema for topic in topics for schema in topic.registered):
+        if schema.trouble:
+            raise schema.trouble
     return f"has the schemas of {counted(len(topics), 'topic')}"
 
 
 def _catalog(plan: Plan, catalog: Catalog) -> str:
-    """The tables that are there, and whether those of the specs may be created and changed."""
-    asked = catalogs.of(catalog)
-    listed = [each.options for pipeline in plan.pipelines for each in pipeline.published]
-    own = [pipeline.table.identifier for pipeline in plan.pipelines if pipeline.table.catalog == catalog]
-    for identifier in (*own, *(each.identifier for each in listed if each.catalog == catalog)):
+    """Tries whether the tables of the specs may be created and changed, and counts the catalog's tables."""
+    catalog_api = catalogs.of(catalog)
+    listings = [listing.options for pipeline in plan.pipelines for listing in pipeline.published]
+    own_names = [pipeline.table.identifier for pipeline in plan.pipelines if pipeline.table.catalog == catalog]
+    for identifier in (*own_names, *(options.identifier for options in listings if options.catalog == catalog)):
         metadata.probe(catalog, identifier)
-    return f"{asked.where() or 'is created by the first run'}, {counted(len(metadata.names(catalog)), 'table')}"
+    return f"{catalog_api.where() or 'is created by the first run'}, {counted(len(metadata.names(catalog)), 'table')}"
 
 
 def _files(plan: Plan, catalog: Catalog) -> str:
-    asked = catalogs.of(catalog)
-    own = [pipeline.table.identifier for pipeline in plan.pipelines if pipeline.table.catalog == catalog]
-    if not own:
+    catalog_api = catalogs.of(catalog)
+    own_names = [pipeline.table.identifier for pipeline in plan.pipelines if pipeline.table.catalog == catalog]
+    if not own_names:
         return "no pipeline has its table here"
     table = None
     try:
-        tables = (metadata.read(catalog, identifier) for identifier in own)
+        tables = (metadata.read(catalog, identifier) for identifier in own_names)
         table = next((table for table in tables if table is not None), None)
     except CatalogAway:  # which the catalog's own check names
-        if not asked.files_of(own[0]).root:
+        if not catalog_api.files_of(own_names[0]).root:
             raise
-    files = table.files if table else asked.files_of(own[0])
+    files = table.files if table else catalog_api.files_of(own_names[0])
     folder = str(table.document["location"]) if table else files.root
     if not folder:
         return "the catalog alone knows where they will be: check again when it has a table"
@@ -140,8 +144,8 @@ def _files(plan: Plan, catalog: Catalog) -> str:
     return f"{files.path(folder)}: a file can be written, read, listed and deleted"
 
 
-def _exported(plan: Plan, to: str, storage: Storage) -> str:
-    return bucket.probe(to.partition("{")[0], storage, plan.secrets)
+def _exported(plan: Plan, target: str, storage: Storage) -> str:
+    return bucket.probe(target.partition("{")[0], storage, plan.secrets)
 
 
 def _jars(name: str) -> str:

@@ -1,4 +1,4 @@
-"""An estimate of a rebuild: what it reads, and which rows of the table it cannot compute again.
+"""An estimate of a rebuild: the messages or rows that it reads, and the rows of the table that it cannot compute again.
 
 Without Spark, and read-only.
 Limit: for rows whose commits have expired it is unknown whether another program wrote them. Rows of a topic that was recreated
@@ -47,7 +47,7 @@ class ForeignCommit:
     """A commit of another program, which a rebuild would undo."""
 
     snapshot: int
-    by: str
+    author: str
     operation: str
     _: KW_ONLY
     added: int
@@ -55,13 +55,15 @@ class ForeignCommit:
 
     @property
     def words(self) -> str:
-        return f"{self.operation} by {self.by} (snapshot {self.snapshot}: {self.added:,} rows added, {self.deleted:,} deleted)"
+        return (
+            f"{self.operation} by {self.author} (snapshot {self.snapshot}: {self.added:,} rows added, {self.deleted:,} deleted)"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """`waiting` is of topics; `rows` are those of the table that the rows are computed from. `done` are messages that a rebuild that was
-    cut off has read already."""
+    """The cost and the losses of a rebuild. `waiting` is for topics; `rows` counts those of the source table. `done` counts messages that
+    an interrupted rebuild has already read."""
 
     waiting: tuple[Waiting, ...] = ()
     rows: int | None = None
@@ -69,16 +71,16 @@ class Estimate:
     lost: tuple[LostRows, ...] = ()
     foreign: tuple[ForeignCommit, ...] = ()
     rolled_back: bool = False
-    ended: bool = False  # it was published by a rebuild that died behind that
+    ended: bool = False  # it was published by a rebuild that died after the commit
 
     @property
     def reads(self) -> int:
         """The number of messages, or of rows of the table."""
-        return self.rows if self.rows is not None else sum(each.messages for each in self.waiting)
+        return self.rows if self.rows is not None else sum(backlog.messages for backlog in self.waiting)
 
     @property
     def seconds(self) -> float:
-        return self.rows / SPEED if self.rows is not None else sum(each.seconds for each in self.waiting)
+        return self.rows / SPEED if self.rows is not None else sum(backlog.seconds for backlog in self.waiting)
 
 
 def estimate_rebuild(pipeline: Pipeline, messages: Messages | None) -> Estimate:
@@ -88,22 +90,22 @@ def estimate_rebuild(pipeline: Pipeline, messages: Messages | None) -> Estimate:
     assert isinstance(messages, Kafka), "messages of a test cannot be read again"
     table = current_table(pipeline)
     topic = FromTopics(pipeline, messages).topic_state()
-    resumed = resume_position(pipeline)
+    resume_point = resume_position(pipeline)
     starts: Mapping[Partition, int] = start_offsets(pipeline, FromTopics(pipeline, messages), topic, table)
-    from_ = resumed.ends if resumed else starts
-    position = Position(attempt="", batch=0, cluster=topic.cluster, topics=topic.topics, ends=from_)
-    if resumed:
+    next_offsets = resume_point.ends if resume_point else starts
+    position = Position(attempt="", batch=0, cluster=topic.cluster, topics=topic.topics, ends=next_offsets)
+    if resume_point:
         starts = _offsets_at_birth(metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)) or starts
     return Estimate(
         waiting=tuple(waiting(messages, position, topic, table_state.speed(pipeline.table))),
-        done=sum(max(0, end - starts.get(each, 0)) for each, end in resumed.ends.items()) if resumed else 0,
+        done=sum(max(0, end - starts.get(partition, 0)) for partition, end in resume_point.ends.items()) if resume_point else 0,
         lost=(*lost_rows(pipeline, table, topic, starts), *_incomplete(pipeline, table, starts, messages)),
         foreign=tuple(foreign_commits(table)),
     )
 
 
 def current_table(pipeline: Pipeline) -> Metadata:
-    """The pipeline's table, which is there and has a position."""
+    """The pipeline's table; an error if it does not exist or has no snapshot."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     if table is None or table.main is None:
         raise BatchError(
@@ -118,8 +120,10 @@ def start_offsets(pipeline: Pipeline, source: Source, topic_state: TopicState, t
     birth = _offsets_at_birth(table)
     for topic in pipeline.topics:
         if topic.start_from == "latest":
-            starts.update({each: birth.get(each, 0) for each in starts if parted(each)[0] == topic.kafka_name})
-    return {each: max(offset, topic_state.starts[each]) for each, offset in starts.items()}
+            starts.update(
+                {partition: birth.get(partition, 0) for partition in starts if parted(partition)[0] == topic.kafka_name}
+            )
+    return {partition: max(offset, topic_state.starts[partition]) for partition, offset in starts.items()}
 
 
 def lost_rows(
@@ -131,39 +135,44 @@ def lost_rows(
     for topic in pipeline.topics:
         yield from _of_former_topic(table, topic_state, topic.kafka_name)
         topic_starts = {
-            parted(each)[1]: offset for each, offset in starts.items() if parted(each)[0] == topic.kafka_name and offset > 0
+            parted(partition)[1]: offset
+            for partition, offset in starts.items()
+            if parted(partition)[0] == topic.kafka_name and offset > 0
         }
         if not topic_starts:
             continue
-        bad = _rows_before(pipeline, pipeline.table.bad_rows, topic, topic_starts, "", without=False)
+        bad_count = _rows_before(pipeline, pipeline.table.bad_rows, topic, topic_starts, "", with_null=False)
         because = "whose messages come before those that would be read: Kafka no longer has them, or `start_from` leaves them out"
         columns = {field["name"] for field in table.schema["fields"]}
         if all(column.name in columns for column in KAFKA_COLUMNS) and pipeline.kafka_columns:
-            only = topic.kafka_name in known_topics if len(known_topics) == 1 else topic == pipeline.topics[0]
-            rows = _rows_before(pipeline, pipeline.table.identifier, topic, topic_starts, "_kafka_", without=only)
-            lost = LostRows(topic=topic.kafka_name, rows=rows, bad=bad, because=because)
+            includes_null = topic.kafka_name in known_topics if len(known_topics) == 1 else topic == pipeline.topics[0]
+            rows = _rows_before(pipeline, pipeline.table.identifier, topic, topic_starts, "_kafka_", with_null=includes_null)
+            loss = LostRows(topic=topic.kafka_name, rows=rows, bad=bad_count, because=because)
         else:
             birth = _offsets_at_birth(table)
-            before = (
-                max(0, offset - birth.get(protocol.partition(topic.kafka_name, each), 0)) for each, offset in topic_starts.items()
+            lost_messages = (
+                max(0, offset - birth.get(protocol.partition(topic.kafka_name, number), 0))
+                for number, offset in topic_starts.items()
             )
-            lost = LostRows(topic=topic.kafka_name, rows=max(0, sum(before) - bad), bad=bad, because=because, messages=True)
-        if lost.rows or lost.bad:
-            yield lost
+            loss = LostRows(
+                topic=topic.kafka_name, rows=max(0, sum(lost_messages) - bad_count), bad=bad_count, because=because, messages=True
+            )
+        if loss.rows or loss.bad:
+            yield loss
 
 
 def foreign_commits(table: Metadata) -> Iterator[ForeignCommit]:
     """Commits of other programs since the table was created or rebuilt, without those that only rewrite files."""
-    for each in table.ancestors():
-        summary = metadata.summary(each)
+    for snapshot in table.ancestors():
+        summary = metadata.summary(snapshot)
         operation = summary.get("operation", "")
         if any(key.startswith("sluice.") for key in summary):
             if _is_rebuild(summary) or _is_birth(summary):
                 return
         elif operation != "replace":
-            by = " ".join(summary[key] for key in ("engine-name", "engine-version") if key in summary) or "another program"
+            author = " ".join(summary[key] for key in ("engine-name", "engine-version") if key in summary) or "another program"
             added, deleted = (int(summary.get(key, 0)) for key in ("added-records", "deleted-records"))
-            yield ForeignCommit(each["snapshot-id"], by, operation, added=added, deleted=deleted)
+            yield ForeignCommit(snapshot["snapshot-id"], author, operation, added=added, deleted=deleted)
 
 
 def _incomplete(pipeline: Pipeline, table: Metadata, starts: Mapping[Partition, int], kafka: Kafka) -> Iterator[LostRows]:
@@ -173,23 +182,27 @@ def _incomplete(pipeline: Pipeline, table: Metadata, starts: Mapping[Partition, 
         if (keyed is None or keyed.versions) and kafka.compacts(topic):
             because = "which Kafka compacts: it may have only the newest message of each key"
             yield LostRows(topic=topic.kafka_name, rows=rows, bad=0, because=because, messages=True)
-        elif keyed and keyed.unsent and any(starts[each] for each in starts if parted(each)[0] == topic.kafka_name):
+        elif (
+            keyed and keyed.unsent and any(starts[partition] for partition in starts if parted(partition)[0] == topic.kafka_name)
+        ):
             because = "whose values may be in messages that Kafka no longer has: Debezium does not repeat unchanged values"
             yield LostRows(topic=topic.kafka_name, rows=rows, bad=0, because=because, messages=True)
 
 
-def _rows_before(pipeline: Pipeline, identifier: str, topic: Topic, starts: Mapping[int, int], before: str, without: bool) -> int:
-    """The number of rows whose messages come before these offsets. `before` is the prefix of the columns; `without` includes rows
-    without a topic."""
+def _rows_before(
+    pipeline: Pipeline, identifier: str, topic: Topic, starts: Mapping[int, int], prefix: str, with_null: bool
+) -> int:
+    """The number of rows whose messages come before these offsets. `prefix` is that of the columns; `with_null` includes
+    rows without a topic."""
     table = table_state.table(pipeline.table.catalog, identifier)
     if table is None:
         return 0
-    parts = (f"({before}partition = {number} and {before}offset < {offset})" for number, offset in starts.items())
-    row_filter, name = f"({' or '.join(parts)})", f"{before}topic"
+    parts = (f"({prefix}partition = {number} and {prefix}offset < {offset})" for number, offset in starts.items())
+    row_filter, name = f"({' or '.join(parts)})", f"{prefix}topic"
     if name in {field.name for field in table.schema().fields}:
         this_topic = f"{name} = '{topic.kafka_name}'"
-        row_filter += f" and ({this_topic} or {name} is null)" if without else f" and {this_topic}"
-    elif not without and len(pipeline.topics) > 1:
+        row_filter += f" and ({this_topic} or {name} is null)" if with_null else f" and {this_topic}"
+    elif not with_null and len(pipeline.topics) > 1:
         return 0
     return int(table.scan(row_filter=row_filter).count())
 
@@ -206,8 +219,8 @@ def _of_former_topic(table: Metadata, topic_state: TopicState, name: str) -> Ite
 
 def _positions(table: Metadata) -> Iterator[tuple[Mapping[str, str], Position]]:
     """The summary and the position of each of the table's own commits since it was created or rebuilt, the newest first."""
-    for each in table.ancestors():
-        summary = metadata.summary(each)
+    for snapshot in table.ancestors():
+        summary = metadata.summary(snapshot)
         if protocol.POSITION in summary:
             yield summary, Position.read(summary[protocol.POSITION])
             if _is_rebuild(summary):
@@ -216,8 +229,8 @@ def _positions(table: Metadata) -> Iterator[tuple[Mapping[str, str], Position]]:
 
 def _offsets_at_birth(table: Metadata | None) -> Mapping[Partition, int]:
     """The offsets at which the table began to read; empty where that commit has expired."""
-    for each in table.ancestors() if table else ():
-        summary = metadata.summary(each)
+    for snapshot in table.ancestors() if table else ():
+        summary = metadata.summary(snapshot)
         if protocol.POSITION in summary and _is_birth(summary):
             return Position.read(summary[protocol.POSITION]).ends
     return {}

@@ -36,116 +36,118 @@ class Published:
 
 
 class Publishing:
-    """One try to publish, under an attempt's id. `using` is another id, which shows others that the second table is in use. The same id
-    in both tables would be forgotten with the first branch that is swept."""
+    """One try to publish, under an attempt's id. `use_id` is another id, which shows that the second table is in use. A single id for
+    both tables would be forgotten with the first branch that is swept."""
 
-    def __init__(self, context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate, attempt: str, using: str) -> None:
+    def __init__(self, context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate, attempt: str, use_id: str) -> None:
         self.context = context
         self.lake = lake
         self.pipeline = pipeline
         self.second = second_pipeline(pipeline)
         self.estimate = estimate
         self.attempt = attempt
-        self.using = using
+        self.use_id = use_id
         self.cause = ""  # the catalog's error text when it last refused a commit
 
     def run(self) -> Published | None:
         """Publishes; returns None where the second table needs more batches first."""
-        own, second = load_table(self.lake, self.pipeline), load_table(self.lake, self.second)
-        opened, built = state(own), state(second)
-        self._refuse_others(opened)
-        position, reached = position_of(opened), position_of(built)
-        if second.properties().get(protocol.OF) != opened.uuid:
+        own_table, second = load_table(self.lake, self.pipeline), load_table(self.lake, self.second)
+        own_state, second_state = state(own_table), state(second)
+        self._refuse_others(own_state)
+        position, second_position = position_of(own_state), position_of(second_state)
+        if second.properties().get(protocol.OF) != own_state.uuid:
             return None  # an ordinary table, created after another rebuild had ended and deleted the second one
-        if is_behind(reached, position) or self.context.source(self.pipeline).ids() != reached.topics:
+        if is_behind(second_position, position) or self.context.source(self.pipeline).ids() != second_position.topics:
             return None
-        side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
-        side_tables.roll_forward(self.lake, self.second, built.uuid, reached)
+        side_tables.roll_forward(self.lake, self.pipeline, own_state.uuid, position)
+        side_tables.roll_forward(self.lake, self.second, second_state.uuid, second_position)
         number = position.batch + 1
         try:
             # A run that deletes the second table first checks for live attempts in it, then marks it.
-            self.lake.branch_in_use(second, self.using, built.main)
+            self.lake.branch_in_use(second, self.use_id, second_state.main)
             if GOING in load_table(self.lake, self.second).properties():
                 self._withdraw()
                 return None
-            # While it is there, nobody takes the attempt for dead and sweeps its bad rows, unless the commit is refused then.
-            self.lake.branch(own, self.attempt, opened.main)
-            bad = side_tables.copy_batches(
-                self.lake, self.pipeline, self.second, self.attempt, opened.uuid, number, reached.batch
+            # While this branch exists, nobody takes the attempt for dead and sweeps its bad rows. Without it nothing is committed.
+            self.lake.branch(own_table, self.attempt, own_state.main)
+            bad_count = side_tables.copy_batches(
+                self.lake, self.pipeline, self.second, self.attempt, own_state.uuid, number, second_position.batch
             )
             self.context.at("rebuild_staged")
-            to = Position(
-                attempt=self.attempt, batch=number, cluster=reached.cluster, topics=reached.topics, ends=reached.ends,
-                spec=self.pipeline.spec, bad=bad, accepted=position.accepted,
-                forget=(0, position.batch), rebuilt=number, newest=reached.newest,
+            new_position = Position(
+                attempt=self.attempt, batch=number, cluster=second_position.cluster, topics=second_position.topics,
+                ends=second_position.ends, spec=self.pipeline.spec, bad=bad_count, accepted=position.accepted,
+                forget=(0, position.batch), rebuilt=number, newest=second_position.newest,
             )  # fmt: skip
-            published = self._commit(opened, second, built, to)
+            result = self._commit(own_state, second, second_state, new_position)
         except (CommitRefused, CommitUnknown) as error:
-            self.cause, published = str(error), None
+            self.cause, result = str(error), None
         except SparkEnded:
-            raise  # perhaps behind the commit: the next one finds out
+            raise  # perhaps after the commit: the next rebuild finds out
         except (BatchError, RefusedError):
             self._withdraw()
             raise
-        if published is None:
+        if result is None:
             self._withdraw()
             return None
         self.context.at("rebuild_published")
-        return published
+        return result
 
     def _withdraw(self) -> None:
         second = self.lake.load(self.second.table.identifier)
         with suppress(CommitRefused, CommitUnknown):
-            if second is not None and second.snapshot(protocol.BRANCH + self.using) is not None:
-                removal.sweep(self.lake, second, self.using)
-            attempts.forget(self.using)
+            if second is not None and second.snapshot(protocol.BRANCH + self.use_id) is not None:
+                removal.sweep(self.lake, second, self.use_id)
+            attempts.forget(self.use_id)
         with suppress(CommitRefused, CommitUnknown):
             withdraw(self.lake, self.pipeline, self.attempt)
 
-    def _commit(self, opened: TableState, second: Any, built: TableState, to: Position) -> Published | None:
-        for left in reversed(range(_COMMITS)):
+    def _commit(self, own_state: TableState, second: Any, second_state: TableState, new_position: Position) -> Published | None:
+        for tries_left in reversed(range(_COMMITS)):
             try:
                 transaction = self.lake.begin(load_table(self.lake, self.pipeline))
                 current = state(transaction.table())
                 if current.position is not None and current.position.attempt == self.attempt:
-                    return Published(to.batch, current.position.snapshot)
-                if (current.uuid, current.main, current.position) != (opened.uuid, opened.main, opened.position):
+                    return Published(new_position.batch, current.position.snapshot)
+                if (current.uuid, current.main, current.position) != (own_state.uuid, own_state.main, own_state.position):
                     return None
                 if transaction.table().snapshot(protocol.BRANCH + self.attempt) is None:
-                    return None  # another took this attempt for dead
+                    return None  # another process took this attempt for dead
                 changes = second_table.wanted_changes(self.lake, self.pipeline, transaction.table())
                 if not replaced_table.can_swap(
                     self.lake, load_table(self.lake, self.pipeline), changes, self.pipeline.table, second
                 ) or not second_table.knows_forgotten(transaction.table(), changes, second):
                     return None  # its columns were changed or a person was forgotten meanwhile: the second table begins again
-                if left == 0:
+                if tries_left == 0:
                     break
                 self.context.at("rebuild_checked")
                 properties = {
                     **write_properties(self.pipeline),
-                    protocol.REBUILT: built.uuid,
+                    protocol.REBUILT: second_state.uuid,
                     protocol.OWNER: refusals.owner(self.pipeline),
                     **second_table.forgotten_keys(transaction.table(), changes),
                 }
                 snapshot = replaced_table.swap_in(
-                    self.lake, transaction, changes, self.pipeline.table, second, built.main, to, properties
+                    self.lake, transaction, changes, self.pipeline.table, second, second_state.main, new_position, properties
                 )
             except (CommitRefused, CommitUnknown) as error:
                 self.cause = str(error)
                 continue  # checked again, which also finds a commit whose answer was lost
-            return Published(to.batch, snapshot)
+            return Published(new_position.batch, snapshot)
         message = f"the catalog did not accept the commit to {self.pipeline.table.identifier} in {_COMMITS - 1} tries"
         hint = f"nothing was lost: `sluice rebuild {self.pipeline.name}` resumes from here"
         raise commit_failed("not-published", message, self.cause, hint)
 
-    def _refuse_others(self, opened: TableState) -> None:
+    def _refuse_others(self, own_state: TableState) -> None:
         """Refuses if another program has committed since the estimate was shown, unless a run computes the whole table anyway."""
-        if check_rolled_back(self.context, self.pipeline, opened) and not self.estimate.rolled_back:
-            refusals.check(self.pipeline, opened, self.context.source(self.pipeline).topic_state())
+        if check_rolled_back(self.context, self.pipeline, own_state) and not self.estimate.rolled_back:
+            refusals.check(self.pipeline, own_state, self.context.source(self.pipeline).topic_state())
         if self.pipeline.source:
             return
-        shown_snapshots = {each.snapshot for each in self.estimate.foreign}
-        new_commits = [each for each in foreign_commits(current_table(self.pipeline)) if each.snapshot not in shown_snapshots]
+        shown_snapshots = {commit.snapshot for commit in self.estimate.foreign}
+        new_commits = [
+            commit for commit in foreign_commits(current_table(self.pipeline)) if commit.snapshot not in shown_snapshots
+        ]
         if new_commits:
             raise RefusedError(
                 "commits-of-others",
@@ -163,12 +165,12 @@ def check_rolled_back(context: Context, pipeline: Pipeline, state: TableState) -
     return False
 
 
-def is_behind(second: Position, own: Position) -> bool:
+def is_behind(second_position: Position, own_position: Position) -> bool:
     """Whether the pipeline's own table has messages that the second one lacks. Topics that were recreated do not count."""
     return any(
-        second.ends.get(each, 0) < end
-        for each, end in own.ends.items()
-        if own.topics.get(protocol.parted(each)[0]) == second.topics.get(protocol.parted(each)[0])
+        second_position.ends.get(partition, 0) < end
+        for partition, end in own_position.ends.items()
+        if own_position.topics.get(protocol.parted(partition)[0]) == second_position.topics.get(protocol.parted(partition)[0])
     )
 
 

@@ -1,4 +1,4 @@
-"""Rebuilds a table as its spec says: ordinary batches build it next to the current one, and one commit swaps it in.
+"""Rebuilds a table by its spec: ordinary batches build it next to the current one, and one commit swaps it in.
 
 Guarantee: readers see the old table or the new one, each message exactly once, whatever dies when (DECISIONS.md, "Rebuild"). Runs of the
 pipeline continue meanwhile.
@@ -30,19 +30,19 @@ from framework.plan import Pipeline
 from framework.plan.change import Change, changes
 
 POINTS = (
-    "rebuild_born",  # the second table is there and empty
-    "rebuild_built",  # it has come as far as the pipeline's own
-    "rebuild_staged",  # its bad rows are on a branch of the own table's
+    "rebuild_born",  # the second table exists and is empty
+    "rebuild_built",  # it has caught up with the pipeline's own table
+    "rebuild_staged",  # its bad rows are on a branch of the table of bad rows
     "rebuild_checked",  # all checks are done; the commit is next
-    "rebuild_published",  # the own table is the new one
-    "rebuild_bad_rows",  # and so are its bad rows
-    "rebuild_ended",  # the second table is gone
+    "rebuild_published",  # the pipeline's own table is the new one
+    "rebuild_bad_rows",  # its bad rows are published, too
+    "rebuild_ended",  # the second table is deleted
 )
-_TRIES = 10  # how often it is built and published again because the table came further, or was changed
+_TRIES = 10  # how often it is built and published again because the table gained batches, or was changed
 
 
 def check_rebuild(context: Context, pipeline: Pipeline, without_lost: bool) -> tuple[Estimate, tuple[Change, ...]]:
-    """The estimate of a rebuild and the changes it makes. Raises what a rebuild refuses. Without Spark."""
+    """The estimate of a rebuild and the changes that it makes. Raises the errors with which a rebuild refuses. Starts no Spark."""
     table = current_table(pipeline)
     state, existing = table_state.state(pipeline.table), table_state.existing(pipeline.table)
     assert state is not None
@@ -61,11 +61,11 @@ def check_rebuild(context: Context, pipeline: Pipeline, without_lost: bool) -> t
 def refuse_lost(pipeline: Pipeline, estimate: Estimate) -> None:
     hint = f"`sluice rebuild {pipeline.name} --without-lost` rebuilds it anyway"
     if estimate.lost:
-        words = "; ".join(each.words for each in estimate.lost)
+        words = "; ".join(loss.words for loss in estimate.lost)
         message = f"a rebuild of {pipeline.table.identifier} would be without {words}"
         raise RefusedError("rows-not-in-kafka", message, hint)
     if estimate.foreign:
-        words = "; ".join(each.words for each in estimate.foreign)
+        words = "; ".join(commit.words for commit in estimate.foreign)
         message = f"a rebuild of {pipeline.table.identifier} would undo commits of other programs: {words}"
         raise RefusedError("commits-of-others", message, hint)
 
@@ -73,18 +73,18 @@ def refuse_lost(pipeline: Pipeline, estimate: Estimate) -> None:
 def rebuild(
     context: Context, pipeline: Pipeline, estimate: Estimate, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
 ) -> Published | None:
-    """Builds and publishes the rebuild that the estimate has shown; None where it was stopped, and can be resumed."""
+    """Builds and publishes the rebuild that the estimate has shown. Returns None if it was stopped; then it can be resumed."""
     context.expect(estimate.reads)
     lake = context.lake(pipeline)
-    finished = _finish(context, lake, pipeline)
-    if finished and estimate.ended:
-        return finished
-    with openlineage.told(pipeline) as told:
-        told.rows = None
-        published = _publish(context, lake, pipeline, estimate, on_batch, stopped)
-        told.is_stopped = published is None
-        told.whole = published.snapshot if published else None
-    return published
+    earlier_rebuild = _finish(context, lake, pipeline)
+    if earlier_rebuild and estimate.ended:
+        return earlier_rebuild
+    with openlineage.told(pipeline) as lineage_event:
+        lineage_event.rows = None
+        new_rebuild = _publish(context, lake, pipeline, estimate, on_batch, stopped)
+        lineage_event.is_stopped = new_rebuild is None
+        lineage_event.whole = new_rebuild.snapshot if new_rebuild else None
+    return new_rebuild
 
 
 def _publish(
@@ -95,10 +95,10 @@ def _publish(
     on_batch: Callable[[Batch], None],
     stopped: Callable[[], bool],
 ) -> Published | None:
-    """Builds and publishes; again if the table came further meanwhile."""
-    before, cause = _rebuilt(lake, pipeline), ""
+    """Builds and publishes the second table, and repeats that if the table gained batches meanwhile."""
+    earlier_id, cause = _rebuilt(lake, pipeline), ""
     for _ in range(_TRIES):
-        if _rebuilt(lake, pipeline) != before:  # another rebuild was published meanwhile
+        if _rebuilt(lake, pipeline) != earlier_id:  # another rebuild was published meanwhile
             return _finish(context, lake, pipeline) or _result(lake, pipeline)
         pipeline = context.schemas.current(pipeline)  # a schema may be registered while it is built
         _open(context, lake, pipeline, estimate)
@@ -107,16 +107,16 @@ def _publish(
             if stopped():
                 return None
         context.at("rebuild_built")
-        with attempts.attempt() as attempt, attempts.attempt() as using:
-            publishing = Publishing(context, lake, pipeline, estimate, attempt, using)
-            published = publishing.run()
+        with attempts.attempt() as attempt, attempts.attempt() as use_id:
+            publishing = Publishing(context, lake, pipeline, estimate, attempt, use_id)
+            new_rebuild = publishing.run()
             cause = publishing.cause or cause
-            if published is not None:
+            if new_rebuild is not None:
                 _finish_swap(context, lake, pipeline)
                 attempts.forget(attempt)
-                attempts.forget(using)
+                attempts.forget(use_id)
                 sweep(lake, pipeline)
-                return published
+                return new_rebuild
     message = f"{_TRIES} times {pipeline.table.identifier} got another batch before the rebuild was published"
     hint = f"`sluice pause {pipeline.name}`, then `sluice rebuild {pipeline.name}` again: what is built stays"
     raise commit_failed("table-busy", message, cause, hint)
@@ -124,8 +124,8 @@ def _publish(
 
 def _finish(context: Context, lake: Lake, pipeline: Pipeline) -> Published | None:
     """Finishes a rebuild that died after it was published."""
-    own, second = lake.load(pipeline.table.identifier), lake.load(second_pipeline(pipeline).table.identifier)
-    if own is None or second is None or not second_table.was_swapped_in(own, second):
+    own_table, second = lake.load(pipeline.table.identifier), lake.load(second_pipeline(pipeline).table.identifier)
+    if own_table is None or second is None or not second_table.was_swapped_in(own_table, second):
         return None
     _finish_swap(context, lake, pipeline)
     sweep(lake, pipeline)
@@ -143,7 +143,7 @@ def _rebuilt(lake: Lake, pipeline: Pipeline) -> str | None:
 
 
 def _finish_swap(context: Context, lake: Lake, pipeline: Pipeline) -> None:
-    """Publishes the bad rows and deletes the second table; its files belong to the pipeline's own table now."""
+    """Publishes the bad rows and deletes the second table, whose files belong to the pipeline's own table now."""
     current = state(load_table(lake, pipeline))
     side_tables.roll_forward(lake, pipeline, current.uuid, position_of(current))
     context.at("rebuild_bad_rows")
@@ -153,11 +153,11 @@ def _finish_swap(context: Context, lake: Lake, pipeline: Pipeline) -> None:
 
 def _open(context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate) -> None:
     """Finds the second table to resume, or creates it."""
-    own = load_table(lake, pipeline)
-    side_tables.refuse_leftovers(lake, pipeline, own)
+    own_table = load_table(lake, pipeline)
+    side_tables.refuse_leftovers(lake, pipeline, own_table)
     source = context.source(pipeline)
     topic = source.topic_state()
-    if second_table.find_resumable(lake, pipeline, own, topic) is not None:
+    if second_table.find_resumable(lake, pipeline, own_table, topic) is not None:
         return
     starts: dict[Partition, int] = {}
     if not pipeline.source:
@@ -166,7 +166,7 @@ def _open(context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate) 
         # Kafka may have fewer messages than the estimate had.
         if tuple(lost_rows(pipeline, table, topic, starts)) and not estimate.lost:
             refuse_lost(pipeline, estimate_rebuild(pipeline, context.kafka(pipeline)))
-    second_table.create_second(context, lake, pipeline, own, starts, position_of(state(own)).accepted)
+    second_table.create_second(context, lake, pipeline, own_table, starts, position_of(state(own_table)).accepted)
     context.at("rebuild_born")
 
 
@@ -179,11 +179,11 @@ def _build(context: Context, lake: Lake, pipeline: Pipeline) -> Iterator[Batch]:
         except BadRowsStop as stop:
             hint = "correct the spec, or set `bad_rows: quarantine`; then rebuild again"
             raise BatchError(stop.code, f"the rebuild stops: {stop.message}", hint) from None
-        except RefusedError as refused:
-            if refused.accepts is None:
+        except RefusedError as refusal:
+            if refusal.accepts is None:
                 raise
-            message = f"the rebuild cannot continue: {refused.message}"
-            raise BatchError(refused.code, message, f"`sluice rebuild {pipeline.name}` starts it again") from None
+            message = f"the rebuild cannot continue: {refusal.message}"
+            raise BatchError(refusal.code, message, f"`sluice rebuild {pipeline.name}` starts it again") from None
         if batch:
             yield batch
         if (batch is None or not batch.waiting) and not is_behind(

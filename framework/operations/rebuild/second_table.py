@@ -24,7 +24,7 @@ from framework.plan import Pipeline
 from framework.plan.change import Change, changes, renamed_columns
 
 
-def find_resumable(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) -> Any | None:
+def find_resumable(lake: Lake, pipeline: Pipeline, own_table: Any, topic: TopicState) -> Any | None:
     """The second table of an interrupted rebuild that can be resumed. Any other leftover is deleted."""
     second = second_pipeline(pipeline)
     table = lake.find(second.table.identifier)
@@ -36,14 +36,19 @@ def find_resumable(lake: Lake, pipeline: Pipeline, own: Any, topic: TopicState) 
             f"the table {second.table.identifier} exists and no rebuild of this pipeline created it; a rebuild needs that name"
         )
         raise RefusedError("table-not-ours", message, "rename or drop that table")
-    if _is_resumable(lake, pipeline, own, table, topic):
+    if _is_resumable(lake, pipeline, own_table, table, topic):
         return table
     _throw_away(lake, pipeline, table)
     return None
 
 
 def create_second(
-    context: Context, lake: Lake, pipeline: Pipeline, own: Any, starts: Mapping[Partition, int], accepted: Mapping[Partition, int]
+    context: Context,
+    lake: Lake,
+    pipeline: Pipeline,
+    own_table: Any,
+    starts: Mapping[Partition, int],
+    accepted: Mapping[Partition, int],
 ) -> None:
     """Creates the second table, with the position from which it is filled."""
     topic = context.source(pipeline).topic_state()
@@ -52,40 +57,40 @@ def create_second(
         **LAYOUT,
         **write_properties(pipeline),
         protocol.OWNER: refusals.owner(pipeline),
-        protocol.OF: str(own.uuid()),
+        protocol.OF: str(own_table.uuid()),
     }
-    accepted_changes = own.properties().get(protocol.ACCEPTED)
+    accepted_changes = own_table.properties().get(protocol.ACCEPTED)
     if accepted_changes is not None:
         properties[protocol.ACCEPTED] = accepted_changes
-    wanted = wanted_changes(lake, pipeline, own)
-    properties |= forgotten_keys(own, wanted)
+    rebuild_changes = wanted_changes(lake, pipeline, own_table)
+    properties |= forgotten_keys(own_table, rebuild_changes)
     identifier = second_pipeline(pipeline).table.identifier
     try:
-        replaced_table.create_second_table(lake, own, identifier, wanted, pipeline.table, properties, position)
+        replaced_table.create_second_table(lake, own_table, identifier, rebuild_changes, pipeline.table, properties, position)
     except (CommitRefused, CommitUnknown) as error:
         raise BatchError("table-not-created", f"the table {identifier} could not be created: {error}", "run again") from None
 
 
-def wanted_changes(lake: Lake, pipeline: Pipeline, own: Any) -> tuple[Change, ...]:
-    """The changes that the rebuild makes in the table. Raises those that are not allowed or not possible."""
-    spec_changes = changes(pipeline, lake.existing(own))
+def wanted_changes(lake: Lake, pipeline: Pipeline, own_table: Any) -> tuple[Change, ...]:
+    """The changes that the rebuild makes in the table. Raises an error for changes that are not allowed or not possible."""
+    spec_changes = changes(pipeline, lake.existing(own_table))
     refuse_changes(pipeline, spec_changes)
     return spec_changes
 
 
-def forgotten_keys(own: Any, changes: Sequence[Change]) -> dict[str, str]:
+def forgotten_keys(own_table: Any, changes: Sequence[Change]) -> dict[str, str]:
     """The property with the keys that were forgotten in the pipeline's own table, after these changes."""
-    return forgotten.after_renaming(own.properties(), renamed_columns(changes))
+    return forgotten.after_renaming(own_table.properties(), renamed_columns(changes))
 
 
-def knows_forgotten(own: Any, changes: Sequence[Change], second: Any) -> bool:
+def knows_forgotten(own_table: Any, changes: Sequence[Change], second: Any) -> bool:
     """Whether nothing was forgotten in the pipeline's own table since the second one began."""
-    return bool(second.properties().get(forgotten.PROPERTY) == forgotten_keys(own, changes).get(forgotten.PROPERTY))
+    return bool(second.properties().get(forgotten.PROPERTY) == forgotten_keys(own_table, changes).get(forgotten.PROPERTY))
 
 
-def was_swapped_in(own: Any, table: Any) -> bool:
+def was_swapped_in(own_table: Any, table: Any) -> bool:
     """Whether the pipeline's own table has taken this one's files."""
-    return bool(own.properties().get(protocol.REBUILT) == str(table.uuid()))
+    return bool(own_table.properties().get(protocol.REBUILT) == str(table.uuid()))
 
 
 def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
@@ -100,29 +105,32 @@ def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
         lake.mark_as_seen(transaction, {GOING: "true"})
     except (CommitRefused, CommitUnknown) as error:
         raise _not_dropped(pipeline, error) from None
-    own = lake.load(pipeline.table.identifier)  # after the mark: from now on no rebuild takes over the files
-    of = table.properties().get(protocol.OF)
+    own_table = lake.load(pipeline.table.identifier)  # after the mark: from now on no rebuild takes over the files
+    owner_uuid = table.properties().get(protocol.OF)
     delete_second(
-        lake, pipeline, data=own is not None and (of is None or (of == str(own.uuid()) and not was_swapped_in(own, table)))
+        lake,
+        pipeline,
+        data=own_table is not None
+        and (owner_uuid is None or (owner_uuid == str(own_table.uuid()) and not was_swapped_in(own_table, table))),
     )
 
 
 def delete_second(lake: Lake, pipeline: Pipeline, data: bool) -> None:
-    """Deletes the second table. Its side tables are deleted first, so that the mark identifies what is left."""
+    """Deletes the second table. Its side tables are deleted first, so that the mark identifies the tables that remain."""
     second = second_pipeline(pipeline).table
     table = lake.load(second.identifier)
     if table is None:
         return
     try:
         lake.mark(table, {GOING: "true"})
-        own = lake.load(pipeline.table.identifier)
-        with_rows = (str(own.location()),) if data and own is not None else ()
-        sides = [side.identifier for side in second.side_tables]
-        for identifier in (*sides, second.identifier):
+        own_table = lake.load(pipeline.table.identifier)
+        row_folders = (str(own_table.location()),) if data and own_table is not None else ()
+        side_names = [side.identifier for side in second.side_tables]
+        for identifier in (*side_names, second.identifier):
             current = table_state.table(second.catalog, identifier)
             if current is not None:
-                is_side = identifier in sides
-                files, _ = drop.files_of(second.catalog, current, () if is_side else with_rows, rows=data or is_side)
+                is_side = identifier in side_names
+                files, _ = drop.files_of(second.catalog, current, () if is_side else row_folders, rows=data or is_side)
                 its_files = lake.of.files_of(identifier)
                 lake.drop(identifier)
                 its_files.delete(files, current.metadata.location)
@@ -135,8 +143,12 @@ def _not_dropped(pipeline: Pipeline, error: Exception) -> BatchError:
     return Transient("table-busy", message, f"`sluice rebuild {pipeline.name}` tries again")
 
 
-def _is_resumable(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: TopicState) -> bool:
-    if table.properties().get(protocol.OF) != str(own.uuid()) or was_swapped_in(own, table) or table.currentSnapshot() is None:
+def _is_resumable(lake: Lake, pipeline: Pipeline, own_table: Any, table: Any, topic: TopicState) -> bool:
+    if (
+        table.properties().get(protocol.OF) != str(own_table.uuid())
+        or was_swapped_in(own_table, table)
+        or table.currentSnapshot() is None
+    ):
         return False
     if table.properties().containsKey(GOING):
         return False
@@ -147,7 +159,9 @@ def _is_resumable(lake: Lake, pipeline: Pipeline, own: Any, table: Any, topic: T
         return False
     try:
         refusals.check(second, second_state, topic)
-        wanted = wanted_changes(lake, pipeline, own)
-        return knows_forgotten(own, wanted, table) and replaced_table.can_swap(lake, own, wanted, pipeline.table, table)
+        rebuild_changes = wanted_changes(lake, pipeline, own_table)
+        return knows_forgotten(own_table, rebuild_changes, table) and replaced_table.can_swap(
+            lake, own_table, rebuild_changes, pipeline.table, table
+        )
     except (RefusedError, CommitRefused, CommitUnknown):
         return False

@@ -42,24 +42,24 @@ STEPS_TEXT = """\
 The items under `steps:` of a [pipeline](pipeline.md), one key each, applied from the first to the last. If a step cannot compute a
 value, the message becomes a bad row: it is kept in the table of bad rows with the reason, and the other rows are loaded."""
 OWN_PAGE = "own-steps.md"
-OWN = f"A step of your own is a Python file in `pipelines/steps/`, see [{OWN_PAGE}]({OWN_PAGE})."
+OWN_STEPS = f"A step of your own is a Python file in `pipelines/steps/`, see [{OWN_PAGE}]({OWN_PAGE})."
 LATER = "Not in this version: {}."
 
 
 def pages() -> dict[str, str]:
-    """Each page's name and text."""
+    """The text of each page by its name."""
     files = extensions.extensions_of(extensions.STEPS)
     if files.problems:
         raise SpecError(files.problems)
     steps = files.extensions
     by_file = {f"{kind}.md": _kind_page(kind, cls) for kind, cls in document_types().items()}
     by_file |= {_step_file(name): _step_page(name, step) for name, step in steps.items()}
-    own = Path(__file__).with_name(OWN_PAGE).read_text(encoding="utf-8")
+    own_steps = Path(__file__).with_name(OWN_PAGE).read_text(encoding="utf-8")
     return {
         "index.md": _index(steps),
         "expressions.md": expressions.page(),
         "selects.md": selects.page(),
-        OWN_PAGE: own,
+        OWN_PAGE: own_steps,
         **by_file,
     }
 
@@ -70,24 +70,25 @@ def _step_file(name: str) -> str:
 
 def _index(steps: Mapping[str, extensions.Extension]) -> str:
     kinds = [
-        (f"[{kind}]({kind}.md)", _first(inspect.getdoc(inspect.getmodule(cls)) or "")) for kind, cls in document_types().items()
+        (f"[{kind}]({kind}.md)", _first_sentence(inspect.getdoc(inspect.getmodule(cls)) or ""))
+        for kind, cls in document_types().items()
     ]
-    listed = [(f"[{name}]({_step_file(name)})", f"{_first(step.doc)}{_mark(step)}") for name, step in steps.items()]
+    step_rows = [(f"[{name}]({_step_file(name)})", f"{_first_sentence(step.doc)}{_mark(step)}") for name, step in steps.items()]
     later = LATER.format(in_quotes(name for name in NOT_YET if name not in steps))
     same_everywhere = " and ".join(f"{name}s" for name, kind in document_kinds().items() if kind.same_everywhere)
     return _joined(
         INTRODUCTION.replace("{same_everywhere}", same_everywhere),
         f"## Documents\n\n{table(('kind', 'what it is'), kinds)}\n\n{LATER.format(in_quotes(later_kinds()))}",
-        f"## Steps\n\n{STEPS_TEXT}\n\n{table(('step', 'what it does'), listed)}",
-        f"{later} {OWN}",
+        f"## Steps\n\n{STEPS_TEXT}\n\n{table(('step', 'what it does'), step_rows)}",
+        f"{later} {OWN_STEPS}",
         "## Expressions\n\nConditions and computed values are SQL: [expressions.md](expressions.md) has every operator and function, and "
         "[selects.md](selects.md) says what a whole select over tables is made of.",
         f"## Values\n\n{table(('what', 'how it is written'), _values())}",
     )
 
 
-def _first(doc: str) -> str:
-    """The first sentence."""
+def _first_sentence(doc: str) -> str:
+    """The first sentence of a docstring."""
     return doc.replace("\n", " ").partition(". ")[0].rstrip(".") + "."
 
 
@@ -96,8 +97,8 @@ def _mark(step: extensions.Extension) -> str:
 
 
 def _values() -> Iterator[tuple[str, str]]:
-    for each in vars(scalars).values():
-        doc = next(iter(getattr(each, "__metadata__", ())), None)
+    for value in vars(scalars).values():
+        doc = next(iter(getattr(value, "__metadata__", ())), None)
         if isinstance(doc, Scalar) and doc.rule:
             yield doc.noun, doc.rule
     yield "the types there are", f"{in_quotes(types.NAMES)}, `decimal(18,2)`, {in_quotes(f'{name}<…>' for name in types.NESTED)}"
@@ -105,9 +106,9 @@ def _values() -> Iterator[tuple[str, str]]:
 
 def _kind_page(kind: str, cls: BoundClass) -> str:
     module: Any = inspect.getmodule(cls)
-    more = {"expect": f"An example:\n\n{examples.rendered(EXPECT_EXAMPLE, 'expect')}"} if kind == "pipeline" else {}
+    extra_texts = {"expect": f"An example:\n\n{examples.rendered(EXPECT_EXAMPLE, 'expect')}"} if kind == "pipeline" else {}
     example = f"```yaml\n{module.EXAMPLE.strip()}\n```"
-    return _joined(f"# {kind}", module.__doc__, example, "## Options", *tables(record_shape(cls), more))
+    return _joined(f"# {kind}", module.__doc__, example, "## Options", *tables(record_shape(cls), extra_texts))
 
 
 def _step_page(name: str, step: extensions.Extension) -> str:

@@ -1,4 +1,4 @@
-"""A page of the docs for each target of `sluice access`: what it prints for a table of the shipped specs."""
+"""A page of the docs for each target of `sluice access`: the script for a table of the shipped specs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ TABLE, TOPIC = "flagged_stock_trades", "sensor_data"
 
 
 def page(target: str, file: ModuleType, plans: Mapping[str, Plan]) -> str:
-    """For the first of these environments in which the target finds the table."""
+    """The page of a target, from the first of these environments in which the target finds the table."""
     name = TOPIC if file.OF == "topic" else TABLE
-    refused: list[str] = []
+    refusals: list[str] = []
     for environment, plan in plans.items():
         try:
-            warned, steps = script.script(file, _about(file, plan, name))
+            warnings, steps = script.script(file, _about(file, plan, name))
         except SluiceError as error:
-            refused.append(f"- `--env {environment}`: {error.message}; {error.hint}")
+            refusals.append(f"- `--env {environment}`: {error.message}; {error.hint}")
             continue
-        warnings = [f"- {each.says}" for each in warned]
+        warning_lines = [f"- {warning.says}" for warning in warnings]
         command = access_command(target, name, hints.options(environment))
-        return "\n".join(_lines(target, script.says(file), command, warnings, refused, steps)) + "\n"
+        return "\n".join(_lines(target, script.says(file), command, warning_lines, refusals, steps)) + "\n"
     raise ValueError(f"{target} finds {name} nowhere")
 
 
@@ -41,27 +41,27 @@ def _about(file: ModuleType, plan: Plan, name: str) -> About | AboutTopic:
 
 
 def _lines(
-    target: str, says: str, command: str, warnings: Sequence[str], refused: Sequence[str], steps: Sequence[Step]
+    target: str, summary: str, command: str, warnings: Sequence[str], refusals: Sequence[str], steps: Sequence[Step]
 ) -> Iterator[str]:
-    yield from (f"# {target}", "", says, "", "```console", f"$ {command}", "```")
+    yield from (f"# {target}", "", summary, "", "```console", f"$ {command}", "```")
     yield "prints what follows, for the shipped specs. Text in `<…>` is yours to fill in; Sluice runs none of it."
     if warnings:
         yield from ("", "## First", *warnings)
     for part in PARTS:
-        chosen = [each for each in steps if each.part == part]
-        if not chosen:
+        part_steps = [step for step in steps if step.part == part]
+        if not part_steps:
             continue
         yield from ("", f"## {part.capitalize()}")
         if part == "cleanup":
             yield f"`{command} --part cleanup` prints it."
-        for system, each_of in groupby(chosen, lambda step: step.in_):
+        for system, system_steps in groupby(part_steps, lambda step: step.system):
             yield from ("", f"{system.name}:", f"```{system.language}")
-            for number, step in enumerate(each_of):
+            for number, step in enumerate(system_steps):
                 yield from ([""] if number else [])
                 yield from (f"{system.comment} {step.why}", step.run)
             yield "```"
-    if refused:
-        yield from ("", "## Where it is refused", *refused)
+    if refusals:
+        yield from ("", "## Where it is refused", *refusals)
 
 
 def index(files: Mapping[str, ModuleType]) -> str:

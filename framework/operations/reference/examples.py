@@ -1,7 +1,7 @@
-"""Examples of steps and expectations: as pages show them, and as specs that run.
+"""Examples of steps and expectations, as text for pages and as specs that run.
 
-An example is YAML: the columns of a topic, a part of a pipeline, and the rows before and after it. Behind `---` come other documents
-that it needs.
+An example is YAML: the columns of a topic, a part of a pipeline, and the rows before and after it. Other documents that it needs
+follow `---`.
 """
 
 from __future__ import annotations
@@ -27,32 +27,34 @@ ROWS = {"given": "Rows before:", "expect": "Rows after:", "expect_bad": "Bad row
 
 
 def spec(example: str, name: str) -> str:
-    """A topic, and a pipeline with a test. A cluster and a catalog belong to it."""
+    """The spec of an example: a topic, and a pipeline with a test. It needs a cluster and a catalog to run."""
     parts = _parts(example)
     columns = parts.pop("columns")
     if "given" in parts:
         test = "".join(parts.pop(key) for key in ("tables", *ROWS) if key in parts)
         parts["tests"] = f"tests:\n  - name: {name}\n{textwrap.indent(test, '    ')}"
-    into = parts.pop("into", "into: {}").strip().removeprefix("into: {").removesuffix("}")
+    into_options = parts.pop("into", "into: {}").strip().removeprefix("into: {").removesuffix("}")
     head = f"topic: {name}\nvalue: json\n{columns}---\npipeline: {name}\nfrom: {{topic: {name}}}\n"
     next_documents = f"---\n{example.partition(_NEXT_DOCUMENT)[2]}" if _NEXT_DOCUMENT in example else ""
-    return f"{head}{''.join(parts.values())}into: {{table: examples.{name}{into and f', {into}'}}}\n{next_documents}"
+    return (
+        f"{head}{''.join(parts.values())}into: {{table: examples.{name}{into_options and f', {into_options}'}}}\n{next_documents}"
+    )
 
 
 def rendered(example: str, key: str) -> str:
-    """The part of the pipeline under this key, and the rows before and after it. The example unchanged if its rows are messages."""
-    written = _read(example)
-    tests = written.get("tests")
-    test = tests.items[0] if tests else written
-    rows = {each: node for each in ROWS if (node := test.get(each)) is not None}
+    """The part of the pipeline under this key, and the rows before and after it; the unchanged example if its rows are messages."""
+    document = _read(example)
+    tests = document.get("tests")
+    test = tests.items[0] if tests else document
+    rows = {heading: node for heading in ROWS if (node := test.get(heading)) is not None}
     if not all(item.kind == "map" and item.get("message") is None for item in rows["given"].items):
         return _yaml(example)
-    before, after = _types(written)
+    before, after = _types(document)
     columns = {"given": before, "expect": after, "expect_bad": {}}
     tables = [(name.text, node) for name, node in (test.get("tables") or NOWHERE).entries]
-    others = (f"Rows of `{name}`:\n\n{_rows(node, {})}" for name, node in tables)
+    table_texts = (f"Rows of `{name}`:\n\n{_rows(node, {})}" for name, node in tables)
     return "\n\n".join(
-        [_yaml(_parts(example)[key]), *others, *(_table(each, node, columns[each]) for each, node in rows.items())]
+        [_yaml(_parts(example)[key]), *table_texts, *(_table(heading, node, columns[heading]) for heading, node in rows.items())]
     )
 
 
@@ -65,21 +67,21 @@ def _read(example: str) -> Node:
 
 
 def _parts(example: str) -> dict[str, str]:
-    """Each top key's lines."""
+    """The lines of each top-level key."""
     parts = re.split(r"^(?=\w+:)", example.partition(_NEXT_DOCUMENT)[0].lstrip("\n"), flags=re.MULTILINE)
     return {part.partition(":")[0]: part.rstrip("\n") + "\n" for part in parts if part}
 
 
-def _types(written: Node) -> tuple[dict[str, str], dict[str, str]]:
+def _types(document: Node) -> tuple[dict[str, str], dict[str, str]]:
     """The columns before and after the steps."""
-    before = {name.text: type_text.parse(type_.text) for name, type_ in (written.get("columns") or NOWHERE).entries}
-    rows = Rows(tuple(Column(name, type_) for name, type_ in before.items()), [])
-    for item in (written.get("steps") or NOWHERE).items:
+    types_before = {name.text: type_text.parse(type_.text) for name, type_ in (document.get("columns") or NOWHERE).entries}
+    rows = Rows(tuple(Column(name, type_) for name, type_ in types_before.items()), [])
+    for item in (document.get("steps") or NOWHERE).items:
         step = bind_part(shape_of(Step), NO_OPTION, item)
         rows = replace(rows, columns=extensions.find(extensions.STEPS)[step.name].resolve(step, rows).columns)
     if rows.problems:
         raise SpecError(rows.problems)
-    return {name: str(type_) for name, type_ in before.items()}, {column.name: str(column.type) for column in rows.columns}
+    return {name: str(type_) for name, type_ in types_before.items()}, {column.name: str(column.type) for column in rows.columns}
 
 
 def _yaml(text: str) -> str:

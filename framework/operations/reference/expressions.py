@@ -25,7 +25,7 @@ columns there are `_kafka_partition`, `_kafka_offset`, `_kafka_timestamp` and `_
 - Where a text starts with a quote, or has `: ` or ` #` in it, YAML wants quotes around the whole: `"symbol = 'ZVZZT'"`.
 
 The examples below use this row:"""
-TAKEN = """\
+SPARK_FUNCTIONS = """\
 Any function of Spark can be called that gives the same value for the same row and reads nothing but the row. The type is that of the
 example."""
 FORMS = """\
@@ -43,31 +43,31 @@ choice or a repetition, since such patterns can run for ever."""
 
 def page() -> str:
     columns = ((f"`{name}`", f"`{type}`", f"`{value}`") for name, (type, value) in ROW.items())
-    refused = table(("what", "why", "instead"), map(_refusal, REFUSED))
-    left_out = table(("functions", "why", "instead"), map(_left_out, reserved.REFUSALS))
+    refusal_table = table(("what", "why", "instead"), map(_refusal, REFUSED))
+    left_out_table = table(("functions", "why", "instead"), map(_left_out, reserved.REFUSALS))
     return "\n\n".join(
         [
             INTRODUCTION,
             table(("column", "type", "value"), columns),
             *["## Operators", *_examples(OPERATORS)],
-            *[f"## Functions\n\n{TAKEN}", *_examples(FUNCTIONS)],
+            *[f"## Functions\n\n{SPARK_FUNCTIONS}", *_examples(FUNCTIONS)],
             f"### Names of other dialects\n\n{table(('write', 'the same as'), _aliases())}",
             f"### All forms\n\n{FORMS}\n\n```text\n{chr(10).join(all_forms())}\n```",
             f"## Patterns\n\n{PATTERNS}",
-            f"## Refused\n\n{refused}",
-            f"{LEFT_OUT}\n\n{left_out}\n",
+            f"## Refused\n\n{refusal_table}",
+            f"{LEFT_OUT}\n\n{left_out_table}\n",
         ]
     )
 
 
 def _examples(file: Path) -> Iterator[str]:
     for title, lines in samples(file).items():
-        rows = [(f"`{written}`", f"`{value}`", f"`{check(written, COLUMNS).type}`") for written, value in lines]
+        rows = [(f"`{expression}`", f"`{value}`", f"`{check(expression, COLUMNS).type}`") for expression, value in lines]
         yield f"### {title}\n\n{table(('write', 'gives', 'type'), rows)}"
 
 
 def _aliases() -> Iterator[tuple[str, str]]:
-    return ((f"`{name}`", f"`{meant}`") for name, meant in sorted(functions.ALIASES.items()))
+    return ((f"`{name}`", f"`{target}`") for name, target in sorted(functions.ALIASES.items()))
 
 
 def _left_out(refusal: reserved.Refusal) -> Sequence[str]:

@@ -22,28 +22,28 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def tables(shape: shapes.RecordShape, more: Mapping[str, str], path: str = "") -> Iterator[str]:
-    """The options of a record and of the records in it. `more` is the text below the options of a path."""
+def tables(shape: shapes.RecordShape, extra_texts: Mapping[str, str], path: str = "") -> Iterator[str]:
+    """The options of a record and of the records in it. `extra_texts` has text to print below the options of a path."""
     if path:
         yield f"### `{path}`"
         yield inspect.getdoc(shape.cls) or ""
     if shape.cls.exactly_one:
-        besides = [f"`{name}`" for name in shape.cls.besides]
-        yield f"Exactly one of these, and {', '.join(besides)} if you want:" if besides else "Exactly one of these:"
+        extra_options = [f"`{name}`" for name in shape.cls.besides]
+        yield f"Exactly one of these, and {', '.join(extra_options)} if you want:" if extra_options else "Exactly one of these:"
     yield table(HEAD, (_row(shape, name, slot, _path(path, name)) for name, slot in shape.slots.items()))
     if shape.cls.short:
         yield f"Text in place of the options is the `{shape.cls.short}`."
     if shape.later:
-        later = (f"`{name}` ({note.doc[:1].lower()}{note.doc[1:].rstrip('.')})" for name, note in shape.later.items())
-        yield f"Not in this version: {', '.join(later)}."
-    if path in more:
-        yield more[path]
+        later_options = (f"`{name}` ({note.doc[:1].lower()}{note.doc[1:].rstrip('.')})" for name, note in shape.later.items())
+        yield f"Not in this version: {', '.join(later_options)}."
+    if path in extra_texts:
+        yield extra_texts[path]
     for name, slot in shape.slots.items():
         for record in _records(slot.shape):
-            yield from tables(record, more, _of_known(record, _path(path, name)))
+            yield from tables(record, extra_texts, _of_known(record, _path(path, name)))
     if shape.chosen:
         for name, record in shape.chosen.records.items():
-            yield from tables(record, more, f"{shape.chosen.by}: {name}")
+            yield from tables(record, extra_texts, f"{shape.chosen.by}: {name}")
 
 
 def _of_known(record: shapes.RecordShape, path: str) -> str:
@@ -55,17 +55,17 @@ def _path(path: str, name: str) -> str:
 
 
 def _records(shape: shapes.Shape) -> Iterator[shapes.RecordShape]:
-    for each in alternatives(shape):
-        if isinstance(each, shapes.RecordShape):
-            yield each
-        elif isinstance(each, shapes.ListShape):
-            yield from _records(each.item)
-        elif isinstance(each, shapes.MapShape):
-            yield from _records(each.value)
+    for alternative in alternatives(shape):
+        if isinstance(alternative, shapes.RecordShape):
+            yield alternative
+        elif isinstance(alternative, shapes.ListShape):
+            yield from _records(alternative.item)
+        elif isinstance(alternative, shapes.MapShape):
+            yield from _records(alternative.value)
 
 
 def _row(shape: shapes.RecordShape, name: str, slot: shapes.Slot, path: str) -> tuple[str, ...]:
-    what, _, stated_default = slot.option.doc.partition("; default: ")
+    description, _, stated_default = slot.option.doc.partition("; default: ")
     default = (
         "required"
         if slot.required
@@ -76,11 +76,16 @@ def _row(shape: shapes.RecordShape, name: str, slot: shapes.Slot, path: str) -> 
     sample = f", such as `{slot.option.example}`" if slot.option.example else ""
     if isinstance(slot.shape, shapes.EnumShape) or default == f"`{slot.option.example}`":
         sample = ""
-    return f"`{name}`", f"{what.rstrip('.')}." if what else NAME, takes(slot.shape, slot.option, path) + sample, default
+    return (
+        f"`{name}`",
+        f"{description.rstrip('.')}." if description else NAME,
+        takes(slot.shape, slot.option, path) + sample,
+        default,
+    )
 
 
 def _default(slot: shapes.Slot) -> str:
-    """The default as a spec would write it. A value that is parsed to something else, such as seconds, is written as its example."""
+    """The default as a spec would write it. A value that is parsed to another type, such as seconds, is written as its example."""
     nodes = read_text(slot.option.example, "example", [])
     if nodes and bind_part(slot.shape, slot.option, nodes[0]) == slot.default:
         return f"`{slot.option.example}`"
@@ -89,8 +94,8 @@ def _default(slot: shapes.Slot) -> str:
 
 def takes(shape: shapes.Shape, option: Option = shapes.NO_OPTION, path: str = "") -> str:
     """The allowed values, in users' words."""
-    later = f" (not in this version: {in_quotes(option.later)})" if option.later else ""
-    return either([_takes(each, option, path) for each in alternatives(shape)]) + later
+    later_text = f" (not in this version: {in_quotes(option.later)})" if option.later else ""
+    return either([_takes(alternative, option, path) for alternative in alternatives(shape)]) + later_text
 
 
 def _takes(shape: shapes.Shape, option: Option, path: str) -> str:

@@ -1,6 +1,6 @@
 """Expressions and their values for the row `ROW`, as Spark prints them, for the page on expressions; a test compares with Spark.
 
-`operators.txt` and `functions.txt` have one in each line, `abs(-2) => 2`, under titles.
+`operators.txt` and `functions.txt` have one per line, such as `abs(-2) => 2`, under titles.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page on whole selects: what they are made of, the functions over many rows, and what is refused."""
+"""The page on whole selects: their parts, the functions over many rows, and refused selects."""
 
 from __future__ import annotations
 
@@ -73,27 +73,27 @@ def page() -> str:
 
 
 def _functions(functions: Mapping[str, Function]) -> Iterable[tuple[str, str]]:
-    """The names of functions that take the same."""
-    by_what: dict[str, list[str]] = {}
+    """The names of functions that take the same arguments, and these arguments."""
+    by_arguments: dict[str, list[str]] = {}
     for name, function in functions.items():
-        by_what.setdefault(_takes(function), []).append(name)
-    return ((" ".join(f"`{name}`" for name in names), what) for what, names in by_what.items())
+        by_arguments.setdefault(_takes(function), []).append(name)
+    return ((" ".join(f"`{name}`" for name in names), arguments) for arguments, names in by_arguments.items())
 
 
 def _takes(function: Function) -> str:
     words = []
-    for at, (_, wants) in enumerate(function.takes):
-        literal = " that is written out" if at in function.literals else ""
-        words.append(f"{wants}{literal}{' (or left out)' if at >= function.fewest else ''}")
+    for index, (_, argument_type) in enumerate(function.takes):
+        literal = " that is written out" if index in function.literals else ""
+        words.append(f"{argument_type}{literal}{' (or left out)' if index >= function.fewest else ''}")
     return ", ".join(words) or "nothing"
 
 
 def _refusal(text: str) -> tuple[str, str, str]:
-    given = {
+    table_columns = {
         name: [Given(column, type_text.parse(type_)) for column, type_ in columns.items()] for name, columns in TABLES.items()
     }
     try:
-        whole(text, given)
+        whole(text, table_columns)
     except ExpressionError as error:
         return f"`{text}`", error.message, error.hint
     raise AssertionError(f"{text} is not refused")

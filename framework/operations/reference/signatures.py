@@ -1,4 +1,4 @@
-"""The forms of functions for people: what each takes, and what it gives."""
+"""The forms of functions for people: the arguments and the result of each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from framework.sql.signatures import table
 
 
 def forms(name: str) -> list[str]:
-    """The forms of a function, such as `substring(text, number, number?) string`; one whose type no signature can say has three dots."""
+    """The forms of a function, such as `substring(text, number, number?) string`, or three dots where no signature can state its type."""
     return [signature.text for signature in table().get(name, ())] or [f"{name}(…)"]
 
 

@@ -51,28 +51,28 @@ class Sent:
 
 
 def messages(topic: Topic, seed: int | None, start: datetime, writers: Writers | None = None) -> Iterator[GeneratedMessage]:
-    """Messages without end. `now` is the start for the first message, and advances at the topic's rate. `writers` write a `key` or a
-    `value` whose schema is in a registry."""
+    """Endless messages. `now` is the start for the first message, and advances at the topic's rate. `writers` write a `key` or a `value`
+    whose schema is in a registry."""
     generator = topic.generator
     assert generator is not None
     random = Random(seed)
     begin = start.astimezone(timezone.utc).replace(tzinfo=None)
-    usual = _makers(generator.fields)
-    outliers = [(outlier.share, {**usual, **_makers(outlier.fields)}) for outlier in generator.outliers]
-    sent: deque[GeneratedMessage] = deque(maxlen=_REMEMBERED)
+    usual_makers = _makers(generator.fields)
+    outliers = [(outlier.share, {**usual_makers, **_makers(outlier.fields)}) for outlier in generator.outliers]
+    sent_messages: deque[GeneratedMessage] = deque(maxlen=_REMEMBERED)
     for number in itertools.count():
-        if sent and random.random() < generator.repeats:
-            yield random.choice(sent)
+        if sent_messages and random.random() < generator.repeats:
+            yield random.choice(sent_messages)
             continue
         moment = begin + timedelta(seconds=number / generator.rate)
-        makers = _chosen(random, usual, outliers)
+        makers = _chosen(random, usual_makers, outliers)
         columns = {name: make(random, moment) for name, make in makers.items()}
         try:
             message = _message(topic, columns, moment, writers or {})
         except ValueError as error:
             raise _unsuited(topic, str(error)) from None
         if generator.repeats:
-            sent.append(message)
+            sent_messages.append(message)
         yield message
 
 
@@ -80,14 +80,16 @@ def _makers(fields: GeneratedFields) -> dict[str, _Make]:
     return {name: _maker(type_, way) for name, type_, way in fields}
 
 
-def _chosen(random: Random, usual: dict[str, _Make], outliers: Sequence[tuple[float, dict[str, _Make]]]) -> dict[str, _Make]:
+def _chosen(
+    random: Random, usual_makers: dict[str, _Make], outliers: Sequence[tuple[float, dict[str, _Make]]]
+) -> dict[str, _Make]:
     """The makers of one message: the usual ones, or those of an outlier. Without outliers no random number is drawn for it."""
     draw = random.random() if outliers else 0.0
     for share, makers in outliers:
         if draw < share:
             return makers
         draw -= share
-    return usual
+    return usual_makers
 
 
 def refuse(topic: Topic, writers: Writers) -> None:
@@ -98,13 +100,13 @@ def refuse(topic: Topic, writers: Writers) -> None:
     if isinstance(format_, BySchema) and format_.cannot_generate:
         raise _unsuited(topic, format_.cannot_generate)
     fields = list(generator.fields)
-    tried = [fields]
+    field_lists = [fields]
     for outlier in generator.outliers:
-        other = {name: (name, type_, way) for name, type_, way in outlier.fields}
-        fields_of_outlier = [*(other.pop(field[0], field) for field in fields), *other.values()]
-        tried += _extremes(fields_of_outlier)
-    tried += _extremes(fields)
-    for trial_fields in tried:
+        outlier_fields = {name: (name, type_, way) for name, type_, way in outlier.fields}
+        fields_of_outlier = [*(outlier_fields.pop(field[0], field) for field in fields), *outlier_fields.values()]
+        field_lists += _extremes(fields_of_outlier)
+    field_lists += _extremes(fields)
+    for trial_fields in field_lists:
         trial = replace(topic, generator=replace(generator, fields=tuple(trial_fields), outliers=()))
         next(messages(trial, 0, datetime.now(timezone.utc), writers))
 
@@ -142,11 +144,11 @@ def send(
     """Send messages, `rate` per second or as fast as Kafka accepts them, until there are no more or `stopped` is true. `arrived` gets
     the partition and the offset of each, `tell` gets their number from time to time."""
     outbox = _Outbox(topic, secrets, tell, arrived)
-    began = time.monotonic()
+    start_time = time.monotonic()
     try:
         for number, message in enumerate(messages_to_send):
-            while rate is not None and (early := began + number / rate - time.monotonic()) > 0 and not stopped():
-                outbox.wait(min(early, 0.2))
+            while rate is not None and (seconds_early := start_time + number / rate - time.monotonic()) > 0 and not stopped():
+                outbox.wait(min(seconds_early, 0.2))
             if stopped() or outbox.refused:
                 break
             outbox.put(message)
@@ -154,7 +156,7 @@ def send(
         outbox.flush()
         raise
     outbox.flush()
-    return Sent(outbox.delivered, time.monotonic() - began)
+    return Sent(outbox.delivered, time.monotonic() - start_time)
 
 
 class _Outbox:
@@ -238,25 +240,25 @@ def _message(topic: Topic, columns: dict[str, Any], moment: datetime, writers: W
     )
 
 
-def _encoded(of: Of, topic: Topic, columns: dict[str, Any], writers: Writers) -> bytes:
-    if of in writers:
-        return writers[of].columns(_nested(columns))
-    format_ = find(of, topic.value if of == "value" else topic.key_format)
+def _encoded(part: Of, topic: Topic, columns: dict[str, Any], writers: Writers) -> bytes:
+    if part in writers:
+        return writers[part].columns(_nested(columns))
+    format_ = find(part, topic.value if part == "value" else topic.key_format)
     if isinstance(format_, Given):
-        return format_.encode(topic.columns_of(of), _nested(columns))
+        return format_.encode(topic.columns_of(part), _nested(columns))
     assert isinstance(format_, Single)
     return format_.encode(next(iter(columns.values()), ""))
 
 
 def _nested(columns: dict[str, Any]) -> dict[str, Any]:
-    """`location.floor` as the field `floor` of the object `location`."""
+    """The columns as nested objects: `location.floor` is the field `floor` of the object `location`."""
     root: dict[str, Any] = {}
     for name, value in columns.items():
-        *above, last = name.split(".")
+        *parents, field = name.split(".")
         place = root
-        for each in above:
-            place = place.setdefault(each, {})
-        place[last] = value
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[field] = value
     return root
 
 
@@ -282,14 +284,14 @@ def _some(random: Random, part: Part) -> str:
 def _between(type_: Type, low: float, high: float) -> _Make:
     if isinstance(type_, Decimal):
         scale = type_.scale
-        first, last = (int(Fraction(str(bound)) * 10**scale) for bound in (low, high))
-        return lambda random, _: Number(f"{random.randint(first, last)}e-{scale}")
+        lowest, highest = (int(Fraction(str(bound)) * 10**scale) for bound in (low, high))
+        return lambda random, _: Number(f"{random.randint(lowest, highest)}e-{scale}")
     if is_integral(type_):
         return lambda random, _: random.randint(int(low), int(high))
     if type_ == STRING:
         make = _between(BIGINT if isinstance(low, int) and isinstance(high, int) else DOUBLE, low, high)
         return lambda random, moment: str(make(random, moment))
-    # Cents, and finer only if the bounds are.
+    # Two decimal places, and more only if the bounds have more.
     places = max(2, *(-int(Number(str(bound)).as_tuple().exponent) for bound in (low, high)))
     return lambda random, _: round(random.uniform(low, high), places)
 

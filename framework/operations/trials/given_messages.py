@@ -1,4 +1,4 @@
-"""The messages of a test, in Kafka's place: exact offset ranges of them, as Spark's Kafka source would give them."""
+"""The messages of a test in place of Kafka: exact offset ranges of them, in the columns of Spark's Kafka source."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GivenMessages:
-    """A topic with the batches up to `batch`. Reading begins at the first message, whatever `start_from` says."""
+    """The topics with the batches up to `batch`. Reading begins at the first message, whatever `start_from` says."""
 
     messages: tuple[Message, ...]
     batch: int
     slices: int = 1  # partitions of the frame
 
     def topic_state(self, *topics: Topic) -> TopicState:
-        starts = {each: 0 for topic in topics for each in self._partitions(topic)}
+        starts = {partition: 0 for topic in topics for partition in self._partitions(topic)}
         ends = dict(starts)
         for message in self.messages:
             if message.batch <= self.batch:
@@ -39,25 +39,26 @@ class GivenMessages:
 
         rows = [
             {
-                "key": each.key, "value": each.value, "topic": each.topic, "partition": each.partition, "offset": each.offset,
-                "timestamp": each.timestamp, "timestampType": 0,
-                "headers": [{"key": name, "value": value} for name, value in each.headers],
+                "key": message.key, "value": message.value, "topic": message.topic, "partition": message.partition,
+                "offset": message.offset,
+                "timestamp": message.timestamp, "timestampType": 0,
+                "headers": [{"key": name, "value": value} for name, value in message.headers],
             }
-            for each in self.messages
-            if _within(each, range_)
+            for message in self.messages
+            if _within(message, range_)
         ]  # fmt: skip
-        # As Arrow: a list of Python's objects would pass through a Python process, which takes longer than all the rest.
+        # Through Arrow: a list of Python's objects would pass through a Python process, which takes longer than everything else.
         frame = spark.createDataFrame(pyarrow.Table.from_pylist(rows, _schema()))
         return frame.coalesce(1) if self.slices == 1 else frame.repartition(self.slices)
 
     def _partitions(self, topic: Topic) -> list[Partition]:
-        last = max((each.partition for each in self.messages if each.topic == topic.kafka_name), default=0)
-        return [partition(topic.kafka_name, number) for number in range(last + 1)]
+        last_number = max((message.partition for message in self.messages if message.topic == topic.kafka_name), default=0)
+        return [partition(topic.kafka_name, number) for number in range(last_number + 1)]
 
 
 def _within(message: Message, range_: Range) -> bool:
-    here = partition(message.topic, message.partition)
-    return range_.starts.get(here, 0) <= message.offset < range_.ends.get(here, 0)
+    message_partition = partition(message.topic, message.partition)
+    return range_.starts.get(message_partition, 0) <= message.offset < range_.ends.get(message_partition, 0)
 
 
 def _schema() -> Any:

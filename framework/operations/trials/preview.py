@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 Which = Literal["next", "earliest", "latest"]
 
 _BEGINNING = Position(attempt="", batch=0, cluster="", topics={}, ends={})
-_LEAST = 20  # offsets that are read: not each of them has a message
+_MIN_OFFSETS = 20  # offsets that are read at least, since not each of them has a message
 _BYTES = 16 << 20
-HIDDEN = "(hidden)"  # in place of values before the last step that masks, and of messages
-_FURTHER = 50  # times as many come next where no message was behind any of them
+HIDDEN = "(hidden)"  # stands for values before the last step that masks, and for messages
+_GROWTH = 50  # how many times as many offsets are read next, if these had no message
 _CONF = {"spark.sql.codegen.wholeStage": "false"}  # a handful of rows is never worth compiling for
 _AS_TEXT = (
     "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\","
@@ -48,15 +48,15 @@ _AS_TEXT = (
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A message's row, after reading and then after each step, as long as it was there: its columns as JSON has them."""
+    """A message's row: its columns, as JSON has them, after reading and after each step that it reached."""
 
-    item: str | None  # which of the message's rows, where a list was taken apart
+    item: str | None  # the number of the row, where a step makes several rows from a list
     after: tuple[Mapping[str, Any], ...]
     fate: Literal["lands", "deletes", "filtered", "bad"]
     code: str = ""  # of a bad row, as the bad rows' table would have it
     stage: str = ""
     message: str = ""
-    unexpected: tuple[str, ...] = ()  # expectations that warn or stop, and that it is not as
+    unexpected: tuple[str, ...] = ()  # expectations that warn or stop, and that the row fails
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class PreviewedMessage:
 
 @dataclass(frozen=True)
 class Preview:
-    """Previewed messages. `which` says which ones: not the next where nothing waits, or where `refused` says why a run would stop."""
+    """Previewed messages. `which` is not `next` where nothing waits, or where a run would stop because of `refused`."""
 
     messages: tuple[PreviewedMessage, ...]
     which: Which
@@ -82,8 +82,8 @@ class Preview:
     refused: RefusedError | None = None
 
 
-def once(plan: Plan, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
-    """A preview with a Spark session of its own, which starts fast and ends with it."""
+def run_preview(plan: Plan, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
+    """Previews messages with a Spark session of its own, which starts fast and ends with the preview."""
     with _quick(plan, pipeline) as quick_plan:
         context = Context(quick_plan, warm=plan)
         if not pipeline.source:  # which may be a select over large tables
@@ -104,49 +104,53 @@ def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
 
 
 def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
-    """The next messages of a pipeline, or the first or last ones of its topics; of a table's rows any."""
+    """Previews the next messages of a pipeline, or the first or last ones of its topics; if it reads a table, any of its rows."""
     pipeline = measured(context.schemas.current(pipeline))
     context.provide_keys(pipeline)
     source = context.source(pipeline)
     if pipeline.source:
         range_ = Range({}, source.topic_state().ends, 0)
         return Preview(_previewed(context, pipeline, source.read(context.spark, range_, 0).limit(count)), "next", None)
-    refused, position, now = _asked(pipeline, source, which)
-    most = max(_LEAST, 4 * count)
-    next_ = next_range(position, now, most) if position else None
-    waiting = None if refused or which != "next" else next_.waiting if next_ else 0
-    if position is None or next_ is None:
-        return Preview(_any_of(context, pipeline, _back(now, most), count, "desc"), "latest", waiting, refused)
-    return Preview(_any_of(context, pipeline, _on(position, now, most), count, "asc"), which, waiting)
+    refusal, position, topic_state = _asked(pipeline, source, which)
+    offset_limit = max(_MIN_OFFSETS, 4 * count)
+    next_batch = next_range(position, topic_state, offset_limit) if position else None
+    waiting_count = None if refusal or which != "next" else next_batch.waiting if next_batch else 0
+    if position is None or next_batch is None:
+        return Preview(
+            _any_of(context, pipeline, _ranges_back(topic_state, offset_limit), count, "desc"), "latest", waiting_count, refusal
+        )
+    return Preview(
+        _any_of(context, pipeline, _ranges_from(position, topic_state, offset_limit), count, "asc"), which, waiting_count
+    )
 
 
 def _asked(pipeline: Pipeline, source: Source, which: Which) -> tuple[RefusedError | None, Position | None, TopicState]:
-    """Why a run would be refused, where to begin, and the topics' state."""
+    """Returns the refusal of a run, the position at which to begin, and the topics' state."""
     try:
         if which == "next":
             return None, *next_position(pipeline, table_state.state(pipeline.table), source)
     except RefusedError as error:
         return error, None, source.topic_state()
-    now = source.topic_state()
-    return None, replace(_BEGINNING, ends=now.starts) if which == "earliest" else None, now
+    topic_state = source.topic_state()
+    return None, replace(_BEGINNING, ends=topic_state.starts) if which == "earliest" else None, topic_state
 
 
-def _on(position: Position, now: TopicState, most: int) -> Iterator[Range]:
-    """Offsets from a position on, each time more of them."""
-    while (range_ := next_range(position, now, most)) is not None:
+def _ranges_from(position: Position, topic_state: TopicState, offset_limit: int) -> Iterator[Range]:
+    """Ranges of offsets from a position on, each larger than the one before."""
+    while (range_ := next_range(position, topic_state, offset_limit)) is not None:
         yield range_
-        position, most = replace(position, ends=range_.ends), most * _FURTHER
+        position, offset_limit = replace(position, ends=range_.ends), offset_limit * _GROWTH
 
 
-def _back(now: TopicState, most: int) -> Iterator[Range]:
-    """The last `most` offsets of each partition, since each can have the newest message; then ever larger ranges before them."""
-    ends = now.ends
+def _ranges_back(topic_state: TopicState, offset_limit: int) -> Iterator[Range]:
+    """The last `offset_limit` offsets of each partition, since each can have the newest message; then ever larger ranges before them."""
+    ends = topic_state.ends
     while True:
-        starts = {each: max(now.starts[each], end - most) for each, end in ends.items()}
+        starts = {partition: max(topic_state.starts[partition], end - offset_limit) for partition, end in ends.items()}
         if starts == ends:
             return
-        yield Range(starts, ends, 0, topics=now.topics)
-        ends, most = starts, most * _FURTHER
+        yield Range(starts, ends, 0, topics=topic_state.topics)
+        ends, offset_limit = starts, offset_limit * _GROWTH
 
 
 def _any_of(
@@ -160,36 +164,36 @@ def _any_of(
 
 
 def _few(messages: DataFrame, count: int, order: Literal["asc", "desc"]) -> DataFrame:
-    """At most `count` messages, and at most so many bytes that their copies for each step fit into memory; at least one."""
+    """At most `count` messages and `_BYTES` bytes, so that copies for each step fit into memory; at least one message."""
     from pyspark.sql import Window, functions
 
     places = [getattr(functions.col(name), order)() for name in ("timestamp", "topic", "partition", "offset")]
     size = " + ".join(f"coalesce(octet_length({sql}), 0)" for sql in ("value", "key", "CAST(headers AS STRING)"))
     total = functions.sum(functions.expr(size)).over(Window.orderBy(*places))
-    few = messages.orderBy(*places).limit(count).withColumn("_sluice_before", total - functions.expr(size))
-    return few.where(f"_sluice_before < {_BYTES}").drop("_sluice_before")
+    first_messages = messages.orderBy(*places).limit(count).withColumn("_sluice_before", total - functions.expr(size))
+    return first_messages.where(f"_sluice_before < {_BYTES}").drop("_sluice_before")
 
 
 def _previewed(context: Context, pipeline: Pipeline, messages: DataFrame) -> tuple[PreviewedMessage, ...]:
-    """The messages by their time, each with what becomes of it."""
+    """The messages with their outcomes, in the order of their times."""
     with named_errors(pipeline):
         rows = [row.asDict() for row in _frame(messages, pipeline).collect()]
-    unknown = {row["_sluice_unknown"] for row in rows if row.get("_sluice_unknown") is not None}
-    if unknown:  # schemas that the registry is asked for, once
-        return _previewed(context, context.schemas.learn(pipeline, unknown), messages)
+    unknown_schemas = {row["_sluice_unknown"] for row in rows if row.get("_sluice_unknown") is not None}
+    if unknown_schemas:  # the registry is asked for them once
+        return _previewed(context, context.schemas.learn(pipeline, unknown_schemas), messages)
     with named_errors(pipeline):
         faults = _faults(context.spark, pipeline, rows)
     by_message: dict[tuple[Any, ...], list[int]] = {}
-    for at, row in enumerate(rows):
+    for index, row in enumerate(rows):
         place = tuple(row.get(column.name) for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
         # Rows of a table are not grouped by the messages that they once came from.
-        by_message.setdefault((at,) if pipeline.source else place, []).append(at)
-    previewed = [_message(pipeline, {at: rows[at] for at in each}, faults) for each in by_message.values()]
-    return tuple(sorted(previewed, key=_place))
+        by_message.setdefault((index,) if pipeline.source else place, []).append(index)
+    results = [_message(pipeline, {index: rows[index] for index in indexes}, faults) for indexes in by_message.values()]
+    return tuple(sorted(results, key=_place))
 
 
 def _place(message: PreviewedMessage) -> tuple[datetime, str, int, int]:
-    """By the time, whose text does not sort; a producer may say a time that is none."""
+    """A key that sorts messages by time, since their text does not sort. A producer may write a time that does not exist."""
     time = datetime.min.replace(tzinfo=timezone.utc)
     with suppress(ValueError):
         time = iso_times.read(message.timestamp) if message.timestamp else time
@@ -197,13 +201,16 @@ def _place(message: PreviewedMessage) -> tuple[datetime, str, int, int]:
 
 
 def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """The frame with each row's text after each step, in columns of their own."""
+    """The frame, with a column for each step that has each row as text after it."""
     bad, messages = bad_rows.travelling(pipeline, 1, carry=False), own_columns.with_open_since(messages, pipeline, 0)
     rows = reading.of_table(messages, pipeline) if pipeline.source else reading.decode(messages, pipeline, bad, carry_raw=True)
     rows = _with_snapshot(rows, 0, _columns_after(pipeline, 0))
-    for at, step in enumerate(pipeline.steps, 1):
-        rows = _with_snapshot(stepping.apply(rows, step, pipeline, bad), at, _columns_after(pipeline, at))
-    fails = (f"coalesce({own_columns.is_checked(rows.columns)} AND NOT {each.holds}, false)" for each in pipeline.expectations)
+    for number, step in enumerate(pipeline.steps, 1):
+        rows = _with_snapshot(stepping.apply(rows, step, pipeline, bad), number, _columns_after(pipeline, number))
+    fails = (
+        f"coalesce({own_columns.is_checked(rows.columns)} AND NOT {expectation.holds}, false)"
+        for expectation in pipeline.expectations
+    )
     columns = {name: name for name in rows.columns if name.startswith(("_kafka_", "_sluice_"))}
     if "_kafka_timestamp" in columns:
         columns["_kafka_timestamp"] = "date_format(_kafka_timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")"
@@ -216,51 +223,51 @@ def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
 def _columns_after(pipeline: Pipeline, step: int) -> tuple[Column, ...]:
     """The columns after reading, which is step 0, or after a step."""
     if step:
-        return tuple(each for each in pipeline.steps[step - 1].columns if not each.name.startswith("_sluice_"))
+        return tuple(column for column in pipeline.steps[step - 1].columns if not column.name.startswith("_sluice_"))
     return pipeline.source.columns if pipeline.source else pipeline.topic.columns
 
 
-def _with_snapshot(rows: DataFrame, at: int, columns: Sequence[Column]) -> DataFrame:
+def _with_snapshot(rows: DataFrame, number: int, columns: Sequence[Column]) -> DataFrame:
     # A decimal as text keeps all its digits.
     values = (
-        f"CAST({identifier(each.name)} AS STRING)" if isinstance(each.type, Decimal) else identifier(each.name)
-        for each in columns
+        f"CAST({identifier(column.name)} AS STRING)" if isinstance(column.type, Decimal) else identifier(column.name)
+        for column in columns
     )
-    parts = ", ".join(f"{literal(each.name)}, {value}" for each, value in zip(columns, values, strict=True))
+    parts = ", ".join(f"{literal(column.name)}, {value}" for column, value in zip(columns, values, strict=True))
     keep = "_sluice_keep" if "_sluice_keep" in rows.columns else "true"
     snapshot = f"named_struct('bad', _sluice_bad IS NOT NULL, 'keep', {keep}, 'columns', named_struct({parts}))"
-    return rows.selectExpr("*", f"to_json({snapshot}, {_AS_TEXT}) AS _sluice_seen{at}")
+    return rows.selectExpr("*", f"to_json({snapshot}, {_AS_TEXT}) AS _sluice_seen{number}")
 
 
 def _faults(spark: SparkSession, pipeline: Pipeline, rows: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
-    """Stage, code and message of the bad rows among these rows, as a run writes them."""
+    """The stage, code and message of each bad row among these rows, as a run writes them."""
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
     # A run's message depends on neither offset nor time; here the offset is the row's number.
-    bad = [
-        {**row["_sluice_bad"].asDict(recursive=True), "offset": at, "timestamp": None}
-        for at, row in enumerate(rows)
+    bad_values = [
+        {**row["_sluice_bad"].asDict(recursive=True), "offset": index, "timestamp": None}
+        for index, row in enumerate(rows)
         if row["_sluice_bad"] is not None
     ]
-    if not bad:
+    if not bad_values:
         return {}
-    # As Arrow: a list of Python's objects would pass through a Python process, which takes longer than all the rest.
-    table = pyarrow.Table.from_pylist(bad, to_arrow_schema(cast(StructType, StructType.fromDDL(bad_rows.TYPE))))
+    # Through Arrow: a list of Python's objects would pass through a Python process, which takes longer than everything else.
+    table = pyarrow.Table.from_pylist(bad_values, to_arrow_schema(cast(StructType, StructType.fromDDL(bad_rows.TYPE))))
     frame = spark.createDataFrame(table).coalesce(1)
     return {row.offset: row for row in bad_rows.table_rows(pipeline, 0, frame).collect()}
 
 
 def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], faults: Mapping[int, Any]) -> PreviewedMessage:
-    first = next(iter(message_rows.values()))
-    key, value = (None if first.get(name) is None else bytes(first[name]) for name in ("_sluice_key", "_sluice_value"))
+    first_row = next(iter(message_rows.values()))
+    key, value = (None if first_row.get(name) is None else bytes(first_row[name]) for name in ("_sluice_key", "_sluice_value"))
     if pipeline.mask_keys:
-        key, value = (each and HIDDEN.encode() for each in (key, value))
-    partition, offset, timestamp = (first.get(column.name) for column in KAFKA_COLUMNS)
-    rows = [_row(pipeline, row, faults.get(at)) for at, row in message_rows.items()]
-    rows.sort(key=lambda row: [int(each) for each in (row.item or "0").split(".")])
-    topic = first.get(KAFKA_TOPIC.name, pipeline.sources[0])
+        key, value = (part and HIDDEN.encode() for part in (key, value))
+    partition, offset, timestamp = (first_row.get(column.name) for column in KAFKA_COLUMNS)
+    rows = [_row(pipeline, row, faults.get(index)) for index, row in message_rows.items()]
+    rows.sort(key=lambda row: [int(number) for number in (row.item or "0").split(".")])
+    topic = first_row.get(KAFKA_TOPIC.name, pipeline.sources[0])
     return PreviewedMessage(
         topic=topic,
         partition=partition,
@@ -274,18 +281,23 @@ def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], 
 
 def _row(pipeline: Pipeline, row: Mapping[str, Any], fault: Any) -> Row:
     after: list[Mapping[str, Any]] = []
-    hidden = max((at for at, step in enumerate(pipeline.steps, 1) if step.masks), default=0)
+    mask_step = max((number for number, step in enumerate(pipeline.steps, 1) if step.masks), default=0)
     item = row.get("_sluice_item") or None
-    for at in range(len(pipeline.steps) + 1):
-        snapshot = json.loads(row[f"_sluice_seen{at}"])
+    for number in range(len(pipeline.steps) + 1):
+        snapshot = json.loads(row[f"_sluice_seen{number}"])
         if snapshot["bad"]:
             return Row(item=item, after=tuple(after), fate="bad", code=fault.code, stage=fault.stage, message=fault.message)
         if not snapshot["keep"]:
             return Row(item=item, after=tuple(after), fate="filtered")
-        columns = _columns_after(pipeline, at)
-        after.append({each.name: HIDDEN if at < hidden else _value(each, snapshot["columns"][each.name]) for each in columns})
+        columns = _columns_after(pipeline, number)
+        after.append(
+            {
+                column.name: HIDDEN if number < mask_step else _value(column, snapshot["columns"][column.name])
+                for column in columns
+            }
+        )
     fails = zip(pipeline.expectations, row["_sluice_fails"], strict=True)
-    unexpected = tuple(each.name for each, failing in fails if failing)
+    unexpected = tuple(expectation.name for expectation, failing in fails if failing)
     return Row(item=item, after=tuple(after), fate="deletes" if row.get(own_columns.DELETE) else "lands", unexpected=unexpected)
 
 

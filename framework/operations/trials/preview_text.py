@@ -19,14 +19,14 @@ _WIDTH = 100  # characters of a line without a terminal
 _WIDEST = 120
 _NAME = 22  # characters of a column's name
 _VALUE = 24  # characters of a value at least; a step with less space goes to the next lines
-_GONE = "(gone)"
+_MISSING = "(gone)"
 _SAME = "·"
 
 
 def text(pipeline: Pipeline, preview: Preview) -> str:
-    out = StringIO()
-    show(Console(file=out, color_system=None, highlight=False, markup=False), pipeline, preview)
-    return out.getvalue()
+    output = StringIO()
+    show(Console(file=output, color_system=None, highlight=False, markup=False), pipeline, preview)
+    return output.getvalue()
 
 
 def show(console: Console, pipeline: Pipeline, preview: Preview) -> None:
@@ -41,33 +41,33 @@ def show(console: Console, pipeline: Pipeline, preview: Preview) -> None:
 def _about(pipeline: Pipeline, preview: Preview) -> Iterator[Text]:
     number = len(preview.messages)
     messages = counted(number, "row" if pipeline.source else "message")
-    where = ", ".join(pipeline.sources)
+    source_names = ", ".join(pipeline.sources)
     if preview.refused:
         yield Text(hints.of_environment(f"a run would be refused: {preview.refused}", pipeline.environment), style="red")
     if not number:
         noun = "rows" if pipeline.source else "messages"
-        none = f"no {noun} are at the offsets that wait" if preview.waiting else f"there are no {noun}"
-        yield Text(f"{pipeline.name}: nothing to show, {none} in {where}")
+        none_text = f"no {noun} are at the offsets that wait" if preview.waiting else f"there are no {noun}"
+        yield Text(f"{pipeline.name}: nothing to show, {none_text} in {source_names}")
     elif pipeline.source:
-        yield Text(f"{pipeline.name}: {messages} of {where}")
+        yield Text(f"{pipeline.name}: {messages} of {source_names}")
     elif preview.which == "latest":
         nothing = "nothing waits; " if preview.waiting == 0 else ""
-        yield Text(f"{pipeline.name}: {nothing}the last {messages} of {where}")
+        yield Text(f"{pipeline.name}: {nothing}the last {messages} of {source_names}")
     elif preview.which == "earliest":
-        yield Text(f"{pipeline.name}: the first {messages} of {where}")
+        yield Text(f"{pipeline.name}: the first {messages} of {source_names}")
     else:
-        yield Text(f"{pipeline.name}: the next {messages} of {preview.waiting or 0:,} that wait in {where}")
-    names = [_step(pipeline, at) for at in range(1, len(pipeline.steps) + 1)] if number else []
+        yield Text(f"{pipeline.name}: the next {messages} of {preview.waiting or 0:,} that wait in {source_names}")
+    names = [_step(pipeline, step_number) for step_number in range(1, len(pipeline.steps) + 1)] if number else []
     width = max(map(len, names), default=0)
     for name, step in zip(names, pipeline.steps, strict=False):
-        for line, says in enumerate(step.says or ("",)):
-            yield Text(f"  {('' if line else name).ljust(width)}  {says}".rstrip())
+        for line, effect in enumerate(step.says or ("",)):
+            yield Text(f"  {('' if line else name).ljust(width)}  {effect}".rstrip())
     if names:
         yield Text(f"  {_SAME.ljust(width)}  as before")
 
 
-def _step(pipeline: Pipeline, at: int) -> str:
-    return f"{at} {pipeline.steps[at - 1].name}" if at else "read"
+def _step(pipeline: Pipeline, number: int) -> str:
+    return f"{number} {pipeline.steps[number - 1].name}" if number else "read"
 
 
 def _print_message(console: Console, pipeline: Pipeline, message: PreviewedMessage) -> None:
@@ -78,54 +78,57 @@ def _print_message(console: Console, pipeline: Pipeline, message: PreviewedMessa
     console.print(Text(", ".join(place), style="bold"), no_wrap=True, overflow="ellipsis")
     if not pipeline.source:
         console.print(Text(f"  {_raw(message.value)}", style="dim"), no_wrap=True, overflow="ellipsis")
-    before: Row | None = None
+    previous_row: Row | None = None
     for number, row in enumerate(message.rows, 1):
-        if before:
+        if previous_row:
             console.print()
         if len(message.rows) > 1:
             console.print(Text(f"  row {number} of {len(message.rows)}: item {row.item}", style="bold"))
-        _print_row(console, pipeline, row, _alike(before, row))
-        before = row
+        _print_row(console, pipeline, row, _alike(previous_row, row))
+        previous_row = row
 
 
-def _alike(before: Row | None, row: Row) -> int:
-    """The steps after which this row equals the row before it, so that they are not shown again."""
-    pairs = zip(before.after if before else (), row.after, strict=False)
-    return next((at for at, (one, other) in enumerate(pairs) if one != other), 0)
+def _alike(previous_row: Row | None, row: Row) -> int:
+    """The number of steps after which this row equals the row before it, so that they are not shown again."""
+    pairs = zip(previous_row.after if previous_row else (), row.after, strict=False)
+    return next((index for index, (old_values, new_values) in enumerate(pairs) if old_values != new_values), 0)
 
 
-def _print_row(console: Console, pipeline: Pipeline, row: Row, first: int) -> None:
-    left = range(first, len(row.after))
-    names = list(dict.fromkeys(name for at in left for name in row.after[at]))
+def _print_row(console: Console, pipeline: Pipeline, row: Row, first_step: int) -> None:
+    step_numbers = range(first_step, len(row.after))
+    names = list(dict.fromkeys(name for step_number in step_numbers for name in row.after[step_number]))
     head = [Text(_visible(name)) for name in names]
-    width = min(_NAME, max((each.cell_len for each in head), default=0))
-    while left:
+    width = min(_NAME, max((text.cell_len for text in head), default=0))
+    while step_numbers:
         columns = [
-            [Text(_step(pipeline, at), style="bold"), *(_cell(row.after, at, name, at == left[0]) for name in names)]
-            for at in left
+            [
+                Text(_step(pipeline, step_number), style="bold"),
+                *(_cell(row.after, step_number, name, step_number == step_numbers[0]) for name in names),
+            ]
+            for step_number in step_numbers
         ]
         widths = _widths(columns, console.width - width - 2)
         lines = zip([Text(), *head], *columns[: len(widths)], strict=True)
         for line in lines:
             if any(line[1:]):
                 _print_line(console, line, (width, *widths))
-        left = left[len(widths) :]
+        step_numbers = step_numbers[len(widths) :]
     console.print(_fate(pipeline, row), soft_wrap=True)
 
 
 def _widths(columns: Sequence[Sequence[Text]], room: int) -> list[int]:
-    """The widths of as many columns as fit in a line: the width that each needs, or a share of the rest."""
-    needed = [max(each.cell_len for each in column) for column in columns]
+    """The widths of as many columns as fit in a line. Each gets the width that it needs, or a share of the space that remains."""
+    needed_widths = [max(cell.cell_len for cell in column) for column in columns]
     widths: list[int] = []
-    for column, need in zip(columns, needed, strict=True):
-        least = min(need, max(_VALUE, column[0].cell_len))
-        if widths and sum(widths) + least + 2 * len(widths) + 2 > room:
+    for column, needed_width in zip(columns, needed_widths, strict=True):
+        least_width = min(needed_width, max(_VALUE, column[0].cell_len))
+        if widths and sum(widths) + least_width + 2 * len(widths) + 2 > room:
             break
-        widths.append(min(least, room - 2))
+        widths.append(min(least_width, room - 2))
     spare = room - sum(widths) - 2 * len(widths)
-    for at, width in enumerate(widths):
-        widths[at] += min(needed[at] - width, spare)
-        spare -= widths[at] - width
+    for index, width in enumerate(widths):
+        widths[index] += min(needed_widths[index] - width, spare)
+        spare -= widths[index] - width
     return widths
 
 
@@ -137,30 +140,30 @@ def _print_line(console: Console, cells: Sequence[Text], widths: Sequence[int]) 
     console.print(line, no_wrap=True, overflow="crop")
 
 
-def _cell(after: tuple[Mapping[str, Any], ...], at: int, name: str, whole: bool) -> Text:
-    """A column's value after a step, and whether the step left it unchanged; empty if the column does not exist."""
-    if name not in after[at]:
-        return Text(_GONE if at and name in after[at - 1] else "", style="red")
-    changed = at > 0 and (name not in after[at - 1] or after[at - 1][name] != after[at][name])
-    if not changed and not whole:
+def _cell(after: tuple[Mapping[str, Any], ...], number: int, name: str, show_all: bool) -> Text:
+    """The text of a column's value after a step, or a sign that the step left it unchanged; empty if the column does not exist."""
+    if name not in after[number]:
+        return Text(_MISSING if number and name in after[number - 1] else "", style="red")
+    is_changed = number > 0 and (name not in after[number - 1] or after[number - 1][name] != after[number][name])
+    if not is_changed and not show_all:
         return Text(_SAME, style="dim")
-    return Text(_text(after[at][name]), style="bold green" if changed else "")
+    return Text(_text(after[number][name]), style="bold green" if is_changed else "")
 
 
 def _fate(pipeline: Pipeline, row: Row) -> Text:
     if row.fate == "bad":
         return Text(f"  bad row, {row.stage}: {row.code}: {row.message}", style="red")
     if row.fate == "filtered":
-        at = len(row.after)
-        if at == 0:
+        number = len(row.after)
+        if number == 0:
             return Text("  skipped when read: it has no value, or is about no row", style="yellow")
-        empty = pipeline.steps[at - 1].each is not None
-        return Text(f"  {'no items for' if empty else 'filtered out by'} {_step(pipeline, at)}", style="yellow")
+        empty = pipeline.steps[number - 1].each is not None
+        return Text(f"  {'no items for' if empty else 'filtered out by'} {_step(pipeline, number)}", style="yellow")
     if row.fate == "deletes":
         return Text(f"  deletes the row of its key in {pipeline.table.identifier}", style="yellow")
     unexpected = "".join(f"; not as `{name}` expects" for name in row.unexpected)
-    compared = ", ".join(_step(pipeline, at) for at, step in enumerate(pipeline.steps, 1) if step.memory)
-    unless = f", unless {compared} leaves it out: a preview does not compare it with other rows" if compared else ""
+    compared_steps = ", ".join(_step(pipeline, number) for number, step in enumerate(pipeline.steps, 1) if step.memory)
+    unless = f", unless {compared_steps} leaves it out: a preview does not compare it with other rows" if compared_steps else ""
     return Text(f"  lands in {pipeline.table.identifier}{unless}{unexpected}", style="yellow" if unexpected else "")
 
 
@@ -177,4 +180,4 @@ def _text(value: Any) -> str:
 
 
 def _visible(text: str) -> str:
-    return "".join(each if each.isprintable() else "�" for each in text[:500])
+    return "".join(character if character.isprintable() else "�" for character in text[:500])

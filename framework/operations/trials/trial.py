@@ -1,4 +1,4 @@
-"""Tests of pipelines: the engine as it is, on the messages of a test, into a catalog that is thrown away."""
+"""Tests of pipelines: the unchanged engine loads the messages of a test into a catalog that is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_A_TEST_HAS = 100  # rows, or fewer
+_TEST_ROWS = 100  # a test has this many rows, or fewer
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a test: the rows and bad rows of all batches, or why a batch was not published."""
+    """The outcome of a test: the rows and bad rows of all batches, or the error that kept a batch from being published."""
 
     rows: tuple[Mapping[str, Any], ...] = ()
     bad: tuple[Mapping[str, Any], ...] = ()
@@ -50,33 +50,31 @@ class Trials:
     def outcomes(self, work: Iterable[tuple[Pipeline, Example]]) -> Iterator[Outcome]:
         """The outcome of each test, in the order of the tests. Two run at once: one thread does most of a test's work."""
         with ThreadPoolExecutor(2) as pool:
-            yield from pool.map(lambda each: self.run(*each), work)
+            yield from pool.map(lambda test: self.run(*test), work)
 
     def run(self, pipeline: Pipeline, example: Example) -> Outcome:
-        """Runs the test's batches into tables of its own. Bad rows are kept whatever `bad_rows` says, so that they can be seen."""
-        own = f"test{next(self.numbers)}_"
-        table = replace(pipeline.table, namespace=own + pipeline.table.namespace)
-        source = pipeline.source and pipeline.source.with_tables(partial(_of_test, own))
-        tried = replace(
+        """Runs the test's batches into tables of their own. Bad rows are kept whatever `bad_rows` says, so that they can be seen."""
+        prefix = f"test{next(self.numbers)}_"
+        table = replace(pipeline.table, namespace=prefix + pipeline.table.namespace)
+        source = pipeline.source and pipeline.source.with_tables(partial(_of_test, prefix))
+        trial_pipeline = replace(
             pipeline, table=table, source=source, bad_rows="quarantine", topics=tuple(map(_with_known_schemas, pipeline.topics)),
-            steps=tuple(_renamed(step, own) for step in pipeline.steps),
-            sets=tuple(replace(each, of=each.of and _of_test(own, each.of)) for each in pipeline.sets),
+            steps=tuple(_renamed(step, prefix) for step in pipeline.steps),
+            sets=tuple(replace(expected, of=expected.of and _of_test(prefix, expected.of)) for expected in pipeline.sets),
         )  # fmt: skip
         session.activate(self.spark)
         try:
             selected = source.tables if isinstance(source, SelectSource) else ()
-            for each_table in (*selected, *tried.looked_up):
-                self.put(each_table, example.tables.get(each_table.identifier.removeprefix(own), ()))
+            for each_table in (*selected, *trial_pipeline.looked_up):
+                self.put(each_table, example.tables.get(each_table.identifier.removeprefix(prefix), ()))
             for batch in example.batches:
                 if isinstance(source, TableSource):
-                    self.put(
-                        source, [each.values for each in example.given if isinstance(each, GivenRow) and each.batch == batch]
-                    )
-                messages = tuple(each for each in example.given if isinstance(each, Message))
+                    self.put(source, [row.values for row in example.given if isinstance(row, GivenRow) and row.batch == batch])
+                messages = tuple(message for message in example.given if isinstance(message, Message))
                 context = Context(self.plan, spark=lambda: self.spark, source=GivenMessages(messages, batch, self.slices))
-                done = next_batch(context, tried)
-                while done and done.waiting:
-                    done = next_batch(context, tried)
+                result = next_batch(context, trial_pipeline)
+                while result and result.waiting:
+                    result = next_batch(context, trial_pipeline)
         except Exception as error:
             return Outcome(error=defects.as_sluice_error(pipeline.name, error))
         return Outcome(_rows(table, table.identifier), _rows(table, table.bad_rows))
@@ -88,7 +86,9 @@ class Trials:
         from pyspark.sql.types import StructType
 
         columns = (*source.columns, *source.kafka)
-        schema = cast(StructType, StructType.fromDDL(", ".join(f"{identifier(each.name)} {each.type.sql}" for each in columns)))
+        schema = cast(
+            StructType, StructType.fromDDL(", ".join(f"{identifier(column.name)} {column.type.sql}" for column in columns))
+        )
         frame = self.spark.createDataFrame(pyarrow.Table.from_pylist(list(rows), to_arrow_schema(schema)))
         namespace, _, _ = source.identifier.rpartition(".")
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {identifier(source.catalog.name, namespace)}")
@@ -102,28 +102,28 @@ class Trials:
 
 @contextmanager
 def trials(plan: Plan) -> Iterator[Trials]:
-    """One JVM for all tests of a plan. Tables, and Sluice's state, are in a folder that is gone afterwards."""
+    """Starts one JVM for all tests of a plan. Tables and Sluice's state are in a folder that is deleted afterwards."""
     with scratch_session.folder("test") as folder:
-        moved = scratch_plan(plan, folder)
-        context = Context(moved, warm=plan)
-        context.expect(_A_TEST_HAS)
+        moved_plan = scratch_plan(plan, folder)
+        context = Context(moved_plan, warm=plan)
+        context.expect(_TEST_ROWS)
         try:
-            yield Trials(context.spark, moved)
+            yield Trials(context.spark, moved_plan)
         finally:
             context.stop()
 
 
-def _renamed(step: Step, own: str) -> Step:
-    """The step, which looks rows up in a table of the test's own."""
-    return _elsewhere(step, partial(_of_test, own))
+def _renamed(step: Step, prefix: str) -> Step:
+    """The step, changed to look rows up in a table of the test's own."""
+    return _with_source(step, partial(_of_test, prefix))
 
 
-def _of_test(own: str, source: TableSource) -> TableSource:
-    return replace(source, identifier=own + source.identifier, versions=False)
+def _of_test(prefix: str, source: TableSource) -> TableSource:
+    return replace(source, identifier=prefix + source.identifier, versions=False)
 
 
-def _elsewhere(step: Step, moved: Callable[[TableSource], TableSource]) -> Step:
-    return replace(step, join=replace(step.join, source=moved(step.join.source))) if step.join else step
+def _with_source(step: Step, move_source: Callable[[TableSource], TableSource]) -> Step:
+    return replace(step, join=replace(step.join, source=move_source(step.join.source))) if step.join else step
 
 
 def _with_known_schemas(topic: Topic) -> Topic:
@@ -134,15 +134,15 @@ def _with_known_schemas(topic: Topic) -> Topic:
 def scratch_plan(plan: Plan, folder: Path) -> Plan:
     """The plan with its tables in a folder, in catalogs of the same names. Catalog settings in the engine's `conf` are dropped: they
     would lead to the real tables."""
-    catalogs = {each.name: in_folder(each.name, folder) for each in plan.catalogs}
+    catalogs = {catalog.name: in_folder(catalog.name, folder) for catalog in plan.catalogs}
     pipelines = tuple(
         replace(
-            each, table=replace(each.table, catalog=catalogs[each.table.catalog.name]),
-            source=each.source and each.source.with_tables(partial(_in, catalogs)),
-            steps=tuple(_elsewhere(step, partial(_in, catalogs)) for step in each.steps),
-            sets=tuple(replace(expected, of=expected.of and _in(catalogs, expected.of)) for expected in each.sets),
+            pipeline, table=replace(pipeline.table, catalog=catalogs[pipeline.table.catalog.name]),
+            source=pipeline.source and pipeline.source.with_tables(partial(_in_catalog, catalogs)),
+            steps=tuple(_with_source(step, partial(_in_catalog, catalogs)) for step in pipeline.steps),
+            sets=tuple(replace(expected, of=expected.of and _in_catalog(catalogs, expected.of)) for expected in pipeline.sets),
         )
-        for each in plan.pipelines
+        for pipeline in plan.pipelines
     )  # fmt: skip
     return replace(
         plan,
@@ -152,16 +152,16 @@ def scratch_plan(plan: Plan, folder: Path) -> Plan:
     )
 
 
-def _in(catalogs: Mapping[str, Catalog], source: TableSource) -> TableSource:
+def _in_catalog(catalogs: Mapping[str, Catalog], source: TableSource) -> TableSource:
     return replace(source, catalog=catalogs[source.catalog.name])
 
 
 def _rows(table: Table, identifier: str) -> tuple[Mapping[str, Any], ...]:
-    written = table_state.table(table.catalog, identifier)
-    if written is None:
+    iceberg_table = table_state.table(table.catalog, identifier)
+    if iceberg_table is None:
         return ()
-    arrow = written.scan().to_arrow()
-    columns = [[_value(each) for each in column] for column in arrow.columns]
+    arrow = iceberg_table.scan().to_arrow()
+    columns = [[_value(scalar) for scalar in column] for column in arrow.columns]
     return tuple(dict(zip(arrow.column_names, row, strict=True)) for row in zip(*columns, strict=True))
 
 

@@ -1,1 +1,1 @@
-"""Undoing what batches did: a table goes back to a snapshot, or reads messages again."""
+"""Undoing batches: a table goes back to a snapshot, or reads messages again."""

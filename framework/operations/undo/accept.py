@@ -1,4 +1,4 @@
-"""Accepting a refusal: moves the position, or takes the changes, after a person has read what that means."""
+"""Accepting a refusal: moves the position, or makes the changes, after a person has read the consequences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from framework.plan import Pipeline
 
 
 def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
-    """Why a run of the pipeline is refused, or None. With `bad_rows: stop` this runs a batch, which is published if nothing stops it."""
+    """The refusal of a run of the pipeline, or None. With `bad_rows: stop` this runs a batch, and publishes it if nothing stops it."""
     try:
         lake = context.lake(pipeline)
         if pipeline.table.adopt and adoptable(lake, pipeline) is not None:
@@ -33,26 +33,26 @@ def refusal(context: Context, pipeline: Pipeline) -> RefusedError | None:
         refusals.check(pipeline, state(table), context.source(pipeline).topic_state())
         if pipeline.bad_rows == "stop":
             next_batch(context, pipeline)
-    except RefusedError as refused:
-        return refused
+    except RefusedError as error:
+        return error
     return None
 
 
-def accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
-    """Does what the refusal's hint said. A killed `accept` can be repeated."""
+def accept(context: Context, pipeline: Pipeline, refusal: RefusedError) -> None:
+    """Does what the hint of `refusal` said. A killed `accept` can be repeated."""
     with _as_it_was_shown(pipeline):
-        _accept(context, pipeline, refused)
+        _accept(context, pipeline, refusal)
 
 
 def move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
-    """Moves the position, in one commit. Refused if the table is not as it was any more when this was judged."""
+    """Moves the position in one commit. Raises an error if the table has changed since `accepts` was judged."""
     with _as_it_was_shown(pipeline):
         _move(context, pipeline, accepts)
 
 
 @contextmanager
 def _as_it_was_shown(pipeline: Pipeline) -> Iterator[None]:
-    """Says that the table is not any more what a person was shown."""
+    """Raises an error with a hint if a commit fails because the table is no longer as it was shown to a person."""
     try:
         yield
     except (CommitRefused, CommitUnknown) as error:
@@ -61,20 +61,20 @@ def _as_it_was_shown(pipeline: Pipeline) -> Iterator[None]:
         raise commit_failed("table-busy", message, str(error), hint) from None
 
 
-def _accept(context: Context, pipeline: Pipeline, refused: RefusedError) -> None:
-    accepts = refused.accepts
-    if isinstance(refused, TableRecreated):
+def _accept(context: Context, pipeline: Pipeline, refusal: RefusedError) -> None:
+    accepts = refusal.accepts
+    if isinstance(refusal, TableRecreated):
         _begin_again(context, pipeline)
-    elif isinstance(refused, ColumnsChanged) and isinstance(accepts, tuple):
+    elif isinstance(refusal, ColumnsChanged) and isinstance(accepts, tuple):
         accept_changes(context.lake(pipeline), pipeline, accepts)
     elif isinstance(accepts, Acceptance):
         _move(context, pipeline, accepts)
     else:
-        raise BatchError("not-acceptable", f"{refused.message}: accepting cannot help", refused.hint)
+        raise BatchError("not-acceptable", f"{refusal.message}: accepting cannot help", refusal.hint)
 
 
 def _begin_again(context: Context, pipeline: Pipeline) -> None:
-    """Creates a new table first, then deletes its predecessor's bad rows, if they are still its predecessor's."""
+    """Creates a new table, and then deletes the bad rows of its predecessor, if there are any."""
     lake = context.lake(pipeline)
     if lake.load(pipeline.table.identifier) is None:
         create_table(context, lake, pipeline)
@@ -98,20 +98,22 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
             accepts.refused.position,
         ):
             raise CommitRefused
-        moved = replace(accepts.position, attempt=attempt, batch=accepts.position.batch + 1, bad=0, replay=False)
-        if moved.rewound:
-            moved = replace(moved, rebuilt=moved.batch)
-        if transaction.table().snapshot(moved.snapshot) is None:  # expired, and its tag deleted
-            moved = replace(moved, snapshot=current.main, sequence=current.snapshots[current.main].sequence)
-        record = _recorded(transaction.table().properties(), accepts, moved)
-        moves.move_position(lake, transaction, moved, record, main=accepts.main)
+        new_position = replace(accepts.position, attempt=attempt, batch=accepts.position.batch + 1, bad=0, replay=False)
+        if new_position.rewound:
+            new_position = replace(new_position, rebuilt=new_position.batch)
+        if transaction.table().snapshot(new_position.snapshot) is None:  # expired, and its tag deleted
+            new_position = replace(new_position, snapshot=current.main, sequence=current.snapshots[current.main].sequence)
+        record = _recorded(transaction.table().properties(), accepts, new_position)
+        moves.move_position(lake, transaction, new_position, record, main=accepts.main)
         attempts.forget(attempt)
-    side_tables.roll_forward(lake, pipeline, current.uuid, moved)
+    side_tables.roll_forward(lake, pipeline, current.uuid, new_position)
 
 
-def _recorded(properties: Any, accepts: Acceptance, moved: Position) -> dict[str, str]:
+def _recorded(properties: Any, accepts: Acceptance, new_position: Position) -> dict[str, str]:
     """The property that names this move in `sluice history`."""
-    operation = recorded_moves.REWIND if moved.rewound else recorded_moves.ACCEPT
+    operation = recorded_moves.REWIND if new_position.rewound else recorded_moves.ACCEPT
     if accepts.main is not None:
         operation = recorded_moves.ROLLBACK
-    return recorded_moves.with_move(properties.get(recorded_moves.PROPERTY), operation, moved, accepts.refused, accepts.main)
+    return recorded_moves.with_move(
+        properties.get(recorded_moves.PROPERTY), operation, new_position, accepts.refused, accepts.main
+    )

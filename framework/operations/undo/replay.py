@@ -1,6 +1,6 @@
-"""Replaying bad rows: they are decoded and stepped again by the spec of now, and what passes lands exactly once.
+"""Replaying bad rows: today's spec decodes them and applies its steps again, and rows that pass land exactly once.
 
-Rows that land are published by a commit of the table, as a batch; their bad rows are marked after it, and if this process dies
+Rows that land are published by a commit of the table, as a batch. Their bad rows are marked after it; if this process dies in
 between, the next run marks them.
 """
 
@@ -38,7 +38,7 @@ class Trial:
     """The effects of a replay: messages, rows that would land, and bad rows that would stay, by code and reason."""
 
     messages: int
-    waiting: int  # messages with bad rows, these among them
+    waiting: int  # messages with bad rows, including these
     rows: int
     filtered: int
     bad: tuple[tuple[str, str, int], ...]
@@ -57,20 +57,20 @@ def refuse(pipeline: Pipeline) -> None:
 
 
 def condition(text: str) -> str:
-    """SQL of which bad rows are meant: those that `text` says, of those that are open; or with `state` in it, also discarded ones."""
+    """SQL that selects open bad rows for which `text` is true. Discarded ones are included if `text` names the column `state`."""
     if not text:
         return _of_state(OPEN)
     try:
-        checked = expressions.check(text, {column.name: column.type for column in BAD_ROW_COLUMNS})
+        checked_condition = expressions.check(text, {column.name: column.type for column in BAD_ROW_COLUMNS})
     except ExpressionError as error:
         fault = error.faults[0]
         raise SluiceError("bad-where", f"--where: {fault.message}", fault.hint) from None
-    if checked.type != BOOLEAN:
+    if checked_condition.type != BOOLEAN:
         raise SluiceError(
-            "bad-where", f"--where: `{text}` is {checked.type}, not true or false", "compare it: `code = 'undecodable'`"
+            "bad-where", f"--where: `{text}` is {checked_condition.type}, not true or false", "compare it: `code = 'undecodable'`"
         )
-    meant = f"state IS DISTINCT FROM '{REPLAYED}'" if "state" in checked.sql.reads else _of_state(OPEN)
-    return f"{meant} AND coalesce({guarded(checked).sql}, false)"
+    state_condition = f"state IS DISTINCT FROM '{REPLAYED}'" if "state" in checked_condition.sql.reads else _of_state(OPEN)
+    return f"{state_condition} AND coalesce({guarded(checked_condition).sql}, false)"
 
 
 def _of_state(name: str) -> str:
@@ -81,12 +81,12 @@ def replay(context: Context, pipeline: Pipeline, where: str, stopped: Callable[[
     """Replays bad rows in batches, each once."""
     pipeline = context.schemas.current(pipeline)
     since = _position(context, pipeline).batch
-    with openlineage.told(pipeline, at_once=False) as told:
+    with openlineage.told(pipeline, at_once=False) as lineage_event:
         while not stopped():
-            batch = next_batch(context, pipeline, lambda now: _source(context, now, where, since))
+            batch = next_batch(context, pipeline, lambda current_pipeline: _source(context, current_pipeline, where, since))
             if batch is None:
                 return
-            told.add(batch.rows)
+            lineage_event.add(batch.rows)
             yield batch
 
 
@@ -103,7 +103,7 @@ def tried(context: Context, pipeline: Pipeline, where: str) -> Trial:
 
 
 def discard(context: Context, pipeline: Pipeline, where: str) -> int:
-    """Marks bad rows as discarded, so that no replay tries them; how many."""
+    """Marks bad rows as discarded, so that no replay tries them, and returns their number."""
     _position(context, pipeline)
     lake = context.lake(pipeline)
     table = lake.find(pipeline.table.bad_rows)
@@ -155,12 +155,12 @@ def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position:
         range_=range_,
     )
     with named_errors(pipeline):
-        counted = admission.tried(target, frame)
-    if counted.unknown_schemas:
-        raise schema_lookup.UnknownSchemas(counted.unknown_schemas)
+        counts = admission.tried(target, frame)
+    if counts.unknown_schemas:
+        raise schema_lookup.UnknownSchemas(counts.unknown_schemas)
     reasons: Counter[tuple[str, str]] = Counter()
-    if counted.carried is not None:
-        rows: list[Any] = bad_rows.table_rows(pipeline, position.batch + 1, counted.carried).select("code", "message").collect()
+    if counts.carried is not None:
+        rows: list[Any] = bad_rows.table_rows(pipeline, position.batch + 1, counts.carried).select("code", "message").collect()
         reasons.update((row["code"], row["message"]) for row in rows)
     bad = tuple((code, message, count) for (code, message), count in reasons.most_common())
-    return Trial(messages=range_.size, waiting=range_.waiting, rows=counted.rows, filtered=counted.filtered, bad=bad)
+    return Trial(messages=range_.size, waiting=range_.waiting, rows=counts.rows, filtered=counts.filtered, bad=bad)

@@ -1,7 +1,7 @@
 """Rewinding a pipeline: it reads messages again from a moment on, and its table keeps its rows.
 
-Only rows by their keys bear that: a message that is read again changes its row to what the spec of today makes of it. Its bad rows are
-deleted before, since it can become one again. Rows that a message made under another key, or that its filter drops today, stay.
+This is possible only for tables with one row per key: a message that is read again changes its row by today's spec. Its bad rows are
+deleted first, since it can become one again. Rows that a message made under another key, or that today's filter drops, stay.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Rewind:
     """The effects of reading again from a time on."""
 
     messages: int
-    offsets: str  # from which on, in words
+    offsets: str  # the offsets at which reading begins, in words
     moves: Acceptance
 
 
-def judged(context: Context, pipeline: Pipeline, to: datetime) -> Rewind:
-    """The effects of reading again from a time on, without Spark."""
+def judged(context: Context, pipeline: Pipeline, moment: datetime) -> Rewind:
+    """The effects of reading again from `moment` on. Starts no Spark."""
     keyed = pipeline.table.keyed
     if keyed is None or keyed.versions or pipeline.source:
-        raise _refused(context.plan, pipeline, to)
+        raise _refused(context.plan, pipeline, moment)
     state = table_state.state(pipeline.table)
     if state is None:
         raise refusals.no_table(pipeline)
@@ -43,16 +43,16 @@ def judged(context: Context, pipeline: Pipeline, to: datetime) -> Rewind:
     assert isinstance(kafka, Kafka), "messages of a test have no times"
     ends: dict[Partition, int] = dict(position.ends)
     for topic in pipeline.topics:
-        for each, offset in kafka.offsets_at(topic, to).items():
-            ends[each] = min(ends.get(each, offset), offset)
-    back = replace(position, ends=ends, forget=(-1, position.batch), rewound=True, snapshot=state.main)
+        for partition, offset in kafka.offsets_at(topic, moment).items():
+            ends[partition] = min(ends.get(partition, offset), offset)
+    new_position = replace(position, ends=ends, forget=(-1, position.batch), rewound=True, snapshot=state.main)
     messages = refusals.messages_between(ends, position.ends)
-    return Rewind(messages, refusals.offsets(ends), Acceptance("", back, state))
+    return Rewind(messages, refusals.offsets(ends), Acceptance("", new_position, state))
 
 
-def _refused(plan: Plan, pipeline: Pipeline, to: datetime) -> RefusedError:
+def _refused(plan: Plan, pipeline: Pipeline, moment: datetime) -> RefusedError:
     table = pipeline.table.identifier
-    time = iso_times.text(to)
+    time = iso_times.text(moment)
     if pipeline.source:
         hint = f"`sluice rebuild {pipeline.name}` computes it from the whole table"
         if pipeline.source.reads != "all":
@@ -64,7 +64,7 @@ def _refused(plan: Plan, pipeline: Pipeline, to: datetime) -> RefusedError:
     if pipeline.table.keyed:
         why = "it has each version of a row once, and those that are read again would begin once more"
     hint = (
-        f"`{into_another(plan, pipeline, to)}` reads them into a new table; "
+        f"`{into_another(plan, pipeline, moment)}` reads them into a new table; "
         f"`sluice rollback {pipeline.name} --to {time}` takes the rows back, too, and the next run reads their messages again"
     )
     return RefusedError("cannot-rewind", f"{table} is written by `write: {pipeline.table.write.name}`: {why}", hint)

@@ -1,7 +1,7 @@
 """Rolling a table back to one of its snapshots: its rows, its position and its state, in one commit.
 
-The messages behind that position are read again by the next run, by the spec of then; the bad rows of the batches that are undone are
-deleted. The table's commit alone decides; bad rows follow it, and if this process dies between, the next run deletes them.
+The next run reads the messages after that position again, by its own spec; the bad rows of undone batches are deleted. The table's
+commit alone decides. Bad rows follow it; if this process dies in between, the next run deletes them.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from framework.plan import Pipeline
 
 @dataclass(frozen=True, kw_only=True)
 class Rollback:
-    """The effects of going back to a snapshot. `messages` are read again; `gone` of them Kafka no longer has."""
+    """The effects of going back to a snapshot. `messages` are read again; `missing` of them Kafka no longer has."""
 
-    to: int
-    at: datetime
+    snapshot: int
+    time: datetime
     undone: int  # commits
     rows: int  # now
     rows_then: int
     messages: int
-    gone: int
+    missing: int
     undone_before: int | None  # the snapshot that main was at the time asked for, where a rollback has undone it since
     moves: Acceptance
 
 
-def judged(context: Context, pipeline: Pipeline, to: Moment) -> Rollback:
-    """The effects of going back to a snapshot, or to main's newest one at a time or before it, without Spark."""
+def judged(context: Context, pipeline: Pipeline, target: Moment) -> Rollback:
+    """The effects of going back to a snapshot, or to main's newest one at a time or before it. Starts no Spark."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     state = table_state.state_of(table) if table else None
     if table is None or state is None:
@@ -48,64 +48,66 @@ def judged(context: Context, pipeline: Pipeline, to: Moment) -> Rollback:
         raise RefusedError("cannot-roll-back", message, hint)
     refusals.check_owner(pipeline, state)
     name = pipeline.table.identifier
-    snapshot = newest_until(table, pipeline.name, name, to) if isinstance(to, datetime) else snapshot_at(table, name, to)
-    line = [each["snapshot-id"] for each in table.ancestors()]
+    snapshot = (
+        newest_until(table, pipeline.name, name, target) if isinstance(target, datetime) else snapshot_at(table, name, target)
+    )
+    line = [ancestor["snapshot-id"] for ancestor in table.ancestors()]
     if snapshot not in line:
         hint = f"`sluice history {pipeline.name}` lists those that it has"
         raise SluiceError(
             "no-such-snapshot", f"{pipeline.table.identifier} does not have the rows of snapshot {snapshot} now", hint
         )
-    meaning = _meaning(context, pipeline, table, replace(state, snapshots=_all(table)), snapshot)
-    main_then = main_at(table, to) if isinstance(to, datetime) else None
+    meaning = _meaning(context, pipeline, table, replace(state, snapshots=_all_snapshots(table)), snapshot)
+    main_then = main_at(table, target) if isinstance(target, datetime) else None
     return meaning if main_then in line else replace(meaning, undone_before=main_then)
 
 
-def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: TableState, to: int) -> Rollback:
+def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: TableState, snapshot: int) -> Rollback:
     position = state.position
     assert position is not None
-    back = refusals.going_back(pipeline, replace(state, main=to), position)
-    if isinstance(back, str):
-        message = f"snapshot {to} of {pipeline.table.identifier} says no offsets to return to"
+    new_position = refusals.going_back(pipeline, replace(state, main=snapshot), position)
+    if isinstance(new_position, str):
+        message = f"snapshot {snapshot} of {pipeline.table.identifier} says no offsets to return to"
         raise RefusedError("cannot-roll-back", message, _other_way(pipeline, state, position))
-    gone = 0 if pipeline.source else sum(_gone(context, pipeline, back, position).values())
-    then, now = table.snapshots[to], table.snapshots[state.main]
+    missing_count = 0 if pipeline.source else sum(_missing_messages(context, pipeline, new_position, position).values())
+    snapshot_entry, main_entry = table.snapshots[snapshot], table.snapshots[state.main]
     return Rollback(
-        to=to,
-        at=table.published(then),
-        undone=[each["snapshot-id"] for each in table.ancestors()].index(to),
-        rows=metadata.rows(metadata.summary(now)),
-        rows_then=metadata.rows(metadata.summary(then)),
-        messages=refusals.messages_between(back.ends, position.ends),
-        gone=gone,
+        snapshot=snapshot,
+        time=table.published(snapshot_entry),
+        undone=[ancestor["snapshot-id"] for ancestor in table.ancestors()].index(snapshot),
+        rows=metadata.rows(metadata.summary(main_entry)),
+        rows_then=metadata.rows(metadata.summary(snapshot_entry)),
+        messages=refusals.messages_between(new_position.ends, position.ends),
+        missing=missing_count,
         undone_before=None,
-        moves=Acceptance("", back, state, main=to),
+        moves=Acceptance("", new_position, state, main=snapshot),
     )
 
 
 def _other_way(pipeline: Pipeline, state: TableState, position: Position) -> str:
-    """The oldest batch to which the table can go back, or what else computes its rows again."""
+    """A hint: the oldest batch to which the table can go back, or another command that computes its rows again."""
     positions = (Position.read(snapshot.position) for snapshot in state.snapshots.values() if snapshot.position)
-    batches = [earlier.batch for earlier in positions if earlier.batch >= position.rebuilt]
-    again = f"`sluice rebuild {pipeline.name}` computes it from all messages"
+    batches = [earlier_position.batch for earlier_position in positions if earlier_position.batch >= position.rebuilt]
+    rebuild_text = f"`sluice rebuild {pipeline.name}` computes it from all messages"
     if not batches:
-        return f"bad rows from before its last rebuild or rewind are gone; {again}"
-    return f"`sluice rollback {pipeline.name} --to batch:{min(batches)}` goes back as far as possible; {again}"
+        return f"bad rows from before its last rebuild or rewind are gone; {rebuild_text}"
+    return f"`sluice rollback {pipeline.name} --to batch:{min(batches)}` goes back as far as possible; {rebuild_text}"
 
 
-def _all(table: Metadata) -> dict[int, protocol.Snapshot]:
-    return {each.id: each for each in table_state.ancestors_of(table, None)}
+def _all_snapshots(table: Metadata) -> dict[int, protocol.Snapshot]:
+    return {snapshot.id: snapshot for snapshot in table_state.ancestors_of(table, None)}
 
 
-def _gone(context: Context, pipeline: Pipeline, back: Position, position: Position) -> dict[str, int]:
-    """Messages that are to be read again, and that Kafka no longer has, by partition."""
+def _missing_messages(context: Context, pipeline: Pipeline, new_position: Position, position: Position) -> dict[str, int]:
+    """The numbers of messages, by partition, that should be read again and that Kafka no longer has."""
     starts = context.source(pipeline).topic_state().starts
-    ends = {each: min(starts.get(each, end), end) for each, end in position.ends.items()}
-    return {each: max(0, end - back.ends.get(each, 0)) for each, end in ends.items()}
+    ends = {partition: min(starts.get(partition, end), end) for partition, end in position.ends.items()}
+    return {partition: max(0, end - new_position.ends.get(partition, 0)) for partition, end in ends.items()}
 
 
 def readers_that_stop(pipelines: tuple[Pipeline, ...], pipeline: Pipeline) -> Iterator[str]:
-    """The pipelines that append the changes of this table, and so cannot follow it back."""
-    for each in pipelines:
-        follows = each.table.keyed is not None or (each.source and each.source.reads in ("all", "changes"))
-        if each.source and pipeline.table.identifier in each.sources and not follows:
-            yield each.name
+    """The names of pipelines that append the changes of this table, and so cannot follow it back."""
+    for reader in pipelines:
+        follows = reader.table.keyed is not None or (reader.source and reader.source.reads in ("all", "changes"))
+        if reader.source and pipeline.table.identifier in reader.sources and not follows:
+            yield reader.name
