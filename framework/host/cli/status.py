@@ -121,8 +121,8 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
 
 def document(environment: str, states: Sequence[Status]) -> dict[str, Any]:
     """The JSON document of `--json`."""
-    moment = states[0].at if states else datetime.now(timezone.utc)
-    return {"environment": environment, "at": iso_times.text(moment), "tables": [_table(status) for status in states]}
+    at = states[0].time if states else datetime.now(timezone.utc)
+    return {"environment": environment, "at": iso_times.text(at), "tables": [_table(status) for status in states]}
 
 
 def _table(status: Status) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Step:
     run: str
     undo: str = ""
     scope: Scope = ""
-    back: str = ""  # the effect of `undo`, in words
+    effect: str = ""  # the effect of `undo`, in words
 
     @property
     def commented(self) -> Step:
@@ -47,7 +47,7 @@ class Step:
     @property
     def taken_back(self) -> Step:
         headline = self.why.split(". ")[0].rstrip(".")
-        why = self.back or f'Undoes the step "{headline}".'
+        why = self.effect or f'Undoes the step "{headline}".'
         condition = "Only if nothing else needs it. " if self.scope == "shared" else ""
         undo_step = Step(part="cleanup", system=self.system, why=f"{condition}{why}", run=self.undo)
         return undo_step.commented if self.scope else undo_step
@@ -68,8 +68,10 @@ def shared(system: System, why: str, run: str, undo: str) -> Step:
     return Step(part="create", system=system, why=why, run=run, undo=undo, scope="shared")
 
 
-def optional(system: System, why: str, run: str, undo: str, back: str) -> Step:
-    return Step(part="create", system=system, why=why, run=run, undo=undo, scope="optional", back=f"Only if it was done: {back}.")
+def optional(system: System, why: str, run: str, undo: str, effect: str) -> Step:
+    return Step(
+        part="create", system=system, why=why, run=run, undo=undo, scope="optional", effect=f"Only if it was done: {effect}."
+    )
 
 
 def check(system: System, why: str, run: str) -> Step:

@@ -36,8 +36,8 @@ class Publication:
 
 
 def of_pipeline(plan: Plan, pipeline: Pipeline, catalog: str | None = None, ask: bool = True) -> Iterator[Publication]:
-    """The listings of the pipeline's table in other catalogs, or in `catalog` alone, named by the spec or no longer. Without `ask` they
-    come from the table's own tags."""
+    """The listings of the pipeline's table in other catalogs, or in `catalog` alone, also those that the spec no longer names. Without
+    `ask` they come from the table's own tags."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     owner = table.properties.get(protocol.OWNER) if table else None
     if table is None or not refusals.is_ours(pipeline, owner):

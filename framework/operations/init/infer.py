@@ -48,9 +48,11 @@ def columns(objects: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
 
 def _column(name: str, values: Sequence[Any], message_count: int) -> Column:
     type_, remarks = _type(values)
-    missing, nulls = message_count - len(values), sum(value is None for value in values)
-    gap_remarks = [f"{missing:,} of {message_count:,} messages lack{'s' * (missing == 1)} it"] if missing else []
-    gap_remarks += [f"null in {nulls:,} of {message_count:,}"] if nulls and nulls < len(values) else []
+    missing_count, null_count = message_count - len(values), sum(value is None for value in values)
+    gap_remarks = (
+        [f"{missing_count:,} of {message_count:,} messages lack{'s' * (missing_count == 1)} it"] if missing_count else []
+    )
+    gap_remarks += [f"null in {null_count:,} of {message_count:,}"] if null_count and null_count < len(values) else []
     format_ = None
     if type_ == BIGINT and _is_time(name) and all(value in _EPOCH for value in values if value is not None):
         type_, format_ = TIMESTAMP, "epoch_millis"

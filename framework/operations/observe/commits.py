@@ -83,10 +83,10 @@ def _is_part_of(snapshot: Mapping[str, Any], moves: Sequence[MainMove]) -> bool:
 
 def _with_moves(commits: Sequence[Commit], moves: Sequence[MainMove]) -> Iterator[Commit]:
     """The commits, and each move before the newest commit that is older. Both have the newest first."""
-    waiting = list(moves)
+    next_moves = list(moves)
     for commit in commits:
-        while waiting and _is_newer(waiting[0], commit):
-            yield _moved(waiting.pop(0))
+        while next_moves and _is_newer(next_moves[0], commit):
+            yield _moved(next_moves.pop(0))
         yield commit
 
 

@@ -91,5 +91,5 @@ def _rows(table: Metadata, before: int, after: int) -> int | None:
         return 0
     if before not in table.snapshots or after not in table.snapshots:
         return None
-    old, new = (metadata.rows(metadata.summary(table.snapshots[snapshot])) for snapshot in (before, after))
-    return new - old
+    old_rows, new_rows = (metadata.rows(metadata.summary(table.snapshots[snapshot])) for snapshot in (before, after))
+    return new_rows - old_rows

@@ -26,7 +26,7 @@ from framework.plan.change import Change, Existing, changes
 
 @dataclass(frozen=True)
 class Recompute:
-    """The reason `because` of which a run would read another table; empty if it would not. `rows` counts the rows that it would read
+    """A run that reads another table. `because` says why, and is empty if it would not. `rows` counts the rows that it would read
     now, None where a run creates that table first. With `groups`, `rows` have changed, and only their groups are computed again."""
 
     because: str
@@ -113,12 +113,12 @@ def _next_run(pipeline: Pipeline, origin: Kafka | SluiceError | Mapping[str, Nex
     """The next run. `origin` is Kafka or the error that it answers with, or the next runs of the pipelines before this one."""
     table = pipeline.table
     try:
-        state, existing = table_state.state(table), table_state.existing(table)
+        state, existing_table = table_state.state(table), table_state.existing(table)
         bad_rows = metadata.read(table.catalog, table.bad_rows)
     except SluiceError as error:
         return NextRun(pipeline, None, unreachable=(error,))
-    if existing is not None and state is None:  # nothing was ever written to it, so Sluice did not make it
-        state = TableState(uuid="", main=-1, snapshots={}, position=None, owner=existing.owner)
+    if existing_table is not None and state is None:  # nothing was ever written to it, so Sluice did not make it
+        state = TableState(uuid="", main=-1, snapshots={}, position=None, owner=existing_table.owner)
     run = NextRun(pipeline, ())
     try:
         if bad_rows is not None and bad_rows.properties.get(protocol.OF) != (state.uuid if state else ""):
@@ -138,8 +138,8 @@ def _next_run(pipeline: Pipeline, origin: Kafka | SluiceError | Mapping[str, Nex
     except SluiceError as error:
         is_unreachable = isinstance(error, UnreachableError)
         run = replace(run, unreachable=(error,)) if is_unreachable else replace(run, refused=(error,))
-    run = replace(run, changes=_changes(pipeline, existing, run.refused))
-    if run.would_run and not run.unreachable and existing is not None:
+    run = replace(run, changes=_changes(pipeline, existing_table, run.refused))
+    if run.would_run and not run.unreachable and existing_table is not None:
         current_time = datetime.now(timezone.utc)
         run = replace(run, maintenance=behind_a_run(pipeline, current_time))
     return _with_rebuild(run, state.position if state else None, origin if isinstance(origin, Kafka) else None)
@@ -160,10 +160,10 @@ def _with_rebuild(run: NextRun, position: Position | None, kafka: Kafka | None) 
         return replace(run, unreachable=(*run.unreachable, error))
 
 
-def _changes(pipeline: Pipeline, existing: Existing | None, refused: tuple[SluiceError, ...]) -> tuple[Change, ...] | None:
+def _changes(pipeline: Pipeline, existing_table: Existing | None, errors: tuple[SluiceError, ...]) -> tuple[Change, ...] | None:
     """The changes of the table; None for a table that is not this pipeline's, or that cannot be created."""
     not_comparable = (NotOwned, TableRecreated, SourceMissing)
-    return None if any(isinstance(error, not_comparable) for error in refused) else changes(pipeline, existing)
+    return None if any(isinstance(error, not_comparable) for error in errors) else changes(pipeline, existing_table)
 
 
 def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mapping[str, NextRun]) -> Recompute:

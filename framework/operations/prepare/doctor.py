@@ -66,10 +66,10 @@ def check_packages() -> Iterator[Finding]:
     yield Finding("packages", "Sluice itself is not installed in this Python", _PACKAGES)
 
 
-def packages(required: Iterable[str]) -> Finding:
+def packages(requirements: Iterable[str]) -> Finding:
     """Whether each package that is pinned to one version, or to a range with an end, is installed in such a version."""
     mismatches, pinned_packages = [], []
-    for line in required:
+    for line in requirements:
         requirement = re.fullmatch(r"([\w.-]+)(?:\[.*])?(==[\w.]+|[<>]=?[\w.]+,[<>]=?[\w.]+)", line.strip())
         if requirement is None:
             continue

@@ -44,10 +44,10 @@ _TRIES = 10  # how often it is built and published again because the table gaine
 def check_rebuild(context: Context, pipeline: Pipeline, without_lost: bool) -> tuple[Estimate, tuple[Change, ...]]:
     """The estimate of a rebuild and the changes that it makes. Raises the errors with which a rebuild refuses. Starts no Spark."""
     table = current_table(pipeline)
-    state, existing = table_state.state(pipeline.table), table_state.existing(pipeline.table)
+    state, existing_table = table_state.state(pipeline.table), table_state.existing(pipeline.table)
     assert state is not None
     rolled_back = check_rolled_back(context, pipeline, state)
-    spec_changes = changes(pipeline, existing)
+    spec_changes = changes(pipeline, existing_table)
     refuse_changes(pipeline, spec_changes)
     swapped_in = table.properties.get(protocol.REBUILT)
     if swapped_in and swapped_in == second_uuid(pipeline) and position_of(state).spec == pipeline.spec:

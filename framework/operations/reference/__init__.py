@@ -74,13 +74,13 @@ def _index(steps: Mapping[str, extensions.Extension]) -> str:
         for kind, cls in document_types().items()
     ]
     step_rows = [(f"[{name}]({_step_file(name)})", f"{_first_sentence(step.doc)}{_mark(step)}") for name, step in steps.items()]
-    later = LATER.format(in_quotes(name for name in NOT_YET if name not in steps))
+    later_text = LATER.format(in_quotes(name for name in NOT_YET if name not in steps))
     same_everywhere = " and ".join(f"{name}s" for name, kind in document_kinds().items() if kind.same_everywhere)
     return _joined(
         INTRODUCTION.replace("{same_everywhere}", same_everywhere),
         f"## Documents\n\n{table(('kind', 'what it is'), kinds)}\n\n{LATER.format(in_quotes(later_kinds()))}",
         f"## Steps\n\n{STEPS_TEXT}\n\n{table(('step', 'what it does'), step_rows)}",
-        f"{later} {OWN_STEPS}",
+        f"{later_text} {OWN_STEPS}",
         "## Expressions\n\nConditions and computed values are SQL: [expressions.md](expressions.md) has every operator and function, and "
         "[selects.md](selects.md) says what a whole select over tables is made of.",
         f"## Values\n\n{table(('what', 'how it is written'), _values())}",
@@ -114,7 +114,7 @@ def _kind_page(kind: str, cls: BoundClass) -> str:
 def _step_page(name: str, step: extensions.Extension) -> str:
     try:
         example = step.resolve.__globals__.get("EXAMPLE", "")  # a file of the project cannot be imported from a package
-        rendered = examples.rendered(example, "steps") if example else ""
+        example_text = examples.rendered(example, "steps") if example else ""
     except (Exception, SystemExit) as error:  # in a file of the project
         if step.built_in:
             raise
@@ -122,7 +122,7 @@ def _step_page(name: str, step: extensions.Extension) -> str:
     shape = shape_of(step.written)
     options_text = tables(shape, {}) if isinstance(shape, RecordShape) else [f"`{name}` takes {takes(shape)}."]
     place = "" if step.built_in else f"A step of this project: `{Path(step.file).name}`."
-    return _joined(f"# {name}", step.doc, place, rendered, "## Options", *options_text)
+    return _joined(f"# {name}", step.doc, place, example_text, "## Options", *options_text)
 
 
 def _joined(*parts: str) -> str:

@@ -107,8 +107,8 @@ def _takes(shape: shapes.Shape, option: Option, path: str) -> str:
             return "a secret"
         case shapes.ScalarShape():
             noun = shape.scalar.noun
-            linked = f"[{noun}]({LINKS[noun]})" if noun in LINKS else noun
-            return linked + (" or a secret" if shape.secret == "may" else "") + _bounds(option)
+            link_text = f"[{noun}]({LINKS[noun]})" if noun in LINKS else noun
+            return link_text + (" or a secret" if shape.secret == "may" else "") + _bounds(option)
         case shapes.EnumShape():
             return either([f"`{written(value)}`" for value in shape.values])
         case shapes.ListShape():
@@ -118,9 +118,9 @@ def _takes(shape: shapes.Shape, option: Option, path: str) -> str:
         case shapes.FilesShape():
             return f"[a {shape.files.noun}](index.md#{shape.files.noun}s)"
         case shapes.RecordShape():
-            short = f"{takes(shape.slots[shape.cls.short].shape)} or " if shape.cls.short else ""
+            short_text = f"{takes(shape.slots[shape.cls.short].shape)} or " if shape.cls.short else ""
             label = f"`{shape.cls.known_by}` with options" if shape.cls.known_by else "options"
-            return f"{short}[{label}](#{anchor(_of_known(shape, path))})"
+            return f"{short_text}[{label}](#{anchor(_of_known(shape, path))})"
     raise AssertionError(f"a shape without words: {shape}")
 
 

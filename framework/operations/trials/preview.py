@@ -297,7 +297,7 @@ def _row(pipeline: Pipeline, row: Mapping[str, Any], fault: Any) -> Row:
             }
         )
     fails = zip(pipeline.expectations, row["_sluice_fails"], strict=True)
-    unexpected = tuple(expectation.name for expectation, failing in fails if failing)
+    unexpected = tuple(expectation.name for expectation, is_failing in fails if is_failing)
     return Row(item=item, after=tuple(after), fate="deletes" if row.get(own_columns.DELETE) else "lands", unexpected=unexpected)
 
 

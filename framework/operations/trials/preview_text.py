@@ -51,8 +51,8 @@ def _about(pipeline: Pipeline, preview: Preview) -> Iterator[Text]:
     elif pipeline.source:
         yield Text(f"{pipeline.name}: {messages} of {source_names}")
     elif preview.which == "latest":
-        nothing = "nothing waits; " if preview.waiting == 0 else ""
-        yield Text(f"{pipeline.name}: {nothing}the last {messages} of {source_names}")
+        idle_text = "nothing waits; " if preview.waiting == 0 else ""
+        yield Text(f"{pipeline.name}: {idle_text}the last {messages} of {source_names}")
     elif preview.which == "earliest":
         yield Text(f"{pipeline.name}: the first {messages} of {source_names}")
     else:
@@ -163,8 +163,10 @@ def _fate(pipeline: Pipeline, row: Row) -> Text:
         return Text(f"  deletes the row of its key in {pipeline.table.identifier}", style="yellow")
     unexpected = "".join(f"; not as `{name}` expects" for name in row.unexpected)
     compared_steps = ", ".join(_step(pipeline, number) for number, step in enumerate(pipeline.steps, 1) if step.memory)
-    unless = f", unless {compared_steps} leaves it out: a preview does not compare it with other rows" if compared_steps else ""
-    return Text(f"  lands in {pipeline.table.identifier}{unless}{unexpected}", style="yellow" if unexpected else "")
+    exception_text = (
+        f", unless {compared_steps} leaves it out: a preview does not compare it with other rows" if compared_steps else ""
+    )
+    return Text(f"  lands in {pipeline.table.identifier}{exception_text}{unexpected}", style="yellow" if unexpected else "")
 
 
 def _raw(data: bytes | None) -> str:

@@ -64,8 +64,8 @@ class Trials:
         )  # fmt: skip
         session.activate(self.spark)
         try:
-            selected = source.tables if isinstance(source, SelectSource) else ()
-            for each_table in (*selected, *trial_pipeline.looked_up):
+            select_tables = source.tables if isinstance(source, SelectSource) else ()
+            for each_table in (*select_tables, *trial_pipeline.looked_up):
                 self.put(each_table, example.tables.get(each_table.identifier.removeprefix(prefix), ()))
             for batch in example.batches:
                 if isinstance(source, TableSource):

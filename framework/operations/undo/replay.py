@@ -51,8 +51,8 @@ def refuse(pipeline: Pipeline) -> None:
         raise RefusedError("cannot-replay", message, f"`sluice rebuild {pipeline.name}` computes its table again")
     if pipeline.bad_rows == "drop":
         keyed = pipeline.table.keyed
-        into = "" if keyed is not None and not keyed.versions else f" --into {pipeline.table.identifier}_again"
-        hint = f"`sluice rewind {pipeline.name} --to 1970-01-01{into}` reads again what Kafka still has; a later time reads less"
+        into_option = "" if keyed is not None and not keyed.versions else f" --into {pipeline.table.identifier}_again"
+        hint = f"`sluice rewind {pipeline.name} --to 1970-01-01{into_option}` reads again what Kafka still has; a later time reads less"
         raise RefusedError("cannot-replay", f"{pipeline.name} keeps no bad rows: its spec says `bad_rows: drop`", hint)
 
 

@@ -26,10 +26,10 @@ def steps(about: About) -> Iterator[Step | Warned]:
             f"the catalog `{place.catalog.name}` gives each reader keys to the files: only one that cannot take them needs this role"
         )
     pairs = [_VOLUME, *([_GLUE] if place and place.catalog.type == "glue" else [])]
-    missing = [name for pair in pairs for name in pair if name not in about.described]
-    if missing:
+    missing_names = [name for pair in pairs for name in pair if name not in about.described]
+    if missing_names:
         yield Warned(
-            f"the other side tells {', '.join(missing)} once it is set up: `{about.command('snowflake')}` prints how to save them "
+            f"the other side tells {', '.join(missing_names)} once it is set up: `{about.command('snowflake')}` prints how to save them "
             "in a file, which is given here as `--describe`"
         )
     yield Warned(

@@ -34,11 +34,11 @@ def steps(about: About) -> Iterator[Step | Warned]:
             f"CREATE OR REPLACE SECRET {lake}_files ({_files(server)});",
             f"DROP SECRET {lake}_files;",
         )
-    delegated = "" if server.gives_keys else ", ACCESS_DELEGATION_MODE 'none'"
+    delegation = "" if server.gives_keys else ", ACCESS_DELEGATION_MODE 'none'"
     yield create(
         DUCKDB, "The catalog.",
         f"ATTACH {literal(server.warehouse or '')} AS {lake} "
-        f"(TYPE iceberg, SECRET {lake}_login, ENDPOINT {literal(server.uri)}{delegated});",
+        f"(TYPE iceberg, SECRET {lake}_login, ENDPOINT {literal(server.uri)}{delegation});",
         f"DETACH {lake};",
     )  # fmt: skip
     table = f"{lake}.{identifier(place.namespace)}.{identifier(place.table)}"

@@ -99,8 +99,8 @@ def _queries(about: About, table_name: str) -> Iterator[Step]:
     numbers = [column.name for column in columns if is_numeric(column.type)][:1]
     for column_name in texts:
         column = identifier(column_name)
-        grouped = f"SELECT {column}, count(*) FROM {table_name} GROUP BY {column} ORDER BY 2 DESC;"
-        yield query(SNOWFLAKE, f"How many there are of each {column_name}.", grouped)
+        group_query = f"SELECT {column}, count(*) FROM {table_name} GROUP BY {column} ORDER BY 2 DESC;"
+        yield query(SNOWFLAKE, f"How many there are of each {column_name}.", group_query)
     for column_name in numbers:
-        greatest = f"SELECT * FROM {table_name} ORDER BY {identifier(column_name)} DESC NULLS LAST LIMIT 10;"
-        yield query(SNOWFLAKE, f"Those with the greatest {column_name}.", greatest)
+        top_query = f"SELECT * FROM {table_name} ORDER BY {identifier(column_name)} DESC NULLS LAST LIMIT 10;"
+        yield query(SNOWFLAKE, f"Those with the greatest {column_name}.", top_query)
