@@ -94,7 +94,9 @@ def test_trino_reads_the_table_by_the_printed_script(plan: Plan, tmp_path: Path)
         "AWS_ACCESS_KEY_ID": s3.KEY, "AWS_SECRET_ACCESS_KEY": s3.SECRET,
     }  # fmt: skip
     with trino(tmp_path, logins) as url:
-        answers = {step.why: asked(url, step.run) for step in steps if step.system.name == "In Trino" and step.part != "cleanup"}
+        answers = {
+            step.why: query_trino(url, step.run) for step in steps if step.system.name == "In Trino" and step.part != "cleanup"
+        }
     assert len(answers["Rows."]) == 3
     assert [row[0] for row in answers["The table and its columns."]][:2] == ["id", "country"]
     assert len(answers["Its snapshots."]) >= 1

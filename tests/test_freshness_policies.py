@@ -121,7 +121,7 @@ def test_an_old_newest_event_is_a_warning_however_old(folder: Path, age: timedel
     definitions(STEADY + "fresh_within: 15m\nwarn_after: 10m\n")
     plan = make(Path("specs"))
     status = status_of(plan, plan.pipelines[0])
-    results = asset_checks.now(Keys(), replace(status, newest_event=status.time - age))
+    results = asset_checks.state_results(Keys(), replace(status, newest_event=status.time - age))
     (result,) = (result for result in results if result.check_name == "newest_event")
     assert (result.passed, result.severity) == (passed, AssetCheckSeverity.WARN)
 

@@ -147,10 +147,10 @@ def test_a_rollback_to_a_time_takes_the_newest_snapshot_that_was_not_after_it(pr
     for commit in commits(project):  # a time that `history` prints is the time of that snapshot
         assert str(chosen(datetime.fromisoformat(commit["at"].replace("Z", "+00:00")))) == commit["snapshot_id"]
 
-    rolled_back(project, first)
-    asked = published[third]
-    meaning = rollback.judged(project.context(), pipeline, asked)
-    assert (meaning.snapshot, meaning.time, meaning.undone_before) == (first, published[first], third)
+    rolled_back(project, first_batch)
+    third_time = published[third_batch]
+    meaning = rollback.judged(project.context(), pipeline, third_time)
+    assert (meaning.snapshot, meaning.time, meaning.undone_before) == (first_batch, published[first_batch], third_batch)
     with pytest.raises(SluiceError) as refused:
         rollback.judged(context, pipeline, published[born] - almost)
     assert refused.value.code == "no-snapshot-then"

@@ -122,7 +122,7 @@ pipeline: onward
 from: {topic: sent}
 into: {table: m.onward, kafka_columns: false}
 """
-    plan(tmp_path, more)
+    plan(tmp_path, documents)
     flow = flows.build_flow(make(tmp_path / "specs"))
 
     assert flow.origins(("topic sent", "total")) == [("table m.totals", "total")]
@@ -174,8 +174,8 @@ into: {table: m.others, write: replace}
     assert plan(tmp_path, documents)["others"] == {"user": ["m.trades.user"]}
     (other_pipeline,) = [pipeline for pipeline in make(tmp_path / "specs").pipelines if pipeline.name == "others"]
     columns = {"user": [{"table": "m.trades", "column": "user"}]}
-    told = document(flows.build_flow(make(tmp_path / "specs")), others)
-    assert told == {"name": "others", "table": "m.others", "columns": columns}
+    written = document(flows.build_flow(make(tmp_path / "specs")), other_pipeline)
+    assert written == {"name": "others", "table": "m.others", "columns": columns}
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:

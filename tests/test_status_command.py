@@ -154,7 +154,7 @@ def test_a_state_follows_from_progress_and_record(
 def test_each_reason_has_its_next_step(folder: Path, error: SluiceError, do: str) -> None:
     (reason,) = status_from(planned(folder, "n: bigint"), CAUGHT_UP, failed(error), None, MOMENT).reasons
     assert reason.do.startswith(do)
-    assert reason.time == NOW - timedelta(hours=0.5)
+    assert reason.time == MOMENT - timedelta(hours=0.5)
 
 
 @pytest.mark.parametrize(

@@ -78,9 +78,9 @@ def test_what_measures_are_computed_from_is_for_nobody(plan: Plan) -> None:
 
 def test_a_person_is_found_by_groups_alone(plan: Plan) -> None:
     context: Any = None
-    with pytest.raises(SluiceError, match=r"a row of markets\.totals is of many persons") as refused:
+    with pytest.raises(SluiceError, match=r"a row of markets\.totals is of many persons") as error:
         keys.read_key(context, named(plan, "totals"), {"total": "1"})
-    assert refused.value.hint == "give `--key` for symbol"
+    assert error.value.hint == "give `--key` for symbol"
 
 
 def test_messages_are_not_added_a_second_time(plan: Plan) -> None:

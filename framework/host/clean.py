@@ -90,7 +90,11 @@ def _publications(plan: Plan) -> Iterator[tuple[Pipeline, Publication]]:
     for pipeline in plan.pipelines:
         with suppress(RefusedError):
             drop.of_pipeline(pipeline)
-            yield from ((pipeline, each) for each in unpublish.of_pipeline(plan, pipeline) if each.listed_table is not None)
+            yield from (
+                (pipeline, publication)
+                for publication in unpublish.of_pipeline(plan, pipeline)
+                if publication.listed_table is not None
+            )
 
 
 def _listings(plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], whole: Sequence[Catalog]) -> Iterator[Going]:

@@ -83,4 +83,4 @@ def _preview(plan: Plan, pipeline: Pipeline, options: Mapping[str, Any]) -> Prev
         raise SluiceError(
             "bad-number", f"`messages: {options['messages']}` is not between 1 and {_MAX_COUNT}", "choose fewer, or one at least"
         )
-    return run_preview(plan, pipeline, asked["messages"], asked["which"])
+    return run_preview(plan, pipeline, options["messages"], options["which"])

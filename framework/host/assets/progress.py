@@ -28,13 +28,13 @@ def waiting(context: AssetExecutionContext, pipeline: Pipeline, watched: Progres
     source = ", ".join(pipeline.sources)
     if watched.lag is None:
         return  # the run says why
-    what = "row" if pipeline.source else "message"
-    context.log.info(f"{counted(watched.lag, what)} waiting in {source}; {watched.table} has {counted(watched.rows, 'row')}")
-    behind = [each for each in watched.offsets if each.waiting]
-    for each in behind[:_MOST]:
-        context.log.info(f"{each.partition}: offsets {each.next_offset:,} to {each.end - 1:,}")
-    if len(behind) > _MOST:
-        context.log.info(f"… and {counted(len(behind) - _MOST, 'more partition')}")
+    noun = "row" if pipeline.source else "message"
+    context.log.info(f"{counted(watched.lag, noun)} waiting in {source}; {watched.table} has {counted(watched.rows, 'row')}")
+    behind = [offsets for offsets in watched.offsets if offsets.waiting]
+    for offsets in behind[:_MAX_PARTITIONS]:
+        context.log.info(f"{offsets.partition}: offsets {offsets.next_offset:,} to {offsets.end - 1:,}")
+    if len(behind) > _MAX_PARTITIONS:
+        context.log.info(f"… and {counted(len(behind) - _MAX_PARTITIONS, 'more partition')}")
 
 
 def points(context: AssetExecutionContext) -> Callable[[str], None]:

@@ -126,7 +126,7 @@ def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
             *(Column(name, right=True) for name in ("partition", "position", "end", "waiting")),
         )
         rows = [
-            (*map(str, parted(each.partition)), f"{each.next_offset:,}", f"{each.end:,}", f"{each.waiting:,}")
-            for each in status.progress.offsets
+            (*map(str, parted(offsets.partition)), f"{offsets.next_offset:,}", f"{offsets.end:,}", f"{offsets.waiting:,}")
+            for offsets in status.progress.offsets
         ]
         yield grid(columns, rows, width)

@@ -60,7 +60,7 @@ def command(
 
     Example: sluice access duckdb flagged_stock_trades
     """
-    from framework.operations.access import described, script
+    from framework.operations.access import described, script, targets
     from framework.operations.access.about import About, AboutTopic, access_command
 
     plan, flags = _specs.plan(specs, environment), hints.options(environment, specs)
@@ -84,7 +84,7 @@ def command(
     title = f"{about.title}: {script.says(file)}"
     for line in script.as_text(title, warnings, steps, parts):
         click.echo(line)
-    if part is None and any(each.part == "cleanup" for each in steps):
+    if part is None and any(step.part == "cleanup" for step in steps):
         command_line = about.command(target) if isinstance(about, About) else access_command(target, str(name), flags)
         taking_back = f"{command_line} --part cleanup"
         click.echo(f"\n{steps[-1].system.comment} To take all of this back: {taking_back}")

@@ -67,7 +67,7 @@ def command(
     if follow:
         if not as_json:
             click.echo("waiting for more, Ctrl-C ends", err=True)
-        from_ = {number: first_offset if all_of_them else end for number, (first_offset, end) in within.items()}
+        from_ = {number: start_offset if all_of_them else end for number, (start_offset, end) in within.items()}
         with until_interrupted() as stop:
             for message in read_messages.follow(chosen, plan.secrets, from_, stop.is_set):
                 _print(reader, [message], as_json)
@@ -82,7 +82,7 @@ def _within(topic: Topic, bounds: Bounds, partition: int | None) -> Bounds:
 
 def _head(plan: Plan, topic: Topic, within: Bounds, sampled: int, start: str, partition: int | None, all_of_them: bool) -> str:
     place = topic.kafka_name if partition is None else f"partition {partition} of {topic.kafka_name}"
-    message_count = sum(end - first_offset for first_offset, end in within.values())
+    message_count = sum(end - start_offset for start_offset, end in within.values())
     is_filled = topic in _topics.filled_topics(plan)
     if all_of_them:
         head = f"{topic.name}: all messages of {place}"

@@ -121,8 +121,8 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
 
 def document(environment: str, states: Sequence[Status]) -> dict[str, Any]:
     """The JSON document of `--json`."""
-    at = states[0].time if states else datetime.now(timezone.utc)
-    return {"environment": environment, "at": iso_times.text(at), "tables": [_table(status) for status in states]}
+    moment = states[0].time if states else datetime.now(timezone.utc)
+    return {"environment": environment, "at": iso_times.text(moment), "tables": [_table(status) for status in states]}
 
 
 def _table(status: Status) -> dict[str, Any]:
@@ -158,9 +158,9 @@ def _table(status: Status) -> dict[str, Any]:
         "metadata_file": watched.metadata or None,
         "snapshot_id": None if watched.snapshot is None else str(watched.snapshot),
         "offsets": [
-            {**dict(zip(("topic", "partition"), parted(each.partition), strict=True)),
-             "position": each.next_offset, "end": each.end, "lag": each.waiting}
-            for each in watched.offsets
+            {**dict(zip(("topic", "partition"), parted(offsets.partition), strict=True)),
+             "position": offsets.next_offset, "end": offsets.end, "lag": offsets.waiting}
+            for offsets in watched.offsets
         ],
     }  # fmt: skip
 

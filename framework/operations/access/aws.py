@@ -93,7 +93,7 @@ def statements(about: About, use: Use, every_database: bool = False) -> Iterator
         return
     reached_folders = folders(about, use)
     yield {"Sid": "Files", **allow((*_READ_FILES, *(() if reads else _WRITE_FILES)), *map(of_objects, reached_folders))}
-    yield {"Sid": "Names", **allow(("s3:ListBucket",), of_bucket(location.warehouse), where=below(*reached_folders))}
+    yield {"Sid": "Names", **allow(("s3:ListBucket",), of_bucket(location.warehouse), condition=below(*reached_folders))}
     yield {"Sid": "Bucket", **allow(("s3:GetBucketLocation",), of_bucket(location.warehouse))}
     if location.storage.kms_key:
         keys = ("kms:Decrypt",) if reads else ("kms:Decrypt", "kms:GenerateDataKey")

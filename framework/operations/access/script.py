@@ -9,13 +9,6 @@ from types import ModuleType
 from framework.operations.access.about import About, AboutTopic
 from framework.operations.access.steps import Part, Step, Warned, complete
 
-PACKAGE = "framework.operations.access.targets"
-
-
-def targets() -> dict[str, ModuleType]:
-    """The targets by their names as users type them."""
-    return {file.replace("_", "-"): components.load(PACKAGE, file) for file in components.names(PACKAGE)}
-
 
 def says(target: ModuleType) -> str:
     """The line of a target in the help."""

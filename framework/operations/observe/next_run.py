@@ -167,7 +167,7 @@ def _changes(pipeline: Pipeline, existing_table: Existing | None, errors: tuple[
 
 
 def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mapping[str, NextRun]) -> Recompute:
-    source = table_source.of(pipeline)
+    source = table_source.source_of(pipeline)
     reads_all = source.source.reads == "all"
     tables = (*source.source.tables, *(join.source for join in pipeline.joins if reads_all))
     runs_before = [earlier_runs[table.pipeline] for table in tables if table.pipeline in earlier_runs]

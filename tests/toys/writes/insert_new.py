@@ -5,6 +5,7 @@ from __future__ import annotations
 from framework.core.rows.counts import Counted
 from framework.core.rows.frame import Frame
 from framework.core.rows.own_columns import NTH
+from framework.core.spark.reading_errors import cached_frame
 from framework.core.staging import Target, by_key, events, ranges
 from framework.core.staging.merge import inserts, merge
 from framework.documents.write_mode import WriteMode

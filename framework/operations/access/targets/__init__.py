@@ -15,4 +15,9 @@ TARGETS = components_in(__name__)
 
 def names() -> tuple[str, ...]:
     """The names of the targets, as users type them."""
-    return tuple(file.replace("_", "-") for file in components.names(__name__))
+    return tuple(name.replace("_", "-") for name in TARGETS.names())
+
+
+def targets() -> Mapping[str, ModuleType]:
+    """The targets by their names as users type them."""
+    return {name.replace("_", "-"): file for name, file in TARGETS.load_all().items()}

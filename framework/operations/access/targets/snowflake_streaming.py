@@ -145,7 +145,7 @@ def _has_fields(topic: Topic) -> bool:
 
 def _converter(topic: Topic) -> dict[str, str]:
     """The converter by which Kafka Connect reads the values; nothing where it cannot."""
-    converter: dict[str, str] = getattr(components.load(formats.FORMATS, topic.value), "CONNECT", {})
+    converter: dict[str, str] = formats.having("CONNECT").get(topic.value, {})
     by_registry = topic.cluster.registry and any(schema.of == "value" for schema in topic.registered)
     return {**converter, **(connect.registry(topic.cluster, _WORKER_FILE) if by_registry else {})}
 
