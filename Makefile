@@ -38,11 +38,11 @@ up: setup  ## Start the local services
 down:  ## Stop the local services; their data stays
 	@if test -x $(BIN)/sluice; then $(BIN)/sluice services down; else echo "nothing runs: make setup was never done"; fi
 
-check: $(READY)  ## Lint, format, types, import directions
+check: $(READY)  ## Lint, format, types, import directions, names
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest tests/test_layers.py -q
+	@$(BIN)/python -m pytest tests/test_layers.py tests/test_words.py -q
 
 bench-quick: setup  ## Measure against a hand-written job, and how long a new user waits; a quarter of an hour
 	@$(BIN)/python -m bench.quick

@@ -1,4 +1,4 @@
-"""What accepting and going back do, step by step, as `steps` has it for a run."""
+"""Accepting and going back, step by step, as `steps` has it for a run."""
 
 from __future__ import annotations
 

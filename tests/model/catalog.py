@@ -46,7 +46,7 @@ class Metadata(NamedTuple):
 
 
 class Catalog:
-    """What all tables share: the rows of each snapshot, its parent even when it is expired, and the next answer's fate."""
+    """The state that all tables share: the rows of each snapshot, its parent even when it is expired, and the next answer's fate."""
 
     def __init__(self, merges: bool = False) -> None:
         self.merges = merges
@@ -187,7 +187,7 @@ class Table:
 
 
 def merged(now: Metadata | None, base: Metadata, new: Metadata) -> Metadata:
-    """What a REST catalog makes of a commit on another base: a new snapshot needs a new sequence number, a branch or tag that is set
+    """The metadata after a commit on another base, as a REST catalog decides it: a new snapshot needs a new sequence number, a branch or tag that is set
     has to be where it was, and one whose snapshot goes is gone."""
     if now is None or now.uuid != base.uuid:
         raise Refused

@@ -1,4 +1,4 @@
-"""What maintenance does, step by step, as `steps` has it for a run."""
+"""Maintenance, step by step, as `steps` has it for a run."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def maintain(world: World, _me: Actor) -> Steps:
 
 
 def _needed(table: Metadata) -> set[int | None]:
-    """What is kept of a table that keeps as little as it can."""
+    """The snapshots that a table keeps if it keeps as few as it can."""
     left = kept(table)
     return left | protocol.needed(list(lineage(table)), table.position, [each for each in left if each is not None])

@@ -27,7 +27,7 @@ _STEPS = range(1, 30)  # more than one batch takes where nothing disturbs it
 
 @dataclass
 class Found:
-    """What a search came upon."""
+    """The findings of a search."""
 
     schedules: int = 0  # distinct, by what took effect
     reached: set[str] = field(default_factory=set)
@@ -98,7 +98,7 @@ def woken() -> Iterator[Schedule]:
 
 
 def mistaken() -> Iterator[Schedule]:
-    """The same, and the one that works is taken for dead, though it is not."""
+    """Schedules of two runs in which the one that works is taken for dead, though it is not."""
     for first, second, happens, third in product(range(1, 5), _STEPS, _ALONE, range(2, 16, 3)):
         yield (f"a{first}", "grow", f"b{second}", "day", happens, f"a{third}", "b*", "a*")
 

@@ -1,4 +1,4 @@
-"""What a run does, step by step: between two `yield`s nothing else happens, at each one anything may.
+"""A run, step by step: between two `yield`s nothing else happens, at each one anything may.
 
 A `yield` gives the kill point that was reached, or nothing between two of them. Each member of `Broken` is one thing done wrong.
 """

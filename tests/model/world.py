@@ -32,7 +32,7 @@ MANY = 10_000  # steps that nothing takes which ends
 
 
 class Wrong(AssertionError):
-    """What must never happen has happened."""
+    """Something happened that must never happen."""
 
 
 class Actor:
@@ -170,7 +170,7 @@ def check(world: World) -> None:
 
 
 def swept(world: World) -> None:
-    """What is known for dead is gone at once, and all else a day later."""
+    """Checks that a dead attempt's branch is removed at once, and all else a day later."""
     if world.crashed & set(_branches(world)):
         raise Wrong("a dead attempt's branch is left")
     if _branches(world):
@@ -236,7 +236,7 @@ def retain(world: World) -> bool:
 
 
 def recreate(world: World) -> bool:
-    """The same name, another id, fewer messages or more."""
+    """Replaces the topic by one of the same name, with another id and fewer messages or more."""
     table, old = world.table.now, world.topic
     if (
         table is not None
