@@ -187,8 +187,8 @@ class Table:
 
 
 def merged(now: Metadata | None, base: Metadata, new: Metadata) -> Metadata:
-    """The metadata after a commit on another base, as a REST catalog decides it: a new snapshot needs a new sequence number, a branch or tag that is set
-    has to be where it was, and one whose snapshot goes is gone."""
+    """The metadata after a commit on another base, as a REST catalog decides it: a new snapshot needs a new sequence number, a branch
+    or tag that is set has to be where it was, and one whose snapshot goes is gone."""
     if now is None or now.uuid != base.uuid:
         raise Refused
     added = {at: each for at, each in new.snapshots.items() if at not in base.snapshots}
