@@ -26,7 +26,7 @@ class _Table:
     """A table to which anything happens."""
 
     def __init__(self, spark: Any, lake: Lake, name: str, format_version: int) -> None:
-        self.spark, self.lake, self.name, self.sql = spark, lake, name, f"{lake.of.name}.{name}"
+        self.spark, self.lake, self.name, self.sql = spark, lake, name, f"{lake.component.name}.{name}"
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {self.sql.rpartition('.')[0]}")
         spark.sql(
             f"CREATE TABLE {self.sql} (k BIGINT, v STRING, m MAP<STRING, INT>) USING iceberg "

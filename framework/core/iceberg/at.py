@@ -23,23 +23,23 @@ class OfBatch:
 Moment = datetime | int | OfBatch  # a time, or the id of a snapshot
 
 
-def snapshot_at(table: Metadata, name: str, at: Moment) -> int:
+def snapshot_at(table: Metadata, name: str, moment: Moment) -> int:
     """The snapshot with this id or of this batch, or the one that was main at this moment."""
-    if isinstance(at, OfBatch):
-        return _of_batch(table, name, at.number)
-    if isinstance(at, int):
-        if at in table.snapshots:
-            return at
+    if isinstance(moment, OfBatch):
+        return _of_batch(table, name, moment.number)
+    if isinstance(moment, int):
+        if moment in table.snapshots:
+            return moment
         hint = f"`sluice history {name}` lists the snapshots that are there; a time works for several tables"
-        raise SluiceError("no-such-snapshot", f"{name} has no snapshot {at}", hint)
-    return _at_moment(table, name, at)
+        raise SluiceError("no-such-snapshot", f"{name} has no snapshot {moment}", hint)
+    return _at_moment(table, name, moment)
 
 
 def _of_batch(table: Metadata, name: str, number: int) -> int:
-    for each in table.ancestors():
-        text = metadata.summary(each).get(protocol.POSITION)
+    for snapshot in table.ancestors():
+        text = metadata.summary(snapshot).get(protocol.POSITION)
         if text and Position.read(text).batch == number:
-            return int(each["snapshot-id"])
+            return int(snapshot["snapshot-id"])
     hint = f"`sluice history {name}` lists the batches that are there"
     raise SluiceError("no-such-snapshot", f"{name} has no batch {number}, or its snapshot has expired", hint)
 
@@ -59,30 +59,30 @@ def newest_until(table: Metadata, pipeline: str, name: str, time: datetime) -> i
 
 
 def main_at(table: Metadata, time: datetime) -> int | None:
-    """The snapshot that main was at a time, by the log of what main was, which has rollbacks, too. None if the log does not go back so
+    """The snapshot that was main at `time`, by the log of main's moves, which has rollbacks, too. None if the log does not go back so
     far, or the snapshot has expired."""
     log = [(_time(entry["timestamp-ms"]), int(entry["snapshot-id"])) for entry in table.document.get("snapshot-log") or ()]
-    before = [snapshot for moment, snapshot in log if moment <= time]
-    return before[-1] if before and before[-1] in table.snapshots else None
+    snapshots = [snapshot for moment, snapshot in log if moment <= time]
+    return snapshots[-1] if snapshots and snapshots[-1] in table.snapshots else None
 
 
-def _at_moment(table: Metadata, name: str, at: datetime) -> int:
-    """By the log; where expired snapshots have shortened it, by main's own line."""
-    snapshot = main_at(table, at)
-    if snapshot is not None:
-        return snapshot
+def _at_moment(table: Metadata, name: str, moment: datetime) -> int:
+    """The snapshot that was main at `moment`: by the log or, where expired snapshots have shortened it, by main's ancestors."""
+    logged_id = main_at(table, moment)
+    if logged_id is not None:
+        return logged_id
     line = list(table.ancestors())
-    for place, each in enumerate(line):
-        if table.published(each) > at:
+    for index, snapshot in enumerate(line):
+        if table.published(snapshot) > moment:
             continue
-        if place and line[place - 1].get("parent-snapshot-id") == each["snapshot-id"]:
-            return int(each["snapshot-id"])
+        if index and line[index - 1].get("parent-snapshot-id") == snapshot["snapshot-id"]:
+            return int(snapshot["snapshot-id"])
         break
     log = list(table.document.get("snapshot-log") or ())
     since = f"; what is known begins at {iso_times.text(_time(log[0]['timestamp-ms']))}" if log else ""
     hint = f"`sluice history {name}` lists the snapshots that are there; `maintain` says how long they are kept"
     raise SluiceError(
-        "no-snapshot-then", f"{name} was not there at {iso_times.text(at)}, or its snapshot has expired{since}", hint
+        "no-snapshot-then", f"{name} was not there at {iso_times.text(moment)}, or its snapshot has expired{since}", hint
     )
 
 

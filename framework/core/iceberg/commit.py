@@ -8,14 +8,14 @@ from typing import TypeVar
 from framework.core.spark.causes import commit_failed
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 
-AGAIN = "give the same command again: it continues where it stopped"
+RETRY_HINT = "give the same command again: it continues where it stopped"
 _TRIES = 5
 _T = TypeVar("_T")
 
 
-def again(identifier: str, once: Callable[[], _T], hint: str = AGAIN, code: str = "table-busy") -> _T:
-    """Does it again while other commits come between. `once` looks at the table anew, which also shows whether a commit without an
-    answer was done."""
+def again(identifier: str, once: Callable[[], _T], hint: str = RETRY_HINT, code: str = "table-busy") -> _T:
+    """Runs `once` again while other commits come between. `once` loads the table each time, which also shows whether a commit without
+    an answer was done."""
     cause = ""
     for _ in range(_TRIES):
         try:

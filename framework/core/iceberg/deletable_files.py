@@ -16,33 +16,39 @@ _SECOND = re.compile(r"(.+)__[0-9a-f]{8}")  # the folder of a rebuild's second t
 
 
 def of_first(location: str) -> str:
-    """The location of the table for which a rebuild created a second one, by the location of that."""
+    """The location of the table for which a rebuild created a second one, from the location of the second one."""
     match = _SECOND.fullmatch(location.rstrip("/"))
     return match[1] if match else location
 
 
 def of_attempts(files: Files, location: str, data: str | None) -> tuple[str, ...]:
     """The folders in which attempts write. A rebuild's second table has its data in the folder of the first."""
-    own = PurePosixPath(files.path(location))
-    first = _SECOND.fullmatch(own.name)
-    second = data is not None and first is not None and PurePosixPath(files.path(data)) == own.with_name(first[1]) / "data"
-    return files.folders(location, *([data] if second and data else []))
+    folder = PurePosixPath(files.path(location))
+    match = _SECOND.fullmatch(folder.name)
+    is_second = data is not None and match is not None and PurePosixPath(files.path(data)) == folder.with_name(match[1]) / "data"
+    return files.folders(location, *([data] if is_second and data else []))
 
 
-def delete(files: Files, locations: Iterable[str], within: Iterable[str]) -> int:
-    """Deletes those of these files that lie in these folders; how many."""
-    within = tuple(within)
-    inside, _ = files.split_deletable(locations, within)
+def delete(files: Files, locations: Iterable[str], folders: Iterable[str]) -> int:
+    """Deletes the files that lie in `folders`, and returns their number."""
+    folders = tuple(folders)
+    inside, _ = files.split_deletable(locations, folders)
     for file in inside:
-        files.delete([file], next((each for each in within if file.startswith(f"{each}/")), file.rpartition("/")[0]))
+        files.delete([file], next((folder for folder in folders if file.startswith(f"{folder}/")), file.rpartition("/")[0]))
     return len(inside)
 
 
-def names_nothing_else(files: Files, within: Iterable[str], manifest_list: str, main: str) -> bool:
-    """Whether all files that a snapshot names, and main does not, lie in these folders."""
+def names_nothing_else(files: Files, folders: Iterable[str], manifest_list: str, main: str) -> bool:
+    """Whether all files that a snapshot names, and main does not, lie in `folders`."""
     try:
-        own, others = ({each["manifest_path"] for each in metadata.records(files, listed)} for listed in (manifest_list, main))
-        data = [entry["data_file"]["file_path"] for manifest in own - others for entry in metadata.records(files, manifest)]
+        own_manifests, main_manifests = (
+            {record["manifest_path"] for record in metadata.records(files, location)} for location in (manifest_list, main)
+        )
+        data = [
+            entry["data_file"]["file_path"]
+            for manifest in own_manifests - main_manifests
+            for entry in metadata.records(files, manifest)
+        ]
     except (OSError, ValueError, KeyError):
         return False
-    return not files.split_deletable((manifest_list, *(own - others), *data), within)[1]
+    return not files.split_deletable((manifest_list, *(own_manifests - main_manifests), *data), folders)[1]

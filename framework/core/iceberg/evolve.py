@@ -13,20 +13,24 @@ from framework.sql.quote import identifier, literal
 def evolve(apache: Any, transaction: Any, changes: Sequence[Change], planned: Table, replaced: bool = False) -> None:
     """Adds these changes to the transaction. `replaced` is for a table of which no row stays: a column that cannot be changed in place
     is then dropped and added again under the same name, and columns that the spec no longer has are dropped."""
-    out = [change for change in changes if change.kind in ("rename", "narrow", "retype", "drop")] if replaced else []
+    removals = [change for change in changes if change.kind in ("rename", "narrow", "retype", "drop")] if replaced else []
     # A narrower type that is allowed leaves the column as it is: older messages need the wider one.
-    gone = dict.fromkeys(change.path[0] for change in out if change.kind != "narrow" or not change.allowed)
+    removed_names = dict.fromkeys(change.path[0] for change in removals if change.kind != "narrow" or not change.allowed)
     kinds = {change.kind for change in changes}
-    if gone:
-        _unpartition(transaction, gone)
+    if removed_names:
+        _unpartition(transaction, removed_names)
         _sort(apache, transaction, [])
-    if {"add", "widen", "alias"} & kinds or gone:
+    if {"add", "widen", "alias"} & kinds or removed_names:
         _columns(
-            apache, transaction, [change for change in changes if change.kind in ("add", "widen", "alias")], planned, tuple(gone)
+            apache,
+            transaction,
+            [change for change in changes if change.kind in ("add", "widen", "alias")],
+            planned,
+            tuple(removed_names),
         )
-    if "partition_by" in kinds or gone:
+    if "partition_by" in kinds or removed_names:
         _partition(apache, transaction, planned.partition_by)
-    if "sort_by" in kinds or gone:
+    if "sort_by" in kinds or removed_names:
         _sort(apache, transaction, planned.sort_by)
     if "format_version" in kinds:
         transaction.updateProperties().set("format-version", str(planned.format_version)).commit()
@@ -64,14 +68,14 @@ def order(apache: Any, schema_: Any, columns: Sequence[str]) -> Any:
     return builder.build()
 
 
-def _columns(apache: Any, transaction: Any, changes: Sequence[Change], planned: Table, gone: Sequence[str]) -> None:
+def _columns(apache: Any, transaction: Any, changes: Sequence[Change], planned: Table, removed_names: Sequence[str]) -> None:
     update = transaction.updateSchema()
     docs = {column.name: column.doc for column in planned.columns}
-    for name in gone:
+    for name in removed_names:
         update = update.deleteColumn(name)
     for change in changes:
         *inside, name = change.path
-        if change.path[0] in gone:
+        if change.path[0] in removed_names:
             continue
         type_ = _type(apache, change.new)
         if change.kind == "alias":
@@ -82,27 +86,27 @@ def _columns(apache: Any, transaction: Any, changes: Sequence[Change], planned: 
             update = update.addColumn(".".join(inside), name, type_)
         else:
             update = update.addColumn(None, name, type_, docs.get(name) or None)  # without a parent, a name may have dots
-    if gone:
-        renamed = {
+    if removed_names:
+        new_names = {
             change.to
             for change in changes
-            if change.kind == "alias" and change.path == change.path[:1] and change.path[0] in gone
+            if change.kind == "alias" and change.path == change.path[:1] and change.path[0] in removed_names
         }
-        again = {name.lower() for name in (*gone, *renamed)}
+        readded_names = {name.lower() for name in (*removed_names, *new_names)}
         for column in planned.columns:
-            if column.name.lower() in again:
+            if column.name.lower() in readded_names:
                 update = update.addColumn(None, column.name, _type(apache, column.type), column.doc or None)
     update.commit()
-    if gone:
+    if removed_names:
         _move(transaction, planned)
 
 
 def _move(transaction: Any, planned: Table) -> None:
-    """Moves columns into the spec's order. An update of its own: one update does not accept a renamed column by its new name."""
-    update, before = transaction.updateSchema(), None
+    """Moves columns into the spec's order, by an update of its own: one update does not accept a renamed column by its new name."""
+    update, previous_name = transaction.updateSchema(), None
     for column in planned.columns:
-        update = update.moveAfter(column.name, before) if before else update.moveFirst(column.name)
-        before = column.name
+        update = update.moveAfter(column.name, previous_name) if previous_name else update.moveFirst(column.name)
+        previous_name = column.name
     update.commit()
 
 
@@ -111,33 +115,36 @@ def _type(apache: Any, type_: Any) -> Any:
 
 
 def _partition(apache: Any, transaction: Any, fields: Sequence[PartitionField]) -> None:
-    """Names of new fields are Iceberg's own, with the width in them: `bucket(8, c)` and `bucket(16, c)` are both in the table then."""
+    """Changes the partition fields. Iceberg names the new ones, with their width, since a table can have had `bucket(8, c)` before
+    `bucket(16, c)`."""
     table = transaction.table()
-    wanted = {_partition_key(field): field for field in fields}
-    current = {}
+    planned_fields = {_partition_key(field): field for field in fields}
+    current_names = {}
     for field in table.spec().fields():
         transform = field.transform().toString()
         if transform != "void":
-            current[table.schema().findColumnName(field.sourceId()), transform] = field.name()
-    if wanted.keys() == current.keys():
+            current_names[table.schema().findColumnName(field.sourceId()), transform] = field.name()
+    if planned_fields.keys() == current_names.keys():
         return
     update = transaction.updateSpec()
-    for key, name in current.items():
-        if key not in wanted:
+    for key, name in current_names.items():
+        if key not in planned_fields:
             update = update.removeField(name)
     expressions = apache.iceberg.expressions.Expressions
-    for key, wants in wanted.items():
-        if key not in current:
-            make = expressions.ref if wants.transform == "identity" else getattr(expressions, wants.transform)
-            update = update.addField(make(wants.column, wants.width) if wants.width else make(wants.column))
+    for key, planned_field in planned_fields.items():
+        if key not in current_names:
+            make = expressions.ref if planned_field.transform == "identity" else getattr(expressions, planned_field.transform)
+            update = update.addField(
+                make(planned_field.column, planned_field.width) if planned_field.width else make(planned_field.column)
+            )
     update.commit()
 
 
-def _unpartition(transaction: Any, gone: Collection[str]) -> None:
+def _unpartition(transaction: Any, removed_names: Collection[str]) -> None:
     """Removes these columns from the partition spec."""
     table = transaction.table()
     sources = {field.name(): table.schema().findColumnName(field.sourceId()) or "" for field in table.spec().fields()}
-    names = [name for name, source in sources.items() if source.partition(".")[0] in gone]
+    names = [name for name, source in sources.items() if source.partition(".")[0] in removed_names]
     if names:
         update = transaction.updateSpec()
         for name in names:

@@ -37,7 +37,7 @@ def existing(schema: str, partitions: str, order: str, format_version: int, prop
 
 
 def _type(json_type: Any) -> Type:
-    """A type that no spec can ask for keeps Iceberg's name, which equals none."""
+    """The type of a field in Iceberg's JSON. A type that no spec can ask for keeps Iceberg's name, which equals no other."""
     if isinstance(json_type, str):
         return type_text.parse(json_type) if json_type.startswith("decimal") else _ATOMS.get(json_type) or types.Atom(json_type)
     if json_type["type"] == "struct":
@@ -51,12 +51,12 @@ def _struct(json_struct: Any) -> types.Struct:
     return types.Struct(tuple(types.Field(field["name"], _type(field["type"])) for field in json_struct["fields"]))
 
 
-def _names(json_struct: Any, before: str) -> Any:
-    """The names of fields by their ids; those inside of structs with the names before them."""
+def _names(json_struct: Any, prefix: str) -> Any:
+    """The names of fields by their ids; the name of a field inside a struct is the path to it."""
     for field in json_struct["fields"]:
-        yield field["id"], before + field["name"]
+        yield field["id"], prefix + field["name"]
         if isinstance(field["type"], dict) and field["type"]["type"] == "struct":
-            yield from _names(field["type"], f"{before}{field['name']}.")
+            yield from _names(field["type"], f"{prefix}{field['name']}.")
 
 
 def _transformed(field: Any, names: dict[int, str]) -> str:
@@ -70,10 +70,10 @@ def _transformed(field: Any, names: dict[int, str]) -> str:
 
 def _ordered(field: Any, names: dict[int, str]) -> str:
     """A sort field as `sort_by` writes it: ascending with nulls first; anything else follows the name."""
-    down = field["direction"] == "desc"
-    last = field["null-order"] == "nulls-last"
+    is_descending = field["direction"] == "desc"
+    nulls_last = field["null-order"] == "nulls-last"
     return (
         _transformed(field, names)
-        + (" desc" if down else "")
-        + ("" if last == down else f" {'nulls last' if last else 'nulls first'}")
+        + (" desc" if is_descending else "")
+        + ("" if nulls_last == is_descending else f" {'nulls last' if nulls_last else 'nulls first'}")
     )

@@ -38,10 +38,10 @@ def staged(table: Any, attempt: str) -> Snapshot | None:
     return None if tip is None else _snapshot(tip)
 
 
-def _ancestors(table: Any, snapshot: Any, until: int | None) -> Iterator[tuple[int, Snapshot]]:
+def _ancestors(table: Any, snapshot: Any, oldest_id: int | None) -> Iterator[tuple[int, Snapshot]]:
     while snapshot is not None:
         yield snapshot.snapshotId(), _snapshot(snapshot)
-        if snapshot.snapshotId() == until or snapshot.parentId() is None:
+        if snapshot.snapshotId() == oldest_id or snapshot.parentId() is None:
             return
         snapshot = table.snapshot(snapshot.parentId())
 
@@ -79,12 +79,12 @@ def attempting(table: Any) -> list[str]:
 
 def unused_name(table: Any, name: str) -> str:
     """A name that no branch and no tag has: other programs may have given `name` to one of theirs."""
-    taken = set(names(table))
+    taken_names = set(names(table))
     numbered = (f"{name}{number}" for number in itertools.count(2))
-    return next(candidate for candidate in itertools.chain([name], numbered) if candidate not in taken)
+    return next(candidate for candidate in itertools.chain([name], numbered) if candidate not in taken_names)
 
 
 def names(table: Any) -> list[str]:
     """The names of branches and tags. Py4J's own iterators, which end with a Java error, would take as long as a commit."""
     keys = table.refs().keySet().toArray()
-    return [keys[at] for at in range(len(keys))]
+    return [keys[index] for index in range(len(keys))]

@@ -36,20 +36,22 @@ class Lake:
     """One catalog."""
 
     def __init__(self, spark: Any, catalog: Catalog, commit: CommitCall = commit_transaction) -> None:
-        self.of = catalogs.of(catalog)
+        self.component = catalogs.of(catalog)
         self.spark = spark
         self.apache = Package(spark._jvm, "org.apache")
         self.commit = commit
-        for setting, secret in self.of.secret_settings().items():
-            spark._jvm.sluice.SecretCatalog.put(self.of.secrets_name, setting, secret)
+        for setting, secret in self.component.secret_settings().items():
+            spark._jvm.sluice.SecretCatalog.put(self.component.secrets_name, setting, secret)
         self.iceberg = self.apache.iceberg
         self._existing_names: set[str] = set()
         try:
             self.catalog = self.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog.name)
         except Py4JJavaError as error:
-            says = text(error)
+            reason = text(error)
             raise CatalogAway(
-                "catalog-unreachable", f"the catalog `{catalog.name}` cannot be opened: {says}", TRUST if "PKIX" in says else ""
+                "catalog-unreachable",
+                f"the catalog `{catalog.name}` cannot be opened: {reason}",
+                TRUST if "PKIX" in reason else "",
             ) from None
 
     def load(self, identifier: str) -> Any | None:
@@ -62,7 +64,7 @@ class Lake:
             if is_a(error, "NoSuchTableException"):
                 return None
             # Where there is no table `shop.history`, Iceberg asks a REST catalog for the history of a table `shop` without a namespace.
-            if is_a(error, "BadRequestException") and self.of.current(identifier) is None:
+            if is_a(error, "BadRequestException") and self.component.current(identifier) is None:
                 return None
             raise catalog_failed("table-unreadable", f"the table {identifier} cannot be loaded", text(error), "") from None
 
@@ -88,7 +90,7 @@ class Lake:
         sort_by: tuple[str, ...],
         properties: Mapping[str, str],
         describe: Callable[[int, int], Mapping[str, str]],
-        begins: Position | None = None,
+        start_position: Position | None = None,
         empty: bool = False,
     ) -> None:
         """Creates a table with an empty snapshot and with its properties, in one commit. With `empty`, a tag keeps that snapshot, at
@@ -107,13 +109,13 @@ class Lake:
         try:
             transaction = builder.createTransaction()
             append = transaction.newAppend()
-            if begins is not None:  # a table that is rolled back to its birth begins here again
-                append = append.set(protocol.POSITION, begins.short_text())
+            if start_position is not None:  # a table that is rolled back to its birth begins here again
+                append = append.set(protocol.POSITION, start_position.short_text())
             append.commit()
-            born = transaction.table().currentSnapshot()
-            set_properties(transaction, describe(born.snapshotId(), born.sequenceNumber()))
+            first_snapshot = transaction.table().currentSnapshot()
+            set_properties(transaction, describe(first_snapshot.snapshotId(), first_snapshot.sequenceNumber()))
             if empty:
-                transaction.manageSnapshots().createTag(protocol.EMPTY, born.snapshotId()).commit()
+                transaction.manageSnapshots().createTag(protocol.EMPTY, first_snapshot.snapshotId()).commit()
             transaction.commitTransaction()
         except Py4JJavaError as error:
             if not (is_a(error, "AlreadyExistsException") or is_a(error, "CommitFailedException")):
@@ -128,14 +130,14 @@ class Lake:
         """Makes the changes of a spec in one commit, which is refused if another came before it."""
         changes = tuple(changes)
         with commit_answers():
-            judged = table.operations().current().metadataFileLocation()
+            judged_location = table.operations().current().metadataFileLocation()
             transaction = table.newTransaction()
-            now = table.operations().current().metadataFileLocation()
+            current_location = table.operations().current().metadataFileLocation()
         try:
             with commit_answers():
                 evolve.evolve(self.apache, transaction, changes, planned)
         except CommitRefused as refused:
-            if now != judged:  # by another commit, after which there may be nothing left to change
+            if current_location != judged_location:  # by another commit, after which there may be nothing left to change
                 raise
             message = f"the table {planned.identifier} cannot be changed as the spec says: {refused}"
             raise BatchError("schema-change", message, "rename the column in question, by a step or in the schema") from None
@@ -144,7 +146,7 @@ class Lake:
         with commit_answers():
             if properties:
                 set_properties(transaction, properties)
-                if not self.of.checks_all:
+                if not self.component.checks_all:
                     self.pin(transaction)
             transaction.commitTransaction()
 
@@ -172,13 +174,15 @@ class Lake:
             self.pin(transaction, before)
             self.commit(transaction)
 
-    def tag(self, table: Any, tags: Mapping[str, int], instead_of: Mapping[str, int | None], remove: Iterable[str] = ()) -> None:
-        """Tags snapshots and removes tags, in one commit. Refused unless the tags `instead_of` are where they are said to be."""
+    def tag(
+        self, table: Any, tags: Mapping[str, int], expected_tags: Mapping[str, int | None], remove: Iterable[str] = ()
+    ) -> None:
+        """Tags snapshots and removes tags, in one commit. Refused unless each of `expected_tags` is at the snapshot given there."""
         transaction = self.begin(table)
         refs = transaction.table().refs()
-        for name, expected in instead_of.items():
-            there = refs.get(name)
-            if (there.snapshotId() if there else None) != expected:
+        for name, expected in expected_tags.items():
+            current_tag = refs.get(name)
+            if (current_tag.snapshotId() if current_tag else None) != expected:
                 raise CommitRefused(f"another process has moved the tag {name}")
         with commit_answers():
             snapshots = transaction.manageSnapshots()
@@ -197,7 +201,7 @@ class Lake:
                 table.manageSnapshots().removeTag(name).commit()
 
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
-        """A branch of this attempt's own, of exactly this snapshot: without naming it, it would begin wherever main is then."""
+        """Creates the attempt's branch at exactly this snapshot: without a snapshot, it would begin wherever main is by then."""
         self.branch_as(table, protocol.BRANCH + attempt, snapshot)
 
     def branch_as(self, table: Any, name: str, snapshot: int) -> None:
@@ -205,11 +209,12 @@ class Lake:
             table.manageSnapshots().createBranch(name, snapshot).commit()
 
     def branch_in_use(self, table: Any, attempt: str, snapshot: int) -> None:
-        """A branch that shows others that the table is in use: a commit that began before it, and relies on nobody using it, is refused."""
+        """Creates a branch that shows others that the table is in use: a commit that began earlier, and relies on nobody using the table,
+        is refused."""
         with commit_answers():
             transaction = table.newTransaction()
             transaction.manageSnapshots().createBranch(protocol.BRANCH + attempt, snapshot).commit()
-            if not self.of.checks_all:
+            if not self.component.checks_all:
                 self.pin(transaction)
             transaction.commitTransaction()
 
@@ -231,24 +236,25 @@ class Lake:
             table.refresh()
 
     def pin(self, transaction: Any, main: int | None = None) -> None:
-        """Makes a transaction fail if anything was committed since it began: `main` is where main was then, if it has moved since.
+        """Makes a transaction fail if anything was committed since it began: `main` is where main was
+        then, if the transaction has moved it.
 
         Iceberg repeats a transaction on newer commits unless it changes branches, so this creates and removes one. This suffices
         where a commit compares the whole metadata with its base and swaps it.
         """
-        now = transaction.table().currentSnapshot().snapshotId()
-        if not self.of.checks_all and main in (None, now):
+        current_id = transaction.table().currentSnapshot().snapshotId()
+        if not self.component.checks_all and main in (None, current_id):
             transaction.newAppend().set(protocol.PINNED, "true").commit()
-            now = transaction.table().currentSnapshot().snapshotId()
+            current_id = transaction.table().currentSnapshot().snapshotId()
         branch = unused_name(transaction.table(), protocol.BRANCH + "pin")
-        transaction.manageSnapshots().createBranch(branch, now).removeBranch(branch).commit()
+        transaction.manageSnapshots().createBranch(branch, current_id).removeBranch(branch).commit()
 
     def files(self, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:
         """The files of a snapshot: its data files, or its delete files."""
-        of = table.snapshot(snapshot)
-        read = self.iceberg.ManifestFiles.readDeleteManifest if deletes else self.iceberg.ManifestFiles.read
-        for manifest in (of.deleteManifests if deletes else of.dataManifests)(table.io()):
-            reader = read(manifest, table.io(), table.specs())
+        table_snapshot = table.snapshot(snapshot)
+        read_manifest = self.iceberg.ManifestFiles.readDeleteManifest if deletes else self.iceberg.ManifestFiles.read
+        for manifest in (table_snapshot.deleteManifests if deletes else table_snapshot.dataManifests)(table.io()):
+            reader = read_manifest(manifest, table.io(), table.specs())
             files = reader.iterator()
             while files.hasNext():
                 yield files.next().copy()
@@ -267,8 +273,8 @@ class Lake:
 
 
 def set_tag(transaction: Any, snapshots: Any, tag: str, snapshot: int) -> Any:
-    tagged = transaction.table().refs().containsKey(tag)
-    return (snapshots.replaceTag if tagged else snapshots.createTag)(tag, snapshot)
+    is_tagged = transaction.table().refs().containsKey(tag)
+    return (snapshots.replaceTag if is_tagged else snapshots.createTag)(tag, snapshot)
 
 
 def set_properties(transaction: Any, properties: Mapping[str, str]) -> None:

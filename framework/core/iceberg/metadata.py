@@ -48,7 +48,7 @@ class Metadata:
         return _by_id(self.document["schemas"], "schema-id", self.document["current-schema-id"])
 
     def columns_of(self, snapshot: Mapping[str, Any]) -> frozenset[str]:
-        """The columns as of a snapshot, which is read with these: others were added since."""
+        """The columns that the table had at a snapshot, which readers of the snapshot see; columns may have been added since."""
         schema = self.schema
         if "schema-id" in snapshot:
             schema = _by_id(self.document["schemas"], "schema-id", snapshot["schema-id"])
@@ -64,7 +64,7 @@ class Metadata:
 
     @cached_property
     def snapshots(self) -> Mapping[int, Mapping[str, Any]]:
-        return {each["snapshot-id"]: each for each in self.document.get("snapshots") or ()}
+        return {snapshot["snapshot-id"]: snapshot for snapshot in self.document.get("snapshots") or ()}
 
     @property
     def main(self) -> Mapping[str, Any] | None:
@@ -84,36 +84,41 @@ class Metadata:
         """The branches of states that the table keeps; none of another program's, whatever its name."""
         if protocol.OF in self.properties:  # a table of bad rows keeps none
             return frozenset()
-        named = [name for name in self.refs if protocol.is_state(name) and self.is_branch(name)]
-        return frozenset(name for name in named if protocol.is_state_line(self._line(self.refs[name])))
+        candidates = [name for name in self.refs if protocol.is_state(name) and self.is_branch(name)]
+        return frozenset(name for name in candidates if protocol.is_state_line(self._line(self.refs[name])))
 
     @cached_property
     def diverged(self) -> Mapping[str, int]:
         """The tags and branches of other programs with commits that main does not have, and how many these are."""
         ours = {protocol.TAG, protocol.EMPTY, *self.states}
-        others = [name for name in self.refs if name not in ours and not is_follower_tag(name) and not _ATTEMPTED.fullmatch(name)]
-        main = {snapshot["snapshot-id"] for snapshot in self.ancestors()} if others else set()
-        counts = {name: self._own_commits(self.refs[name], main) for name in others}
+        other_refs = [
+            name for name in self.refs if name not in ours and not is_follower_tag(name) and not _ATTEMPTED.fullmatch(name)
+        ]
+        main = {snapshot["snapshot-id"] for snapshot in self.ancestors()} if other_refs else set()
+        counts = {name: self._own_commits(self.refs[name], main) for name in other_refs}
         return {name: count for name, count in counts.items() if count}
 
     def _own_commits(self, tip: int, main: Set[int]) -> int:
-        """The commits down to one of main, or of Sluice: main has no more those that have expired in between."""
-        own = itertools.takewhile(lambda line: line["snapshot-id"] not in main and not _is_ours(line), self.ancestors(tip))
-        return sum(1 for _ in own)
+        """The number of commits from `tip` down to one of main or of Sluice: main no longer has its snapshots that have expired."""
+        own_snapshots = itertools.takewhile(
+            lambda snapshot: snapshot["snapshot-id"] not in main and not _is_ours(snapshot), self.ancestors(tip)
+        )
+        return sum(1 for _ in own_snapshots)
 
     def _line(self, tip: int) -> Iterator[tuple[Mapping[str, str], int | None]]:
         return ((summary(snapshot), snapshot.get("parent-snapshot-id")) for snapshot in self.ancestors(tip))
 
-    def ancestors(self, of: int | None = None) -> Iterator[Mapping[str, Any]]:
-        """The snapshots of main, or down from another one, that are still known, the newest first."""
-        snapshot = self.main if of is None else self.snapshots.get(of)
+    def ancestors(self, tip: int | None = None) -> Iterator[Mapping[str, Any]]:
+        """The snapshots from main, or from `tip`, back to the oldest that the table still has."""
+        snapshot = self.main if tip is None else self.snapshots.get(tip)
         while snapshot is not None:
             yield snapshot
             snapshot = self.snapshots.get(snapshot.get("parent-snapshot-id") or -1)
 
     @cached_property
     def _published(self) -> Mapping[int, datetime]:
-        """When main first was a snapshot. Later entries of the log are rollbacks to it, and the first one may have expired."""
+        """The time when main first moved to each snapshot. Later entries of the log are rollbacks to it, and the first entry may have
+        expired."""
         rollbacks: dict[int, datetime] = {}
         for move in recorded_moves.recorded(self.properties):
             if move.main_before != move.main_after:
@@ -138,7 +143,7 @@ class Metadata:
 
 
 def read(catalog: Catalog, identifier: str) -> Metadata | None:
-    """The table as it is now, or None."""
+    """The table's current metadata; None where there is no such table."""
     try:
         current = catalogs.of(catalog).current(identifier)
         if current is None:
@@ -166,18 +171,18 @@ def probe(catalog: Catalog, identifier: str) -> None:
         raise unreachable(catalog, error, "does not allow this") from None
 
 
-def unreachable(catalog: Catalog, error: Exception, does: str = "cannot be read") -> SluiceError:
-    """The error of a catalog; that of a secret which is not there as it is."""
+def unreachable(catalog: Catalog, error: Exception, predicate: str = "cannot be read") -> SluiceError:
+    """The error for a catalog that failed. An error of the setup, such as a missing secret, is returned as it is."""
     if isinstance(error, SetupError):
         return error
     error_text = (str(error) or type(error).__name__).splitlines()[0]
     hint = error.hint if isinstance(error, catalogs.RequestFailed) else ""
-    named = dataclasses.fields(catalog.options)
+    fields = dataclasses.fields(catalog.options)
     options = " and ".join(
-        f"`{each.name}`" for each in named if "option" in each.metadata and getattr(catalog.options, each.name)
+        f"`{field.name}`" for field in fields if "option" in field.metadata and getattr(catalog.options, field.name)
     )
     hint = hint or f"see {options} of the catalog `{catalog.name}`"
-    return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` {does}: {error_text}", hint)
+    return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` {predicate}: {error_text}", hint)
 
 
 @dataclass(frozen=True)
@@ -190,22 +195,29 @@ class DataFile:
 
 
 def data_files(table: Metadata, snapshot: Mapping[str, Any]) -> tuple[DataFile, ...]:
-    """The files with the rows of a snapshot, without those that say which rows are deleted. *Cost*: reads its manifests."""
-    manifests = [each["manifest_path"] for each in records(table.files, snapshot["manifest-list"]) if not each.get("content")]
+    """The data files of a snapshot, without its delete files. *Cost*: reads its manifests."""
+    manifests = [
+        record["manifest_path"] for record in records(table.files, snapshot["manifest-list"]) if not record.get("content")
+    ]
     entries = (entry for manifest in manifests for entry in records(table.files, manifest) if entry["status"] != _DELETED)
     files = (entry["data_file"] for entry in entries)
-    return tuple(DataFile(each["file_path"], each["record_count"], each["file_size_in_bytes"]) for each in files)
+    return tuple(
+        DataFile(data_file["file_path"], data_file["record_count"], data_file["file_size_in_bytes"]) for data_file in files
+    )
 
 
 def newest_time(table: Metadata, column: str) -> datetime | None:
     """The newest time in a column, by the bounds of the table's files; None where they have none. *Cost*: reads every manifest,
     each once per process."""
-    field = next((each for each in table.schema["fields"] if each["name"] == column and each["type"] == "timestamptz"), None)
+    field = next(
+        (candidate for candidate in table.schema["fields"] if candidate["name"] == column and candidate["type"] == "timestamptz"),
+        None,
+    )
     main = table.main
     if field is None or main is None or "manifest-list" not in main:
         return None
-    lists = [each["manifest_path"] for each in records(table.files, main["manifest-list"]) if not each.get("content")]
-    bounds = [_latest_bound(table.files, each, field["id"]) for each in lists]
+    manifests = [record["manifest_path"] for record in records(table.files, main["manifest-list"]) if not record.get("content")]
+    bounds = [_latest_bound(table.files, manifest, field["id"]) for manifest in manifests]
     latest = max((bound for bound in bounds if bound is not None), default=None)
     return None if latest is None else datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=latest)
 
@@ -215,7 +227,9 @@ def _latest_bound(files: Files, manifest: str, field: int) -> int | None:
     latest = None
     for entry in records(files, manifest):
         bounds = entry["data_file"]["upper_bounds"] or ()
-        for bound in (each["value"] for each in bounds if each["key"] == field and entry["status"] != _DELETED):
+        for bound in (
+            column_bound["value"] for column_bound in bounds if column_bound["key"] == field and entry["status"] != _DELETED
+        ):
             moment = int.from_bytes(bound, "little", signed=True)
             latest = moment if latest is None else max(latest, moment)
     return latest
@@ -248,6 +262,6 @@ def _time(milliseconds: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=milliseconds)
 
 
-def _by_id(of: Any, key: str, wanted: int) -> Mapping[str, Any]:
-    entry: Mapping[str, Any] = next(each for each in of if each[key] == wanted)
+def _by_id(entries: Any, key: str, id_: int) -> Mapping[str, Any]:
+    entry: Mapping[str, Any] = next(candidate for candidate in entries if candidate[key] == id_)
     return entry

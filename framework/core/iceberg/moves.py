@@ -1,4 +1,4 @@
-"""The commits that move main, the position or state. Each takes all that belongs together, and is refused if another one came before it."""
+"""The commits that move main, the position or state. Each moves all that belongs together, and is refused if another one came before it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from framework.core.spark.java_errors import CommitRefused, commit_answers
 
 
 def publish(lake: Lake, transaction: Any, attempt: str, position: Position, forget: Iterable[str] = ()) -> None:
-    """Main, position, tag, branch and state change together or not at all; `forget` are branches of state that are no longer needed."""
+    """Publishes a staged batch: main, position, tag, branch and state change together or not at all. `forget` are branches of state that
+    are no longer needed."""
     with commit_answers():
         before = transaction.table().currentSnapshot().snapshotId()
         set_properties(transaction, {protocol.POSITION: position.text()})
@@ -30,12 +31,12 @@ def publish(lake: Lake, transaction: Any, attempt: str, position: Position, forg
 
 
 def move_position(
-    lake: Lake, transaction: Any, position: Position, also: Mapping[str, str] | None = None, main: int | None = None
+    lake: Lake, transaction: Any, position: Position, properties: Mapping[str, str] | None = None, main: int | None = None
 ) -> None:
-    """Moves the position without a batch, as `sluice accept` does, and main back to a snapshot, if one is given. State of batches
-    that were rolled back is deleted: their messages are read again."""
+    """Moves the position without a batch, as `sluice accept` does, and main back to the snapshot `main`, if it is given. State of
+    batches that were rolled back is deleted: their messages are read again."""
     with commit_answers():
-        set_properties(transaction, {protocol.POSITION: position.text(), **(also or {})})
+        set_properties(transaction, {protocol.POSITION: position.text(), **(properties or {})})
         snapshots = transaction.manageSnapshots()
         if main is not None:
             snapshots = snapshots.rollbackTo(main)
@@ -45,45 +46,45 @@ def move_position(
         for branch in state_branches.branches(table) if published else ():
             snapshots = state_branches.roll_back(table, snapshots, branch, published)
         snapshots.commit()
-        if not lake.of.checks_all:
-            lake.pin(transaction)  # also where main went back: who began at that snapshot must not take it for unmoved
+        if not lake.component.checks_all:
+            lake.pin(transaction)  # also where main went back: an attempt that began at that snapshot must see that main moved
         lake.commit(transaction)
 
 
 def join(lake: Lake, table: Any, attempt: str) -> None:
     """Publishes the branch's rows to main, whatever was committed there since. Does nothing if that is done already."""
     transaction = lake.begin(table)
-    now = transaction.table()
+    current_table = transaction.table()
     branch = protocol.BRANCH + attempt
-    tip = now.snapshot(branch)
+    tip = current_table.snapshot(branch)
     if tip is None:
         return
     with commit_answers():
-        before = now.currentSnapshot().snapshotId()
+        before = current_table.currentSnapshot().snapshotId()
         if tip.summary().get(protocol.ATTEMPT) == attempt:
             snapshots = transaction.manageSnapshots()
-            behind = tip.parentId() == before
-            (snapshots.fastForwardBranch("main", branch) if behind else snapshots.cherrypick(tip.snapshotId())).commit()
+            is_child = tip.parentId() == before
+            (snapshots.fastForwardBranch("main", branch) if is_child else snapshots.cherrypick(tip.snapshotId())).commit()
         remove_own(lake, transaction, branch, before)
         lake.commit(transaction)
 
 
 def advance(
-    lake: Lake, transaction: Any, attempt: str, base: int, and_branch: str = "", properties: Mapping[str, str] | None = None
+    lake: Lake, transaction: Any, attempt: str, base: int, other_attempt: str = "", properties: Mapping[str, str] | None = None
 ) -> None:
-    """Moves main to the tip of the attempt's branch, if main is still where that began, and sets properties. The branch goes, and
-    that of another."""
-    now = transaction.table()
-    tip = now.snapshot(protocol.BRANCH + attempt)
-    if now.currentSnapshot().snapshotId() != base or tip is None:
+    """Moves main to the tip of the attempt's branch, if main is still where the branch began, and sets properties. The branch is
+    removed, and so is that of `other_attempt`."""
+    current_table = transaction.table()
+    tip = current_table.snapshot(protocol.BRANCH + attempt)
+    if current_table.currentSnapshot().snapshotId() != base or tip is None:
         raise CommitRefused("another commit came before it")
     with commit_answers():
         if tip.snapshotId() != base:
             transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt).commit()
-        for name in filter(None, (attempt, and_branch)):
+        for name in filter(None, (attempt, other_attempt)):
             remove_own(lake, transaction, protocol.BRANCH + name, base)
         set_properties(transaction, properties or {})
-        if not lake.of.checks_all:
+        if not lake.component.checks_all:
             lake.pin(transaction, base)
         lake.commit(transaction)
 
@@ -100,20 +101,20 @@ def empty(lake: Lake, transaction: Any, properties: Mapping[str, str]) -> None:
         lake.commit(transaction)
 
 
-def remove_own(lake: Lake, transaction: Any, branch: str, another: int) -> None:
-    """Removes the branch that a commit publishes; refused if another has removed it, who took the attempt for dead.
+def remove_own(lake: Lake, transaction: Any, branch: str, other_snapshot: int) -> None:
+    """Removes the branch that a commit publishes. Refused if another process has removed it, which took the attempt for dead.
 
-    A catalog that compares only what a commit sets is asked to set it first, to another snapshot.
+    A catalog that compares only the branches that a commit sets has to set this one first, to `other_snapshot`.
     """
     tip = transaction.table().snapshot(branch)
-    if not lake.of.checks_all and tip is not None and tip.snapshotId() != another:
-        transaction.manageSnapshots().replaceBranch(branch, another).commit()
+    if not lake.component.checks_all and tip is not None and tip.snapshotId() != other_snapshot:
+        transaction.manageSnapshots().replaceBranch(branch, other_snapshot).commit()
     transaction.manageSnapshots().removeBranch(branch).commit()
 
 
 def replace_state(lake: Lake, transaction: Any, branch: str, attempt: str) -> None:
-    """Moves a branch of state to what an attempt has made of it, unless another has moved it meanwhile. No list of files has those
-    from before."""
+    """Moves a branch of state to the snapshot that an attempt has staged, unless another commit has moved it meanwhile. After the empty
+    commit on the branch, no list of files has the former files."""
     table = transaction.table()
     with commit_answers():
         snapshots = transaction.manageSnapshots().removeBranch(protocol.BRANCH + attempt)
@@ -125,7 +126,7 @@ def replace_state(lake: Lake, transaction: Any, branch: str, attempt: str) -> No
 
 
 def renew_empty(lake: Lake, table: Any) -> None:
-    """Lets states begin at a new empty snapshot: after a rebuild, the one before lists the files that there were."""
+    """Lets states begin at a new empty snapshot: after a rebuild, the current one lists the files that were deleted."""
     tag = protocol.EMPTY
     if not table.refs().containsKey(tag):
         return

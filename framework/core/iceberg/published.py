@@ -16,7 +16,7 @@ from framework.core.iceberg.metadata import Metadata
 from framework.plan import PUBLISHED, Follower, Pipeline
 from framework.systems.catalogs import Current
 
-_OURS = "sluice."  # how the names of properties begin that only the table itself has
+_OURS = "sluice."  # the prefix of properties that only the table itself has
 _FILE = "published-"
 _PUBLISHED_BY = "published-by"  # in the summary of a snapshot that others see
 _LEFT_OUT = ("metadata-log", "statistics", "partition-statistics")
@@ -28,21 +28,23 @@ _ADDED = {
 }
 
 
-def document(table: Metadata, snapshot: int) -> Mapping[str, Any]:
-    """The table's metadata as others see it: one snapshot with what it comes from."""
-    snapshots = [_without_ours(each) for each in reversed(list(table.ancestors(snapshot)))]
-    ids = {each["snapshot-id"] for each in snapshots}
-    log = [each for each in table.document.get("snapshot-log") or () if each["snapshot-id"] in ids]
-    if not log or log[-1]["snapshot-id"] != snapshot:
-        log.append({"snapshot-id": snapshot, "timestamp-ms": table.document["last-updated-ms"]})
-    rows = [each["first-row-id"] + each["added-rows"] for each in snapshots if each.get("first-row-id") is not None]
+def document(table: Metadata, tip: int) -> Mapping[str, Any]:
+    """The table's metadata as other catalogs see it: one snapshot and its ancestors."""
+    snapshots = [_without_ours(snapshot) for snapshot in reversed(list(table.ancestors(tip)))]
+    ids = {snapshot["snapshot-id"] for snapshot in snapshots}
+    log = [entry for entry in table.document.get("snapshot-log") or () if entry["snapshot-id"] in ids]
+    if not log or log[-1]["snapshot-id"] != tip:
+        log.append({"snapshot-id": tip, "timestamp-ms": table.document["last-updated-ms"]})
+    rows = [
+        snapshot["first-row-id"] + snapshot["added-rows"] for snapshot in snapshots if snapshot.get("first-row-id") is not None
+    ]
     return {
         **{name: value for name, value in table.document.items() if name not in _LEFT_OUT},
-        # Those of the table itself count what is staged, too, which a catalog would then refuse to add later.
-        "last-sequence-number": max(each.get("sequence-number") or 0 for each in snapshots),
+        # The table's own number counts staged snapshots, too, which a catalog would then refuse to add later.
+        "last-sequence-number": max(snapshot.get("sequence-number") or 0 for snapshot in snapshots),
         **({"next-row-id": max(rows, default=0)} if "next-row-id" in table.document else {}),
-        "current-snapshot-id": snapshot,
-        "refs": {"main": {"snapshot-id": snapshot, "type": "branch"}},
+        "current-snapshot-id": tip,
+        "refs": {"main": {"snapshot-id": tip, "type": "branch"}},
         "snapshots": snapshots,
         "snapshot-log": log,
         "properties": {**properties(table), **_ADDED},
@@ -50,21 +52,21 @@ def document(table: Metadata, snapshot: int) -> Mapping[str, Any]:
 
 
 def properties(table: Metadata) -> Mapping[str, str]:
-    """Without those that only the table itself has."""
+    """The table's properties without those that only the table itself has."""
     return {name: value for name, value in table.properties.items() if not name.startswith(_OURS)}
 
 
-def is_table_itself(there: Metadata) -> bool:
-    """Whether this is not what others see of a table."""
-    return len(properties(there)) < len(there.properties)
+def is_table_itself(listing: Metadata) -> bool:
+    """Whether this metadata is the table's own, not a listing of it in another catalog."""
+    return len(properties(listing)) < len(listing.properties)
 
 
-def write(table: Metadata, listed: Mapping[str, Any], follower: Follower) -> Current:
-    """A new metadata file beside those of the table itself."""
-    number = listed["last-sequence-number"]
+def write(table: Metadata, content: Mapping[str, Any], follower: Follower) -> Current:
+    """Writes a new metadata file to the folder of the table's own."""
+    number = content["last-sequence-number"]
     location = f"{_folder(table)}/{_prefix(follower)}{number:08}-{uuid.uuid4().hex[:12]}.metadata.json"
-    table.files.write(location, json.dumps(listed).encode())
-    return Current(location, listed, table.files)
+    table.files.write(location, json.dumps(content).encode())
+    return Current(location, content, table.files)
 
 
 def is_own(table: Metadata, follower: Follower, location: str) -> bool:
@@ -73,12 +75,12 @@ def is_own(table: Metadata, follower: Follower, location: str) -> bool:
     return table.files.path(location).startswith(start)
 
 
-def files(table: Metadata, follower: Follower, there: Metadata | None = None) -> list[str]:
-    """The metadata files that were written for it, the oldest first; and those that the other catalog wrote, as far as its log goes back
-    and they show nothing else."""
-    listed = sorted(each for each in table.files.older(_folder(table), start=_prefix(follower)))
-    log = [*(each["metadata-file"] for each in there.document.get("metadata-log") or ()), there.file] if there else []
-    return [*listed, *(each for each in log if each not in listed and _shows_only(table, each))]
+def files(table: Metadata, follower: Follower, listing: Metadata | None = None) -> list[str]:
+    """The metadata files that were written for this follower, the oldest first, and those that the other catalog wrote, as far as its
+    log goes back and they show nothing else."""
+    own_files = sorted(location for location in table.files.older(_folder(table), start=_prefix(follower)))
+    log = [*(entry["metadata-file"] for entry in listing.document.get("metadata-log") or ()), listing.file] if listing else []
+    return [*own_files, *(location for location in log if location not in own_files and _shows_only(table, location))]
 
 
 def _shows_only(table: Metadata, location: str) -> bool:
@@ -90,7 +92,7 @@ def _shows_only(table: Metadata, location: str) -> bool:
 
 
 def is_shown(snapshot: Mapping[str, Any]) -> bool:
-    """Whether a snapshot in metadata of others is one that they were given."""
+    """Whether a snapshot in another catalog's metadata is one that was published there."""
     return _PUBLISHED_BY in metadata.summary(snapshot)
 
 
@@ -98,11 +100,11 @@ def delete(table: Metadata, file: str) -> None:
     deletable_files.delete(table.files, [file], table.files.folders(_folder(table)))
 
 
-def left(pipeline: Pipeline, refs: Iterable[str]) -> Iterator[Follower]:
-    """Of other catalogs that list the table, by its tags, and that the spec no longer names."""
-    there = {tag for each in pipeline.published for tag in each.tags}
+def former_followers(pipeline: Pipeline, refs: Iterable[str]) -> Iterator[Follower]:
+    """The followers that list the table in other catalogs, by its tags, and that the spec no longer names."""
+    current_tags = {tag for follower in pipeline.published for tag in follower.tags}
     for tag in refs:
-        if tag.startswith(PUBLISHED) and tag not in there and not tag.endswith("-before"):
+        if tag.startswith(PUBLISHED) and tag not in current_tags and not tag.endswith("-before"):
             name = tag.removeprefix(PUBLISHED)
             yield Follower(
                 type="catalog", name=name, where=pipeline.table.places["table"], says=(), options=None, latest_only=True

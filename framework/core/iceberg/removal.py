@@ -17,13 +17,13 @@ _TRIES = 5
 
 
 def unpin(table: Any, names: Iterable[str]) -> None:
-    """Removes tags and branches of others, in one commit."""
+    """Removes tags and branches of other programs, in one commit."""
     refs = table.refs()
     snapshots = table.manageSnapshots()
-    going = [name for name in names if refs.containsKey(name)]
-    for name in going:
+    existing_names = [name for name in names if refs.containsKey(name)]
+    for name in existing_names:
         snapshots = snapshots.removeBranch(name) if refs.get(name).isBranch() else snapshots.removeTag(name)
-    if going:
+    if existing_names:
         with commit_answers():
             snapshots.commit()
 
@@ -36,8 +36,9 @@ def sweep(lake: Lake, table: Any, attempt: str) -> None:
         for branch in state_branches.staged(table, attempt):
             snapshots = snapshots.removeBranch(protocol.staged_state(branch, attempt))
         snapshots.commit()
-    # Refused, it stays for the next expiry: the branch is gone. So it does where the catalog does not compare whether it was published.
-    if tip is None or not lake.of.checks_all or tip.summary().get(protocol.ATTEMPT) != attempt:
+    # If this is refused, the snapshot stays until the next expiry: the branch is gone. It also stays where the catalog does not compare
+    # whether the snapshot was published.
+    if tip is None or not lake.component.checks_all or tip.summary().get(protocol.ATTEMPT) != attempt:
         return
     with suppress(CommitRefused, CommitUnknown), commit_answers():
         if _deletable(lake, table, tip):
@@ -48,7 +49,7 @@ def _deletable(lake: Lake, table: Any, tip: Any) -> bool:
     """Whether Iceberg may delete the files of this snapshot: Iceberg deletes every file that it names and main does not."""
     main = table.currentSnapshot()
     statistics = (*table.statisticsFiles().toArray(), *table.partitionStatisticsFiles().toArray())
-    if main is None or any(each.snapshotId() == tip.snapshotId() for each in statistics):
+    if main is None or any(file.snapshotId() == tip.snapshotId() for file in statistics):
         return False
     files, folders = own_files(lake, table)
     return deletable_files.names_nothing_else(files, folders, tip.manifestListLocation(), main.manifestListLocation())
@@ -56,47 +57,47 @@ def _deletable(lake: Lake, table: Any, tip: Any) -> bool:
 
 def own_files(lake: Lake, table: Any) -> tuple[Files, tuple[str, ...]]:
     """The catalog's files, and the folders of a table in which some may be deleted."""
-    files = lake.of.files_of(str(table.name()).removeprefix(f"{lake.of.name}."))
+    files = lake.component.files_of(str(table.name()).removeprefix(f"{lake.component.name}."))
     if files.root:
-        files = replace(files, root=lake.spark.conf.get(f"spark.sql.catalog.{lake.of.name}.warehouse", files.root))
+        files = replace(files, root=lake.spark.conf.get(f"spark.sql.catalog.{lake.component.name}.warehouse", files.root))
     return files, deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
 
 
-def expire(lake: Lake, table: Any, snapshots: Collection[int], collected: Any) -> None:
-    """Removes these snapshots and no others, and collects the files that only they had."""
-    if lake.of.checks_all:
+def expire(lake: Lake, table: Any, snapshots: Collection[int], collector: Any) -> None:
+    """Removes these snapshots and no others, and gives the files that only they had to `collector`."""
+    if lake.component.checks_all:
         with commit_answers():
-            _expiring(table, snapshots).deleteWith(collected).commit()
+            _expiring(table, snapshots).deleteWith(collector).commit()
         return
-    # Which files these are takes long, so it is asked of a transaction that is never committed.
+    # Finding these files takes long, so a transaction that is never committed does it.
     with commit_answers():
-        asked = table.newTransaction()
-        before = {each.snapshotId() for each in asked.table().snapshots()}
-        _expiring(asked, snapshots).deleteWith(collected).commit()
-    for left in reversed(range(_TRIES)):
+        transaction = table.newTransaction()
+        before = {snapshot.snapshotId() for snapshot in transaction.table().snapshots()}
+        _expiring(transaction, snapshots).deleteWith(collector).commit()
+    for tries_left in reversed(range(_TRIES)):
         try:
             _expire_pinned(lake, table, set(snapshots), before)
             return
         except CommitRefused:
-            if left == 0:
+            if tries_left == 0:
                 raise
 
 
 def _expire_pinned(lake: Lake, table: Any, snapshots: Collection[int], before: Collection[int]) -> None:
-    """A server removes main with its snapshot: it moves with this commit, which is refused if it went back to one of these. No
-    newer snapshot than those `before` may come from one that goes, since it would have its files."""
+    """Expires the snapshots by a commit that also moves main: a server removes main with its snapshot, so the commit is refused if main
+    went back to one of them. It is also refused if a snapshot that is not in `before` has one of them as its parent, and so its files."""
     with commit_answers():
         transaction = table.newTransaction()
-        new = [each for each in transaction.table().snapshots() if each.snapshotId() not in before]
-        if any(each.parentId() in snapshots for each in new):
+        new_snapshots = [snapshot for snapshot in transaction.table().snapshots() if snapshot.snapshotId() not in before]
+        if any(snapshot.parentId() in snapshots for snapshot in new_snapshots):
             raise CommitRefused("another commit came before it")
         _expiring(transaction, snapshots).cleanExpiredFiles(False).commit()
         lake.pin(transaction)
         transaction.commitTransaction()
 
 
-def _expiring(of: Any, snapshots: Iterable[int]) -> Any:
-    action = of.expireSnapshots().expireOlderThan(0)  # older than 1970: no others
+def _expiring(target: Any, snapshots: Iterable[int]) -> Any:
+    action = target.expireSnapshots().expireOlderThan(0)  # older than 1970: no others
     for snapshot in snapshots:
         action = action.expireSnapshotId(snapshot)
     return action

@@ -24,7 +24,7 @@ def create_second_table(
     changes: Sequence[Change],
     planned: Table,
     properties: Mapping[str, str],
-    begins: Position,
+    start_position: Position,
 ) -> None:
     """Creates a second table without rows, with the first one's columns after these changes: the ids of columns and partitions are
     the same, so that its files can become the first's. They are written to the first's folder."""
@@ -33,7 +33,7 @@ def create_second_table(
     location = f"{metadata['location']}__{name[:8]}"  # its own, also where an earlier one left something
     empty = {
         "table-uuid": name, "location": location, "last-sequence-number": 0, "current-snapshot-id": -1, "next-row-id": 0, "refs": {},
-        **{each: [] for each in ("snapshots", "snapshot-log", "metadata-log", "statistics", "partition-statistics")},
+        **{key: [] for key in ("snapshots", "snapshot-log", "metadata-log", "statistics", "partition-statistics")},
         "properties": {**properties, "write.data.path": f"{metadata['location'].rstrip('/')}/data"},
     }  # fmt: skip
     second_metadata = lake.iceberg.TableMetadataParser.fromJson(json.dumps({**metadata, **empty}))
@@ -43,11 +43,11 @@ def create_second_table(
         table = lake.catalog.registerTable(lake.parsed(identifier), file)
         transaction = table.newTransaction()
         evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
-        transaction.newAppend().set(protocol.POSITION, begins.short_text()).commit()
-        born = transaction.table().currentSnapshot()
+        transaction.newAppend().set(protocol.POSITION, start_position.short_text()).commit()
+        first_snapshot = transaction.table().currentSnapshot()
         if planned.states:
-            transaction.manageSnapshots().createTag(protocol.EMPTY, born.snapshotId()).commit()
-        position = replace(begins, snapshot=born.snapshotId(), sequence=born.sequenceNumber())
+            transaction.manageSnapshots().createTag(protocol.EMPTY, first_snapshot.snapshotId()).commit()
+        position = replace(start_position, snapshot=first_snapshot.snapshotId(), sequence=first_snapshot.sequenceNumber())
         set_properties(transaction, {protocol.POSITION: position.text()})
         transaction.commitTransaction()
 
@@ -57,13 +57,13 @@ def can_swap(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, s
     with commit_answers():
         transaction = main.newTransaction()
         evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
-        theirs = not planned.rows_change and not second.currentSnapshot().deleteManifests(second.io()).isEmpty()
-        return _alike(transaction.table(), second) and not theirs
+        has_deletes = not planned.rows_change and not second.currentSnapshot().deleteManifests(second.io()).isEmpty()
+        return _alike(transaction.table(), second) and not has_deletes
 
 
 def swap_in(
     lake: Lake, transaction: Any, changes: Sequence[Change], planned: Table, second: Any, snapshot: int, position: Position,
-    also: Mapping[str, str],
+    properties: Mapping[str, str],
 ) -> int:  # fmt: skip
     """Makes the table equal to a snapshot of the second one: columns, partitions, order, files, position and tag, in one commit.
     Returns the new snapshot. *Cost*: reads the metadata of each file."""
@@ -76,20 +76,20 @@ def swap_in(
         # DuckDB cannot read in the newest snapshot.
         everything = lake.iceberg.expressions.Expressions.alwaysTrue()
         transaction.newDelete().deleteFromRowFilter(everything).set(protocol.REBUILT, str(second.uuid())).commit()
-        emptied = transaction.table().currentSnapshot().snapshotId()
+        empty_snapshot = transaction.table().currentSnapshot().snapshotId()
         if planned.states or before.refs().containsKey(protocol.EMPTY):
             _replace_state(lake, transaction, planned, before, second)
-        rows = transaction.newRowDelta().validateFromSnapshot(emptied)  # what was before may have expired
+        rows = transaction.newRowDelta().validateFromSnapshot(empty_snapshot)  # what was before may have expired
         for file in lake.files(second, snapshot):
             rows = rows.addRows(file)
         for file in lake.files(second, snapshot, deletes=True):
             rows = rows.addDeletes(file)
         rows.set(protocol.POSITION, position.short_text()).commit()
-        snapshot_now = transaction.table().currentSnapshot()
-        position = replace(position, snapshot=snapshot_now.snapshotId(), sequence=snapshot_now.sequenceNumber())
-        set_properties(transaction, {protocol.POSITION: position.text(), **also})
+        new_snapshot = transaction.table().currentSnapshot()
+        position = replace(position, snapshot=new_snapshot.snapshotId(), sequence=new_snapshot.sequenceNumber())
+        set_properties(transaction, {protocol.POSITION: position.text(), **properties})
         set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot).commit()
-        moves.remove_own(lake, transaction, protocol.BRANCH + position.attempt, emptied)
+        moves.remove_own(lake, transaction, protocol.BRANCH + position.attempt, empty_snapshot)
         lake.commit(transaction)
         return position.snapshot
 
@@ -98,15 +98,15 @@ def _replace_state(lake: Lake, transaction: Any, planned: Table, before: Any, se
     """Replaces the state by the second table's. State that outlives a rebuild, with the same meaning, is added to instead. The table
     is empty at this moment."""
     empty = transaction.table().currentSnapshot().snapshotId()
-    staying = [state.name for state in planned.states if _stays(state, before, transaction.table(), second)]
-    stay = [branch for name in staying for branch in state_branches.parts(before, name)]
+    staying_states = [state.name for state in planned.states if _stays(state, before, transaction.table(), second)]
+    staying_branches = [branch for name in staying_states for branch in state_branches.parts(before, name)]
     snapshots = transaction.manageSnapshots()
     if planned.states:
         snapshots = set_tag(transaction, snapshots, protocol.EMPTY, empty)
     else:
         snapshots = snapshots.removeTag(protocol.EMPTY)
     for branch in state_branches.branches(before):
-        if branch not in stay:
+        if branch not in staying_branches:
             snapshots = snapshots.removeBranch(branch)
     snapshots.commit()
     for branch in state_branches.branches(second):
@@ -119,13 +119,13 @@ def _replace_state(lake: Lake, transaction: Any, planned: Table, before: Any, se
 
 
 def _stays(state: State, before: Any, after: Any, second: Any) -> bool:
-    """Whether the state's rows mean now what they did: the same columns, also to Iceberg."""
+    """Whether the state's rows mean the same `before` and `after`: the columns are the same, also to Iceberg."""
     if not state.outlives_rebuild or before.properties().get(protocol.WRITE) != second.properties().get(protocol.WRITE):
         return False
     fields = ((before.schema().findField(name), after.schema().findField(name)) for name in state.columns)
     return all(old is not None and new is not None and old.fieldId() == new.fieldId() for old, new in fields)
 
 
-def _alike(table: Any, other: Any) -> bool:
-    same = table.schema().asStruct().equals(other.schema().asStruct())
-    return bool(same and table.spec().equals(other.spec()) and table.sortOrder().equals(other.sortOrder()))
+def _alike(table: Any, other_table: Any) -> bool:
+    same_schema = table.schema().asStruct().equals(other_table.schema().asStruct())
+    return bool(same_schema and table.spec().equals(other_table.spec()) and table.sortOrder().equals(other_table.sortOrder()))

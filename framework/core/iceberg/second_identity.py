@@ -22,12 +22,14 @@ def second_pipeline(pipeline: Pipeline) -> Pipeline:
 
 def resume_position(pipeline: Pipeline) -> Position | None:
     """The position of an interrupted rebuild of this spec; None where there is none to resume."""
-    own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    second = metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)
-    text = second.properties.get(protocol.POSITION) if second else None
-    if own is None or second is None or text is None or GOING in second.properties:
+    first_table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    second_table = metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)
+    text = second_table.properties.get(protocol.POSITION) if second_table else None
+    if first_table is None or second_table is None or text is None or GOING in second_table.properties:
         return None
-    if second.properties.get(protocol.OF) != own.uuid or second.uuid == own.properties.get(protocol.REBUILT):
+    if second_table.properties.get(protocol.OF) != first_table.uuid or second_table.uuid == first_table.properties.get(
+        protocol.REBUILT
+    ):
         return None
     position = Position.read(text)
     return position if position.spec == pipeline.spec else None
@@ -40,7 +42,7 @@ def second_uuid(pipeline: Pipeline) -> str | None:
 
 
 def is_leftover(table: Any | None, pipeline: Pipeline) -> bool:
-    """Whether a table by the second's name is one of a rebuild of this pipeline."""
+    """Whether a table with the name of the second one is left from a rebuild of this pipeline."""
     owner = table.properties.get(protocol.OWNER) if table is not None else None
     return refusals.is_ours(pipeline, owner)
 

@@ -12,14 +12,14 @@ from framework.core.rules import protocol
 if TYPE_CHECKING:
     from framework.core.iceberg.lake import Lake
 
-_KEPT = 100  # snapshots of a branch that expiry leaves, so that a rollback over so many batches finds the state before it
+_MAX_KEPT = 100  # snapshots of a branch that expiry leaves, so that a rollback over so many batches finds the state before it
 
 
 def branches(table: Any) -> list[str]:
-    """The branches of states; none of another program's, whatever its name."""
+    """The branches of states. A branch of another program is none, whatever its name."""
     refs = table.refs()
-    named = [name for name in names(table) if protocol.is_state(name) and refs[name].isBranch()]
-    return [name for name in named if protocol.is_state_line(_line(table, table.snapshot(name)))]
+    candidates = [name for name in names(table) if protocol.is_state(name) and refs[name].isBranch()]
+    return [name for name in candidates if protocol.is_state_line(_line(table, table.snapshot(name)))]
 
 
 def _line(table: Any, snapshot: Any) -> Iterator[tuple[Any, int | None]]:
@@ -41,33 +41,33 @@ def staged(table: Any, attempt: str) -> list[str]:
 
 
 def publish(table: Any, snapshots: Any, branch: str, attempt: str) -> Any:
-    """Moves the branch to what an attempt has added, unless another has moved it meanwhile."""
+    """Moves the branch to the snapshot that an attempt has staged, unless another commit has moved it meanwhile."""
     from framework.core.spark.java_errors import CommitRefused
 
-    own = protocol.staged_state(branch, attempt)
-    tip, base = table.snapshot(own), table.snapshot(branch) or table.snapshot(protocol.EMPTY)
+    staged_branch = protocol.staged_state(branch, attempt)
+    tip, base = table.snapshot(staged_branch), table.snapshot(branch) or table.snapshot(protocol.EMPTY)
     if tip.parentId() != base.snapshotId() or tip.summary().get(protocol.ATTEMPT) != attempt:
         raise CommitRefused(f"the branch {branch} has changed")
     ref = table.refs().get(branch)
-    snapshots = (snapshots.replaceBranch if ref else snapshots.createBranch)(branch, tip.snapshotId()).removeBranch(own)
-    return snapshots.setMinSnapshotsToKeep(branch, min(_KEPT, _kept(ref) + 1 if ref else 1))
+    snapshots = (snapshots.replaceBranch if ref else snapshots.createBranch)(branch, tip.snapshotId()).removeBranch(staged_branch)
+    return snapshots.setMinSnapshotsToKeep(branch, min(_MAX_KEPT, _kept_snapshots(ref) + 1 if ref else 1))
 
 
-def _kept(ref: Any) -> int:
-    """The number of a branch's snapshots that expiry leaves: its own, behind which come those of the table."""
+def _kept_snapshots(ref: Any) -> int:
+    """The number of snapshots that expiry leaves on a branch: its own, without the table's from which it began."""
     return int(ref.minSnapshotsToKeep() or 1)
 
 
 def roll_back(table: Any, snapshots: Any, branch: str, published: Any) -> Any:
-    """Moves the branch to where it was when a batch was published. The batch's own state is staged behind its rows."""
+    """Moves the branch back to where it was when a batch was published. The batch's own state is staged after its rows."""
     attempt, moment = published.summary().get(protocol.ATTEMPT), published.timestampMillis()
-    tip, undone = table.snapshot(branch), 0
+    tip, undone_count = table.snapshot(branch), 0
     while tip.timestampMillis() > moment:
         if attempt is not None and tip.summary().get(protocol.ATTEMPT) == attempt:
             break
         if tip.parentId() is None:
             return snapshots.removeBranch(branch)
-        undone += 1
+        undone_count += 1
         tip = table.snapshot(tip.parentId())
         if tip is None:
             raise RefusedError(
@@ -75,14 +75,14 @@ def roll_back(table: Any, snapshots: Any, branch: str, published: Any) -> Any:
                 f"the pipeline's state from before the rollback is gone: snapshots of the branch {branch} have expired",
                 f"`sluice rebuild {table.name().partition('.')[2]}` rebuilds the table from its topics",
             )
-    if not undone:
+    if not undone_count:
         return snapshots
-    kept = max(1, _kept(table.refs().get(branch)) - undone)
-    return snapshots.replaceBranch(branch, tip.snapshotId()).setMinSnapshotsToKeep(branch, kept)
+    kept_count = max(1, _kept_snapshots(table.refs().get(branch)) - undone_count)
+    return snapshots.replaceBranch(branch, tip.snapshotId()).setMinSnapshotsToKeep(branch, kept_count)
 
 
 def begin(lake: Lake, table: Any, attempt: str, branch: str) -> int:
-    """Creates the branch on which the attempt adds to a part of a state; how many files that part has."""
+    """Creates the branch on which the attempt adds to a part of a state. Returns the number of files of that part."""
     base = table.snapshot(branch) or table.snapshot(protocol.EMPTY)
     lake.branch_as(table, protocol.staged_state(branch, attempt), base.snapshotId())
     return int(base.summary().get("total-data-files") or 0)

@@ -47,7 +47,7 @@ def state_of(table_metadata: Metadata) -> TableState | None:
     return TableState(
         uuid=table_metadata.uuid,
         main=main["snapshot-id"],
-        snapshots={each.id: each for each in ancestors_of(table_metadata, position.snapshot if position else None)},
+        snapshots={snapshot.id: snapshot for snapshot in ancestors_of(table_metadata, position.snapshot if position else None)},
         position=position,
         owner=table_metadata.properties.get(protocol.OWNER),
     )
@@ -68,16 +68,16 @@ def existing(table_: Table) -> Existing | None:
 
 
 def speed(table_: Table) -> float | None:
-    """Messages a second of the fastest of the last batches, from the beginning of an attempt until it was staged; None where
-    none was large."""
+    """The messages per second of the fastest of the last batches, from the start of an attempt until it was staged; None where no
+    batch was large."""
     table_metadata = metadata.read(table_.catalog, table_.identifier)
     if table_metadata is None:
         return None
     recent = islice(ancestors_of(table_metadata, None), _RECENT)
     positions = [(snapshot, Position.read(snapshot.position)) for snapshot in recent if snapshot.position]
     speeds = []
-    for (snapshot, to), (_, from_) in pairwise(positions):
-        messages = sum(end - from_.ends.get(partition, end) for partition, end in to.ends.items())
+    for (snapshot, position), (_, previous_position) in pairwise(positions):
+        messages = sum(end - previous_position.ends.get(partition, end) for partition, end in position.ends.items())
         written = table_metadata.snapshots[snapshot.id]["timestamp-ms"] / 1000
         seconds = written - attempts.began(snapshot.attempt) if snapshot.attempt else 0.0
         if messages >= _LARGE and seconds > 0:
@@ -107,17 +107,17 @@ def pending(pipeline: Pipeline, position: Position) -> bool:
     conditions = [read_again(position)]
     if "replayed_in" in bad_rows.schema().column_names:
         conditions.append(replay_undone(position))
-    return bad_rows.scan(row_filter=" OR ".join(f"({each})" for each in conditions)).count() > 0
+    return bad_rows.scan(row_filter=" OR ".join(f"({condition})" for condition in conditions)).count() > 0
 
 
-def ancestors_of(table_metadata: Metadata, until: int | None) -> Iterator[Snapshot]:
-    """Main's snapshots that are still known, the newest first, down to one of them."""
-    for each in table_metadata.ancestors():
-        summary = metadata.summary(each)
+def ancestors_of(table_metadata: Metadata, oldest_id: int | None) -> Iterator[Snapshot]:
+    """Main's snapshots that the table still has, the newest first, down to `oldest_id`."""
+    for snapshot in table_metadata.ancestors():
+        summary = metadata.summary(snapshot)
         yield Snapshot(
-            each["snapshot-id"], each.get("parent-snapshot-id"), each.get("sequence-number") or 0,
+            snapshot["snapshot-id"], snapshot.get("parent-snapshot-id"), snapshot.get("sequence-number") or 0,
             attempt=summary.get(protocol.ATTEMPT), position=summary.get(protocol.POSITION),
             compacts=summary.get("operation") == "replace",
         )  # fmt: skip
-        if each["snapshot-id"] == until:
+        if snapshot["snapshot-id"] == oldest_id:
             return

@@ -96,7 +96,7 @@ class BadRowSource:
     def _open(self) -> DataFrame:
         assert self._bad_rows is not None
         reader = self.lake.spark.read.option("versionAsOf", self._bad_rows.currentSnapshot().snapshotId())
-        rows: DataFrame = reader.table(identifier(self.lake.of.name, *self.pipeline.table.bad_rows.split(".")))
+        rows: DataFrame = reader.table(identifier(self.lake.component.name, *self.pipeline.table.bad_rows.split(".")))
         return rows.where(f"({self.where}) AND {_HAS_BYTES} AND coalesce(replayed_in, 0) <= {self.since}")
 
     def _waiting(self) -> DataFrame:

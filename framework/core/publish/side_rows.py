@@ -93,7 +93,7 @@ def _settled(lake: Lake, table: Any, branch: str) -> int:
 
 
 def _name(lake: Lake, table: Any) -> str:
-    return identifier(lake.of.name, *_parts(table))
+    return identifier(lake.component.name, *_parts(table))
 
 
 def _parts(table: Any) -> list[str]:

@@ -171,7 +171,9 @@ class Changes:
         return rows.selectExpr(*values, *(f"{sql} AS {column}" for column, sql in row_columns.items()))
 
     def _none(self) -> DataFrame:
-        rows: DataFrame = self.lake.spark.table(identifier(self.lake.of.name, *self.table.name().split(".")[1:])).where("false")
+        rows: DataFrame = self.lake.spark.table(identifier(self.lake.component.name, *self.table.name().split(".")[1:])).where(
+            "false"
+        )
         values = present_or_null(self.columns, rows.columns)
         return rows.selectExpr(*values, *(f"CAST(NULL AS BIGINT) AS {column}" for column in _ROW_IDS))
 

@@ -16,7 +16,7 @@ from framework.base import amounts
 from framework.base.errors import RefusedError, SluiceError, visible
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata
-from framework.core.iceberg.commit import AGAIN
+from framework.core.iceberg.commit import RETRY_HINT
 from framework.core.iceberg.jvm_state import attempting, state
 from framework.core.iceberg.lake import Lake
 from framework.core.iceberg.second_identity import second_pipeline
@@ -150,7 +150,7 @@ def _refuse_rebuild(lake: Lake, pipeline: Pipeline) -> None:
 
 def _refuse_running(lake: Lake, pipeline: Pipeline) -> None:
     if any(not attempts.is_dead(name) for name in attempting(lake.load(pipeline.table.identifier))):
-        hint = f"`sluice pause {pipeline.name}`, and {AGAIN}"
+        hint = f"`sluice pause {pipeline.name}`, and {RETRY_HINT}"
         raise SluiceError("run-under-way", f"a batch is being written to {pipeline.table.identifier}", hint)
 
 

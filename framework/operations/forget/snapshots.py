@@ -16,7 +16,7 @@ from framework.base.errors import RefusedError, SluiceError
 from framework.core.context.context import Context
 from framework.core.follow import follow, waiting
 from framework.core.iceberg import metadata, published, removal
-from framework.core.iceberg.commit import AGAIN, again
+from framework.core.iceberg.commit import RETRY_HINT, again
 from framework.core.iceberg.lake import Lake
 from framework.core.iceberg.metadata import Metadata
 from framework.core.maintain import expire, readers
@@ -141,7 +141,7 @@ def _since(table: Metadata, end_snapshot: int | None) -> set[int]:
     main = [ancestor["snapshot-id"] for ancestor in table.ancestors()]
     if end_snapshot not in main:
         message = "the table was rolled back meanwhile"
-        raise SluiceError("table-busy", message, AGAIN)
+        raise SluiceError("table-busy", message, RETRY_HINT)
     states = [table.ancestors(table.refs[name]) for name in table.states]
     end_number = _number(table, end_snapshot)
     later_snapshots = {
