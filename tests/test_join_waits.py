@@ -140,7 +140,7 @@ def test_a_row_that_waits_for_two_is_tried_once_for_each(lake: Path, spark: Any,
     shop = Shop(lake, spark, steps=longer)
     shop.lands("payments", 9)
     shop.lands("orders", 1)
-    orders, begun = shop.pipeline("orders"), pinning.now()
+    orders, begun = shop.pipeline("orders"), pinning.current_micros()
 
     def set_clock(hours: float) -> None:
         monkeypatch.setattr(pinning, "now", lambda: begun + int(hours * 3600) * 1_000_000)
@@ -194,8 +194,8 @@ def test_after_its_time_it_goes_by_missing(
     shop.lands("payments", 9)
     shop.lands("orders", 1)
     assert shop.rows() == []
-    later = pinning.now() + 3601 * 1_000_000
-    monkeypatch.setattr(pinning, "now", lambda: later)
+    later = pinning.current_micros() + 3601 * 1_000_000
+    monkeypatch.setattr(pinning, "current_micros", lambda: later)
 
     shop.run("orders")
 

@@ -236,8 +236,8 @@ class Lake:
             table.refresh()
 
     def pin(self, transaction: Any, main: int | None = None) -> None:
-        """Makes a transaction fail if anything was committed since it began: `main` is where main was
-        then, if the transaction has moved it.
+        """Makes a transaction fail if anything was committed since it began. `main` is where main was when it began, if the transaction
+        has moved it.
 
         Iceberg repeats a transaction on newer commits unless it changes branches, so this creates and removes one. This suffices
         where a commit compares the whole metadata with its base and swaps it.

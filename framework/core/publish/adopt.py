@@ -1,6 +1,6 @@
 """Takes over a table that another program created: from now on it is the pipeline's, and its rows stay.
 
-Guarantee: one commit says that it is so and where reading begins, and only on the table as it was compared with the spec.
+Guarantee: one commit records the owner and where reading begins, and only on the table as it was compared with the spec.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _HINT = "run again when the other writer is done; nothing was lost"
 
 
 def adoptable(lake: Lake, pipeline: Pipeline) -> Any:
-    """The table, if a run takes it over. Refused if the spec does not fit it."""
+    """The table, if a run takes it over, else None. Raises a refusal if the spec does not fit the table."""
     table = lake.load(pipeline.table.identifier)
     if table is None or not refusals.may_adopt(pipeline, state(table)):
         return None
-    wanted = changes(pipeline, lake.existing(table))
-    if any(not change.allowed for change in wanted):
-        raise schema_change(pipeline, wanted)
-    if taken := [name for name in (protocol.TAG, protocol.EMPTY) if name in names(table)]:
-        taken_names = joined([f"`{name}`" for name in taken])
+    spec_changes = changes(pipeline, lake.existing(table))
+    if any(not change.allowed for change in spec_changes):
+        raise schema_change(pipeline, spec_changes)
+    if taken_refs := [name for name in (protocol.TAG, protocol.EMPTY) if name in names(table)]:
+        taken_names = joined([f"`{name}`" for name in taken_refs])
         message = (
             f"{pipeline.table.identifier} has a tag or branch {taken_names} of another program, and Sluice calls its own tag so"
         )
@@ -42,7 +42,7 @@ def adoptable(lake: Lake, pipeline: Pipeline) -> Any:
 
 
 def adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
-    """Does nothing if the table is missing or is a pipeline's."""
+    """Takes the table over; does nothing if it is missing or is a pipeline's."""
     again(pipeline.table.identifier, partial(_adopt, context, lake, pipeline), _HINT)
 
 
@@ -55,14 +55,14 @@ def _adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     transaction = lake.begin(table)
     if transaction.table().currentSnapshot() is None:  # it has never had rows
         transaction.newAppend().commit()
-    now = state(transaction.table())
-    first = protocol.born(topic, source.starts(topic, {}), pipeline.spec)
-    position = replace(first, snapshot=now.main, sequence=now.snapshots[now.main].sequence)
+    current_state = state(transaction.table())
+    start_position = protocol.born(topic, source.starts(topic, {}), pipeline.spec)
+    position = replace(start_position, snapshot=current_state.main, sequence=current_state.snapshots[current_state.main].sequence)
     properties = {
         **LAYOUT,
         **write_properties(pipeline),
         protocol.OWNER: refusals.owner(pipeline),
         protocol.ADOPTED: "true",
-        **recorded_moves.with_move(None, recorded_moves.ADOPT, position, now),
+        **recorded_moves.with_move(None, recorded_moves.ADOPT, position, current_state),
     }
     moves.move_position(lake, transaction, position, properties)

@@ -1,4 +1,4 @@
-"""One try to publish a batch: its rows on a branch of its own, then the table and the position in one commit, and behind it the bad rows.
+"""One try to publish a batch: its rows on a branch of its own, then the table and the position in one commit, and then the bad rows.
 
 Guarantee: each message is in the table or in the bad rows exactly once, whatever dies when (DECISIONS.md, "Exactly once").
 """
@@ -45,9 +45,9 @@ class Clock:
         self._phases: dict[str, float] = {}
 
     def done(self, phase: str) -> None:
-        now = time.perf_counter()
-        self._phases[phase] = self._phases.get(phase, 0.0) + now - self._last
-        self._last = now
+        moment = time.perf_counter()
+        self._phases[phase] = self._phases.get(phase, 0.0) + moment - self._last
+        self._last = moment
 
     @property
     def phases(self) -> tuple[tuple[str, float], ...]:
@@ -62,11 +62,11 @@ class Staged:
     snapshot: protocol.Snapshot
     position: Position
     counted: Counted
-    forget: tuple[str, ...]  # what need not be remembered of deletes any more
+    forget: tuple[str, ...]  # branches of state that have expired
 
 
 class Attempt:
-    """One try, under an id of its own."""
+    """One try to publish a batch, under an id of its own."""
 
     def __init__(
         self, context: Context, pipeline: Pipeline, attempt: str, clock: Clock, replayed: BadRowSource | None = None
@@ -97,11 +97,11 @@ class Attempt:
         if position.topics.keys() != topic.topics.keys():
             try:
                 join_topics(self.context, self.pipeline, opened, topic, self.attempt)
-                joined = Verdict.AGAIN
+                join_verdict = Verdict.AGAIN
             except (CommitRefused, CommitUnknown) as error:
-                joined = self._restage(error)
+                join_verdict = self._restage(error)
             attempts.forget(self.attempt)
-            return joined
+            return join_verdict
         range_ = self.source.next(position, topic)
         self.clock.done("open")
         if range_ is None:
@@ -112,7 +112,7 @@ class Attempt:
         try:
             self.lake.branch(table, self.attempt, opened.main)
         except (CommitRefused, CommitUnknown) as error:
-            withdraw(self.lake, self.pipeline, self.attempt)  # an answer may be lost and the branch be there
+            withdraw(self.lake, self.pipeline, self.attempt)  # the answer may be lost, and the branch exist
             return self._restage(error)
         self.at("branched")
         try:
@@ -138,7 +138,7 @@ class Attempt:
         return prepared
 
     def _stage(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> Staged | None:
-        """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
+        """Stages the rows on the attempt's branch and the bad rows on theirs. Returns them with their position, or None to begin again."""
         try:
             counted = self._write(table, position, range_, topic)
         except (CommitRefused, CommitUnknown) as error:
@@ -147,7 +147,7 @@ class Attempt:
         self.at("staged")
         if counted.unknown_schemas:
             raise schema_lookup.UnknownSchemas(counted.unknown_schemas)
-        if not self.replayed:  # rows that are bad already
+        if not self.replayed:  # a replay is of rows that are bad already
             bad_rows.stop(self.pipeline, opened, position, counted)
         self._expect(counted, counted.unmet)
         if self.replayed or (counted.bad and self.pipeline.bad_rows != "drop"):
@@ -157,25 +157,25 @@ class Attempt:
                 self._restage(error)
                 return None
             self.at("staged_bad_rows")
-        now = self._table()
-        tip = staged(now, self.attempt)
+        current_table = self._table()
+        tip = staged(current_table, self.attempt)
         if tip is None or tip.attempt != self.attempt:
             return None
         with named_errors(self.pipeline):
-            of_many = tuple(sets.unmet(self._target(table, range_, None), opened.main, tip.id))
-        self._expect(counted, of_many)
-        counted = replace(counted, unmet=(*counted.unmet, *of_many))
+            unmet_sets = tuple(sets.unmet(self._target(table, range_, None), opened.main, tip.id))
+        self._expect(counted, unmet_sets)
+        counted = replace(counted, unmet=(*counted.unmet, *unmet_sets))
         bad = counted.bad if self.pipeline.bad_rows != "drop" and not self.replayed else 0
-        to = Position(
+        new_position = Position(
             attempt=self.attempt, batch=position.batch + 1, cluster=topic.cluster, topics=topic.topics, ends=range_.ends,
             snapshot=tip.id, sequence=tip.sequence,
             spec=self.pipeline.spec, bad=bad, accepted=position.accepted,
             forget=(0, position.batch) if self.pipeline.table.write.whole else None, rebuilt=position.rebuilt,
             replay=self.replayed is not None, newest=max(position.newest, counted.newest_time),
         )  # fmt: skip
-        counted = replace(counted, changed=_changed(now, self.attempt, self.pipeline.table.write))
+        counted = replace(counted, changed=_changed(current_table, self.attempt, mode(self.pipeline.table.write)))
         forget = states.expired(table, self.pipeline.table.states)
-        return Staged(range_=range_, snapshot=tip, position=to, counted=counted, forget=forget)
+        return Staged(range_=range_, snapshot=tip, position=new_position, counted=counted, forget=forget)
 
     def _stage_bad_rows(self, opened: TableState, range_: Range, counted: Counted) -> None:
         if self.replayed:
@@ -185,28 +185,30 @@ class Attempt:
 
     def _expect(self, counted: Counted, unmet: Iterable[Unmet]) -> None:
         """Refuses a batch for which an expectation with `else: stop` does not hold."""
-        stops = {each.name: each.where for each in self.pipeline.of_batches if each.otherwise == "stop"}
+        stops = {
+            expectation.name: expectation.where for expectation in self.pipeline.of_batches if expectation.otherwise == "stop"
+        }
         for failing in unmet:
             if failing.name in stops:
-                says = failing.says or f"{failing.rows:,} of {counted.rows:,} rows are not as `{failing.name}` expects"
+                message = failing.says or f"{failing.rows:,} of {counted.rows:,} rows are not as `{failing.name}` expects"
                 where = f"{failing.sample}; {stops[failing.name]}" if failing.sample else stops[failing.name]
-                of_rows = any(each.name == failing.name for each in self.pipeline.expectations)
-                or_else = " or `else: quarantine`" if of_rows else ""
+                is_of_rows = any(expectation.name == failing.name for expectation in self.pipeline.expectations)
+                or_else = " or `else: quarantine`" if is_of_rows else ""
                 hint = f"nothing was published; correct the spec, or set `else: warn`{or_else}"
-                raise Unexpected(failing.name, "not-as-expected", f"{says} ({where})", hint)
+                raise Unexpected(failing.name, "not-as-expected", f"{message} ({where})", hint)
 
-    def _write(self, table: Any, before: Position, range_: Range, topic: TopicState) -> Counted:
-        number = before.batch + 1
+    def _write(self, table: Any, position: Position, range_: Range, topic: TopicState) -> Counted:
+        number = position.batch + 1
         ends = Position(
             attempt=self.attempt, batch=number, cluster=topic.cluster, topics=topic.topics, ends=range_.ends, snapshot=0,
             sequence=0, spec=self.pipeline.spec,
-            replay=self.replayed is not None, newest=before.newest,
+            replay=self.replayed is not None, newest=position.newest,
         )  # fmt: skip
-        to = self._target(table, range_, ends)
+        target = self._target(table, range_, ends)
         messages = self.source.read(self.context.spark, range_, number)
-        frame = frame_of(messages, self.pipeline, range_.size, newest_time=before.newest)
+        frame = frame_of(messages, self.pipeline, range_.size, newest_time=position.newest)
         with named_errors(self.pipeline):
-            return admission.staged(to, frame, self.pipeline.table.write.stage)
+            return admission.staged(target, frame, mode(self.pipeline.table.write).stage)
 
     def _target(self, table: Any, range_: Range, reached: Position | None) -> Target:
         return Target(
@@ -221,17 +223,17 @@ class Attempt:
         )
 
     def _publish(self, opened: TableState, topic: TopicState, prepared: Staged) -> Verdict:
-        """Publishes the batch. Returns DONE, or the verdict why the batch begins again."""
+        """Publishes the batch. Returns DONE, or the verdict by which the batch begins again."""
         if self.source.ids() != topic.topics:
             return Verdict.AGAIN
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             try:
                 transaction = self.lake.begin(self._table())
-                now = transaction.table()
-                outcome = verdict(opened, state(now), self.attempt, staged(now, self.attempt))
+                table = transaction.table()
+                outcome = verdict(opened, state(table), self.attempt, staged(table, self.attempt))
                 if outcome is not Verdict.PUBLISH:
                     return outcome
-                if left == 0:
+                if tries_left == 0:
                     break
                 self.at("checked")
                 moves.publish(self.lake, transaction, self.attempt, prepared.position, prepared.forget)

@@ -1,7 +1,7 @@
-"""Bad rows as a source: their messages are decoded and stepped again, by the spec of now.
+"""Bad rows as a source: their messages are decoded and stepped again, by the current spec.
 
-A replay is a batch like any other, whose offsets do not move. What becomes of each bad row is staged with it: replayed, or still bad
-with its current reason. If the list of a message is taken apart, only those items land that were bad.
+A replay is a batch like any other, whose offsets do not move. The outcome for each bad row is staged with it: replayed, or still bad
+with its current reason. If a step makes a row of each item of a message's list, only the items that were bad land.
 """
 
 from __future__ import annotations
@@ -69,20 +69,20 @@ class BadRowSource:
         from pyspark.sql import functions
 
         covers = functions.expr(_COVERS)
-        chosen = self._chosen(range_).select(*_MESSAGE, functions.col("batch").alias("of"))
-        tried = self._open.join(chosen, [*_MESSAGE]).where("batch = of").alias("s")
+        chosen_rows = self._chosen(range_).select(*_MESSAGE, functions.col("batch").alias("of"))
+        tried_rows = self._open.join(chosen_rows, [*_MESSAGE]).where("batch = of").alias("s")
         bad = bad.alias("b")
         names = [column.name for column in BAD_ROW_COLUMNS]
 
-        def rows(frame: DataFrame, of: str, **sql: str) -> DataFrame:
-            return frame.selectExpr(*(f"{sql.get(name, f'{of}.{identifier(name)}')} AS {identifier(name)}" for name in names))
+        def rows(frame: DataFrame, alias: str, **sql: str) -> DataFrame:
+            return frame.selectExpr(*(f"{sql.get(name, f'{alias}.{identifier(name)}')} AS {identifier(name)}" for name in names))
 
-        now = str(batch)
+        number = str(batch)
         reason = {name: f"b.{name}" for name in ("stage", "code", "message", "schema_id")}
-        passed = rows(tried.join(bad, covers, "left_anti"), "s", state=literal(REPLAYED), replayed_in=now)
-        still = rows(tried.join(bad, covers), "s", state=literal(OPEN), replayed_in=now, **reason)
-        new = rows(bad.join(tried, covers, "left_anti"), "b", state=literal(OPEN), replayed_in=now)
-        return passed.unionAll(still).unionAll(new)
+        passed_rows = rows(tried_rows.join(bad, covers, "left_anti"), "s", state=literal(REPLAYED), replayed_in=number)
+        open_rows = rows(tried_rows.join(bad, covers), "s", state=literal(OPEN), replayed_in=number, **reason)
+        new_rows = rows(bad.join(tried_rows, covers, "left_anti"), "b", state=literal(OPEN), replayed_in=number)
+        return passed_rows.unionAll(open_rows).unionAll(new_rows)
 
     @cached_property
     def _bad_rows(self) -> Any | None:
@@ -100,7 +100,7 @@ class BadRowSource:
         return rows.where(f"({self.where}) AND {_HAS_BYTES} AND coalesce(replayed_in, 0) <= {self.since}")
 
     def _waiting(self) -> DataFrame:
-        """Their messages. A topic that was made again can have another message at the same place: one of them at a time."""
+        """The messages of the bad rows. A recreated topic can have another message at the same place: one of them at a time."""
         from pyspark.sql import functions
 
         message = [f"first({name}) AS {name}" for name in ("key", "value", "headers", "timestamp")]

@@ -22,7 +22,7 @@ from framework.sql.quote import identifier, literal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FEW = 1_000  # bad rows: of more, a job takes less time, since Spark compiles it
+_MAX_LOCAL_ROWS = 1_000  # bad rows: for more, a job takes less time, since Spark compiles it
 
 
 def stage(
@@ -36,22 +36,24 @@ def stage(
     number = _number(opened)
     lake.branch(table, attempt, main)
     if not counted.too_large:
-        few = counted.bad <= _FEW
+        is_small = counted.bad <= _MAX_LOCAL_ROWS
         # A projection right above rows of the driver would be computed while Spark plans, uncompiled.
-        carried = counted.carried if few else counted.carried.coalesce(1)
+        carried = counted.carried if is_small else counted.carried.coalesce(1)
         rows = table_rows(pipeline, number, carried)
-        if not few or not append_few(rows, pipeline, table, attempt):
+        if not is_small or not append_few(rows, pipeline, table, attempt):
             append(rows, pipeline, side, attempt)
         return
     messages = context.source(pipeline).read(context.spark, range_, number)
     bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened)).bad
     append(table_rows(pipeline, number, bad), pipeline, side, attempt)
     table.refresh()
-    written = table.snapshot(protocol.BRANCH + attempt)
-    if int(written.summary().get("added-records") or 0) < counted.bad:
-        again = context.spark.read.option("versionAsOf", written.snapshotId()).table(side_identifier(pipeline, side))
+    staged_snapshot = table.snapshot(protocol.BRANCH + attempt)
+    if int(staged_snapshot.summary().get("added-records") or 0) < counted.bad:
+        second_read = context.spark.read.option("versionAsOf", staged_snapshot.snapshotId()).table(
+            side_identifier(pipeline, side)
+        )
         lake.branch_again(table, attempt, main)
-        append(_with_lost(pipeline, number, again, counted.carried), pipeline, side, attempt)
+        append(_with_lost(pipeline, number, second_read, counted.carried), pipeline, side, attempt)
 
 
 def stage_outcomes(
@@ -63,7 +65,7 @@ def stage_outcomes(
     counted: Counted,
     source: BadRowSource,
 ) -> None:
-    """Writes what a replay makes of bad rows to a branch of their table."""
+    """Writes the outcomes of a replay of bad rows to a branch of their table."""
     side = pipeline.table.bad_rows_table
     table = open_side_table(lake, pipeline, side, opened.uuid)
     number = _number(opened)
@@ -83,22 +85,24 @@ def _newest_time(opened: TableState) -> int:
     return opened.position.newest if opened.position else 0
 
 
-def _with_lost(pipeline: Pipeline, number: int, again: DataFrame, carried: DataFrame) -> DataFrame:
+def _with_lost(pipeline: Pipeline, number: int, second_read: DataFrame, carried: DataFrame) -> DataFrame:
     """Adds bad rows whose messages Kafka compacted between the two reads: the first read has all of them but their bytes."""
     from pyspark.sql import functions
 
-    ours = again.where(f"batch = {number}")
+    batch_rows = second_read.where(f"batch = {number}")
     place = " AND ".join(f"bad.{name} <=> there.{name}" for name in ("topic", "partition", "`offset`", "item"))
-    lost = table_rows(pipeline, number, carried).alias("bad").join(ours.alias("there"), functions.expr(place), "left_anti")
+    lost_rows = (
+        table_rows(pipeline, number, carried).alias("bad").join(batch_rows.alias("there"), functions.expr(place), "left_anti")
+    )
     lost_message = f"concat(message, {literal(LOST_BYTES)})"
-    kept = {column.name: identifier(column.name) for column in BAD_ROW_COLUMNS} | {
+    columns_sql = {column.name: identifier(column.name) for column in BAD_ROW_COLUMNS} | {
         "message": f"IF(value IS NULL, {lost_message}, message)"
     }
-    return ours.unionByName(lost.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in kept.items())))
+    return batch_rows.unionByName(lost_rows.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in columns_sql.items())))
 
 
 def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: Counted) -> None:
-    """With `bad_rows: stop`, refuses a batch with bad rows that are not accepted."""
+    """Refuses a batch with bad rows that are not accepted, if the pipeline has `bad_rows: stop`."""
     if pipeline.bad_rows != "stop" or not counted.bad or counted.carried is None:
         return
     if pipeline.source:
@@ -106,19 +110,19 @@ def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: Co
         raise BadRowsStop("bad-rows", f"{counted.bad:,} rows of {pipeline.source.identifier} are bad", hint)
     bad = counted.carried.select("topic", "partition", "offset", "fault").collect()
     bad_places = [(protocol.partition(row["topic"], row["partition"]), row["offset"], row["fault"]) for row in bad]
-    unaccepted = sorted(each for each in bad_places if each[1] >= position.accepted.get(each[0], 0))
+    unaccepted = sorted(place for place in bad_places if place[1] >= position.accepted.get(place[0], 0))
     if not unaccepted:
         return
-    where, offset, number = unaccepted[0]
+    first_partition, first_offset, number = unaccepted[0]
     fault = pipeline.faults[number]
     below = dict(position.accepted)
-    for each, at, _ in unaccepted:
-        below[each] = max(below.get(each, 0), at + 1)
-    noun, are = ("bad message", "is") if len(unaccepted) == 1 else ("bad messages", "are")
-    says = f"the {len(unaccepted)} {noun} of this batch {are} quarantined in {pipeline.table.bad_rows}"
+    for partition, offset, _ in unaccepted:
+        below[partition] = max(below.get(partition, 0), offset + 1)
+    noun, verb = ("bad message", "is") if len(unaccepted) == 1 else ("bad messages", "are")
+    says = f"the {len(unaccepted)} {noun} of this batch {verb} quarantined in {pipeline.table.bad_rows}"
     raise BadRowsStop(
         "bad-rows",
-        f"{len(unaccepted)} {noun}, the first in {where} at offset {offset}: {fault.code}: {fault.message}",
+        f"{len(unaccepted)} {noun}, the first in {first_partition} at offset {first_offset}: {fault.code}: {fault.message}",
         f"`sluice accept {pipeline.name}`: {says}",
         Acceptance(says, replace(position, accepted=below), opened),
     )

@@ -23,7 +23,7 @@ from framework.plan import Pipeline
 
 _TRIES = 5  # how often a batch is staged again because another commit came between
 _START = "start"  # the phase in which Spark starts
-_MOST = 200  # how often a batch begins again because another run was faster, or because it learned a schema
+_MAX_STARTS = 200  # how often a batch begins again because another run was faster, or because it learned a schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +49,13 @@ class Batch:
 
     @property
     def counts(self) -> list[str]:
-        """The outcome of its messages, in words."""
+        """The outcome of the batch's messages, in words."""
         counts = [amounts.counted(self.rows, "row")]
         if self.changed:
             counts += [f"{count:,} {word}" for word, count in self.changed.words.items() if count]
         counts += [f"{self.bad:,} bad"] if self.bad else []
         counts += [f"{self.filtered:,} filtered"] if self.filtered else []
-        return counts + [each.words for each in self.warnings]
+        return counts + [warning.words for warning in self.warnings]
 
 
 def rows_waiting(context: Context, pipeline: Pipeline) -> int:
@@ -79,10 +79,10 @@ def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipelin
     context.provide_keys(pipeline)
     clock.done(_START)
     tries, cause = 0, ""
-    for _ in range(_MOST):
+    for _ in range(_MAX_STARTS):
         with attempts.attempt() as attempt:
-            now = pinned(pipeline)
-            attempt_run = Attempt(context, now, attempt, clock, replayed and replayed(now))
+            pinned_pipeline = pinned(pipeline)
+            attempt_run = Attempt(context, pinned_pipeline, attempt, clock, replayed and replayed(pinned_pipeline))
             try:
                 outcome = attempt_run.run()
             except schema_lookup.UnknownSchemas as unknown:
@@ -95,9 +95,9 @@ def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipelin
         tries += outcome is not Verdict.AGAIN
         if tries == _TRIES:
             break
-    message = f"the catalog did not accept a batch of {pipeline.table.identifier} in {tries or _MOST} tries"
+    message = f"the catalog did not accept a batch of {pipeline.table.identifier} in {tries or _MAX_STARTS} tries"
     if not cause:
-        message = f"{tries or _MOST} times another commit to {pipeline.table.identifier} came before this batch's"
+        message = f"{tries or _MAX_STARTS} times another commit to {pipeline.table.identifier} came before this batch's"
     raise commit_failed("table-busy", message, cause, "run again when the other writer is done; nothing was lost")
 
 

@@ -1,4 +1,4 @@
-"""The snapshots of the tables that a batch looks rows up in, and of its own, on which it measures: the newest ones when it begins."""
+"""Pins a batch to the newest snapshots when it begins: of the tables in which it looks rows up, and of its own, on which it measures."""
 
 from __future__ import annotations
 
@@ -24,40 +24,43 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def pinned(pipeline: Pipeline) -> Pipeline:
-    """The pipeline, whose steps read the snapshots of now."""
+    """The pipeline with steps and expectations that read the current snapshots."""
     if pipeline.sets:
-        pipeline = replace(pipeline, sets=tuple(_of_now(each, pipeline) for each in pipeline.sets))
+        pipeline = replace(pipeline, sets=tuple(_pinned_expectation(expectation, pipeline) for expectation in pipeline.sets))
     if not pipeline.joins and not pipeline.bounds:
         return pipeline
     pipeline = measured(pipeline)
-    steps = (replace(step, join=step.join and _now(step.join, pipeline)) for step in pipeline.steps)
+    steps = (replace(step, join=step.join and _pinned_join(step.join, pipeline)) for step in pipeline.steps)
     return replace(pipeline, steps=tuple(steps))
 
 
-def _of_now(expected: SetExpectation, pipeline: Pipeline) -> SetExpectation:
-    """A table that is not there yet has no values, which is an error where the batch has to stop."""
-    if expected.of is None:
-        return expected
+def _pinned_expectation(expectation: SetExpectation, pipeline: Pipeline) -> SetExpectation:
+    """The expectation with the current snapshot of the table to which it refers. A table that does not exist yet has no values, which is
+    an error where the batch has to stop."""
+    if expectation.of is None:
+        return expectation
     try:
-        return replace(expected, snapshot=_main(expected.of, pipeline)["snapshot-id"])
+        return replace(expectation, snapshot=_main(expectation.of, pipeline)["snapshot-id"])
     except SourceMissing:
-        if expected.otherwise == "stop":
+        if expectation.otherwise == "stop":
             raise
-        return expected
+        return expectation
 
 
 def measured(pipeline: Pipeline) -> Pipeline:
-    """The pipeline, whose moving rules measure on its own table as it is now."""
+    """The pipeline with moving bounds that are measured on the current snapshot of its own table."""
     if not pipeline.bounds:
         return pipeline
-    own = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    steps = (replace(step, bounds=tuple(_measured_on(each, own, pipeline) for each in step.bounds)) for step in pipeline.steps)
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    steps = (
+        replace(step, bounds=tuple(_measured_on(bounds, table, pipeline) for bounds in step.bounds)) for step in pipeline.steps
+    )
     return replace(pipeline, steps=tuple(steps))
 
 
-def _now(join: Join, pipeline: Pipeline) -> Join:
+def _pinned_join(join: Join, pipeline: Pipeline) -> Join:
     main = _main(join.source, pipeline)
-    moment = None if join.within is None else now()
+    moment = None if join.within is None else current_micros()
     return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=moment)
 
 
@@ -66,8 +69,8 @@ def _main(source: TableSource, pipeline: Pipeline) -> Snapshot:
     return commits.current(pipeline, source, "in which {} looks rows up")[1]
 
 
-def now() -> int:
-    """The time in microseconds, by which rows wait."""
+def current_micros() -> int:
+    """The current time in microseconds, by which rows wait."""
     return time.time_ns() // 1000
 
 
@@ -79,12 +82,12 @@ def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> 
     try:
         newest_time = metadata.newest_time(table, column) if column else None
     except (OSError, ValueError) as error:
-        of = pipeline.table.identifier
-        raise catalog_failed("table-unreadable", f"the newest time in {of} cannot be read", str(error), "") from None
+        name = pipeline.table.identifier
+        raise catalog_failed("table-unreadable", f"the newest time in {name} cannot be read", str(error), "") from None
     micros = None if newest_time is None else (newest_time - _EPOCH) // timedelta(microseconds=1)
-    now_ = replace(bounds, snapshot=table.main["snapshot-id"], newest_time=micros, since=frozenset(_only_added(table)))
-    _add_rows(now_, pipeline)
-    return now_
+    measured_bounds = replace(bounds, snapshot=table.main["snapshot-id"], newest_time=micros, since=frozenset(_only_added(table)))
+    _add_rows(measured_bounds, pipeline)
+    return measured_bounds
 
 
 def _add_rows(bounds: Bounds, pipeline: Pipeline) -> None:
@@ -107,7 +110,7 @@ def _rows_since(since: int, bounds: Bounds, pipeline: Pipeline) -> RecordBatchRe
 
 def _only_added(table: Metadata) -> Iterator[int]:
     """The newest snapshots, down to the last one since which rows were only added."""
-    for each in table.ancestors():
-        yield each["snapshot-id"]
-        if metadata.summary(each).get("operation") not in ("append", "replace"):
+    for snapshot in table.ancestors():
+        yield snapshot["snapshot-id"]
+        if metadata.summary(snapshot).get("operation") not in ("append", "replace"):
             return

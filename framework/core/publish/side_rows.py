@@ -1,6 +1,6 @@
-"""Changes of rows that a side table has: staged on a branch of its own, and published only onto what they were made of.
+"""Changes of a side table's rows: staged on a branch of their own, and published only onto the snapshot from which they began.
 
-Each can be repeated: after a change that was published already it finds nothing to do.
+Each change can be repeated: once it is published, it finds nothing to do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def add_columns(lake: Lake, table: Any, columns: Iterable[Column]) -> None:
 
 
 def forget(lake: Lake, table: Any, position: Position) -> None:
-    """Deletes bad rows whose messages are read again, and opens those again whose replay is undone."""
+    """Deletes bad rows whose messages are read again, and reopens bad rows whose replay is undone."""
     has_states = table.schema().findField("replayed_in") is not None
 
     def statements(branch: str) -> Iterator[str]:
@@ -41,7 +41,7 @@ def forget(lake: Lake, table: Any, position: Position) -> None:
 
 
 def settle(lake: Lake, table: Any, position: Position) -> None:
-    """Marks bad rows as a replay left them. What became of each is staged on the branch of the replay's attempt."""
+    """Marks bad rows as a replay left them. The outcomes are staged on the branch of the replay's attempt."""
     tip = table.snapshot(protocol.BRANCH + position.attempt)
     if tip is None:
         return
@@ -50,25 +50,25 @@ def settle(lake: Lake, table: Any, position: Position) -> None:
     by_key.detached(staged.format("iceberg").load(_name(lake, table))).createOrReplaceTempView(view)
     names = [identifier(column.name) for column in BAD_ROW_COLUMNS]
     same = " AND ".join(f"t.{identifier(name)} <=> s.{identifier(name)}" for name in _PLACE)
-    why = ", ".join(f"{name} = s.{name}" for name in ("stage", "code", "message", "schema_id", "replayed_in"))
+    updates = ", ".join(f"{name} = s.{name}" for name in ("stage", "code", "message", "schema_id", "replayed_in"))
 
     def merge(branch: str) -> Iterator[str]:
         yield (
             f"MERGE INTO {branch} t USING {view} s ON {same} "
             f"WHEN MATCHED AND s.state = '{REPLAYED}' THEN UPDATE SET state = s.state, replayed_in = s.replayed_in "
-            f"WHEN MATCHED THEN UPDATE SET {why} "
+            f"WHEN MATCHED THEN UPDATE SET {updates} "
             f"WHEN NOT MATCHED AND s.state = '{OPEN}' "
             f"THEN INSERT ({', '.join(names)}) VALUES ({', '.join(f's.{name}' for name in names)})"
         )
 
     try:
-        change(lake, table, merge, and_branch=position.attempt)
+        change(lake, table, merge, other_attempt=position.attempt)
     finally:
         lake.spark.catalog.dropTempView(view)
 
 
-def change(lake: Lake, table: Any, statements: Callable[[str], Iterable[str]], and_branch: str = "") -> None:
-    """Makes changes in one commit, which removes the branch of an attempt, too. Refused if the table changed meanwhile."""
+def change(lake: Lake, table: Any, statements: Callable[[str], Iterable[str]], other_attempt: str = "") -> None:
+    """Makes changes in one commit, which also removes the branch of `other_attempt`. Refused if the table changed meanwhile."""
     base = table.currentSnapshot().snapshotId()
     with attempts.attempt() as attempt:
         lake.branch(table, attempt, base)
@@ -78,7 +78,7 @@ def change(lake: Lake, table: Any, statements: Callable[[str], Iterable[str]], a
                 lake.spark.sql(statement)
         try:
             moves.advance(
-                lake, lake.begin(table), attempt, base, and_branch, {protocol.SETTLED: str(_settled(lake, table, branch))}
+                lake, lake.begin(table), attempt, base, other_attempt, {protocol.SETTLED: str(_settled(lake, table, branch))}
             )
         except CommitRefused:
             removal.sweep(lake, lake.load(".".join(_parts(table))), attempt)

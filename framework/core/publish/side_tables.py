@@ -21,7 +21,7 @@ from framework.core.spark.reading_errors import named_errors
 from framework.plan import Pipeline, SideTable
 from framework.sql.quote import identifier
 
-OF = protocol.OF
+_OWNER_UUID = protocol.OF
 
 
 def side_identifier(pipeline: Pipeline, side: SideTable) -> str:
@@ -33,11 +33,11 @@ def open_side_table(lake: Lake, pipeline: Pipeline, side: SideTable, uuid: str) 
     table = lake.load(side.identifier)
     if table is None:
         properties = {"format-version": "2", "write.metadata.delete-after-commit.enabled": "true"}
-        lake.create(side.identifier, side.columns, (), (), properties, lambda *_: {OF: uuid})
+        lake.create(side.identifier, side.columns, (), (), properties, lambda *_: {_OWNER_UUID: uuid})
         table = lake.load(side.identifier)
     if table is None:
         raise BatchError("table-not-created", f"the table {side.identifier} could not be created", "run again")
-    if table.properties().get(OF) != uuid:
+    if table.properties().get(_OWNER_UUID) != uuid:
         raise refusals.leftover_bad_rows(pipeline)
     side_rows.add_columns(lake, table, side.columns)
     return table
@@ -51,10 +51,10 @@ def append(rows: Any, pipeline: Pipeline, side: SideTable, attempt: str) -> None
 
 
 def append_few(rows: Any, pipeline: Pipeline, table: Any, attempt: str) -> bool:
-    """Writes few rows that the driver has to the attempt's branch, without a job; whether that was possible."""
-    few = rows.sparkSession._jvm.sluice.LocalRows
+    """Writes a few rows of the driver to the attempt's branch, without a job. Returns whether that was possible."""
+    local_rows = rows.sparkSession._jvm.sluice.LocalRows
     with named_errors(pipeline):
-        return bool(few.append(rows._jdf, table, protocol.BRANCH + attempt, {protocol.ATTEMPT: attempt}))
+        return bool(local_rows.append(rows._jdf, table, protocol.BRANCH + attempt, {protocol.ATTEMPT: attempt}))
 
 
 def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:
@@ -73,18 +73,18 @@ def _roll_forward(lake: Lake, name: str, uuid: str, position: Position) -> None:
     else:
         moves.join(lake, table, position.attempt)
     # The numbers are those of one table's batches; a later table by this name counts again.
-    if position.forget is not None and table.properties().get(OF) == uuid:
+    if position.forget is not None and table.properties().get(_OWNER_UUID) == uuid:
         table.refresh()
         side_rows.forget(lake, table, position)
 
 
-def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str, uuid: str, number: int, up_to: int) -> int:
+def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str, uuid: str, number: int, last_batch: int) -> int:
     """Stages the rows that a rebuild's batches appended to its side tables, as one batch. Returns their number."""
     total = 0
-    for side, of_second in zip(pipeline.table.side_tables, second.table.side_tables, strict=True):
-        if lake.find(of_second.identifier) is None:
+    for side, second_side in zip(pipeline.table.side_tables, second.table.side_tables, strict=True):
+        if lake.find(second_side.identifier) is None:
             continue
-        rows = lake.spark.table(side_identifier(second, of_second)).where(f"batch <= {up_to}")
+        rows = lake.spark.table(side_identifier(second, second_side)).where(f"batch <= {last_batch}")
         count = int(rows.count())
         if count:
             table = open_side_table(lake, pipeline, side, uuid)
@@ -96,15 +96,15 @@ def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str,
 
 
 def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
-    """A table that was dropped and created again does not share the side tables of its predecessor: their messages are read again."""
+    """Refuses side tables of a predecessor of the table, which was dropped: a new table reads their messages again."""
     for side in pipeline.table.side_tables:
         side_table = lake.find(side.identifier)
-        if side_table is not None and (table is None or side_table.properties().get(OF) != str(table.uuid())):
+        if side_table is not None and (table is None or side_table.properties().get(_OWNER_UUID) != str(table.uuid())):
             raise refusals.leftover_bad_rows(pipeline)
 
 
 def begin_again(lake: Lake, pipeline: Pipeline) -> None:
-    """Empties the side tables of a former table, so that those of the table that is there now may come."""
+    """Empties the side tables of a dropped table, so that the current table can use them."""
     for side in pipeline.table.side_tables:
         side_table = lake.find(side.identifier)
         if side_table is None:
@@ -113,5 +113,5 @@ def begin_again(lake: Lake, pipeline: Pipeline) -> None:
         table = lake.load(
             pipeline.table.identifier
         )  # after the transaction began: the table that is checked is the one that is emptied
-        if table is not None and transaction.table().properties().get(OF) != str(table.uuid()):
-            moves.empty(lake, transaction, {OF: str(table.uuid()), protocol.SETTLED: "0"})
+        if table is not None and transaction.table().properties().get(_OWNER_UUID) != str(table.uuid()):
+            moves.empty(lake, transaction, {_OWNER_UUID: str(table.uuid()), protocol.SETTLED: "0"})

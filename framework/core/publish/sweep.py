@@ -59,7 +59,7 @@ def _dead(table: Any | None) -> list[str]:
 
 
 def _swept(lake: Lake, table: Any, name: str) -> bool:
-    """Whether the branch is deleted. Another commit may come between; then the next run sweeps it."""
+    """Deletes the branch, and returns whether that was done. Another commit may come between; then the next run sweeps it."""
     with suppress(CommitRefused, CommitUnknown):
         removal.sweep(lake, table, name)
         return True

@@ -39,7 +39,7 @@ _WITH_STATISTICS = 100  # columns
 
 
 def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
-    """The table as it is now; created if it is missing."""
+    """Opens the table: creates it if it is missing, and changes it as the spec has changed."""
     identifier = pipeline.table.identifier
     table = lake.load(identifier)
     if table is None or table.currentSnapshot() is None:
@@ -53,7 +53,7 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
 
 
 def _with_properties(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
-    """The table without statistics of columns that the spec masks by now; another pipeline's table as it is."""
+    """Turns off statistics of columns that the spec masks by now; another pipeline's table stays as it is."""
     if not refusals.is_ours(pipeline, table.properties().get(protocol.OWNER)):
         return table
     missing = {key: value for key, value in _of_masked(pipeline).items() if table.properties().get(key) != value}
@@ -67,7 +67,7 @@ def create_table(
     context: Context,
     lake: Lake,
     pipeline: Pipeline,
-    also: Mapping[str, str] | None = None,
+    extra_properties: Mapping[str, str] | None = None,
     accepted: Mapping[Partition, int] | None = None,
 ) -> None:
     """Creates the table with the position from which reading begins: a first batch that fails begins there again, even with
@@ -75,16 +75,16 @@ def create_table(
     table = pipeline.table
     source = context.source(pipeline)
     topic = source.topic_state()
-    first = replace(protocol.born(topic, source.starts(topic, {}), pipeline.spec), accepted=accepted or {})
+    start_position = replace(protocol.born(topic, source.starts(topic, {}), pipeline.spec), accepted=accepted or {})
 
     def describe(snapshot: int, sequence: int) -> dict[str, str]:
-        position = replace(first, snapshot=snapshot, sequence=sequence)
+        position = replace(start_position, snapshot=snapshot, sequence=sequence)
         return {protocol.POSITION: position.text(), protocol.OWNER: refusals.owner(pipeline)}
 
     properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}
-    properties |= {**write_properties(pipeline), **(also or {})}
+    properties |= {**write_properties(pipeline), **(extra_properties or {})}
     empty = bool(table.states)
-    lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, first, empty)
+    lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, start_position, empty)
 
 
 def write_properties(pipeline: Pipeline) -> dict[str, str]:
@@ -99,14 +99,14 @@ def write_properties(pipeline: Pipeline) -> dict[str, str]:
 
 
 def _of_time(pipeline: Pipeline) -> dict[str, str]:
-    """Statistics of the rows' time, which tell the newest one, also behind the columns of which Iceberg keeps some by itself."""
-    many = sum(1 for column in pipeline.table.columns for _ in types.parts(column.type)) > _WITH_STATISTICS
-    return {f"write.metadata.metrics.column.{pipeline.event_time}": "full"} if many and pipeline.event_time else {}
+    """The property for statistics of the rows' time, which tell the newest time. Iceberg keeps some by itself for the first columns."""
+    is_wide = sum(1 for column in pipeline.table.columns for _ in types.parts(column.type)) > _WITH_STATISTICS
+    return {f"write.metadata.metrics.column.{pipeline.event_time}": "full"} if is_wide and pipeline.event_time else {}
 
 
 def _of_masked(pipeline: Pipeline) -> dict[str, str]:
-    """No statistics of columns that are masked, neither in lists of files nor in files. Hashes are long, and a file has many different
-    ones: they need a larger dictionary than Parquet's 2 MiB."""
+    """The properties against statistics of masked columns, in lists of files and in files. Hashes are long, and a file has many
+    different ones: they need a larger dictionary than Parquet's 2 MiB."""
     masked_columns = [".".join(path) for path in pipeline.table.masked]
     return {
         **({"write.parquet.dict-size-bytes": str(8 << 20)} if masked_columns else {}),
@@ -116,7 +116,7 @@ def _of_masked(pipeline: Pipeline) -> dict[str, str]:
 
 
 def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic: TopicState, attempt: str) -> None:
-    """Adds new topics to the table's position, with the offsets at which they begin. A commit of its own: `latest` would
+    """Adds new topics to the table's position, with the offsets at which they begin, in a commit of its own: `latest` would
     mean something else the next time."""
     assert opened.position is not None
     lake = context.lake(pipeline)
@@ -125,35 +125,35 @@ def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic:
     if table is None:
         return
     transaction = lake.begin(table)
-    now = state(transaction.table())
-    if (now.uuid, now.main, now.position) == (opened.uuid, opened.main, opened.position):
-        moved = replace(
+    current_state = state(transaction.table())
+    if (current_state.uuid, current_state.main, current_state.position) == (opened.uuid, opened.main, opened.position):
+        new_position = replace(
             opened.position, attempt=attempt, batch=opened.position.batch + 1, bad=0, forget=None,
             rewound=False, replay=False, topics=topic.topics, ends=ends,
-            snapshot=now.main, sequence=now.snapshots[now.main].sequence,
+            snapshot=current_state.main, sequence=current_state.snapshots[current_state.main].sequence,
         )  # fmt: skip
         recorded = transaction.table().properties().get(recorded_moves.PROPERTY)
-        record = recorded_moves.with_move(recorded, recorded_moves.NEW_TOPIC, moved, now)
-        moves.move_position(lake, transaction, moved, {protocol.OWNER: refusals.owner(pipeline), **record})
+        record = recorded_moves.with_move(recorded, recorded_moves.NEW_TOPIC, new_position, current_state)
+        moves.move_position(lake, transaction, new_position, {protocol.OWNER: refusals.owner(pipeline), **record})
 
 
 def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
-    """The table with the changes of its spec, in one commit, so that readers never see half of them. If one change is not allowed,
-    all are refused, and no batch begins."""
+    """The table after the changes of its spec, made in one commit, so that readers never see half of them. If one change is not
+    allowed, all are refused, and no batch begins."""
     if not _wanted(lake, pipeline, table):
         return table
 
-    def there() -> Any:
+    def load_current() -> Any:
         table = lake.load(pipeline.table.identifier)
         if table is None:
             raise CommitRefused(f"the table {pipeline.table.identifier} is gone")
         return table
 
     def once() -> Any:
-        table = there()
-        if wanted := _wanted(lake, pipeline, table):
-            lake.change(table, wanted, pipeline.table)
-            table = there()
+        table = load_current()
+        if missing_changes := _wanted(lake, pipeline, table):
+            lake.change(table, missing_changes, pipeline.table)
+            table = load_current()
             if _wanted(lake, pipeline, table):
                 raise CommitRefused("the changes that the spec asks of it are not all there")
         return table
@@ -162,7 +162,7 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
 
 
 def _wanted(lake: Lake, pipeline: Pipeline, table: Any) -> list[Change]:
-    """The changes that the spec asks of a table; none of another pipeline's, which the next check refuses."""
+    """The changes that the spec asks of a table; none for another pipeline's table, which the next check refuses."""
     current = lake.existing(table)
     if not refusals.is_ours(pipeline, current.owner):
         return []
@@ -178,14 +178,19 @@ def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...])
     current = lake.existing(table) if table is not None else None
     if current is None or changes(pipeline, current) != changes_:
         raise CommitRefused
-    refused = [change for change in changes_ if not change.allowed]
-    accepted = json.dumps(sorted({*current.accepted, *(change.key for change in refused)}))
-    lake.change(table, [change for change in refused if change.kind != "schema"], pipeline.table, {protocol.ACCEPTED: accepted})
+    refused_changes = [change for change in changes_ if not change.allowed]
+    accepted = json.dumps(sorted({*current.accepted, *(change.key for change in refused_changes)}))
+    lake.change(
+        table, [change for change in refused_changes if change.kind != "schema"], pipeline.table, {protocol.ACCEPTED: accepted}
+    )
 
 
 def schema_change(pipeline: Pipeline, spec_changes: tuple[Change, ...]) -> ColumnsChanged:
-    refused = [change for change in spec_changes if not change.allowed]
-    message = f"{pipeline.table.identifier} is not what the spec says: {refusal_text(refused)}"
+    refused_changes = [change for change in spec_changes if not change.allowed]
+    message = f"{pipeline.table.identifier} is not what the spec says: {refusal_text(refused_changes)}"
     return ColumnsChanged(
-        "schema-change", message, hint(refused, spec_changes, pipeline.name), spec_changes if acceptable(spec_changes) else None
+        "schema-change",
+        message,
+        hint(refused_changes, spec_changes, pipeline.name),
+        spec_changes if acceptable(spec_changes) else None,
     )

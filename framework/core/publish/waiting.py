@@ -23,23 +23,23 @@ from framework.sql.quote import literal
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _OPEN = f"coalesce(state, {literal(OPEN)}) = {literal(OPEN)} AND code = {literal(WAITS)}"
 _TRIED = "coalesce(replayed_in, batch)"  # the batch that tried a row last
-_MOST_TRIES = 100  # so many are told apart by the times at which their rows are over
+_MOST_TRIES = 100  # above this many batches with expired rows, all their rows are tried again
 
 
 @dataclass(frozen=True)
 class _Waiting:
-    """A row that waits: when its message came, in microseconds, and the batch that tried it last."""
+    """A row that waits: the time of its message in microseconds, and the batch that tried it last."""
 
-    came: int
-    tried: int
+    time: int
+    last_batch: int
 
 
 @dataclass(frozen=True)
 class _Try:
-    """What a batch read: the snapshots of the joined tables, and the time in microseconds."""
+    """The inputs of a batch's joins: the snapshots of the joined tables, and the time in microseconds."""
 
     tables: Mapping[str, int | None]
-    at: int
+    time: int
 
 
 def count(context: Context, pipeline: Pipeline) -> int:
@@ -48,28 +48,30 @@ def count(context: Context, pipeline: Pipeline) -> int:
 
 
 def due(pipeline: Pipeline) -> str | None:
-    """SQL of which waiting rows are tried now; None if none are. Without Spark."""
+    """SQL of whether a waiting row is tried now; None if none is. Needs no Spark."""
     spans = [join.within * 1_000_000 for join in pipeline.joins if join.within is not None]
     rows = _waiting(pipeline) if spans else []
     if not rows:
         return None
-    tries, tables, now = _tries(pipeline), _newest_snapshots(pipeline), pinning.now()
-    # The batches that read what there still is: their rows would find no more, but the time of some may be over since.
-    current = {row.tried for row in rows if row.tried in tries and tries[row.tried].tables == tables}
-    over = {
-        row.tried for row in rows if row.tried in current and any(tries[row.tried].at < row.came + span <= now for span in spans)
+    tries, tables, moment = _tries(pipeline), _newest_snapshots(pipeline), pinning.current_micros()
+    # The batches that read the current snapshots: their rows would match no more, but the time of some may be over since.
+    current_tries = {row.last_batch for row in rows if row.last_batch in tries and tries[row.last_batch].tables == tables}
+    expired_tries = {
+        row.last_batch
+        for row in rows
+        if row.last_batch in current_tries and any(tries[row.last_batch].time < row.time + span <= moment for span in spans)
     }
-    if len(over) > _MOST_TRIES:
-        current, over = current - over, set()
-    if not over and all(row.tried in current for row in rows):
+    if len(expired_tries) > _MOST_TRIES:
+        current_tries, expired_tries = current_tries - expired_tries, set()
+    if not expired_tries and all(row.last_batch in current_tries for row in rows):
         return None
-    changed = f"{_TRIED} NOT IN ({', '.join(map(str, sorted(current)))})" if current else "true"
+    changed_sql = f"{_TRIED} NOT IN ({', '.join(map(str, sorted(current_tries)))})" if current_tries else "true"
     times = (
-        f"{_TRIED} = {number} AND timestamp > {_time(tries[number].at - span)} AND timestamp <= {_time(now - span)}"
-        for number in sorted(over)
+        f"{_TRIED} = {number} AND timestamp > {_time(tries[number].time - span)} AND timestamp <= {_time(moment - span)}"
+        for number in sorted(expired_tries)
         for span in spans
     )
-    return f"{_OPEN} AND ({' OR '.join((changed, *times))})"
+    return f"{_OPEN} AND ({' OR '.join((changed_sql, *times))})"
 
 
 def _time(micros: int) -> str:
@@ -78,26 +80,32 @@ def _time(micros: int) -> str:
 
 def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
     """The batches of waiting rows that are tried now."""
-    where = due(pipeline)
-    state = table_state.state(pipeline.table) if where else None
-    if where is None or state is None or state.position is None:
+    condition = due(pipeline)
+    state = table_state.state(pipeline.table) if condition else None
+    if condition is None or state is None or state.position is None:
         return
-    since = state.position.batch
+    last_batch = state.position.batch
 
-    def source(now: Pipeline) -> BadRowSource:
-        return BadRowSource(now, context.lake(now), context.source(now), where=where or "", since=since)
+    def source(pinned_pipeline: Pipeline) -> BadRowSource:
+        return BadRowSource(
+            pinned_pipeline,
+            context.lake(pinned_pipeline),
+            context.source(pinned_pipeline),
+            where=condition or "",
+            since=last_batch,
+        )
 
     while (batch := next_batch(context, pipeline, source)) is not None:
         yield batch
 
 
 def _waiting(pipeline: Pipeline) -> list[_Waiting]:
-    """The rows that wait; not those of which Kafka has no bytes any more, which cannot be tried."""
+    """The rows that wait, without those whose bytes Kafka no longer has, which cannot be tried."""
     table = table_state.table(pipeline.table.catalog, pipeline.table.bad_rows)
     if table is None:
         return []
-    newer = [name for name in ("state", "replayed_in") if name in table.schema().column_names]
-    fields = ("timestamp", "batch", "message", *newer)
+    state_columns = [name for name in ("state", "replayed_in") if name in table.schema().column_names]
+    fields = ("timestamp", "batch", "message", *state_columns)
     rows = table.scan(row_filter=f"code = '{WAITS}'", selected_fields=fields).to_arrow().to_pylist()
     return [
         _Waiting((row["timestamp"] - _EPOCH) // timedelta(microseconds=1), row.get("replayed_in") or row["batch"])
@@ -108,12 +116,12 @@ def _waiting(pipeline: Pipeline) -> list[_Waiting]:
 
 def _newest_snapshots(pipeline: Pipeline) -> dict[str, int | None]:
     """The newest snapshots of the tables that are joined."""
-    read = {join.source.identifier: metadata.read(join.source.catalog, join.source.identifier) for join in pipeline.joins}
-    return {name: table.main["snapshot-id"] if table and table.main else None for name, table in read.items()}
+    tables = {join.source.identifier: metadata.read(join.source.catalog, join.source.identifier) for join in pipeline.joins}
+    return {name: table.main["snapshot-id"] if table and table.main else None for name, table in tables.items()}
 
 
 def _tries(pipeline: Pipeline) -> dict[int, _Try]:
-    """What the batches read, by their numbers, as far back as their snapshots are kept."""
+    """The inputs of each batch's joins, by its number, as far back as the table has their snapshots."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     tries: dict[int, _Try] = {}
     for summary in map(metadata.summary, table.ancestors() if table else ()):

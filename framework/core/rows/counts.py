@@ -34,8 +34,8 @@ class Unmet:
 
     name: str
     rows: int
-    first: str | None = None
-    last: str | None = None
+    first_place: str | None = None
+    last_place: str | None = None
     says: str = ""
 
     @property
@@ -45,9 +45,13 @@ class Unmet:
     @property
     def sample(self) -> str:
         """Where to look."""
-        if self.first is None:
+        if self.first_place is None:
             return ""
-        return f"at {self.first}" if self.first == self.last else f"between {self.first} and {self.last}"
+        return (
+            f"at {self.first_place}"
+            if self.first_place == self.last_place
+            else f"between {self.first_place} and {self.last_place}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +124,9 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
     filtered = counts.get("filtered", 0)
     rows = counts.get("rows", counts["read"] - bad - filtered)
     unmet = tuple(
-        Unmet(name=each.name, rows=rows_, first=_place(counts.get(f"first{at}")), last=_place(counts.get(f"last{at}")))
+        Unmet(
+            name=each.name, rows=rows_, first_place=_place(counts.get(f"first{at}")), last_place=_place(counts.get(f"last{at}"))
+        )
         for at, each in enumerate(pipeline.expectations)
         if (rows_ := counts[f"expected{at}"])
     )
