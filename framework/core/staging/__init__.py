@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from framework.core.iceberg.lake import Lake
 
 
-_FEW = 20_000  # messages
+_SMALL_BATCH = 20_000  # messages
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The target of an attempt's writes, and where the rows come from. `reached` is the position that its snapshot is for; `table` is as it
-    was opened."""
+    """The target of an attempt's writes, and the source of its rows. `reached` is the position that its snapshot is for; `table` is the
+    table as it was opened."""
 
     context: Context
     lake: Lake
@@ -55,7 +55,7 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The table, as SQL has it."""
+        """The table's name in SQL."""
         table = self.pipeline.table
         return identifier(table.catalog.name, table.namespace, table.name)
 
@@ -81,10 +81,10 @@ class Target:
         """The properties for the snapshot's summary."""
         if self.reached is None:
             return {}
-        joined = {each.source.identifier: each.snapshot for each in self.pipeline.joins}
+        joined = {join.source.identifier: join.snapshot for join in self.pipeline.joins}
         if self.pipeline.bounds:
             joined[self.pipeline.table.identifier] = self.pipeline.bounds[0].snapshot
-        times = [each.now for each in self.pipeline.joins if each.now is not None]
+        times = [join.now for join in self.pipeline.joins if join.now is not None]
         return {
             protocol.ATTEMPT: self.attempt,
             protocol.POSITION: self.reached.short_text(),
@@ -93,26 +93,26 @@ class Target:
         }
 
     def with_newest(self, newest_time: int) -> Target:
-        """The target, whose position also has the greatest time of rows so far."""
+        """The target with a position that has the greatest time of rows so far."""
         reached = self.reached
         return self if reached is None else replace(self, reached=replace(reached, newest=max(newest_time, reached.newest)))
 
     @cached_property
-    def there(self) -> Mapping[str, Type]:
-        """The columns that the table has."""
+    def column_types(self) -> Mapping[str, Type]:
+        """The types of the table's columns, by their names."""
         return {field.name: field.type for field in self.lake.existing(self.table).columns}
 
     def branch(self, name: str) -> str:
         return f"{self.name}.{identifier(f'branch_{name}')}"
 
     @property
-    def own(self) -> str:
-        """The attempt's branch."""
+    def attempt_branch(self) -> str:
+        """The attempt's branch in SQL."""
         return self.branch(protocol.BRANCH + self.attempt)
 
     def rows(self, frame: Frame) -> DataFrame:
-        """The rows that land, in one task where they are few: what sorts or groups them then shuffles none."""
-        return frame.good.coalesce(1) if self.size <= _FEW and not self.pipeline.explodes else frame.good
+        """The rows that land, in one task where they are few: sorting or grouping them then shuffles none."""
+        return frame.good.coalesce(1) if self.size <= _SMALL_BATCH and not self.pipeline.explodes else frame.good
 
     def counted(self, frame: Frame) -> Counted:
         """The counts of the pass over the batch that has just ended."""
@@ -120,7 +120,7 @@ class Target:
 
     def writer(self, rows: DataFrame) -> DataFrameWriterV2:
         """A writer of rows to the attempt's branch, with the summary."""
-        writer = rows.writeTo(self.own)
+        writer = rows.writeTo(self.attempt_branch)
         for key, value in self.summary.items():
             writer = writer.option(f"snapshot-property.{key}", value)
         return writer

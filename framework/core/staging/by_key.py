@@ -12,30 +12,30 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def same(keyed: Keyed, one: str, other: str) -> str:
-    return " AND ".join(f"{one}.{identifier(name)} = {other}.{identifier(name)}" for name in keyed.keys)
+def same(keyed: Keyed, alias: str, other_alias: str) -> str:
+    return " AND ".join(f"{alias}.{identifier(name)} = {other_alias}.{identifier(name)}" for name in keyed.keys)
 
 
-def newer(keyed: Keyed, one: str, other: str) -> str:
+def newer(keyed: Keyed, alias: str, other_alias: str) -> str:
     """SQL of whether one row is newer than another. In a struct null is the least."""
-    return " > ".join(moment(keyed, f"{each}.") for each in (one, other))
+    return " > ".join(moment(keyed, f"{row_alias}.") for row_alias in (alias, other_alias))
 
 
-def moment(keyed: Keyed, of: str = "", changed: Mapping[str, str] | None = None) -> str:
+def moment(keyed: Keyed, prefix: str = "", changed: Mapping[str, str] | None = None) -> str:
     """SQL of a row's order as one value: the newer of two rows has the greater one. `changed` is SQL in place of columns."""
-    return f"struct({', '.join((changed or {}).get(name) or f'{of}{identifier(name)}' for name in keyed.order)})"
+    return f"struct({', '.join((changed or {}).get(name) or f'{prefix}{identifier(name)}' for name in keyed.order)})"
 
 
-def newest_first(keyed: Keyed, *then: str) -> str:
-    """SQL of a window over the rows of each key. Of equal ones those come first in which the columns `then` are greater."""
+def newest_first(keyed: Keyed, *tie_columns: str) -> str:
+    """SQL of a window over the rows of each key, the newest first. Among equally new rows, those with greater `tie_columns` come first."""
     keys = ", ".join(map(identifier, keyed.keys))
-    return f"PARTITION BY {keys} ORDER BY {', '.join(f'{identifier(name)} DESC NULLS LAST' for name in (*keyed.order, *then))}"
+    return f"PARTITION BY {keys} ORDER BY {', '.join(f'{identifier(name)} DESC NULLS LAST' for name in (*keyed.order, *tie_columns))}"
 
 
-def newest_per_key(rows: DataFrame, keyed: Keyed, *then: str) -> DataFrame:
-    """One row of each key."""
-    ranked = rows.selectExpr("*", f"row_number() OVER ({newest_first(keyed, *then)}) AS _sluice_rank")
-    return ranked.where("_sluice_rank = 1").drop("_sluice_rank", *then)
+def newest_per_key(rows: DataFrame, keyed: Keyed, *tie_columns: str) -> DataFrame:
+    """The newest row of each key."""
+    ranked = rows.selectExpr("*", f"row_number() OVER ({newest_first(keyed, *tie_columns)}) AS _sluice_rank")
+    return ranked.where("_sluice_rank = 1").drop("_sluice_rank", *tie_columns)
 
 
 def detached(rows: DataFrame) -> DataFrame:

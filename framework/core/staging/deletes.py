@@ -13,17 +13,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def remember(to: Target, deleted: DataFrame) -> None:
-    """Adds the deleted keys to today's. A delete without keys deletes all of them."""
-    keyed = to.keyed
-    state.remember(to, keyed.deletes_state, deleted, None if keyed.versions else lambda rows: by_key.newest_per_key(rows, keyed))
+def remember(target: Target, deleted: DataFrame) -> None:
+    """Adds the deleted keys to those of today. A row without keys is a delete of all keys."""
+    keyed = target.keyed
+    state.remember(
+        target, keyed.deletes_state, deleted, None if keyed.versions else lambda rows: by_key.newest_per_key(rows, keyed)
+    )
 
 
-def without_late(to: Target, rows: DataFrame, near: str) -> DataFrame:
+def without_late(target: Target, rows: DataFrame, near: str) -> DataFrame:
     """The rows that are not older than a deletion of their key."""
     from pyspark.sql import functions
 
-    keyed, remembered = to.keyed, all_deletes(to)
+    keyed, remembered = target.keyed, all_deletes(target)
     if remembered is None:
         return rows
     late = f"{by_key.same(keyed, 's', 't')} AND {by_key.newer(keyed, 't', 's')}"
@@ -33,11 +35,11 @@ def without_late(to: Target, rows: DataFrame, near: str) -> DataFrame:
     return rows
 
 
-def of_keys(to: Target, batch: DataFrame) -> Iterator[DataFrame]:
+def of_keys(target: Target, batch: DataFrame) -> Iterator[DataFrame]:
     """The remembered deletes of the batch's keys."""
     from pyspark.sql import functions
 
-    keyed, remembered = to.keyed, all_deletes(to)
+    keyed, remembered = target.keyed, all_deletes(target)
     if remembered is None:
         return
     keys = batch.select(*map(identifier, keyed.keys)).distinct().alias("s")
@@ -46,9 +48,9 @@ def of_keys(to: Target, batch: DataFrame) -> Iterator[DataFrame]:
         yield keys.crossJoin(remembered.where(of_all(keyed)).drop(*keyed.keys))
 
 
-def all_deletes(to: Target) -> DataFrame | None:
+def all_deletes(target: Target) -> DataFrame | None:
     """All deletes that are remembered, as `t`."""
-    remembered = state.remembered(to, to.keyed.deletes_state)
+    remembered = state.remembered(target, target.keyed.deletes_state)
     return None if remembered is None else remembered.alias("t")
 
 

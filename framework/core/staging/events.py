@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def of(to: Target, frame: Frame) -> DataFrame:
+def batch_rows(target: Target, frame: Frame) -> DataFrame:
     """The batch's rows with the table's types, which may be wider."""
-    columns = ((identifier(each.name), stored(each.type), to.there[each.name]) for each in to.pipeline.table.sent)
+    columns = (
+        (identifier(column.name), stored(column.type), target.column_types[column.name]) for column in target.pipeline.table.sent
+    )
     columns_sql = (f"{reshaped(name, of_batch, of_table)} AS {name}" for name, of_batch, of_table in columns)
-    return to.rows(frame).selectExpr(*columns_sql, DELETE, NTH, *([TRUNCATES] if to.keyed.truncates else []))
+    return target.rows(frame).selectExpr(*columns_sql, DELETE, NTH, *([TRUNCATES] if target.keyed.truncates else []))
 
 
 def clears(batch: DataFrame) -> bool:
@@ -32,21 +34,21 @@ def clears(batch: DataFrame) -> bool:
     return not batch.where(TRUNCATES).isEmpty()
 
 
-def spread(to: Target, batch: DataFrame) -> DataFrame:
+def spread(target: Target, batch: DataFrame) -> DataFrame:
     """The batch with each truncate replaced by deletes of all keys in the table and in the batch."""
-    keys = to.keyed.keys
+    keys = target.keyed.keys
     rows = batch.where(f"NOT {TRUNCATES}")
-    there = (
-        by_key.detached(to.spark.table(to.own).select(*map(identifier, keys)))
+    all_keys = (
+        by_key.detached(target.spark.table(target.attempt_branch).select(*map(identifier, keys)))
         .unionByName(rows.select(*map(identifier, keys)))
         .distinct()
     )
-    deleted = there.crossJoin(batch.where(TRUNCATES).drop(*keys))
+    deleted = all_keys.crossJoin(batch.where(TRUNCATES).drop(*keys))
     return rows.unionByName(deleted.select(*map(identifier, batch.columns)))
 
 
 def without_spread(rows: DataFrame, batch: DataFrame, keyed: Keyed) -> DataFrame:
-    """The rows that delete a key by themselves, and the batch's truncates, each as the one row that it is."""
+    """The rows that delete one key, and the batch's truncates, each as one row."""
     columns = [identifier(name) for name in keyed.deletes_state.columns]
     deleted, truncates = rows.where(f"{DELETE} AND NOT {TRUNCATES}"), batch.where(TRUNCATES)
     return deleted.select(*columns).unionByName(truncates.select(*columns))
@@ -70,6 +72,7 @@ def sent_value(name: str, marked: str) -> str:
     return f"IF({DELETE} OR {unsent.holds(marked, identifier(name))}, NULL, named_struct('value', {identifier(name)}))"
 
 
-def filled_value(name: str, marked: str, before: str) -> str:
-    """SQL of a column, with the value before where it was not sent. Where there is none, the marker stays."""
-    return f"CASE WHEN {unsent.holds(marked, identifier(name))} AND {before} IS NOT NULL THEN ({before}).value ELSE {identifier(name)} END"
+def filled_value(name: str, marked: str, earlier_value: str) -> str:
+    """SQL of a column, with `earlier_value` where its value was not sent. Where there is none, the marker stays."""
+    is_unsent = unsent.holds(marked, identifier(name))
+    return f"CASE WHEN {is_unsent} AND {earlier_value} IS NOT NULL THEN ({earlier_value}).value ELSE {identifier(name)} END"

@@ -28,28 +28,30 @@ _LISTED = {
 }
 
 
-def inserts(to: Target, unless: str) -> str:
+def inserts(target: Target, unless: str) -> str:
     """The clause that inserts rows that the table does not have."""
-    columns = sources(to)
+    columns = sources(target)
     return f"WHEN NOT MATCHED AND NOT {unless} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
 
 
-def sources(to: Target) -> dict[str, str]:
+def sources(target: Target) -> dict[str, str]:
     """SQL of the value for each column of the table; null where the spec no longer has the column."""
-    ours = {column.name for column in to.pipeline.table.columns}
-    return {identifier(name): f"s.{identifier(name)}" if name in ours else "NULL" for name in to.there}
+    ours = {column.name for column in target.pipeline.table.columns}
+    return {identifier(name): f"s.{identifier(name)}" if name in ours else "NULL" for name in target.column_types}
 
 
-def merge(to: Target, rows: DataFrame, near: Near, statement: Callable[[str], Iterable[str]]) -> None:
+def merge(target: Target, rows: DataFrame, near: Near, statement: Callable[[str], Iterable[str]]) -> None:
     """Merges rows. `statement` gives the clauses, from the name of the view `s`; the table is `t`."""
     from py4j.protocol import Py4JError
 
-    view = f"sluice_{to.attempt}"
+    view = f"sluice_{target.attempt}"
     rows.createOrReplaceTempView(view)
     try:
         settings = {**_BY_MAP, **(_LISTED if near.listed else {})}
-        to.spark._jvm.sluice.Statement.run(to.spark._jsparkSession, "\n".join(statement(view)), settings, dict(to.summary))
+        target.spark._jvm.sluice.Statement.run(
+            target.spark._jsparkSession, "\n".join(statement(view)), settings, dict(target.summary)
+        )
     finally:
         with suppress(Py4JError, ConnectionError):  # if Spark has ended, the original error is raised
-            to.spark.catalog.dropTempView(view)
-    to.context.at("merged")
+            target.spark.catalog.dropTempView(view)
+    target.context.at("merged")

@@ -41,78 +41,83 @@ class Near:
 
 @dataclass(frozen=True)
 class Scan:
-    """What the first pass over a batch's rows tells of them."""
+    """The result of the first pass over a batch's rows."""
 
     deleted: int  # rows that delete
     near: Near  # the condition for rows with the same keys
     several: bool = False  # whether a key has messages of several partitions, where the rows say so
 
 
-def scan_keys(to: Target, rows: DataFrame, keys: Sequence[str]) -> Scan:
-    """Runs the pass over the messages."""
-    types = {column.name: column.type for column in to.pipeline.table.columns}
-    all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if to.size <= _LISTED or _is_large(to) else []
+def scan_keys(target: Target, rows: DataFrame, keys: Sequence[str]) -> Scan:
+    """Runs the first pass over a batch's rows, which counts deletes and finds the condition for rows with the same keys."""
+    types = {column.name: column.type for column in target.pipeline.table.columns}
+    all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if target.size <= _LISTED or _is_large(target) else []
     several = f"{SEVERAL if SEVERAL in rows.columns else 'false'} AS {SEVERAL}"
-    if (rows.count() if to.pipeline.explodes else to.size) > _MOST_KEYS:
+    if (rows.count() if target.pipeline.explodes else target.size) > _MOST_KEYS:
         ((deleted, any_several),) = _values(rows.selectExpr(DELETE, several).selectExpr(f"count_if({DELETE})", f"any({SEVERAL})"))
         return Scan(deleted, Near(_all(_bounded(rows, name, types[name]) for name in keys), False), bool(any_several))
     table = rows.selectExpr(DELETE, several, *(_looked_at(name, types[name]) for name in keys)).toArrow()
-    conditions = [_condition(to, table[name], name, types[name]) for name in keys]
+    conditions = [_condition(target, table[name], name, types[name]) for name in keys]
     listed = keys == list(all_) and all(conditions) and len(table) <= _LISTED
     near = Near(_all(conditions), bool(conditions) and listed)
     return Scan(sum(table[DELETE].to_pylist()), near, any(table[SEVERAL].to_pylist()))
 
 
-def steps_back(to: Target, rows: DataFrame, partition: Sequence[str], time: str) -> str:
-    """The condition for rows of a partition with a later time than the least of the batch there."""
+def steps_back(target: Target, rows: DataFrame, partition: Sequence[str], time: str) -> str:
+    """The condition for rows of a partition with a time later than the batch's earliest one in that partition."""
     names = [identifier(name) for name in partition]
-    least = _values(rows.groupBy(*names).agg({time: "min"}))
-    if len(least) > _MOST_PARTITIONS:
+    earliest_times = _values(rows.groupBy(*names).agg({time: "min"}))
+    if len(earliest_times) > _MOST_PARTITIONS:
         return "true"
     parts = []
     try:
-        for *values, since in least:
-            same = (f"t.{name} = {_literal(value, to.there[name])}" for name, value in zip(partition, values, strict=True))
-            parts.append(" AND ".join((*same, f"t.{identifier(time)} > {_literal(since, TIMESTAMP)}")))
+        for *values, earliest in earliest_times:
+            same = (
+                f"t.{name} = {_literal(value, target.column_types[name])}" for name, value in zip(partition, values, strict=True)
+            )
+            parts.append(" AND ".join((*same, f"t.{identifier(time)} > {_literal(earliest, TIMESTAMP)}")))
     except (ValueError, OverflowError):  # times that Python does not have
         return "true"
     return f"({' OR '.join(parts)})" if parts else "false"
 
 
-def near(to: Target, rows: DataFrame, keys: Sequence[str], windows: int = 1) -> str:
-    """The condition for rows with the same keys, of which none is null. The rows have been kept; there are up to so many of a message."""
-    if not _is_large(to):
+def near(target: Target, rows: DataFrame, keys: Sequence[str], windows: int = 1) -> str:
+    """The condition for rows with the same keys, of which none is null. The rows must have been kept; a message has up to `windows` of
+    them."""
+    if not _is_large(target):
         return ""
-    keys = [name for name in keys if _has_bounds(to.there[name])]
-    if to.size * windows > _MOST_KEYS or to.pipeline.explodes:
-        return _all(_bounded(rows, name, to.there[name]) for name in keys)
-    table = rows.selectExpr(*(_looked_at(name, to.there[name]) for name in keys)).toArrow()
-    return _all(_condition(to, table[name], name, to.there[name]) for name in keys)
+    keys = [name for name in keys if _has_bounds(target.column_types[name])]
+    if target.size * windows > _MOST_KEYS or target.pipeline.explodes:
+        return _all(_bounded(rows, name, target.column_types[name]) for name in keys)
+    table = rows.selectExpr(*(_looked_at(name, target.column_types[name]) for name in keys)).toArrow()
+    return _all(_condition(target, table[name], name, target.column_types[name]) for name in keys)
 
 
-def within(to: Target, rows: DataFrame, name: str, seconds: int) -> str:
-    """The condition for rows with a time at most so many seconds from one of the batch, or with none."""
-    if not _is_large(to):
+def within(target: Target, rows: DataFrame, name: str, seconds: int) -> str:
+    """The condition for rows without a time, or with one at most `seconds` from one of the batch."""
+    if not _is_large(target):
         return ""
     time = identifier(name)
     try:
-        ((least, greatest, nulls),) = _values(rows.selectExpr(f"min({time})", f"max({time})", f"count_if({time} IS NULL)"))
-        if nulls or least is None:
+        ((earliest, latest, nulls),) = _values(rows.selectExpr(f"min({time})", f"max({time})", f"count_if({time} IS NULL)"))
+        if nulls or earliest is None:
             return ""
         reach = timedelta(seconds=seconds)
-        low, high = (_literal(each, to.there[name]) for each in (least - reach, greatest + reach))
+        low, high = (_literal(bound, target.column_types[name]) for bound in (earliest - reach, latest + reach))
     except (ValueError, OverflowError):  # times that Python does not have
         return ""
     return f"(t.{time} IS NULL OR t.{time} BETWEEN {low} AND {high})"
 
 
-def not_before(to: Target, batch: DataFrame, name: str, of: str, type_: Type) -> str:
-    """SQL over the table `t`: a column is null, or not below the least of the batch."""
-    if not _is_large(to):
+def not_before(target: Target, batch: DataFrame, name: str, batch_column: str, type_: Type) -> str:
+    """SQL over the table `t`: a column is null, or not below the least value of `batch_column`."""
+    if not _is_large(target):
         return ""
     try:
-        ((least,),) = _values(batch.selectExpr(f"min({identifier(of)})"))
-        return "" if least is None else f"(t.{identifier(name)} IS NULL OR t.{identifier(name)} >= {_literal(least, type_)})"
+        ((earliest,),) = _values(batch.selectExpr(f"min({identifier(batch_column)})"))
+        return (
+            "" if earliest is None else f"(t.{identifier(name)} IS NULL OR t.{identifier(name)} >= {_literal(earliest, type_)})"
+        )
     except (ValueError, OverflowError):  # times that Python does not have
         return ""
 
@@ -123,20 +128,20 @@ def _looked_at(name: str, type_: Type) -> str:
     return f"IF(octet_length({column}) <= {_LONGEST}, {column}, NULL) AS {column}" if type_ == STRING else column
 
 
-def _is_large(to: Target) -> bool:
+def _is_large(target: Target) -> bool:
     """Whether the table is large enough to skip files."""
-    return int(to.table.currentSnapshot().summary().get("total-files-size") or 0) > _SMALL
+    return int(target.table.currentSnapshot().summary().get("total-files-size") or 0) > _SMALL
 
 
 def _all(conditions: Iterable[str]) -> str:
-    return " AND ".join(each for each in conditions if each)
+    return " AND ".join(condition for condition in conditions if condition)
 
 
 def _has_bounds(type_: Type) -> bool:
     return isinstance(type_, Decimal) or type_ in (INT, BIGINT, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def _condition(to: Target, column: Any, name: str, type_: Type) -> str:
+def _condition(target: Target, column: Any, name: str, type_: Type) -> str:
     try:
         column = set(column.to_pylist())
         if None in column:
@@ -146,7 +151,9 @@ def _condition(to: Target, column: Any, name: str, type_: Type) -> str:
             return "false"
         if len(values) <= _LISTED:
             return f"t.{identifier(name)} IN ({', '.join(_literal(value, type_) for value in values)})"
-        files = to.spark.table(f"{to.name}.files").selectExpr(*_bounds(name)).where("low IS NOT NULL AND high IS NOT NULL")
+        files = (
+            target.spark.table(f"{target.name}.files").selectExpr(*_bounds(name)).where("low IS NOT NULL AND high IS NOT NULL")
+        )
         return _sql(name, _cut(values, _values(files)), type_)
     except (ValueError, OverflowError):  # times that Python does not have
         return ""
@@ -155,10 +162,10 @@ def _condition(to: Target, column: Any, name: str, type_: Type) -> str:
 def _bounded(rows: DataFrame, name: str, type_: Type) -> str:
     """The condition from the least and the greatest value."""
     try:
-        ((least, greatest),) = _values(rows.selectExpr(f"min({identifier(name)})", f"max({identifier(name)})"))
+        ((low, high),) = _values(rows.selectExpr(f"min({identifier(name)})", f"max({identifier(name)})"))
     except (ValueError, OverflowError):
         return ""
-    return "false" if least is None else _sql(name, [(least, greatest)], type_)
+    return "false" if low is None else _sql(name, [(low, high)], type_)
 
 
 def _bounds(name: str) -> Iterator[str]:
@@ -172,14 +179,14 @@ def _values(frame: DataFrame) -> list[tuple[Any, ...]]:
 
 
 def _cut(values: Sequence[Any], files: Sequence[tuple[Any, Any, int]]) -> list[Bounds]:
-    """Ranges that hold all values, with as many bytes of files as can be between them."""
+    """The ranges that hold all values, cut where the files between them have the most bytes."""
     gaps: dict[int, int] = {}
     for low, high, size in files:
-        at = bisect_left(values, low)
-        if 0 < at < len(values) and values[at] > high:  # no value is in the file
-            gaps[at] = gaps.get(at, 0) + size
-    worth = sorted(sorted(gaps, key=lambda at: gaps[at])[-(_MOST_RANGES - 1) :])
-    cuts = [0, *worth, len(values)]
+        index = bisect_left(values, low)
+        if 0 < index < len(values) and values[index] > high:  # no value is in the file
+            gaps[index] = gaps.get(index, 0) + size
+    largest_gaps = sorted(sorted(gaps, key=lambda index: gaps[index])[-(_MOST_RANGES - 1) :])
+    cuts = [0, *largest_gaps, len(values)]
     return [(values[start], values[end - 1]) for start, end in pairwise(cuts)]
 
 

@@ -1,11 +1,11 @@
 """Kafka's times of a key's messages, made to rise in each partition: the clock of a producer or broker may step back.
 
 A row's time becomes the greatest of the messages of its key in its partition up to its own, so that rows in order of (time, partition,
-offset) are in order of their offsets in each partition, and by Kafka's time between partitions. With an event time, this is so among
-the rows that have the same one.
+offset) are in order of their offsets in each partition, and by Kafka's time between partitions. If rows have an event time, this holds
+among the rows with the same one.
 Guarantee: the same row of a key is the newest in any batches, since it carries the time that later messages need.
-Cost: a pass over the sorted rows of a batch. Before the MERGE a look for rows of a partition that are later than the batch's first one
-there: among the remembered deletes, and in the table where the batch deletes. While no clock steps back there are none. If a key came in
+Cost: a pass over the sorted rows of a batch. Before the MERGE, a search for rows of a partition that are later than the batch's first
+one there: among the remembered deletes, and in the table if the batch deletes. While no clock steps back there are none. If a key came in
 several partitions, both are read for all keys of the batch.
 """
 
@@ -34,16 +34,16 @@ def risen(rows: DataFrame, keyed: Keyed) -> DataFrame:
     return rows.withColumn(TIME, functions.expr(_risen_time(keyed))) if keyed.partition else rows
 
 
-def risen_beside(to: Target, rows: DataFrame) -> DataFrame:
-    """Returns the rows, of which some are `STORED`, with times that rise after the stored ones. What is replayed was late: in its
-    partition it stays before the messages that were stored meanwhile."""
+def risen_beside(target: Target, rows: DataFrame) -> DataFrame:
+    """Returns the rows, of which some are `STORED`, with times that rise after the stored ones. Replayed messages were late:
+    in their partition they stay before the messages that were stored meanwhile."""
     from pyspark.sql import functions
 
-    keyed = to.keyed
+    keyed = target.keyed
     if not keyed.partition:
         return rows
     time = _risen_time(keyed)
-    if to.replays:
+    if target.replays:
         later = f"min(struct({_fields(keyed)}, NOT {STORED} AS is_new, {TIME})) {_over(keyed)}"
         later = f"{later} ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
         time = f"IF(({later}).is_new, {time}, least({time}, ({later}).{TIME}))"
@@ -64,17 +64,17 @@ def _fields(keyed: Keyed) -> str:
     return ", ".join(map(identifier, _log(keyed)))
 
 
-def with_several(to: Target, rows: DataFrame) -> DataFrame:
+def with_several(target: Target, rows: DataFrame) -> DataFrame:
     """Returns the rows, each with whether messages of its key are of several partitions, if the batch can have such keys."""
     from pyspark.sql import functions
 
-    keyed, range_ = to.keyed, to.range_
+    keyed, range_ = target.keyed, target.range_
     partitions = [partition for partition, end in range_.ends.items() if end > range_.starts.get(partition, 0)]
-    if not keyed.partition or (len(partitions) < 2 and not to.pipeline.source and not to.replays):
+    if not keyed.partition or (len(partitions) < 2 and not target.pipeline.source and not target.replays):
         return rows
     fields, keys = (", ".join(map(identifier, names)) for names in (keyed.partition, keyed.keys))
-    least, greatest = (f"{function}(struct({fields})) OVER (PARTITION BY {keys})" for function in ("min", "max"))
-    return rows.withColumn(SEVERAL, functions.expr(f"{least} <> {greatest}"))
+    minimum, maximum = (f"{function}(struct({fields})) OVER (PARTITION BY {keys})" for function in ("min", "max"))
+    return rows.withColumn(SEVERAL, functions.expr(f"{minimum} <> {maximum}"))
 
 
 def merged_time(keyed: Keyed, new: str, stored: str) -> str:
@@ -82,43 +82,43 @@ def merged_time(keyed: Keyed, new: str, stored: str) -> str:
     return f"IF({_is_later(keyed, new, stored)}, greatest({new}.{TIME}, {stored}.{TIME}), {new}.{TIME})"
 
 
-def is_before_stored(to: Target, rows: DataFrame, scan: Scan) -> bool:
-    """Whether a row's time is before that of an earlier message of its key and partition, which was deleted or which it deletes. Where
-    neither is so, the MERGE finds the earlier message in the table."""
+def is_before_stored(target: Target, rows: DataFrame, scan: Scan) -> bool:
+    """Whether a row's time is before that of an earlier message of its key and partition, which was deleted or which the batch deletes.
+    The MERGE finds other earlier messages in the table."""
     from pyspark.sql import DataFrame, functions
 
-    keyed = to.keyed
-    parts = [part for part in (deletes.all_deletes(to), _table(to, scan) if scan.deleted else None) if part is not None]
+    keyed = target.keyed
+    parts = [part for part in (deletes.all_deletes(target), _table(target, scan) if scan.deleted else None) if part is not None]
     if not parts or not keyed.partition:
         return False
-    later = ranges.steps_back(to, rows, keyed.partition, TIME)
+    later = ranges.steps_back(target, rows, keyed.partition, TIME)
     columns = [identifier(name) for name in keyed.deletes_state.columns]
     stored = reduce(DataFrame.unionByName, (part.where(later).select(*columns) for part in parts))
     if stored.isEmpty():  # as long as no clock stepped back
         return False
     of_all = f" OR ({deletes.of_all(keyed)})" if keyed.truncates else ""
-    met = f"({by_key.same(keyed, 's', 't')}{of_all}) AND {_is_later(keyed, 's', 't')} AND t.{TIME} > s.{TIME}"
-    return not stored.alias("t").join(rows.alias("s"), functions.expr(met), "left_semi").isEmpty()
+    condition = f"({by_key.same(keyed, 's', 't')}{of_all}) AND {_is_later(keyed, 's', 't')} AND t.{TIME} > s.{TIME}"
+    return not stored.alias("t").join(rows.alias("s"), functions.expr(condition), "left_semi").isEmpty()
 
 
-def beside_stored(to: Target, rows: DataFrame, scan: Scan) -> DataFrame:
+def beside_stored(target: Target, rows: DataFrame, scan: Scan) -> DataFrame:
     """Returns the rows with times that rise after those of earlier batches: of the keys' remembered deletes and rows in the table."""
     from pyspark.sql import DataFrame, functions
 
-    keyed = to.keyed
+    keyed = target.keyed
     if not keyed.partition:
         return rows
     keys = rows.select(*map(identifier, keyed.keys)).distinct().alias("s")
-    of_table = by_key.detached(_table(to, scan).join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi"))
+    of_table = by_key.detached(_table(target, scan).join(keys, functions.expr(by_key.same(keyed, "s", "t")), "left_semi"))
     columns = [identifier(name) for name in keyed.deletes_state.columns]
-    stored = reduce(DataFrame.unionByName, (part.select(*columns) for part in (of_table, *deletes.of_keys(to, rows))))
-    both = rows.withColumn(STORED, functions.lit(False))
-    both = both.unionByName(stored.withColumn(STORED, functions.lit(True)), allowMissingColumns=True)
-    return risen_beside(to, both).where(f"NOT {STORED}").drop(STORED)
+    stored = reduce(DataFrame.unionByName, (part.select(*columns) for part in (of_table, *deletes.of_keys(target, rows))))
+    all_rows = rows.withColumn(STORED, functions.lit(False))
+    all_rows = all_rows.unionByName(stored.withColumn(STORED, functions.lit(True)), allowMissingColumns=True)
+    return risen_beside(target, all_rows).where(f"NOT {STORED}").drop(STORED)
 
 
-def _table(to: Target, scan: Scan) -> DataFrame:
-    table: DataFrame = to.spark.table(to.own).alias("t")
+def _table(target: Target, scan: Scan) -> DataFrame:
+    table: DataFrame = target.spark.table(target.attempt_branch).alias("t")
     return table.where(scan.near.sql or "true")
 
 
@@ -129,5 +129,5 @@ def _is_later(keyed: Keyed, new: str, stored: str) -> str:
 
 
 def _log(keyed: Keyed) -> tuple[str, ...]:
-    """Returns the columns of which rows have the same values where their offsets decide."""
+    """Returns the columns in which rows must be equal for their offsets to decide."""
     return (*keyed.order[: keyed.order.index(TIME)], *keyed.partition)

@@ -21,39 +21,39 @@ from framework.sql.quote import identifier
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_MANY = 32  # files
+_MAX_FILES = 32  # files
 
 
-def remembered(to: Target, state: State) -> DataFrame | None:
+def remembered(target: Target, state: State) -> DataFrame | None:
     """The rows of all batches so far, with the state's columns; None where nothing was ever remembered."""
     from pyspark.sql import DataFrame
 
-    parts = state_branches.parts(to.table, state.name)
-    frames = (to.spark.table(to.branch(part)) for part in parts)
+    parts = state_branches.parts(target.table, state.name)
+    frames = (target.spark.table(target.branch(part)) for part in parts)
     return reduce(DataFrame.unionByName, frames).select(*map(identifier, state.columns)) if parts else None
 
 
-def remember(to: Target, state: State, rows: DataFrame, reduced: Callable[[DataFrame], DataFrame] | None = None) -> None:
+def remember(target: Target, state: State, rows: DataFrame, reduced: Callable[[DataFrame], DataFrame] | None = None) -> None:
     """Adds rows, on a branch of the attempt. When files are joined, `reduced` drops rows that are no longer needed."""
     from pyspark.sql import functions
 
     branch = protocol.state_branch(state.name, "all" if state.keep_for is None else _now().date().isoformat())
-    many = state_branches.begin(to.lake, to.table, to.attempt, branch) >= _MANY
+    is_full = state_branches.begin(target.lake, target.table, target.attempt, branch) >= _MAX_FILES
     rows = rows.select(*map(identifier, state.columns))
-    if many:
-        rows = rows.unionByName(to.spark.table(to.branch(branch)).select(*rows.columns))
+    if is_full:
+        rows = rows.unionByName(target.spark.table(target.branch(branch)).select(*rows.columns))
         rows = (reduced(rows) if reduced else rows.distinct()).coalesce(1)
-    writer = rows.writeTo(to.branch(protocol.staged_state(branch, to.attempt)))
-    writer = writer.option(f"snapshot-property.{protocol.ATTEMPT}", to.attempt)
-    if many:
+    writer = rows.writeTo(target.branch(protocol.staged_state(branch, target.attempt)))
+    writer = writer.option(f"snapshot-property.{protocol.ATTEMPT}", target.attempt)
+    if is_full:
         writer.overwrite(functions.lit(True))
     else:
         writer.append()
-    to.context.at("staged_state")
+    target.context.at("staged_state")
 
 
 def expired(table: Any, states: Iterable[State]) -> tuple[str, ...]:
-    """Branches of days that are older than the state is kept."""
+    """The branches of days that are older than their state is kept."""
     return tuple(
         branch
         for state in states

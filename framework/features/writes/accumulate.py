@@ -69,7 +69,7 @@ def _totals(to: Target, rows: DataFrame) -> DataFrame:
 
     totals = to.accumulated
     for name in totals.by:
-        rows = rows.withColumn(name, functions.expr(f"CAST({identifier(name)} AS {to.there[name].sql})"))
+        rows = rows.withColumn(name, functions.expr(f"CAST({identifier(name)} AS {to.column_types[name].sql})"))
     keys = list(map(identifier, totals.by))
     if totals.window:
         rows = _in_windows(rows, totals.window.every, totals.window.size)
@@ -136,7 +136,7 @@ def _about(to: Target, totals: DataFrame) -> _About:
 def _statement(to: Target, view: str, near: str) -> Iterator[str]:
     totals = to.accumulated
     same = [f"t.{identifier(name)} <=> s.{identifier(name)}" for name in totals.keys]
-    yield f"MERGE INTO {to.own} t USING {view} s ON {' AND '.join(filter(None, (*same, near))) or 'true'}"
+    yield f"MERGE INTO {to.attempt_branch} t USING {view} s ON {' AND '.join(filter(None, (*same, near))) or 'true'}"
     some = ""
     if totals.takes_off:
         some = f" AND s.{ROWS} > 0"

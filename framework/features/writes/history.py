@@ -40,7 +40,7 @@ _NEXT = "_sluice_next"  # the order of the next event
 
 def stage(to: Target, frame: Frame) -> Counted:
     keyed = to.keyed
-    batch = events.of(to, frame)
+    batch = events.batch_rows(to, frame)
     with ExitStack() as stack:
         stack.enter_context(cached_frame(batch))
         clears = keyed.truncates is not None and events.clears(batch)
@@ -48,7 +48,7 @@ def stage(to: Target, frame: Frame) -> Counted:
         counted = to.counted(frame)
         if counted.unknown_schemas:
             return counted
-        since = ranges.not_before(to, batch, "valid_to", keyed.order[0], to.there["valid_to"])
+        since = ranges.not_before(to, batch, "valid_to", keyed.order[0], to.column_types["valid_to"])
         near = Near(" AND ".join(filter(None, (scan.near.sql, since))), scan.near.listed)
         line = _in_order(to, events.spread(to, batch) if clears else batch, near.sql)
         merge(to, _versions(line, keyed), near, lambda view: _statement(to, view, near.sql))
@@ -103,7 +103,7 @@ def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
     keyed = to.keyed
     time = identifier(keyed.order[0])
     since = batch.groupBy(*map(identifier, keyed.keys)).agg(functions.expr(f"min({time}) AS _sluice_since")).alias("s")
-    table: DataFrame = to.spark.table(to.own).alias("t")
+    table: DataFrame = to.spark.table(to.attempt_branch).alias("t")
     met = f"{by_key.same(keyed, 's', 't')} AND (t.valid_to IS NULL OR t.valid_to >= s._sluice_since)"
     names = dict.fromkeys([*keyed.keys, *keyed.order, *(name for name, _ in keyed.unsent)])
     columns = (f"t.{identifier(name)}" for name in names)
@@ -124,7 +124,7 @@ def _statement(to: Target, view: str, near: str) -> Iterator[str]:
     keyed = to.keyed
     same = [by_key.same(keyed, "s", "t"), *(f"t.{identifier(name)} <=> s.{identifier(name)}" for name in keyed.order)]
     met = " AND ".join(filter(None, (f"s.{_OLD}", *same, f"t.valid_to <=> s.{_ENDED}", near)))
-    yield f"MERGE INTO {to.own} t USING {view} s ON {met}"
+    yield f"MERGE INTO {to.attempt_branch} t USING {view} s ON {met}"
     yield f"WHEN MATCHED THEN UPDATE SET valid_to = s.valid_to, {IS_CURRENT} = s.{IS_CURRENT}"
     yield inserts(to, f"s.{_OLD}")
 

@@ -54,7 +54,7 @@ def _merge(to: Target, rows: DataFrame, groups: Groups) -> None:
 
 def _statement(to: Target, view: str, names: list[str], near: str) -> Iterator[str]:
     same = [f"t.{identifier(name)} <=> s.{identifier(name)}" for name in names]
-    yield f"MERGE INTO {to.own} t USING {view} s ON {' AND '.join(filter(None, (*same, f's.{_GROUP}', near)))}"
+    yield f"MERGE INTO {to.attempt_branch} t USING {view} s ON {' AND '.join(filter(None, (*same, f's.{_GROUP}', near)))}"
     yield "WHEN MATCHED THEN DELETE"
     yield inserts(to, f"s.{_GROUP}")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def stage(to: Target, frame: Frame) -> Counted:
     keyed = to.keyed
-    batch = events.of(to, frame)
+    batch = events.batch_rows(to, frame)
     with ExitStack() as stack:
         clears = False
         if keyed.truncates:
@@ -70,7 +70,7 @@ def _statement(to: Target, view: str, near: str) -> Iterator[str]:
     time = {rising.TIME: rising.merged_time(keyed, "s", "t")} if keyed.partition else {}
     not_older = f"{by_key.moment(keyed, 's.', time)} >= {by_key.moment(keyed, 't.')}"  # equal: the same message, read again
     changed.update({identifier(name): sql for name, sql in time.items()})
-    yield f"MERGE INTO {to.own} t USING {view} s ON {by_key.same(keyed, 's', 't')}{f' AND {near}' if near else ''}"
+    yield f"MERGE INTO {to.attempt_branch} t USING {view} s ON {by_key.same(keyed, 's', 't')}{f' AND {near}' if near else ''}"
     if keyed.deletes:
         yield f"WHEN MATCHED AND s.{DELETE} AND {not_older} THEN DELETE"
     yield f"WHEN MATCHED AND {not_older} THEN UPDATE SET {', '.join(f'{name} = {value}' for name, value in changed.items())}"
