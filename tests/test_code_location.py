@@ -669,7 +669,7 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monke
         with monkeypatch.context() as patch:
             patch.setattr(
                 "framework.host.assets.runs.same_failure.same_failure",
-                lambda *_: FailedRun.of(SluiceError("x", "it failed", ""), "2026-01-05T10:00:00+00:00"),
+                lambda *_: FailedRun.from_error(SluiceError("x", "it failed", ""), "2026-01-05T10:00:00+00:00"),
             )
             assert materialize(copy, **{"dagster/from_automation_condition": "true"}).success
         assert instance.get_latest_materialization_event(copy) == before, "the run would have failed as the last one did"

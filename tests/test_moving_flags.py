@@ -175,7 +175,7 @@ def test_a_value_without_end_is_not_measured(lake: Path, spark: Any) -> None:
     for _ in range(3):
         tables.lands([("A", price, 0) for price in ("2", "3", "Infinity", "2", "-Infinity", "3")])
     tables.lands([("A", "3", 0), ("A", "60", 0)])
-    moments._KEPT.clear()
+    moments._CACHE.clear()
     tables.lands([("A", "3", 0), ("A", "60", 0)])
 
     assert [tables.flags[number] for number in range(18, 22)] == ["NORMAL", "UNUSUAL"] * 2

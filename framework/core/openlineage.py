@@ -1,8 +1,8 @@
 """OpenLineage events of runs, where its variables say where to send them: OPENLINEAGE_URL, OPENLINEAGE_CONFIG and others.
 
-A run, a rebuild, a replay or a reading into another table that publishes something is a START event and a COMPLETE or FAIL event; one that
-finds nothing to do is none. A rebuild that is stopped ends with ABORT. The rows are safe before an event is sent, and no trouble with it
-stops a run.
+A run, a rebuild, a replay or a reading into another table that publishes something sends a START event and a COMPLETE or FAIL event; one
+that finds nothing to do sends none. A rebuild that is stopped ends with ABORT. The rows are safe before an event is sent, and no error of
+sending stops a run.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _PAUSE = 60.0  # seconds without events after one that the receiver did not get:
 _LOG = logging.getLogger("sluice.openlineage")
 
 
-class Told:
-    """A run, with the facts that its events contain. Where it publishes the whole table at its end, `rows` is None, and `whole` the
-    snapshot that it has published."""
+class ReportedRun:
+    """A run, with the facts that its events contain. Where it publishes the whole table at its end, `rows` is None, and `whole` is
+    the snapshot that it has published."""
 
     def __init__(self, events: _Events | None) -> None:
         self.rows: int | None = 0
@@ -40,11 +40,11 @@ class Told:
         self._is_begun = False
 
     def begin(self) -> None:
-        """Sends its START, if that was not done."""
+        """Sends the START event, if that was not done."""
         if self._events and not self._is_begun:
             self._is_begun = self._events.send("START", self._since)
             if not self._is_begun:
-                self._events = None  # an end without a beginning would tell nobody anything
+                self._events = None  # an end without a beginning is of no use
 
     def add(self, rows: int) -> None:
         """Counts the rows of a batch."""
@@ -59,14 +59,15 @@ class Told:
 
 
 def is_wanted() -> bool:
-    named = [name for name in os.environ if name.startswith(_PREFIX) and name != "OPENLINEAGE_NAMESPACE"]
-    return bool(named) and os.environ.get("OPENLINEAGE_DISABLED", "").lower() not in ("true", "1")
+    variables = [name for name in os.environ if name.startswith(_PREFIX) and name != "OPENLINEAGE_NAMESPACE"]
+    return bool(variables) and os.environ.get("OPENLINEAGE_DISABLED", "").lower() not in ("true", "1")
 
 
 @contextmanager
-def told(pipeline: Pipeline, at_once: bool = True) -> Iterator[Told]:
-    """A run of a pipeline, from its first batch to its last. Without `at_once`, whether there is anything to do shows only by a batch."""
-    run = Told(_Events(pipeline) if is_wanted() and time.monotonic() >= _Events.next_try else None)
+def reported_run(pipeline: Pipeline, at_once: bool = True) -> Iterator[ReportedRun]:
+    """Reports a run of a pipeline, from its first batch to its last. Without `at_once`, START is sent with the first batch, which shows
+    that there is something to do."""
+    run = ReportedRun(_Events(pipeline) if is_wanted() and time.monotonic() >= _Events.next_try else None)
     if at_once:
         run.begin()
     try:
@@ -82,7 +83,7 @@ def told(pipeline: Pipeline, at_once: bool = True) -> Iterator[Told]:
 
 @cache
 def _client() -> Any:
-    """One for the process. Its settings come from the environment."""
+    """The client of this process, with settings from the environment."""
     from openlineage.client import OpenLineageClient
 
     return OpenLineageClient()
@@ -99,17 +100,17 @@ class _Events:
         self.pipeline = pipeline
         self.id = str(generate_new_uuid())
 
-    def send(self, state: str, at: datetime, run: Told | None = None, error: Exception | None = None) -> bool:
-        """Whether the receiver got it."""
+    def send(self, state: str, moment: datetime, run: ReportedRun | None = None, error: Exception | None = None) -> bool:
+        """Sends an event, and returns whether the receiver got it."""
         try:
-            _client().emit(self._event(state, at, run, error))
+            _client().emit(self._event(state, moment, run, error))
             return True
-        except Exception as trouble:  # of the receiver, whatever it is
+        except Exception as trouble:  # any error of the receiver
             _Events.next_try = time.monotonic() + _PAUSE
             _LOG.warning("the lineage of %s was not sent, and none will be for a minute: %s", self.pipeline.name, trouble)
             return False
 
-    def _event(self, state: str, at: datetime, run: Told | None, error: Exception | None) -> Any:
+    def _event(self, state: str, moment: datetime, run: ReportedRun | None, error: Exception | None) -> Any:
         from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
         from openlineage.client.facet_v2 import documentation_job, error_message_run
 
@@ -123,7 +124,7 @@ class _Events:
             job_facets["documentation"] = documentation_job.DocumentationJobFacet(pipeline.doc)
         return RunEvent(
             eventType=RunState[state],
-            eventTime=at.isoformat(),
+            eventTime=moment.isoformat(),
             run=Run(self.id, run_facets),
             job=Job(os.environ.get("OPENLINEAGE_NAMESPACE") or "sluice", pipeline.name, job_facets),
             producer=f"urn:sluice:{_version()}",
@@ -137,7 +138,7 @@ class _Events:
         for (namespace, name), columns in _sources(self.pipeline).items():
             yield InputDataset(namespace, name, facets={"schema": _schema(columns)})
 
-    def _output(self, run: Told) -> Any:
+    def _output(self, run: ReportedRun) -> Any:
         from openlineage.client.event_v2 import OutputDataset
         from openlineage.client.facet_v2 import column_lineage_dataset, output_statistics_output_dataset, symlinks_dataset
 
@@ -161,9 +162,9 @@ class _Events:
         return OutputDataset(namespace, name, facets=facets, outputFacets=counts)
 
     def _rows_of(self, snapshot: int) -> int | None:
-        """None if it is gone by now."""
-        there = metadata.read(self.pipeline.table.catalog, self.pipeline.table.identifier)
-        published = there.snapshots.get(snapshot) if there else None
+        """The number of rows of a snapshot; None if it is gone by now."""
+        table = metadata.read(self.pipeline.table.catalog, self.pipeline.table.identifier)
+        published = table.snapshots.get(snapshot) if table else None
         return int(published["summary"]["total-records"]) if published else None
 
 
@@ -191,8 +192,8 @@ def _sources(pipeline: Pipeline) -> Mapping[Dataset, tuple[Column, ...]]:
 def _origins(pipeline: Pipeline) -> dict[str, list[tuple[Dataset, str]]]:
     """The columns of datasets that each column of the table is computed from."""
     places = by_source(pipeline)
-    datasets = {id(source): _dataset(source) for each in places.values() for source, _ in each}
-    return {name: [(datasets[id(source)], origin) for source, origin in each] for name, each in places.items()}
+    datasets = {id(source): _dataset(source) for origins in places.values() for source, _ in origins}
+    return {name: [(datasets[id(source)], origin) for source, origin in origins] for name, origins in places.items()}
 
 
 def _dataset(source: Topic | TableSource) -> Dataset:
@@ -204,11 +205,11 @@ def _topic(topic: Topic) -> Dataset:
 
 
 def _table(catalog: Any, identifier: str) -> Dataset:
-    """By the place of its files, as the standard says; by its name before it has one."""
-    there = metadata.read(catalog, identifier)
-    if there is None:
+    """The dataset of a table: the place of its files, as the standard says, or its name before it has files."""
+    table = metadata.read(catalog, identifier)
+    if table is None:
         return f"sluice://{catalog.name}", identifier
-    scheme, separator, path = str(there.document["location"]).partition("://")
+    scheme, separator, path = str(table.document["location"]).partition("://")
     if not separator:
         return "file", scheme.removeprefix("file:").rstrip("/")
     bucket, _, inside = path.partition("/")
@@ -218,5 +219,5 @@ def _table(catalog: Any, identifier: str) -> Dataset:
 def _schema(columns: tuple[Column, ...]) -> Any:
     from openlineage.client.facet_v2 import schema_dataset
 
-    fields = [schema_dataset.SchemaDatasetFacetFields(each.name, str(each.type), each.doc or None) for each in columns]
+    fields = [schema_dataset.SchemaDatasetFacetFields(column.name, str(column.type), column.doc or None) for column in columns]
     return schema_dataset.SchemaDatasetFacet(fields=fields)

@@ -92,7 +92,7 @@ def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> 
 
 def _add_rows(bounds: Bounds, pipeline: Pipeline) -> None:
     """Counts the rows that came since the last batch, while this one is prepared."""
-    since = moments.behind(bounds, pipeline)
+    since = moments.cached_snapshot(bounds, pipeline)
     if since is not None:
         moments.add(bounds, pipeline, lambda: _rows_since(since, bounds, pipeline))
 

@@ -30,7 +30,7 @@ class Changed:
 @dataclass(frozen=True, kw_only=True)
 class Unmet:
     """An expectation that a batch does not meet: the rows that fail it, and where the first and the last of them are in Kafka, as far as
-    that is known. `says`: what there is instead."""
+    that is known. `says`: what the table has instead."""
 
     name: str
     rows: int
@@ -44,7 +44,7 @@ class Unmet:
 
     @property
     def sample(self) -> str:
-        """Where to look."""
+        """The place of the failing rows in Kafka, in words."""
         if self.first_place is None:
             return ""
         return (
@@ -87,17 +87,17 @@ def observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[An
         observed["bad"] = "count_if(_sluice_bad IS NOT NULL)"
     if "_sluice_unknown" in columns:
         observed["unknown"] = "collect_set(_sluice_unknown)"
-    for at, expected in enumerate(pipeline.expectations):
+    for index, expected in enumerate(pipeline.expectations):
         fails = f"{is_checked(columns)} AND NOT {expected.holds}"
-        observed[f"expected{at}"] = f"count_if({fails})"
+        observed[f"expected{index}"] = f"count_if({fails})"
         if "_kafka_offset" in columns:
             place = f"IF({fails}, struct(_kafka_partition, _kafka_offset), NULL)"
-            observed |= {f"first{at}": f"min({place})", f"last{at}": f"max({place})"}
+            observed |= {f"first{index}": f"min({place})", f"last{index}": f"max({place})"}
     return [functions.expr(sql).alias(name) for name, sql in observed.items()]
 
 
 def place(struct: Any) -> str | None:
-    """Where a row is in Kafka, from a struct of its partition and offset."""
+    """The place of a row in Kafka, from a struct of its partition and offset."""
     return None if struct is None else f"partition {struct[0]} offset {struct[1]}"
 
 
@@ -112,7 +112,7 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
 
     jvm: Any = spark._jvm
     row = cast(Any, observed)._jo.getRow()
-    counts = {name: row.get(at) for at, name in enumerate(row.schema().fieldNames()) if name not in ("carried", "unknown")}
+    counts = {name: row.get(index) for index, name in enumerate(row.schema().fieldNames()) if name not in ("carried", "unknown")}
     carried = None
     bad = counts.get("bad", 0)
     if "bad" not in counts:
@@ -125,10 +125,13 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
     rows = counts.get("rows", counts["read"] - bad - filtered)
     unmet = tuple(
         Unmet(
-            name=each.name, rows=rows_, first_place=_place(counts.get(f"first{at}")), last_place=_place(counts.get(f"last{at}"))
+            name=expectation.name,
+            rows=rows_,
+            first_place=_place(counts.get(f"first{index}")),
+            last_place=_place(counts.get(f"last{index}")),
         )
-        for at, each in enumerate(pipeline.expectations)
-        if (rows_ := counts[f"expected{at}"])
+        for index, expectation in enumerate(pipeline.expectations)
+        if (rows_ := counts[f"expected{index}"])
     )
     unknown_schemas = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
     return Counted(

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
 
-# By which steps with a memory put rows in order, also where the table does not keep it.
+# The columns by which steps with a memory put rows in order, also where the table does not keep them.
 _PLACES = (*(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS)), "_sluice_item")
 
 
 @dataclass(frozen=True)
 class Frame:
     """The rows of a batch: `good` goes to the table; `observed` has the counts after the write. Where a step has a memory, the place
-    of each row comes along (`places`), and `engine/staging/admission.py` decides which rows land."""
+    of each row comes along (`places`), and `framework/core/staging/admission.py` decides which rows land."""
 
     good: DataFrame
     all_rows: DataFrame  # good and bad
@@ -48,7 +48,7 @@ def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = T
     from pyspark.sql import Observation
 
     # Steps that can neither drop nor fail a row come after the observation: what is observed is copied once.
-    settled = max((at for at, step in enumerate(pipeline.steps, 1) if step.faults or step.keep or step.each), default=0)
+    settled = max((number for number, step in enumerate(pipeline.steps, 1) if step.faults or step.keep or step.each), default=0)
     if pipeline.expectations:
         settled = len(pipeline.steps)
     bad, messages = travelling(pipeline, size, carry), with_open_since(messages, pipeline, newest_time)
@@ -83,9 +83,9 @@ def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
     item = "transform(split(nullif(_sluice_item, ''), '[.]'), n -> CAST(n AS INT))"
     item = item if "_sluice_item" in columns else "CAST(NULL AS array<int>)"
     if pipeline.table.accumulated and pipeline.table.accumulated.order:
-        named = [f"'n{at}', {identifier(name)}" for at, name in enumerate(pipeline.table.accumulated.order)]
-        named += [f"'{NTH_ITEM}', {item}"] if pipeline.table.accumulated.nth else []
-        yield f"named_struct({', '.join(named)}) AS {ORDER}"
+        fields_sql = [f"'n{index}', {identifier(name)}" for index, name in enumerate(pipeline.table.accumulated.order)]
+        fields_sql += [f"'{NTH_ITEM}', {item}"] if pipeline.table.accumulated.nth else []
+        yield f"named_struct({', '.join(fields_sql)}) AS {ORDER}"
     if pipeline.table.accumulated and pipeline.source and pipeline.source.old != "none":
         yield OLD
     if keyed:

@@ -10,16 +10,16 @@ from framework.sql.quote import identifier, present_or_null
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FEW = 1_000_000  # rows that each task can have in its memory
+_BROADCAST_ROWS = 1_000_000  # rows that each task can have in its memory
 
 
-def taken(name: str) -> str:
-    """The column of a joined row that has the other table's."""
+def taken_column(name: str) -> str:
+    """The column of a joined row that holds a column of the other table."""
     return identifier(f"_sluice_taken_{name}")
 
 
 def current(spark: Any, source: TableSource, snapshot: int | None) -> DataFrame:
-    """The rows of another table in a snapshot, or now: of a history those that have not ended."""
+    """The rows of another table in a snapshot, or now; of a history, those that have not ended."""
     reader = spark.read if snapshot is None else spark.read.option("versionAsOf", snapshot)
     rows: DataFrame = reader.table(identifier(source.catalog.name, *source.identifier.split(".")))
     rows = rows.where(IS_CURRENT) if source.versions else rows
@@ -31,16 +31,16 @@ def joined(rows: DataFrame, join: Join) -> DataFrame:
     may still come."""
     from pyspark.sql import functions
 
-    other = current(rows.sparkSession, join.source, join.snapshot)
-    other = other.selectExpr(
-        *(f"{identifier(name)} AS _sluice_on{at}" for at, name in enumerate(join.on)),
-        *(f"{identifier(name)} AS {taken(name)}" for name in join.take),
+    other_rows = current(rows.sparkSession, join.source, join.snapshot)
+    other_rows = other_rows.selectExpr(
+        *(f"{identifier(name)} AS _sluice_on{index}" for index, name in enumerate(join.on)),
+        *(f"{identifier(name)} AS {taken_column(name)}" for name in join.take),
         "true AS _sluice_there",
     )
-    if join.snapshot is not None and join.rows <= _FEW:
-        other = functions.broadcast(other)
-    same = " AND ".join(f"{identifier(name)} = _sluice_on{at}" for at, name in enumerate(join.on))
+    if join.snapshot is not None and join.rows <= _BROADCAST_ROWS:
+        other_rows = functions.broadcast(other_rows)
+    same = " AND ".join(f"{identifier(name)} = _sluice_on{index}" for index, name in enumerate(join.on))
     waits = "false"
     if join.within is not None and join.now is not None:
         waits = f"_sluice_there IS NULL AND _kafka_timestamp > timestamp_micros({join.now - join.within * 1_000_000}L)"
-    return rows.join(other, functions.expr(same), "left").selectExpr("*", f"{waits} AS _sluice_waits")
+    return rows.join(other_rows, functions.expr(same), "left").selectExpr("*", f"{waits} AS _sluice_waits")

@@ -22,9 +22,9 @@ def with_bounds(rows: DataFrame, bounds: Bounds, pipeline: Pipeline) -> DataFram
     measured = _measured(rows.sparkSession, bounds, pipeline)
     if measured is None:
         return rows.selectExpr("*", f"{_NONE} AS {bounds.name}")
-    same = " AND ".join(f"{identifier(name)} <=> _sluice_per{at}" for at, name in enumerate(bounds.per))
+    same = " AND ".join(f"{identifier(name)} <=> _sluice_per{index}" for index, name in enumerate(bounds.per))
     joined = rows.join(functions.broadcast(measured), functions.expr(same or "true"), "left")
-    return joined.drop(*(f"_sluice_per{at}" for at in range(len(bounds.per))))
+    return joined.drop(*(f"_sluice_per{index}" for index in range(len(bounds.per))))
 
 
 def _measured(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | None:
@@ -33,22 +33,22 @@ def _measured(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | Non
 
     if bounds.snapshot is None or (bounds.over is not None and bounds.newest_time is None):
         return None
-    per = [f"_sluice_per{at}" for at in range(len(bounds.per))]
+    groups = [f"_sluice_per{index}" for index in range(len(bounds.per))]
     if bounds.deviations is not None and bounds.over is not None:
         return moments.bounds_of(spark, bounds, pipeline)
     rows = values(spark.read.option("versionAsOf", bounds.snapshot), bounds, pipeline)
     if bounds.over is not None:
-        rows = rows.where(f"at >= {moments.since(bounds)}L")
+        rows = rows.where(f"at >= {moments.window_start(bounds)}L")
     else:
         order = ", ".join(
             f"{name} DESC NULLS LAST" for name in ("at", "_kafka_partition", "_kafka_offset") if name in rows.columns
         )
-        window = f"PARTITION BY {', '.join(per)} " if per else ""
+        window = f"PARTITION BY {', '.join(groups)} " if groups else ""
         rows = rows.selectExpr("*", f"row_number() OVER ({window}ORDER BY {order}) AS nth").where(f"nth <= {bounds.rows}")
     if bounds.quantiles is not None:
         low, high = (f"percentile(x, {quantile!r}D)" for quantile in bounds.quantiles)
     else:
         far = f"({float(bounds.deviations or 0)!r}D * stddev_samp(x) + 1e-9D * abs(avg(x)))"
         low, high = f"avg(x) - {far}", f"avg(x) + {far}"
-    both = f"named_struct('low', {low}, 'high', {high})"
-    return rows.groupBy(*per).agg(functions.expr(f"IF(count(x) >= {bounds.at_least}, {both}, NULL) AS {bounds.name}"))
+    bounds_sql = f"named_struct('low', {low}, 'high', {high})"
+    return rows.groupBy(*groups).agg(functions.expr(f"IF(count(x) >= {bounds.at_least}, {bounds_sql}, NULL) AS {bounds.name}"))

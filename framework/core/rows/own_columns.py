@@ -11,10 +11,10 @@ from framework.sql.quote import substituted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# Of rows by keys: whether it deletes those of its key, which of its message it is, and whether it deletes those of all keys.
+# Of rows by keys: whether the row deletes those of its key, its number in its message, and whether it deletes those of all keys.
 DELETE, NTH, TRUNCATES = "_sluice_delete", "_sluice_nth", "_sluice_truncates"
 SEVERAL = "_sluice_several"  # of rows by keys: whether messages of the key are of several partitions
-ONLY = "_sluice_only"  # of a message that is replayed: which of its rows were bad, where its list is taken apart; '' is the whole
+ONLY = "_sluice_only"  # of a replayed message: which items of its list were bad; '' is the whole message
 NAMES = (EVENT_TIME, *(column.name for column in FROM_COLUMNS))
 WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is bad, and its cause where its fault has none
 
@@ -42,8 +42,8 @@ def with_open_since(rows: DataFrame, pipeline: Pipeline, newest_time: int) -> Da
     totals = pipeline.table.accumulated
     if not (totals and totals.late_after):
         return rows
-    since = f"timestamp_micros({newest_time - totals.late_after * 1_000_000}L)" if newest_time else "CAST(NULL AS TIMESTAMP)"
-    return rows.selectExpr("*", f"{since} AS {OPEN_SINCE}")
+    open_since = f"timestamp_micros({newest_time - totals.late_after * 1_000_000}L)" if newest_time else "CAST(NULL AS TIMESTAMP)"
+    return rows.selectExpr("*", f"{open_since} AS {OPEN_SINCE}")
 
 
 def is_good(columns: list[str]) -> str:
@@ -63,7 +63,7 @@ def or_tombstone(columns: list[str], keep: str) -> str:
 
 
 def of_bad_item(columns: list[str]) -> str:
-    """SQL of whether a row of a message that is replayed was bad, or is part of what was, or holds it."""
+    """SQL of whether a row of a replayed message was bad, or is part of a row that was, or holds one."""
     if "_sluice_item" not in columns:
         return "true"
     row = "coalesce(_sluice_item, '')"
@@ -72,5 +72,5 @@ def of_bad_item(columns: list[str]) -> str:
 
 
 def with_text(sql: str) -> str:
-    """SQL in which a message's value as text stands where its name is."""
+    """Replaces `_sluice_text` in SQL by the message's value as text."""
     return substituted(sql, {"_sluice_text": "CAST(_sluice_value AS STRING)"})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
-    """Each message is decoded once, into a struct; its columns and its faults are taken from there."""
+    """Decodes each message once, into a struct from which its columns and its faults are taken."""
     decoding = pipeline.topic.decoding
     headers = "headers" if "headers" in messages.columns else "CAST(NULL AS array<struct<key:string,value:binary>>)"
     raw = {"_sluice_key": "key", "_sluice_value": "value", "_sluice_headers": headers}
@@ -44,13 +44,13 @@ def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
     """The rows of a table; a bad row has its JSON text in the place of a message's value."""
     assert pipeline.source is not None
     names = [identifier(column.name) for column in (*pipeline.source.columns, *pipeline.source.kafka)]
-    own = {column.name: column.name for column in FROM_COLUMNS if column in pipeline.kafka_columns}
+    own_sql = {column.name: column.name for column in FROM_COLUMNS if column in pipeline.kafka_columns}
     if any(step.faults for step in pipeline.steps):
-        own["_sluice_key"] = "CAST(NULL AS BINARY)"
-        own["_sluice_value"] = f"CAST(to_json(struct({', '.join(names)})) AS BINARY)"
-        own["_sluice_headers"] = "CAST(NULL AS array<struct<key:string,value:binary>>)"
-    own["_sluice_bad"] = f"CAST(NULL AS struct<{TYPE}>)"
-    own |= own_columns(pipeline)
+        own_sql["_sluice_key"] = "CAST(NULL AS BINARY)"
+        own_sql["_sluice_value"] = f"CAST(to_json(struct({', '.join(names)})) AS BINARY)"
+        own_sql["_sluice_headers"] = "CAST(NULL AS array<struct<key:string,value:binary>>)"
+    own_sql["_sluice_bad"] = f"CAST(NULL AS struct<{TYPE}>)"
+    own_sql |= own_columns(pipeline)
     if pipeline.source.old != "none":
-        own |= {OLD: OLD, "_sluice_before": "_sluice_before", "_sluice_first": "NOT _sluice_before", "_sluice_keep": "true"}
-    return rows.selectExpr(*names, *(f"{sql} AS {name}" for name, sql in own.items()))
+        own_sql |= {OLD: OLD, "_sluice_before": "_sluice_before", "_sluice_first": "NOT _sluice_before", "_sluice_keep": "true"}
+    return rows.selectExpr(*names, *(f"{sql} AS {name}" for name, sql in own_sql.items()))

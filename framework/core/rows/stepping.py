@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from framework.core.rows.bad_rows import bad_row, has_one
-from framework.core.rows.joining import joined, taken
+from framework.core.rows.joining import joined, taken_column
 from framework.core.rows.measuring import with_bounds
 from framework.core.rows.own_columns import NAMES, WHOLE, is_checked, is_good, or_tombstone
 from framework.plan import OLD, Pipeline, Step
@@ -16,27 +16,29 @@ if TYPE_CHECKING:
 
 
 def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:
-    """The columns after a step, with the step's faults of rows that are kept and good so far."""
+    """The rows after a step, with the step's faults of rows that are kept and good so far."""
     if step.each:
         rows = _exploded(rows, step)
     assign = {identifier(name): sql for name, sql in step.assign}
-    before = rows.columns
+    input_columns = rows.columns
     if step.join:
         rows = joined(rows, step.join)
-        assign |= {identifier(name): taken(name) for name in step.join.take}
+        assign |= {identifier(name): taken_column(name) for name in step.join.take}
     for bounds in step.bounds:
         rows = with_bounds(rows, bounds, pipeline)
     if step.attempts:
         rows = rows.selectExpr("*", *(f"{sql} AS {name}" for name, sql in step.attempts))
     # Sluice's own columns stay through every step; those of the message are the step's, and so are own ones that a step sets.
     set_by_step = {column.name for column in step.columns}
-    own = (name for name in before if name.startswith(("_sluice_", "_kafka_")) or name in NAMES)
-    columns = {name: name for name in own if name not in set_by_step}
+    own_names = (name for name in input_columns if name.startswith(("_sluice_", "_kafka_")) or name in NAMES)
+    columns = {name: name for name in own_names if name not in set_by_step}
     columns |= {identifier(column.name): assign.get(identifier(column.name), identifier(column.name)) for column in step.columns}
     if step.faults:
         item = "_sluice_item" if "_sluice_item" in rows.columns else WHOLE
-        of_step = bad_row(step.faults, pipeline.faults.index(step.faults[0]), bad, item)
-        columns["_sluice_bad"] = f"CASE WHEN {is_checked(rows.columns, step.of_tombstones)} THEN {of_step} ELSE _sluice_bad END"
+        step_bad_row = bad_row(step.faults, pipeline.faults.index(step.faults[0]), bad, item)
+        columns["_sluice_bad"] = (
+            f"CASE WHEN {is_checked(rows.columns, step.of_tombstones)} THEN {step_bad_row} ELSE _sluice_bad END"
+        )
         if OLD in rows.columns:  # a row that was bad before it changed was never here
             columns["_sluice_keep"] = f"_sluice_keep AND NOT ({OLD} AND coalesce({has_one(step.faults)}, false))"
     if step.keep:
@@ -55,9 +57,9 @@ def _exploded(rows: DataFrame, step: Step) -> DataFrame:
         "_sluice_item": "concat_ws('.', _sluice_item, CAST(_sluice_at + 1 AS STRING))",
         identifier(step.each.into): "_sluice_each",
     }
-    kept = {
+    kept_columns = {
         identifier(name): identifier(name)
         for name in rows.columns
         if name not in (*own_columns, step.each.into, "_sluice_at", "_sluice_each")
     }
-    return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in {**kept, **own_columns}.items()))
+    return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in {**kept_columns, **own_columns}.items()))

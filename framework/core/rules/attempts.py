@@ -1,5 +1,5 @@
 """Live and dead attempts: each attempt holds a lock that the system releases when its process ends, however it ends. Where a warm JVM
-writes for it, that one's lock counts as well: it can still write when the process is gone."""
+writes for it, that JVM's lock counts as well: it can still write when the process is gone."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ def _folder() -> Path:
 
 
 def written_by(lock: str) -> None:
-    """The file that the JVM locks which writes for this process; none for a JVM that ends with it."""
+    """Sets the file that is locked by the JVM that writes for this process; an empty path for a JVM that ends with it."""
     global _writer
     _writer = lock
 
 
 @contextmanager
 def turn(path: Path, patience: float) -> Iterator[bool]:
-    """Whether this process has the turn that a file stands for, once no other process of this machine has it. Waits for so many seconds."""
+    """Waits up to `patience` seconds for the turn that a file stands for. Yields whether this process has it, as the only one of this
+    machine."""
     with usable():
         file = lock_file(path)
     with file:
-        until = time.monotonic() + patience
-        while not (is_ours := _is_locked(file)) and time.monotonic() < until:
+        deadline = time.monotonic() + patience
+        while not (is_ours := _is_locked(file)) and time.monotonic() < deadline:
             time.sleep(_POLL)
         yield is_ours
 
@@ -89,8 +90,8 @@ def is_dead(name: str) -> bool:
 
 
 def works(lock: str, unknown: bool) -> bool:
-    """Whether a JVM still works for the process that had this lock's lease; `unknown` where another user's file cannot be asked. Java
-    locks as `lockf` does, not as `flock`."""
+    """Whether a JVM still works for the process that had this lock's lease; `unknown` where another user's file cannot be opened.
+    Java locks as `lockf` does, not as `flock`."""
     try:
         file = os.open(lock, os.O_RDWR | os.O_NONBLOCK)
     except (FileNotFoundError, ValueError):  # none, or no name of a file

@@ -17,7 +17,7 @@ from framework.sql.quote import identifier, literal
 
 PROPERTY = "sluice.forgotten"
 FORGETS = "sluice.forgets"  # in the summary of each snapshot of `sluice forget`; the last one has a digest of all keys
-DELETING = "deleting"  # the same of those before the last one
+DELETING = "deleting"  # the value of `FORGETS` in those before the last one
 _DIGITS = 32  # of a hash
 
 Columns = tuple[str, ...]
@@ -35,35 +35,39 @@ class Forgotten:
         return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
     def and_also(self, columns: Columns, keys: Iterable[Sequence[str]]) -> Forgotten:
-        more = self.hashes.get(columns, frozenset()) | {self.hash(each) for each in keys}
-        return replace(self, hashes={**self.hashes, columns: more})
+        hashes = self.hashes.get(columns, frozenset()) | {self.hash(values) for values in keys}
+        return replace(self, hashes={**self.hashes, columns: hashes})
 
     def text(self) -> str:
         keys = [{"columns": list(columns), "hashes": sorted(hashes)} for columns, hashes in sorted(self.hashes.items())]
         return json.dumps({"salt": self.salt, "keys": keys}, separators=(",", ":"))
 
     def renamed(self, names: Mapping[str, str]) -> Forgotten:
-        """With other names of columns."""
-        return replace(self, hashes={tuple(names.get(each, each) for each in of): hashes for of, hashes in self.hashes.items()})
+        """Renames the columns of the keys."""
+        return replace(
+            self, hashes={tuple(names.get(name, name) for name in columns): hashes for columns, hashes in self.hashes.items()}
+        )
 
-    def missing(self, there: Collection[str]) -> list[str]:
-        """Columns of keys without which a row cannot be recognised."""
-        return sorted({name for columns in self.hashes for name in columns} - set(there))
+    def missing(self, row_columns: Collection[str]) -> list[str]:
+        """The columns of keys that a row lacks, without which it cannot be recognised."""
+        return sorted({name for columns in self.hashes for name in columns} - set(row_columns))
 
-    def condition(self, there: Collection[str]) -> str | None:
+    def condition(self, row_columns: Collection[str]) -> str | None:
         """SQL of whether a row with these columns is of a forgotten key; None where no key has only these columns."""
-        conditions = [self.is_one_of(columns, hashes) for columns, hashes in self.hashes.items() if set(columns) <= set(there)]
+        conditions = [
+            self.is_one_of(columns, hashes) for columns, hashes in self.hashes.items() if set(columns) <= set(row_columns)
+        ]
         return " OR ".join(conditions) or None
 
     def is_one_of(self, columns: Columns, hashes: Iterable[str]) -> str:
         """SQL of whether a row is of one of these keys. A null is none."""
         texts = [f"CAST({identifier(name)} AS STRING)" for name in columns]
-        text = ", ".join([literal(self.salt), *(f"' ', char_length({each}), ' ', {each}" for each in texts)])
+        text = ", ".join([literal(self.salt), *(f"' ', char_length({value}), ' ', {value}" for value in texts)])
         return f"coalesce(left(sha2(concat({text}), 256), {_DIGITS}) IN ({', '.join(map(literal, sorted(hashes)))}), false)"
 
 
 def after_renaming(properties: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
-    """The property of a table whose columns get other names; nothing where nothing was forgotten."""
+    """The property of a table whose columns get other names; empty where nothing was forgotten."""
     keys = read(properties)
     return {PROPERTY: keys.renamed(names).text()} if keys else {}
 
@@ -74,8 +78,8 @@ def read(properties: Mapping[str, str]) -> Forgotten | None:
     if text is None:
         return None
     try:
-        of = json.loads(text)
-        return Forgotten(str(of["salt"]), {tuple(each["columns"]): frozenset(each["hashes"]) for each in of["keys"]})
+        fields = json.loads(text)
+        return Forgotten(str(fields["salt"]), {tuple(entry["columns"]): frozenset(entry["hashes"]) for entry in fields["keys"]})
     except (ValueError, KeyError, TypeError) as error:
         message = f"a table's property `{PROPERTY}` cannot be read: {error}"
         raise RefusedError("position-unreadable", message, "another program changed it: restore the table's metadata") from None

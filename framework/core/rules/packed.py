@@ -1,4 +1,4 @@
-"""Offsets of many partitions in little text: each commit has it in its snapshot's summary, and every metadata file has all of these."""
+"""A short text for the offsets of many partitions: each commit has it in its snapshot's summary, and a metadata file has all of these."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-_FEW = 8  # partitions, which stay readable
+_MAX_READABLE = 8  # partitions, which stay readable
 
 
 def packed(ends: Mapping[str, int]) -> dict[str, int | str]:
@@ -17,9 +17,9 @@ def packed(ends: Mapping[str, int]) -> dict[str, int | str]:
         by_topic.setdefault(topic, {})[int(number)] = end
     short: dict[str, int | str] = {}
     for topic, offsets in by_topic.items():
-        if len(offsets) > _FEW and offsets.keys() == set(range(len(offsets))):
+        if len(offsets) > _MAX_READABLE and offsets.keys() == set(range(len(offsets))):
             in_order = (0, *(offsets[number] for number in range(len(offsets))))
-            data = b"".join(_bytes(end - before) for before, end in pairwise(in_order))
+            data = b"".join(_bytes(end - previous) for previous, end in pairwise(in_order))
             short[topic] = base64.b64encode(data).decode()
         else:
             short |= {f"{topic}/{number}": end for number, end in offsets.items()}
@@ -40,13 +40,13 @@ def unpacked(short: Mapping[str, int | str]) -> dict[str, int]:
 
 
 def _bytes(number: int) -> bytes:
-    """Small numbers are few bytes, negative ones too; the last byte has its highest bit clear."""
-    left = number * 2 if number >= 0 else -number * 2 - 1
+    """Encodes a number. Small numbers are few bytes, negative ones too; the last byte has its highest bit clear."""
+    rest = number * 2 if number >= 0 else -number * 2 - 1
     data = bytearray()
-    while left >= 128:
-        data.append(left % 128 + 128)
-        left //= 128
-    data.append(left)
+    while rest >= 128:
+        data.append(rest % 128 + 128)
+        rest //= 128
+    data.append(rest)
     return bytes(data)
 
 

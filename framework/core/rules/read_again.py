@@ -13,14 +13,14 @@ def read_again(position: Position) -> str:
     batches = f"batch > {above} AND batch <= {up_to}"
     if not position.rewound:
         return batches
-    places = [(*parted(each), offset) for each, offset in sorted(position.ends.items())]
+    places = [(*parted(partition), offset) for partition, offset in sorted(position.ends.items())]
     later = (f"(topic = {literal(topic)} AND partition = {number} AND offset >= {offset})" for topic, number, offset in places)
     return f"{batches} AND ({' OR '.join(later)})"
 
 
 def replay_undone(position: Position) -> str:
-    """SQL of whether a replay is undone, which let a bad row through or tried it. What a rewind reads again is deleted by `read_again`;
-    the rows of other replays are still in the table."""
+    """SQL of whether the replay that let a bad row through, or tried it, is undone. Bad rows that a rewind reads again are deleted by
+    `read_again`; the rows of other replays are still in the table."""
     assert position.forget is not None
     if position.rewound:
         return "false"

@@ -16,7 +16,7 @@ from framework.core.rules.protocol import Partition, Position, TableState
 
 PROPERTY = "sluice.moves"
 ROLLBACK, REWIND, ACCEPT, ADOPT, NEW_TOPIC = "rollback", "rewind", "accept", "adopt", "new topic"
-_MOST = 50
+_MAX_MOVES = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +52,12 @@ def with_move(
         main_before=before.main, main_after=before.main if main is None else main,
         commits=len(undone), batches=(min(batches), max(batches)) if batches else None,
     )  # fmt: skip
-    moves = (*recorded({PROPERTY: text} if text else {}), move)[-_MOST:]
+    moves = (*recorded({PROPERTY: text} if text else {}), move)[-_MAX_MOVES:]
     return {PROPERTY: json.dumps([_written(move) for move in moves], separators=(",", ":"))}
 
 
 def _undone(state: TableState, main: int) -> list[str | None]:
-    """The positions that the snapshots say which a rollback to `main` undoes."""
+    """The positions of the snapshots that a rollback to `main` undoes."""
     positions: list[str | None] = []
     snapshot = state.snapshots.get(state.main)
     while snapshot is not None and snapshot.id != main:
@@ -76,8 +76,8 @@ def _written(move: PositionMove) -> dict[str, object]:
 
 def _read(fields: Mapping[str, Any]) -> PositionMove:
     first_last = fields.get("batches")
-    read: dict[str, Any] = {
+    values: dict[str, Any] = {
         **fields, "time": datetime.fromisoformat(fields["time"]), "ends": unpacked(fields["ends"]),
         "batches": tuple(first_last) if first_last else None,
     }  # fmt: skip
-    return PositionMove(**read)
+    return PositionMove(**values)

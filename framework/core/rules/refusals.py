@@ -24,15 +24,15 @@ class Acceptance:
 
 
 def owner(pipeline: Pipeline) -> str:
-    where = f"catalog {pipeline.source.catalog.name}" if pipeline.source else pipeline.topic.cluster.name
+    system = f"catalog {pipeline.source.catalog.name}" if pipeline.source else pipeline.topic.cluster.name
     # A select can read other tables tomorrow: all of its rows are computed again then.
     sources = [] if isinstance(pipeline.source, SelectSource) else sorted(pipeline.sources)
-    return json.dumps({"pipeline": pipeline.name, "cluster": where, "topics": sources}, sort_keys=True)
+    return json.dumps({"pipeline": pipeline.name, "cluster": system, "topics": sources}, sort_keys=True)
 
 
-def same_owner(recorded: str, own: str) -> bool:
-    """A pipeline may take more topics into its table, but leave none."""
-    old, new = json.loads(recorded), json.loads(own)
+def same_owner(recorded_owner: str, current_owner: str) -> bool:
+    """Whether two owners are one pipeline, which may have added topics, but has left none."""
+    old, new = json.loads(recorded_owner), json.loads(current_owner)
     return {**old, "topics": new["topics"]} == new and set(old["topics"]) <= set(new["topics"])
 
 
@@ -42,7 +42,7 @@ def is_ours(pipeline: Pipeline, recorded: str | None) -> bool:
 
 
 def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
-    """The position at which to continue; raises the refusal."""
+    """The position at which to continue; raises a refusal where the batch must not begin."""
     position = check_owner(pipeline, state)
     whole = pipeline.source is not None and pipeline.source.reads == "all"
     if whole:  # it is computed again, so no row can be skipped or repeated
@@ -53,8 +53,8 @@ def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
         if position.topics != topic.topics:
             raise source_lost(pipeline, "source-recreated", "it is another table than the one that was read")
         return position
-    other = position.cluster != topic.cluster
-    recreated_names = [name for name, id_ in position.topics.items() if other or topic.topics.get(name) != id_]
+    is_other_cluster = position.cluster != topic.cluster
+    recreated_names = [name for name, id_ in position.topics.items() if is_other_cluster or topic.topics.get(name) != id_]
     if recreated_names:
         raise _topic_recreated(pipeline, state, position, topic, recreated_names)
     lost_offsets = protocol.lost_offsets(position, topic) or protocol.offsets_beyond_end(position, topic)
@@ -87,40 +87,40 @@ def may_adopt(pipeline: Pipeline, state: TableState) -> bool:
 
 
 def no_table(pipeline: Pipeline) -> SluiceError:
-    """Of a table that no run has created yet."""
+    """The error for a table that no run has created yet."""
     message = f"the table {pipeline.table.identifier} does not exist"
     return SluiceError("no-table", message, f"`sluice run {pipeline.name}` creates it")
 
 
 def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:
     """The refusal for a table that is missing or new while bad rows of its predecessor are still there."""
-    again = f"{pipeline.source.identifier} is read" if pipeline.source else "the topic is read from `start_from`"
+    reading = f"{pipeline.source.identifier} is read" if pipeline.source else "the topic is read from `start_from`"
     return TableRecreated(
         "table-recreated",
         f"the table {pipeline.table.identifier} is gone or new, but {pipeline.table.bad_rows} still holds bad rows of its predecessor",
-        f"`sluice accept {pipeline.name}`: those bad rows are dropped and {again} into a new table",
+        f"`sluice accept {pipeline.name}`: those bad rows are dropped and {reading} into a new table",
         pipeline.table.bad_rows,
     )
 
 
-def source_lost(pipeline: Pipeline, code: str, why: str) -> SourceLost:
+def source_lost(pipeline: Pipeline, code: str, reason: str) -> SourceLost:
     """The refusal where the changes of a table since the position are not known. Its rows stay as they are, so only a rebuild helps."""
     source = pipeline.source.identifier if pipeline.source else ""
     hint = f"`sluice rebuild {pipeline.name}` computes {pipeline.table.identifier} from the whole table {source}"
-    return SourceLost(code, f"{pipeline.name} cannot read the changes of {source}: {why}", hint)
+    return SourceLost(code, f"{pipeline.name} cannot read the changes of {source}: {reason}", hint)
 
 
 def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> RolledBack:
-    last, accepts = last_position(state), None
-    if isinstance(back := going_back(pipeline, state, position), str):
-        hint = back
+    main_position, acceptance = last_position(state), None
+    if isinstance(resumed_position := going_back(pipeline, state, position), str):
+        hint = resumed_position
     else:
-        assert last is not None
-        repeated = messages_between(last.ends, position.ends)
-        says = f"{repeated:,} messages are read again, from {offsets(last.ends)}, so that the table holds them once more"
+        assert main_position is not None
+        repeated = messages_between(main_position.ends, position.ends)
+        says = f"{repeated:,} messages are read again, from {offsets(main_position.ends)}, so that the table holds them once more"
         if pipeline.source:
-            says = f"the changes of {pipeline.source.identifier} since its commit {_commit(last)} are read again"
-        accepts = Acceptance(says, back, state)
+            says = f"the changes of {pipeline.source.identifier} since its commit {_commit(main_position)} are read again"
+        acceptance = Acceptance(says, resumed_position, state)
         hint = _accept_hint(pipeline, says)
     return RolledBack(
         "rolled-back",
@@ -128,20 +128,21 @@ def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> R
         f"{f'commit {_commit(position)} of {pipeline.source.identifier}' if pipeline.source else offsets(position.ends)}, "
         "but main no longer has those rows",
         hint,
-        accepts,
+        acceptance,
     )
 
 
 def going_back(pipeline: Pipeline, state: TableState, position: Position) -> Position | str:
-    """The position that belongs to main's rows, where main is behind the position; or a hint, why there is none."""
-    last = last_position(state)
-    if last is None:
+    """The position that belongs to main's rows, where main is behind the position; or a hint that says why there is none."""
+    main_position = last_position(state)
+    if main_position is None:
         return "restore the table's main branch; none of its snapshots has a position to return to"
-    if last.batch < position.rebuilt:
-        what = "bad rows from before its last rebuild or rewind are gone"
-        return f"`sluice rebuild {pipeline.name}` rebuilds it; going back cannot: {what}"
+    if main_position.batch < position.rebuilt:
+        cause = "bad rows from before its last rebuild or rewind are gone"
+        return f"`sluice rebuild {pipeline.name}` rebuilds it; going back cannot: {cause}"
     return replace(
-        position, ends=last.ends, cluster=last.cluster, topics=last.topics, newest=last.newest, forget=(last.batch, position.batch),
+        position, ends=main_position.ends, cluster=main_position.cluster, topics=main_position.topics,
+        newest=main_position.newest, forget=(main_position.batch, position.batch),
         snapshot=state.main, sequence=state.snapshots[state.main].sequence, rewound=False, replay=False,
     )  # fmt: skip
 
@@ -160,18 +161,18 @@ def last_position(state: TableState) -> Position | None:
 def _topic_recreated(
     pipeline: Pipeline, state: TableState, position: Position, topic: TopicState, names: list[str]
 ) -> TopicRecreated:
-    what = "deleted and created again" if position.cluster == topic.cluster else "created in another Kafka cluster"
-    starts = {each: offset for each, offset in topic.starts.items() if parted(each)[0] in names}
-    others = {each: offset for each, offset in position.ends.items() if parted(each)[0] not in names}
-    accepted = {each: offset for each, offset in position.accepted.items() if parted(each)[0] not in names}
+    event = "deleted and created again" if position.cluster == topic.cluster else "created in another Kafka cluster"
+    starts = {partition: offset for partition, offset in topic.starts.items() if parted(partition)[0] in names}
+    other_ends = {partition: offset for partition, offset in position.ends.items() if parted(partition)[0] not in names}
+    accepted = {partition: offset for partition, offset in position.accepted.items() if parted(partition)[0] not in names}
     says = f"reading begins at {offsets(starts)} of the new topic; rows of the old one stay"
-    to = replace(position, cluster=topic.cluster, topics=topic.topics, ends={**others, **starts}, accepted=accepted)
-    to = replace(to, forget=None, rewound=False)
+    new_position = replace(position, cluster=topic.cluster, topics=topic.topics, ends={**other_ends, **starts}, accepted=accepted)
+    new_position = replace(new_position, forget=None, rewound=False)
     return TopicRecreated(
         "topic-recreated",
-        f"the topic {', '.join(names)} was {what}: the position {offsets(position.ends)} belongs to the old one",
+        f"the topic {', '.join(names)} was {event}: the position {offsets(position.ends)} belongs to the old one",
         _accept_hint(pipeline, says),
-        Acceptance(says, to, state),
+        Acceptance(says, new_position, state),
     )
 
 
@@ -179,17 +180,17 @@ def _offsets_gone(
     pipeline: Pipeline, state: TableState, position: Position, lost_offsets: tuple[LostOffsets, ...]
 ) -> OffsetsGone:
     """The refusal where Kafka begins after the next messages, or ends before messages that were read."""
-    first = {each.partition: each.first for each in lost_offsets}
-    says = f"reading continues at {offsets(first)}"
-    if (count := sum(each.first - each.next for each in lost_offsets)) > 0:
+    first_offsets = {gap.partition: gap.first for gap in lost_offsets}
+    says = f"reading continues at {offsets(first_offsets)}"
+    if (count := sum(gap.first - gap.next for gap in lost_offsets)) > 0:
         code, says = "offsets-gone", f"{count:,} messages are never read; {says}"
-        where = ", ".join(f"{each.partition}: next is {each.next}, Kafka begins at {each.first}" for each in lost_offsets)
-        message = f"Kafka no longer has {count:,} messages that come next ({where})"
+        places = ", ".join(f"{gap.partition}: next is {gap.next}, Kafka begins at {gap.first}" for gap in lost_offsets)
+        message = f"Kafka no longer has {count:,} messages that come next ({places})"
     else:
         code = "topic-shorter"
-        where = ", ".join(f"{each.partition}: read up to {each.next}, Kafka ends at {each.first}" for each in lost_offsets)
-        message = f"Kafka lost messages that were read already ({where})"
-    accepted = replace(position, ends={**position.ends, **first}, forget=None, rewound=False)
+        places = ", ".join(f"{gap.partition}: read up to {gap.next}, Kafka ends at {gap.first}" for gap in lost_offsets)
+        message = f"Kafka lost messages that were read already ({places})"
+    accepted = replace(position, ends={**position.ends, **first_offsets}, forget=None, rewound=False)
     return OffsetsGone(code, message, _accept_hint(pipeline, says), Acceptance(says, accepted, state))
 
 
@@ -202,7 +203,9 @@ def messages_between(start: Mapping[Partition, int], end: Mapping[Partition, int
 
 
 def offsets(ends: Mapping[Partition, int]) -> str:
-    return "offsets " + " ".join(f"{each}:{offset}" for each, offset in sorted(ends.items(), key=lambda one: parted(one[0])))
+    return "offsets " + " ".join(
+        f"{partition}:{offset}" for partition, offset in sorted(ends.items(), key=lambda item: parted(item[0]))
+    )
 
 
 def _commit(position: Position) -> int:

@@ -36,7 +36,7 @@ from framework.base.home import read as read_file
 from framework.plan import Pipeline
 
 _FOLDER = "pipelines"
-# Errors that a look at the topic and the table raises as a run does: where it no longer raises them, neither does a run.
+# Errors that a check of the topic and the table raises as a run does: where it no longer raises them, neither does a run.
 CHECKED = (NotOwned, OffsetsGone, RolledBack, SourceMissing, TableRecreated, TopicRecreated)
 
 
@@ -54,9 +54,9 @@ class FailedRun:
     kind: str
 
     @classmethod
-    def of(cls, error: SluiceError, at: str) -> FailedRun:
+    def from_error(cls, error: SluiceError, time: str) -> FailedRun:
         return cls(
-            at=at,
+            at=time,
             code=error.code,
             message=error.message,
             hint=error.hint,
@@ -80,14 +80,16 @@ class RunRecord:
 def read(pipeline: str) -> RunRecord:
     try:
         fields = json.loads(read_file(file(pipeline)))
-        followers = {tag: failed for tag, each in fields.get("followers", {}).items() if (failed := _failed(each))}
+        followers = {
+            tag: failed for tag, follower_fields in fields.get("followers", {}).items() if (failed := _failed(follower_fields))
+        }
         return RunRecord(fields["paused"], _failed(fields["failed"]), fields.get("failed_at"), followers)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):  # none, or not one of ours
         return RunRecord()
 
 
 def _failed(fields: Mapping[str, Any] | None) -> FailedRun | None:
-    """None of an older version, which did not record the kind: the next run finds out."""
+    """The failed run from its fields; None for those of an older version, which did not record the kind: the next run finds out."""
     return FailedRun(**fields) if fields and "kind" in fields else None
 
 
@@ -111,23 +113,23 @@ def refuse_paused(pipeline: Pipeline) -> None:
 
 
 def record_failure(pipeline: str, error: SluiceError) -> None:
-    _change(pipeline, lambda record: replace(record, failed=FailedRun.of(error, _now())))
+    _change(pipeline, lambda record: replace(record, failed=FailedRun.from_error(error, _now())))
 
 
 def record_follower(pipeline: str, tag: str, error: SluiceError | None) -> None:
     """Records the failure of a follower, or that it has caught up."""
-    failed = {tag: FailedRun.of(error, _now())} if error else {}
+    failures = {tag: FailedRun.from_error(error, _now())} if error else {}
 
     def change(record: RunRecord) -> RunRecord:
-        others = {each: earlier for each, earlier in record.followers.items() if each != tag}
-        return replace(record, followers={**others, **failed})
+        other_failures = {other_tag: failure for other_tag, failure in record.followers.items() if other_tag != tag}
+        return replace(record, followers={**other_failures, **failures})
 
     if error or tag in read(pipeline).followers:
         _change(pipeline, change)
 
 
 def record_failed_inputs(pipeline: str, digest: str) -> None:
-    """Records the inputs of the run that failed last (`engine/observe/same_failure.py`)."""
+    """Records the inputs of the run that failed last (`framework/core/run/same_failure.py`)."""
     _change(pipeline, lambda record: replace(record, failed_at=digest))
 
 
@@ -155,7 +157,7 @@ def _change(pipeline: str, change: Callable[[RunRecord], RunRecord]) -> None:
 
 
 def _changed(pipeline: str, change: Callable[[RunRecord], RunRecord]) -> RunRecord:
-    """One process at a time: a pause is not lost where a run ends at the same moment."""
+    """Changes a record, one process at a time: a pause is not lost where a run ends at the same moment."""
     path = file(pipeline)
     folder = os.open(private(str(path.parent)), os.O_RDONLY)
     try:

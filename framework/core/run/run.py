@@ -116,7 +116,7 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
     try:
         if rows := waiting.count(context, pipeline):
             context.expect(rows)
-            with openlineage.told(pipeline) as report:
+            with openlineage.reported_run(pipeline) as told:
                 for batch in _batches(context, pipeline):
                     report.add(batch.rows)
                     yield batch
