@@ -65,8 +65,8 @@ def is_wanted() -> bool:
 
 @contextmanager
 def reported_run(pipeline: Pipeline, at_once: bool = True) -> Iterator[ReportedRun]:
-    """Reports a run of a pipeline, from its first batch to its last. Without `at_once`, START is sent with the first batch, which shows
-    that there is something to do."""
+    """Reports a run of a pipeline, from its first batch to its last. Without `at_once`, START is sent with the first batch or
+    error, which shows that there was something to do."""
     run = ReportedRun(_Events(pipeline) if is_wanted() and time.monotonic() >= _Events.next_try else None)
     if at_once:
         run.begin()
