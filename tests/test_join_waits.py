@@ -143,7 +143,7 @@ def test_a_row_that_waits_for_two_is_tried_once_for_each(lake: Path, spark: Any,
     orders, begun = shop.pipeline("orders"), pinning.current_micros()
 
     def set_clock(hours: float) -> None:
-        monkeypatch.setattr(pinning, "now", lambda: begun + int(hours * 3600) * 1_000_000)
+        monkeypatch.setattr(pinning, "current_micros", lambda: begun + int(hours * 3600) * 1_000_000)
 
     set_clock(0.9)
     assert waiting.due(orders) is None

@@ -243,8 +243,8 @@ def test_a_store_that_does_not_answer_any_more_leaves_it_to_spark(tmp_path: Path
     (pipeline,) = plan.pipelines
     bounds = next(bound for bound in pipeline.bounds if bound.over)
     bounds = replace(bounds, snapshot=2, newest_time=1_000_000)
-    cached = moments._Kept(1, pa.table({"_sluice_per0": ["A"], "part": [0], "n": [1], "mean": [1.0], "squares": [0.0]}))
-    moments._KEPT[moments._key(bounds, pipeline)] = cached
+    cached = moments._CachedCounts(1, pa.table({"_sluice_per0": ["A"], "part": [0], "n": [1], "mean": [1.0], "squares": [0.0]}))
+    moments._CACHE[moments._key(bounds, pipeline)] = cached
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield from [pa.record_batch({"symbol": ["A"], "price": [1.0], "at": [datetime(2026, 1, 5)]})] * rows
@@ -252,5 +252,5 @@ def test_a_store_that_does_not_answer_any_more_leaves_it_to_spark(tmp_path: Path
 
     schema = pa.schema([("symbol", pa.string()), ("price", pa.float64()), ("at", pa.timestamp("us"))])
     moments.add(bounds, pipeline, lambda: pa.RecordBatchReader.from_batches(schema, batches()))
-    assert moments._kept(bounds, pipeline) is cached
-    moments._KEPT.clear()
+    assert moments._cached_counts(bounds, pipeline) is cached
+    moments._CACHE.clear()

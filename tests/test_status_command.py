@@ -98,7 +98,7 @@ BUSY = Transient("table-busy", "another commit came first", "run again")
 
 
 def failed(error: SluiceError, hours: float = 0.5) -> RunRecord:
-    return RunRecord(failed=FailedRun.of(error, (MOMENT - timedelta(hours=hours)).isoformat()))
+    return RunRecord(failed=FailedRun.from_error(error, (MOMENT - timedelta(hours=hours)).isoformat()))
 
 
 # States

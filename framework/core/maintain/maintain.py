@@ -78,9 +78,11 @@ def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None
 
 
 def _forget_followers(lake: Lake, pipeline: Pipeline, table: Any) -> None:
-    """Removes the tags of followers that the spec no longer has, which would keep their snapshots for ever; but those of catalogs that
-    still list the table."""
-    there = {tag for follower in (*pipeline.also, *published.former_followers(pipeline, names(table))) for tag in follower.tags}
+    """Removes the tags of followers that the spec no longer has, which would keep their snapshots for ever. The tags of catalogs
+    that still list the table stay."""
+    kept_tags = {
+        tag for follower in (*pipeline.also, *published.former_followers(pipeline, names(table))) for tag in follower.tags
+    }
     refs = table.refs()
     obsolete_tags = [name for name in names(table) if is_follower_tag(name) and name not in kept_tags and refs[name].isTag()]
     with suppress(CommitRefused, CommitUnknown):  # the next time

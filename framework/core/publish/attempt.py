@@ -173,7 +173,7 @@ class Attempt:
             forget=(0, position.batch) if self.pipeline.table.write.whole else None, rebuilt=position.rebuilt,
             replay=self.replayed is not None, newest=max(position.newest, counted.newest_time),
         )  # fmt: skip
-        counted = replace(counted, changed=_changed(current_table, self.attempt, mode(self.pipeline.table.write)))
+        counted = replace(counted, changed=_changed(current_table, self.attempt, self.pipeline.table.write))
         forget = states.expired(table, self.pipeline.table.states)
         return Staged(range_=range_, snapshot=tip, position=new_position, counted=counted, forget=forget)
 
@@ -208,7 +208,7 @@ class Attempt:
         messages = self.source.read(self.context.spark, range_, number)
         frame = frame_of(messages, self.pipeline, range_.size, newest_time=position.newest)
         with named_errors(self.pipeline):
-            return admission.staged(target, frame, mode(self.pipeline.table.write).stage)
+            return admission.staged(target, frame, self.pipeline.table.write.stage)
 
     def _target(self, table: Any, range_: Range, reached: Position | None) -> Target:
         return Target(

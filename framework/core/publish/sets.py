@@ -45,7 +45,7 @@ def _columns(target: Target, expected: SetExpectation) -> list[Column]:
 def _new(target: Target, expected: SetExpectation, since: int, tip: int) -> DataFrame:
     """The rows that the batch added or changed."""
     table = target.pipeline.table
-    if mode(table.write).whole:
+    if table.write.whole:
         return _all(target, expected, tip)
     return changes.between(target.lake, table.identifier, tuple(_columns(target, expected)), since, tip, keeps_others=True).now()
 

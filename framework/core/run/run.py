@@ -116,7 +116,7 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
     try:
         if rows := waiting.count(context, pipeline):
             context.expect(rows)
-            with openlineage.reported_run(pipeline) as told:
+            with openlineage.reported_run(pipeline) as report:
                 for batch in _batches(context, pipeline):
                     report.add(batch.rows)
                     yield batch

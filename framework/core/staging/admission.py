@@ -40,7 +40,7 @@ def _staged(target: Target, frame: Frame, stage: Stage) -> Counted:
     states = [memory.state for memory in memories if memory.state]
     with admitted(target, frame) as rows, ExitStack() as stack:
         if states:
-            stack.enter_context(kept(rows))
+            stack.enter_context(cached_frame(rows))
         counted = _counted(target, replace(frame, good=rows), stage)
         for step_state in states if counted.rows and not counted.unknown_schemas else ():
             state.remember(target, step_state, rows.select(*map(identifier, step_state.columns)).distinct())
@@ -157,7 +157,7 @@ class Earlier:
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """The frame, computed once and kept until the batch is staged."""
-        return self.stack.enter_context(held(frame))
+        return self.stack.enter_context(held_frame(frame))
 
     def hashes(self, frame: DataFrame) -> Hashes:
         """The numbers of the frame's first column, kept until the batch is staged."""

@@ -42,7 +42,7 @@ def of_pipeline(plan: Plan, pipeline: Pipeline, catalog: str | None = None, ask:
     owner = table.properties.get(protocol.OWNER) if table else None
     if table is None or not refusals.is_ours(pipeline, owner):
         return
-    for follower in (*pipeline.published, *published.left(pipeline, table.refs)):
+    for follower in (*pipeline.published, *published.former_followers(pipeline, table.refs)):
         name, _, identifier = follower.name.partition(".")
         if catalog not in (None, name):
             continue

@@ -56,7 +56,7 @@ def refuse_readers_behind(pipelines: tuple[Pipeline, ...], pipeline: Pipeline, e
     end_number = _number(table, end_snapshot)
     late_readers = [reader.name for reader in pipelines if _is_behind(reader, pipeline, table, end_number)]
     if late_readers:
-        hint = f"`sluice run {' '.join(late_readers)}`, then {AGAIN}"
+        hint = f"`sluice run {' '.join(late_readers)}`, then {RETRY_HINT}"
         message = f"{', '.join(late_readers)} must read {pipeline.table.identifier} up to now before its older snapshots go"
         raise RefusedError("reader-behind", message, hint)
 
@@ -71,13 +71,13 @@ def _is_behind(reader: Pipeline, pipeline: Pipeline, table: Metadata, end_number
 def catch_up(context: Context, lake: Lake, pipeline: Pipeline, end_snapshot: int) -> Iterator[str]:
     """Brings followers up to date, and moves their tags. Refuses while a catalog lists the table that the spec no longer names, since it
     would name files that are gone."""
-    listings = ", ".join(listing.name for listing in published.left(pipeline, _read(pipeline).refs))
+    listings = ", ".join(listing.name for listing in published.former_followers(pipeline, _read(pipeline).refs))
     if listings:
         message = f"{pipeline.table.identifier} is still listed as {listings}, which the spec no longer names"
-        raise RefusedError("still-listed", message, f"`sluice unpublish {pipeline.name}`, then {AGAIN}")
+        raise RefusedError("still-listed", message, f"`sluice unpublish {pipeline.name}`, then {RETRY_HINT}")
     for outcome in follow.after_run(context, pipeline):
         if outcome.trouble is not None:
-            hint = f"{outcome.trouble.hint or 'correct that'}; then {AGAIN}"
+            hint = f"{outcome.trouble.hint or 'correct that'}; then {RETRY_HINT}"
             raise SluiceError(outcome.trouble.code, outcome.trouble.message, hint)
         yield outcome.line
     table = _read(pipeline)
@@ -160,7 +160,7 @@ def _refuse_left(pipeline: Pipeline, name: str, expired_snapshots: Set[int]) -> 
     if table is not None and (remaining_snapshots := table.snapshots.keys() & expired_snapshots):
         references = ", ".join(ref for ref, snapshot in table.refs.items() if snapshot in remaining_snapshots) or "another commit"
         message = f"{amounts.counted(len(remaining_snapshots), 'older snapshot')} of {name} could not go, because of {references}"
-        raise SluiceError("table-busy", message, AGAIN)
+        raise SluiceError("table-busy", message, RETRY_HINT)
 
 
 def _read(pipeline: Pipeline) -> Metadata:

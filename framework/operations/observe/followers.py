@@ -43,7 +43,7 @@ class FollowerState:
 
 
 def follower_states(pipeline: Pipeline, table: Metadata | None, record: RunRecord) -> Iterator[FollowerState]:
-    for former_follower in published.left(pipeline, table.refs) if table else ():
+    for former_follower in published.former_followers(pipeline, table.refs) if table else ():
         yield FollowerState(follower=former_follower, state="left", rows=0, failed=None)
     for follower in pipeline.also:
         rows = waiting.rows(table, follower) if table else 0

@@ -157,7 +157,7 @@ def _reasons(pipeline: Pipeline, progress: Progress, failed: FailedRun | None) -
     trouble = progress.trouble
     # A table whose source table does not exist yet is only pending.
     if trouble and not (isinstance(trouble, SourceMissing) and not _has_landed(progress.position)):
-        failure = FailedRun.of(trouble, "")
+        failure = FailedRun.from_error(trouble, "")
         yield replace(_reason(pipeline, failure, answers=False), unanswered=failure.is_a(CatalogAway, KafkaAway))
     if failed and not (trouble and trouble.code == failed.code) and not _is_over(progress, failed):
         yield replace(_reason(pipeline, failed, answers=trouble is None), time=iso_times.read(failed.at))

@@ -79,7 +79,7 @@ def rebuild(
     earlier_rebuild = _finish(context, lake, pipeline)
     if earlier_rebuild and estimate.ended:
         return earlier_rebuild
-    with openlineage.told(pipeline) as lineage_event:
+    with openlineage.reported_run(pipeline) as lineage_event:
         lineage_event.rows = None
         new_rebuild = _publish(context, lake, pipeline, estimate, on_batch, stopped)
         lineage_event.is_stopped = new_rebuild is None

@@ -131,7 +131,7 @@ def delete_second(lake: Lake, pipeline: Pipeline, data: bool) -> None:
             if current is not None:
                 is_side = identifier in side_names
                 files, _ = drop.files_of(second.catalog, current, () if is_side else row_folders, rows=data or is_side)
-                its_files = lake.of.files_of(identifier)
+                its_files = lake.component.files_of(identifier)
                 lake.drop(identifier)
                 its_files.delete(files, current.metadata.location)
     except (CommitRefused, CommitUnknown) as error:

@@ -72,7 +72,7 @@ def read(context: Context, target: ReadAgain, on_batch: Callable[[Batch], None],
     limited_context = Context(context.plan, spark=lambda: context.spark, at=context.at, until=target.until)
     if target.starts is not None:
         create_table(limited_context, limited_context.lake(target.pipeline), target.pipeline, target.properties, target.accepted)
-    with openlineage.told(target.pipeline, at_once=False) as lineage_event:
+    with openlineage.reported_run(target.pipeline, at_once=False) as lineage_event:
         for batch in _batches(limited_context, target.pipeline):
             lineage_event.add(batch.rows)
             on_batch(batch)

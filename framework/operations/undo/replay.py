@@ -81,7 +81,7 @@ def replay(context: Context, pipeline: Pipeline, where: str, stopped: Callable[[
     """Replays bad rows in batches, each once."""
     pipeline = context.schemas.current(pipeline)
     since = _position(context, pipeline).batch
-    with openlineage.told(pipeline, at_once=False) as lineage_event:
+    with openlineage.reported_run(pipeline, at_once=False) as lineage_event:
         while not stopped():
             batch = next_batch(context, pipeline, lambda current_pipeline: _source(context, current_pipeline, where, since))
             if batch is None:
