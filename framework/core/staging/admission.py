@@ -16,6 +16,7 @@ from framework.base.errors import RefusedError
 from framework.core.rows.counts import Counted
 from framework.core.rows.frame import Frame
 from framework.core.rules import forgotten
+from framework.core.spark.reading_errors import cached_frame, held_frame
 from framework.core.staging import Target, ranges, state
 from framework.plan import Memory, State
 from framework.sql.quote import identifier
