@@ -145,7 +145,7 @@ class Position:
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
 
     def short_text(self) -> str:
-        """The same for a snapshot's summary, where it must not grow much with the partitions."""
+        """The text for a snapshot's summary, where it must not grow much with the partitions."""
         fields = {name: value for name, value in asdict(self).items() if name in _ALWAYS or value}
         return json.dumps({**fields, "ends": packed(self.ends)}, sort_keys=True, separators=(",", ":"))
 
@@ -213,7 +213,7 @@ def settled(state: TableState) -> Position | None:
 
 
 def needed(main: Sequence[Snapshot], position: Position | None, kept: Collection[int]) -> frozenset[int]:
-    """Of main's snapshots, the newest first, those that are needed where some are kept: all down to that of the position, since a gap
+    """The snapshots of main, the newest first, that are needed where some are kept: all down to that of the position, since a gap
     would look like expiry by somebody else; and below one that says no position the next that does, for a rollback to it."""
     keep = set(kept)
     ids = [each.id for each in main]
