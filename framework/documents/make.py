@@ -23,7 +23,7 @@ def make(folder: Path, environment: str = "local") -> Plan:
     return plan
 
 
-_OF_REGISTRIES = ("registry-", "no-subject", "unsupported-schema")
+_REGISTRY_CODES = ("registry-", "no-subject", "unsupported-schema")
 """The beginnings of codes of problems that leave a topic without columns, and that no edit of the specs needs to solve."""
 
 
@@ -33,7 +33,7 @@ def make_without_registries(folder: Path, environment: str = "local") -> Plan:
     with without_collection(), extensions.project(folder.absolute().parent):
         written = load(folder, environment)
         resolved = resolve(Draft(written=written, problems=list(written.problems)))
-    problems = [problem for problem in resolved.problems if not problem.code.startswith(_OF_REGISTRIES)]
+    problems = [problem for problem in resolved.problems if not problem.code.startswith(_REGISTRY_CODES)]
     if problems:
         raise SpecError(problems)
     pipelines = sorted((*resolved.pipelines, *resolved.without_columns), key=lambda pipeline: pipeline.name)
@@ -51,20 +51,20 @@ def parts(
     """The result of `draft`, and the pipelines that can run in spite of the problems."""
     with without_collection(), extensions.project(folder.absolute().parent):
         written = load(folder, environment)
-        here = copy_context()  # planning again uses the same own steps
+        context = copy_context()  # planning again uses the same own steps
         plan, problems, runnable = _parts(environment, written, {}, logins)
 
-    def again(also: Also) -> Replanned:
-        plan, problems, runnable = here.run(_parts, environment, written, also)
+    def again(extra_schemas: Also) -> Replanned:
+        plan, problems, runnable = context.run(_parts, environment, written, extra_schemas)
         return Replanned(replace(plan, again=again), problems, runnable)
 
     return replace(plan, again=again), problems, runnable
 
 
 def _parts(
-    environment: str, written: Written, also: Also, logins: bool = True
+    environment: str, written: Written, extra_schemas: Also, logins: bool = True
 ) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
-    draft = resolve(Draft(written=written, problems=list(written.problems), schemas=Schemas(also=also, logins=logins)))
+    draft = resolve(Draft(written=written, problems=list(written.problems), schemas=Schemas(also=extra_schemas, logins=logins)))
     plan = _plan(environment, draft)
     candidates = () if len(draft.problems) > MOST_PROBLEMS else draft.pipelines  # beyond that number, checks stop early
     return plan, SpecError(draft.problems).problems, runnable_pipelines(draft.written, candidates, draft.problems)
@@ -83,12 +83,15 @@ def _plan(environment: str, draft: Draft) -> Plan:
     )
 
 
-def resolve(draft: Draft, *only: str) -> Draft:
+def resolve(draft: Draft, *kind_names: str) -> Draft:
     """The draft with its documents resolved: those of these kinds and of what they need, or all."""
-    every = kinds.document_kinds()
-    wanted = {*only, *(need for name in only for need in every[name].needs)} or every.keys()
-    for name, kind in every.items():
-        documents = draft.written.of(kind.document) if name in wanted else ()
+    all_kinds = kinds.document_kinds()
+    needed_names = {
+        *kind_names,
+        *(needed_name for name in kind_names for needed_name in all_kinds[name].needs),
+    } or all_kinds.keys()
+    for name, kind in all_kinds.items():
+        documents = draft.written.of(kind.document) if name in needed_names else ()
         draft.problems.extend(
             Problem(extra.place(), "one-only", f"there is a second `{name}`", f"the first is at {documents[0].place()}")
             for extra in (documents[1:] if kind.one_only else ())

@@ -102,24 +102,26 @@ class Rows:
         for fault in error.faults:
             if self.more and fault.code == "unknown-column":
                 continue
-            written = _texts(self.document).get(where) or Node("scalar", where, text)
-            self.problems.append(Problem(written.inside(text, fault.offset), fault.code, fault.message, fault.hint))
+            node = _texts(self.document).get(where) or Node("scalar", where, text)
+            self.problems.append(Problem(node.inside(text, fault.offset), fault.code, fault.message, fault.hint))
 
     def column(self, name: str, where: Where, kafka: bool = False) -> Column | None:
         """The column of this name, or None and a problem."""
-        there = self.columns
+        columns = self.columns
         if kafka:
-            own = [Column(EVENT_TIME, TIMESTAMP)] if self.event_time else []
-            there = (*there, *self.kafka, *own)
-        column = next((column for column in there if column.name == name), None)
+            event_time = [Column(EVENT_TIME, TIMESTAMP)] if self.event_time else []
+            columns = (*columns, *self.kafka, *event_time)
+        column = next((column for column in columns if column.name == name), None)
         if column is None and self.more:
             return Column(name, VOID, "", where=where)
         if column is None:
             names = [column.name for column in self.columns if not column.name.startswith("_sluice_")]
             hint = did_you_mean(name, names, the_names("column", names))
-            if name in (each.name for each in self.kafka):
-                of = name.removeprefix("_kafka_").removeprefix("_")
-                hint = f"it is Kafka's, and stays as it is: `derive: {{{of}: {name}}}` makes a column of the row that has it"
+            if name in (kafka_column.name for kafka_column in self.kafka):
+                short_name = name.removeprefix("_kafka_").removeprefix("_")
+                hint = (
+                    f"it is Kafka's, and stays as it is: `derive: {{{short_name}: {name}}}` makes a column of the row that has it"
+                )
             self.problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
         return column
 
@@ -149,13 +151,15 @@ class Rows:
     def fault(self, stage: str, text: str, error: ColumnSql, only: ColumnSql | None = None) -> Fault:
         """The fault of an attempt with this error, or `only` of rows for which a condition is true."""
         failed = f"{error} IS NOT NULL"
-        when = ColumnSql(f"({only}) AND {failed}", only.reads | error.reads) if only else ColumnSql(failed, error.reads)
-        return Fault(stage, "step_failed", f"`{text}` cannot be computed for this row", when=when, cause=error)
+        condition = ColumnSql(f"({only}) AND {failed}", only.reads | error.reads) if only else ColumnSql(failed, error.reads)
+        return Fault(stage, "step_failed", f"`{text}` cannot be computed for this row", when=condition, cause=error)
 
     def new_column(self, name: str, type_: Type, where: Where, doc: str = "", others: Iterable[str] | None = None) -> Column:
         """A new column of a step. Its name is checked against `others`, by default all columns so far."""
-        existing = [column.name for column in self.columns] if others is None else others
-        self.problems.extend(name_problems(name, where, [other for other in existing if other != name]))
+        existing_names = [column.name for column in self.columns] if others is None else others
+        self.problems.extend(
+            name_problems(name, where, [existing_name for existing_name in existing_names if existing_name != name])
+        )
         return Column(name, type_, doc, where=where)
 
     def with_columns(self, columns: Iterable[Column]) -> tuple[Column, ...]:
@@ -164,7 +168,7 @@ class Rows:
 
 
 # Spark can write a table with such a column, and then cannot read it.
-_ICEBERGS = frozenset((
+_ICEBERG_COLUMNS = frozenset((
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number", "_change_type",
     "_change_ordinal", "_commit_snapshot_id",
 ))  # fmt: skip
@@ -173,10 +177,10 @@ _ICEBERGS = frozenset((
 def stored_name_problems(columns: Iterable[Column], where: Where) -> Iterator[Problem]:
     """Problems with columns that have the name of one of Iceberg's metadata columns."""
     for column in columns:
-        if folded(column.name) in _ICEBERGS:
-            other = column.name.lstrip("_")
-            named = f"in a select by `as {other}`, or in the topic if it is the message's key, `as: {other}`"
-            hint = f"rename it by a step, `rename: {{{column.name}: {other}}}`, {named}"
+        if folded(column.name) in _ICEBERG_COLUMNS:
+            new_name = column.name.lstrip("_")
+            remedy = f"in a select by `as {new_name}`, or in the topic if it is the message's key, `as: {new_name}`"
+            hint = f"rename it by a step, `rename: {{{column.name}: {new_name}}}`, {remedy}"
             message = f"`{column.name}` is a metadata column of every Iceberg table"
             yield Problem(column.where or where, "reserved-name", message, hint)
 
@@ -197,19 +201,22 @@ def selected_name_problems(name: str, where: Where) -> list[Problem]:
     return [Problem(where, "bad-column-name", f"`{name}` is not a column's name", hint)]
 
 
-def name_problems(name: str, where: Where, others: Iterable[str]) -> list[Problem]:
+def name_problems(name: str, where: Where, other_names: Iterable[str]) -> list[Problem]:
     """Problems with names that a table's column cannot have."""
     if folded(name).startswith(("_kafka_", "_sluice")) or folded(name) in _RESERVED:
         hint = f"choose another name, such as `{name.lstrip('_')}`"
         return [Problem(where, "reserved-name", f"`{name}` is a name that Sluice uses itself", hint)]
-    return case_collisions(name, where, others)
+    return case_collisions(name, where, other_names)
 
 
-def case_collisions(name: str, where: Where, others: Iterable[str]) -> list[Problem]:
+def case_collisions(name: str, where: Where, other_names: Iterable[str]) -> list[Problem]:
     return [
         Problem(
-            where, "case-collision", f"`{name}` and `{other}` differ only in case", "tables do not tell them apart: rename one"
+            where,
+            "case-collision",
+            f"`{name}` and `{other_name}` differ only in case",
+            "tables do not tell them apart: rename one",
         )
-        for other in others
-        if folded(other) == folded(name) and other != name
+        for other_name in other_names
+        if folded(other_name) == folded(name) and other_name != name
     ]

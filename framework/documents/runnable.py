@@ -13,16 +13,16 @@ from framework.plan import Pipeline
 
 def runnable_pipelines(written: Written, pipelines: Iterable[Pipeline], problems: Iterable[Problem]) -> tuple[Pipeline, ...]:
     problems = tuple(problems)
-    if any(_is_of_environment(each) for each in problems):
+    if any(_is_of_environment(problem) for problem in problems):
         return ()  # without what an environment replaces, they would run somewhere else
     broken = set(_broken(written, problems))
     if any(kind not in ("pipeline", "topic") for kind, _ in broken):
         return ()  # all pipelines use these documents
-    standing = {each.name: each for each in pipelines if _stands(each, broken)}
-    while left := [name for name, each in standing.items() if not each.made_of <= standing.keys()]:
-        for name in left:
-            del standing[name]
-    return tuple(standing.values())
+    candidates = {pipeline.name: pipeline for pipeline in pipelines if _stands(pipeline, broken)}
+    while unfed_names := [name for name, pipeline in candidates.items() if not pipeline.made_of <= candidates.keys()]:
+        for name in unfed_names:
+            del candidates[name]
+    return tuple(candidates.values())
 
 
 def _is_of_environment(problem: Problem) -> bool:
@@ -39,6 +39,6 @@ def _broken(written: Written, problems: Iterable[Problem]) -> Iterator[tuple[str
     places = sorted(written.places)
     documents = {document.node.where: (document.kind, document.name) for document in written.documents}
     for problem in problems:
-        at = bisect_right(places, problem.where) - 1
-        if at >= 0 and places[at].file == problem.where.file and places[at] in documents:
-            yield documents[places[at]]
+        index = bisect_right(places, problem.where) - 1
+        if index >= 0 and places[index].file == problem.where.file and places[index] in documents:
+            yield documents[places[index]]

@@ -16,12 +16,12 @@ from framework.sql.quote import literal
 _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?([eE][+-]?[0-9]{1,3})?")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?")
 _BITS = dict(zip(types.INTEGRALS, (8, 16, 32, 64), strict=True))
-_OF_INTEGRALS = {type_: (digits, 0) for type_, digits in zip(types.INTEGRALS, (3, 5, 10, 20), strict=True)}  # as a decimal
+_INTEGRAL_DIGITS = {type_: (digits, 0) for type_, digits in zip(types.INTEGRALS, (3, 5, 10, 20), strict=True)}  # as a decimal
 _LARGEST: dict[Type, float] = {FLOAT: 3.4028234663852886e38, DOUBLE: 1.7976931348623157e308}
 _LONGEST = 38  # digits of a decimal
 
 
-def of(text: str, type_: Type, equals: bool) -> str | None:
+def sql_literal(text: str, type_: Type, equals: bool) -> str | None:
     """The value for a column of this type; None where there is none, or where it `equals` no value that the column can have."""
     if type_ == STRING:
         return literal(text)
@@ -38,27 +38,27 @@ def are_numbers(texts: Sequence[str]) -> bool:
     return not whole and all(_NUMBER.fullmatch(text) for text in texts)
 
 
-def is_after(one: str, other: str, type_: Type) -> bool:
+def is_after(text: str, other_text: str, type_: Type) -> bool:
     """Whether the first of two values comes after the second."""
     if is_numeric(type_):
-        return Decimal(one) > Decimal(other)
+        return Decimal(text) > Decimal(other_text)
     if type_ in TIMES:
-        return read_time(one) > read_time(other)
-    return type_ == STRING and one.encode() > other.encode()
+        return read_time(text) > read_time(other_text)
+    return type_ == STRING and text.encode() > other_text.encode()
 
 
 def _number(text: str, type_: Type, equals: bool) -> str | None:
     if is_fractional(type_):
         return f"cast({literal(text)} as {type_.sql})" if abs(float(text)) <= _LARGEST[type_] else None
     value = Decimal(text)
-    whole, scale = _digits(value)
-    of_type, its_scale = _OF_INTEGRALS.get(type_) or _parts(type_)
+    digits, scale = _digits(value)
+    type_digits, type_scale = _INTEGRAL_DIGITS.get(type_) or _parts(type_)
     plain = f"{value:.{scale}f}"
-    if scale <= its_scale and whole <= of_type and (its_scale or _is_in_range(value, type_)):
+    if scale <= type_scale and digits <= type_digits and (type_scale or _is_in_range(value, type_)):
         return f"cast({literal(plain)} as {type_.sql})"
-    if equals or max(whole, of_type) + max(scale, its_scale) > _LONGEST:  # else both are rounded for the comparison
+    if equals or max(digits, type_digits) + max(scale, type_scale) > _LONGEST:  # else both are rounded for the comparison
         return None
-    return f"cast({literal(plain)} as decimal({max(1, whole + scale)},{scale}))"
+    return f"cast({literal(plain)} as decimal({max(1, digits + scale)},{scale}))"
 
 
 def _digits(value: Decimal) -> tuple[int, int]:
@@ -85,10 +85,10 @@ def _moment(text: str, type_: Type, equals: bool) -> str | None:
     if not _TIME.fullmatch(text):
         return None
     try:
-        at = read_time(text).astimezone(timezone.utc).replace(tzinfo=None)
+        moment = read_time(text).astimezone(timezone.utc).replace(tzinfo=None)
     except (ValueError, OverflowError):
         return None
-    if type_ == DATE and at.time() == time():
-        return f"cast({literal(at.date().isoformat())} as date)"
+    if type_ == DATE and moment.time() == time():
+        return f"cast({literal(moment.date().isoformat())} as date)"
     as_type = TIMESTAMP if type_ == DATE else type_
-    return None if type_ == DATE and equals else f"cast({literal(at.isoformat(' '))} as {as_type.sql})"
+    return None if type_ == DATE and equals else f"cast({literal(moment.isoformat(' '))} as {as_type.sql})"

@@ -43,23 +43,29 @@ class Catalog(Kind):
 
 
 def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:
-    for each in documents:
-        publish = tuple(Listing(to.catalog, to.namespace, to.place("catalog")) for to in each.publish if not to.gaps)
-        draft.catalogs[each.name] = model.Catalog(each.name, each.type, each.options, secrets=draft.secrets, publish=publish)
-    elsewhere = {to.catalog for catalog in documents for to in catalog.publish if not to.gaps}
-    elsewhere |= {to.catalog for pipeline in draft.written.of(Pipeline) for to in pipeline.publish or () if not to.gaps}
-    draft.homes = {name: each for name, each in draft.catalogs.items() if name not in elsewhere}
+    for spec in documents:
+        publish = tuple(
+            Listing(listing.catalog, listing.namespace, listing.place("catalog")) for listing in spec.publish if not listing.gaps
+        )
+        draft.catalogs[spec.name] = model.Catalog(spec.name, spec.type, spec.options, secrets=draft.secrets, publish=publish)
+    elsewhere = {listing.catalog for catalog in documents for listing in catalog.publish if not listing.gaps}
+    elsewhere |= {
+        listing.catalog for pipeline in draft.written.of(Pipeline) for listing in pipeline.publish or () if not listing.gaps
+    }
+    draft.homes = {name: catalog for name, catalog in draft.catalogs.items() if name not in elsewhere}
 
 
-def other_logins(documents: tuple[Catalog, ...], written: Collection[model.Catalog]) -> Iterator[Problem]:
+def other_logins(documents: tuple[Catalog, ...], used_catalogs: Collection[model.Catalog]) -> Iterator[Problem]:
     """Of catalogs to which Java writes."""
-    of_java = {each.name: catalogs.of(each).login for each in written if each.type}
-    logins = [(each, of_java[each.name]) for each in documents if not each.options.gaps and of_java.get(each.name) is not None]
-    for each, login in logins[1:]:
-        first, its = logins[0]
-        if login != its:
-            message = f"`{each.name}` and `{first.name}` have other logins, and Java keeps one of a profile, a role or Glue"
-            yield Problem(each.place(), "other-login", message, "give both the same login")
+    java_logins = {catalog.name: catalogs.of(catalog).login for catalog in used_catalogs if catalog.type}
+    logins = [
+        (spec, java_logins[spec.name]) for spec in documents if not spec.options.gaps and java_logins.get(spec.name) is not None
+    ]
+    for spec, login in logins[1:]:
+        first_spec, first_login = logins[0]
+        if login != first_login:
+            message = f"`{spec.name}` and `{first_spec.name}` have other logins, and Java keeps one of a profile, a role or Glue"
+            yield Problem(spec.place(), "other-login", message, "give both the same login")
 
 
 KIND = DocumentKind(Catalog, resolve, needs=("secrets",))

@@ -117,8 +117,12 @@ def resolve(draft: Draft, documents: tuple[Cluster, ...]) -> None:
 
 
 def _planned(cluster: Cluster) -> model.Cluster:
-    asked, auth = cluster.security, cluster.registry_auth
-    security = model.Security(asked.protocol, asked.mechanism, asked.username, asked.password) if asked else model.Security()
+    login_spec, auth = cluster.security, cluster.registry_auth
+    security = (
+        model.Security(login_spec.protocol, login_spec.mechanism, login_spec.username, login_spec.password)
+        if login_spec
+        else model.Security()
+    )
     login = model.Login(auth.username, auth.password) if auth else None
     return model.Cluster(
         name=cluster.name, bootstrap=cluster.bootstrap, security=security, registry=cluster.registry, registry_auth=login

@@ -11,13 +11,13 @@ from framework.plan import Cluster, Security
 
 def resolve(draft: Draft, documents: tuple[Topic, ...]) -> None:
     for topic in documents:
-        before = len(draft.problems)
+        problems_before = len(draft.problems)
         cluster = only(draft, draft.clusters, "cluster", topic.place()) or Cluster(name="", bootstrap="", security=Security())
         planned = topics.resolve(topic, cluster, draft.schemas, draft.problems)
         draft.topics[topic.name] = planned
-        if topics.unclear(topic) or not all(each.columns_known for each in planned.registered):
+        if topics.unclear(topic) or not all(part.columns_known for part in planned.registered):
             draft.unclear.add(topic.name)
-        if len(draft.problems) > before or topic.gaps or topic.name in draft.unclear:
+        if len(draft.problems) > problems_before or topic.gaps or topic.name in draft.unclear:
             draft.broken.add(topic.name)
 
 

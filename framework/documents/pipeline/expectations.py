@@ -26,42 +26,51 @@ def resolve(
     expected: list[Expectation] = []
     names: set[str] = set()
     all_columns, rows = rows.columns, rows.without_own()
-    there = {folded(column.name) for column in all_columns}
-    many = replace(
-        rows, columns=(*rows.columns, *(Column(name, VOID) for name in totals if folded(name) not in there)), problems=[]
+    folded_names = {folded(column.name) for column in all_columns}
+    rows_with_totals = replace(
+        rows, columns=(*rows.columns, *(Column(name, VOID) for name in totals if folded(name) not in folded_names)), problems=[]
     )
-    for each in written:
-        if each.of_many:
+    for expectation in written:
+        if expectation.of_many:
             continue
-        if not each.gaps <= {"name", "else"} or not (each.when or (each.column and _tests(each))):
+        if not expectation.gaps <= {"name", "else"} or not (expectation.when or (expectation.column and _tests(expectation))):
             continue  # its problem was reported
-        if of_many := sorted(_condition(each, many)[2].reads.intersection(totals)) if totals else ():
-            message = f"`{of_many[0]}` is computed of many rows, and this expectation is about each row before `aggregate`"
+        if totals_read := sorted(_condition(expectation, rows_with_totals)[2].reads.intersection(totals)) if totals else ():
+            message = f"`{totals_read[0]}` is computed of many rows, and this expectation is about each row before `aggregate`"
             hint = "write it in a pipeline that reads this table: `from: {table: …}`"
-            rows.problems.append(Problem(each.place("when" if each.when else "column"), "expects-totals", message, hint))
+            rows.problems.append(
+                Problem(expectation.place("when" if expectation.when else "column"), "expects-totals", message, hint)
+            )
             continue
-        name, says, holds = _condition(each, rows)
+        name, says, holds = _condition(expectation, rows)
         holds = _of_new_rows(holds, keyed) if keyed else holds
         if name in names:
             hint = "give each a `name`"
-            rows.problems.append(Problem(each.place(), "duplicate-name", f"there are two expectations `{name}`", hint))
+            rows.problems.append(Problem(expectation.place(), "duplicate-name", f"there are two expectations `{name}`", hint))
         names.add(name)
-        expected.append(Expectation(name=name, where=each.place(), says=says, holds=holds, otherwise=each.else_ or "quarantine"))
-    single = [each for each in expected if each.otherwise == "quarantine"]
-    if not single:
+        expected.append(
+            Expectation(name=name, where=expectation.place(), says=says, holds=holds, otherwise=expectation.else_ or "quarantine")
+        )
+    row_tests = [expectation for expectation in expected if expectation.otherwise == "quarantine"]
+    if not row_tests:
         return (), tuple(expected)
     faults = tuple(
-        Fault("expect", "expectation_failed", each.message, when=ColumnSql(f"NOT {each.holds}", each.holds.reads))
-        for each in single
+        Fault(
+            "expect",
+            "expectation_failed",
+            expectation.message,
+            when=ColumnSql(f"NOT {expectation.holds}", expectation.holds.reads),
+        )
+        for expectation in row_tests
     )
-    messages = tuple(each.message for each in single)
-    return (Step(name="expect", where=single[0].where, says=messages, faults=faults, columns=all_columns),), tuple(expected)
+    messages = tuple(expectation.message for expectation in row_tests)
+    return (Step(name="expect", where=row_tests[0].where, says=messages, faults=faults, columns=all_columns),), tuple(expected)
 
 
 def _of_new_rows(holds: ColumnSql, keyed: Keyed) -> ColumnSql:
     deletes = (keyed.deletes,) if keyed.deletes else ()
     not_sent = (unsent.holds(marked, identifier(name)) for name, marked in keyed.unsent if name in holds.reads)
-    return ColumnSql(f"({' OR '.join((*deletes, *not_sent, holds))})", holds.reads.union(*(each.reads for each in deletes)))
+    return ColumnSql(f"({' OR '.join((*deletes, *not_sent, holds))})", holds.reads.union(*(sql.reads for sql in deletes)))
 
 
 def _condition(spec: WrittenExpectation, rows: Rows) -> tuple[str, str, ColumnSql]:
@@ -92,13 +101,13 @@ def _test(spec: WrittenExpectation, key: str, type_: Type, rows: Rows) -> tuple[
     if key == "not_null":
         return f"{column} is not null", f"{name} is not null"
     if key == "length":
-        least, most = spec.length or (0, 0)
+        low, high = spec.length or (0, 0)
         size = "size" if isinstance(type_, Array | Map) else "length"
         if type_ not in (STRING, BINARY, VOID) and size == "length":
             hint = "write a condition, such as `between`"
             rows.problems.append(Problem(spec.place(key), "wrong-type", f"`{name}` is {type_}, which has no length", hint))
             return None, name
-        return f"{size}({column}) between {least} and {most}", f"the {size} of {name} is between {least} and {most}"
+        return f"{size}({column}) between {low} and {high}", f"the {size} of {name} is between {low} and {high}"
     if key == "matches":
         try:
             groups(spec.matches or "", 0)
@@ -109,7 +118,7 @@ def _test(spec: WrittenExpectation, key: str, type_: Type, rows: Rows) -> tuple[
         flags = "(?i)" if text.startswith("(?i)") else ""  # which counts in front of all only
         return f"{column} rlike {literal(f'{flags}^({text.removeprefix(flags)})$')}", f"{name} matches {text}"
     values = spec.between or spec.one_of or ()
-    literals = [_literal(text, type_, key == "one_of", spec.place(key, at), rows) for at, text in enumerate(values)]
+    literals = [_literal(text, type_, key == "one_of", spec.place(key, index), rows) for index, text in enumerate(values)]
     if key == "between":
         says = f"{name} is between {values[0]} and {values[1]}"
         if type_ == STRING and written_values.are_numbers(values):
@@ -126,7 +135,7 @@ def _test(spec: WrittenExpectation, key: str, type_: Type, rows: Rows) -> tuple[
 
 def _literal(text: str, type_: Type, equals: bool, where: Where, rows: Rows) -> str | None:
     """A value as an SQL literal, or None and a problem."""
-    value = written_values.of(text, type_, equals)
+    value = written_values.sql_literal(text, type_, equals)
     if value is None and type_ != VOID:
         hint = "write values of the column's type, or a condition: `when: …`"
         rows.problems.append(Problem(where, "wrong-type", f"`{text}` is not of the column's type, {type_}", hint))

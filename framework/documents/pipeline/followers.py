@@ -19,35 +19,42 @@ def resolve(draft: Draft, spec: WrittenPipeline, pipeline: Pipeline) -> tuple[Fo
 
 def circles(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
     """Pipelines that feed each other by topics, which would go on for ever."""
-    keys = {each.name: {("kafka", topic.cluster.name, topic.kafka_name) for topic in each.topics} for each in pipelines}
-    fed = {each.name: [name for name, read in keys.items() if any(to.asset in read for to in each.also)] for each in pipelines}
+    keys = {
+        pipeline.name: {("kafka", topic.cluster.name, topic.kafka_name) for topic in pipeline.topics} for pipeline in pipelines
+    }
+    fed_names = {
+        pipeline.name: [
+            name for name, topic_keys in keys.items() if any(follower.asset in topic_keys for follower in pipeline.also)
+        ]
+        for pipeline in pipelines
+    }
     try:
-        list(TopologicalSorter(fed).static_order())
+        list(TopologicalSorter(fed_names).static_order())
     except CycleError as error:
         names = error.args[1]
-        first = next(each for each in pipelines if each.name == names[0])
-        where = next(to.where for to in first.also if any(to.asset in keys[name] for name in names))
+        first_pipeline = next(pipeline for pipeline in pipelines if pipeline.name == names[0])
+        where = next(follower.where for follower in first_pipeline.also if any(follower.asset in keys[name] for name in names))
         message = f"these pipelines feed each other: {' → '.join(names)}"
         yield Problem(where, "topic-cycle", message, "one of them must send its rows to a topic that none of them reads")
 
 
 def _resolved(draft: Draft, spec: WrittenPipeline, pipeline: Pipeline) -> Iterator[Follower]:
-    taken: set[tuple[str, tuple[str, ...]]] = set()
-    for follower in _each(draft, spec, pipeline):
-        if (follower.title, follower.asset) in taken:
+    earlier_targets: set[tuple[str, tuple[str, ...]]] = set()
+    for follower in _all_followers(draft, spec, pipeline):
+        if (follower.title, follower.asset) in earlier_targets:
             message = f"the rows are shown in the {follower.title} already"
             draft.problems.append(Problem(follower.where, "duplicate-follower", message, "remove one of the two"))
-        taken.add((follower.title, follower.asset))
+        earlier_targets.add((follower.title, follower.asset))
         yield follower
 
 
-def _each(draft: Draft, spec: WrittenPipeline, pipeline: Pipeline) -> Iterator[Follower]:
+def _all_followers(draft: Draft, spec: WrittenPipeline, pipeline: Pipeline) -> Iterator[Follower]:
     listings = pipeline.table.catalog.publish if spec.publish is None else ()
     files = components.current().followers
     of_catalogs = files.load("catalog")
     resolved = chain(
-        (files.load(each.known_by or "").resolve(each, pipeline, draft) for each in spec.also),
-        (of_catalogs.resolve(each, pipeline, draft) for each in spec.publish or ()),
-        (of_catalogs.resolve_for_all(each, pipeline, draft) for each in listings),
+        (files.load(entry.known_by or "").resolve(entry, pipeline, draft) for entry in spec.also),
+        (of_catalogs.resolve(entry, pipeline, draft) for entry in spec.publish or ()),
+        (of_catalogs.resolve_for_all(listing, pipeline, draft) for listing in listings),
     )
     yield from (follower for follower in resolved if follower is not None)

@@ -34,58 +34,58 @@ from framework.sql.expressions import guarded
 from framework.sql.quote import identifier
 
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
-_OWN = Column(EVENT_TIME, TIMESTAMP, "The topic's event time, which says which row of a key is newer")
+_EVENT_TIME_COLUMN = Column(EVENT_TIME, TIMESTAMP, "The topic's event time, which says which row of a key is newer")
 
 
 def without_deletes(topic: Topic, into: WrittenInto) -> Topic:
     """The topic, in which messages that delete are no bad rows where `deletes` handles them."""
     if into.deletes not in ("tombstones", "ignore"):
         return topic
-    there = "_sluice_value IS NOT NULL"
+    has_value = "_sluice_value IS NOT NULL"
     faults = tuple(
-        replace(fault, when=f"{there} AND ({fault.when})") if fault.stage == "value" else fault
+        replace(fault, when=f"{has_value} AND ({fault.when})") if fault.stage == "value" else fault
         for fault in topic.decoding.faults
         if fault.code != "null_value"
     )
     keep = topic.decoding.keep
     if into.deletes == "ignore":
-        is_row = f"NOT {is_end(topic, topic.changes)}" if topic.changes else there
+        is_row = f"NOT {is_end(topic, topic.changes)}" if topic.changes else has_value
         keep = f"{is_row} AND ({keep})" if keep else is_row
     return replace(topic, decoding=replace(topic.decoding, faults=faults, keep=keep))
 
 
 def resolve(
-    spec: WrittenPipeline, source: TableSource | None, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
+    spec: WrittenPipeline, source: TableSource | None, topics: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
 ) -> tuple[Keyed | None, tuple[Step, ...]]:
     """The rules for rows by their keys, and the step by which a row without a key is a bad row. `rows` are those behind the other steps.
     None after a problem was reported."""
     into = spec.into
-    before = len(rows.problems)
-    keys = tuple(name for at, name in enumerate(into.keys) if _key(name, into.place("keys", at), into.keys[:at], rows))
+    problems_before = len(rows.problems)
+    keys = tuple(name for index, name in enumerate(into.keys) if _key(name, into.place("keys", index), into.keys[:index], rows))
     tombstones = into.deletes == "tombstones" and not source
     if tombstones:
-        rows.problems.extend(_tombstones(into, keys, read, steps))
-    order, *tie = _order_of_table(spec, source, rows) if source else _order(spec, read, steps, rows)
-    if tombstones and into.order_by and not _has_value(into.order_by, read, steps):
+        rows.problems.extend(_tombstones(into, keys, topics, steps))
+    order, *tie = _order_of_table(spec, source, rows) if source else _order(spec, topics, steps, rows)
+    if tombstones and into.order_by and not _has_value(into.order_by, topics, steps):
         rows.problems.extend(_without_order(into, rows))
     write = write_mode(into.write)
-    rows.problems.extend(write.problems(into, order, read, rows))
-    changes = changes_of(read) if into.deletes != "ignore" else None
-    ends = "_sluice_value IS NULL" if tombstones else is_end(read[0], changes) if changes else None
-    gone = "_sluice_tombstone" if ends else OLD if source and source.rows_change and into.deletes != "ignore" else ""
-    deletes, faults = _deletes(into, gone, rows)
-    if into.node.get("remember_deletes_for") is not None and not deletes and len(rows.problems) == before:
+    rows.problems.extend(write.problems(into, order, topics, rows))
+    changes = changes_of(topics) if into.deletes != "ignore" else None
+    ends = "_sluice_value IS NULL" if tombstones else is_end(topics[0], changes) if changes else None
+    delete_flag = "_sluice_tombstone" if ends else OLD if source and source.rows_change and into.deletes != "ignore" else ""
+    deletes, faults = _deletes(into, delete_flag, rows)
+    if into.node.get("remember_deletes_for") is not None and not deletes and len(rows.problems) == problems_before:
         hint = "say what deletes, such as `deletes: tombstones`, or remove it"
         message = "`remember_deletes_for` has no effect where nothing is deleted"
         rows.problems.append(Problem(into.key_place("remember_deletes_for"), "unused-key", message, hint))
-    if len(rows.problems) > before or not keys or not (read or source):
+    if len(rows.problems) > problems_before or not keys or not (topics or source):
         return None, ()
     keyed = Keyed(
         keys=keys, order=tuple(dict.fromkeys([order, *tie])), versions=write.versions, deletes=deletes, ends=ends,
-        truncates=is_one_of(read[0], changes.truncates) if changes and len(read) == 1 else None,
-        remember=into.remember_deletes_for, says=_says(into, ends, changes, source if gone == OLD else None),
-        stands_in=tombstones and not _has_value(order, read, steps),
-        unsent=unsent.carried(read[0], steps, rows.columns, (*keys, order)) if changes_of(read) else (),
+        truncates=is_one_of(topics[0], changes.truncates) if changes and len(topics) == 1 else None,
+        remember=into.remember_deletes_for, says=_says(into, ends, changes, source if delete_flag == OLD else None),
+        stands_in=tombstones and not _has_value(order, topics, steps),
+        unsent=unsent.carried(topics[0], steps, rows.columns, (*keys, order)) if changes_of(topics) else (),
         partition=() if into.order_by else _partition((order, *tie)),
     )  # fmt: skip
     faults = (*_of_order(keyed, rows), *_of_keys(keyed), *faults)
@@ -116,9 +116,9 @@ def refused(topic: Topic, keyed: Keyed, steps: Sequence[Step]) -> Topic:
 
 def columns(keyed: Keyed, write: WriteMode, rows: Rows) -> tuple[Column, ...]:
     """Those of the table: what says which row is newer is among them."""
-    own = (_OWN,) if EVENT_TIME in keyed.order else ()
-    behind = (*own, *rows.kafka)
-    return (*rows.columns, *write.columns(keyed, (*rows.columns, *behind)), *behind)
+    event_time = (_EVENT_TIME_COLUMN,) if EVENT_TIME in keyed.order else ()
+    added_columns = (*event_time, *rows.kafka)
+    return (*rows.columns, *write.columns(keyed, (*rows.columns, *added_columns)), *added_columns)
 
 
 def _says(into: WrittenInto, ends: str | None, changes: Changes | None, source: TableSource | None) -> str:
@@ -151,11 +151,11 @@ def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
         yield Fault("keys", "no_order", message, when=ColumnSql(f"_sluice_tombstone AND {identifier(order)} IS NULL", (order,)))
 
 
-def _key(name: str, where: Where, others: Iterable[str], rows: Rows) -> bool:
+def _key(name: str, where: Where, earlier_keys: Iterable[str], rows: Rows) -> bool:
     column = rows.column(name, where)
     if column is None:
         return False
-    if name in others:
+    if name in earlier_keys:
         rows.problems.append(Problem(where, "duplicate-column", f"`{name}` is here twice", "name each column once"))
     elif not _comparable(column.type):
         message = f"`{name}` is {column.type}, which cannot be compared"
@@ -170,19 +170,19 @@ def _comparable(type_: Type) -> bool:
         case Array():
             return _comparable(type_.element)
         case Struct():
-            return all(_comparable(each.type) for each in type_.fields)
+            return all(_comparable(field.type) for field in type_.fields)
     return True
 
 
-def _tombstones(into: WrittenInto, keys: Iterable[str], read: tuple[Topic, ...], steps: tuple[Step, ...]) -> Iterable[Problem]:
+def _tombstones(into: WrittenInto, keys: Iterable[str], topics: tuple[Topic, ...], steps: tuple[Step, ...]) -> Iterable[Problem]:
     where = into.place("deletes")
-    if changes_of(read):
+    if changes_of(topics):
         hint = "its envelopes say what is deleted: remove `deletes`"
         yield Problem(where, "bad-deletes", "Debezium's tombstones say nothing that its envelopes have not said", hint)
         return
     for name in keys:
-        if read and not _has_value(name, read, steps, headers=False):
-            in_key = any(name in topic.key_columns for topic in read)
+        if topics and not _has_value(name, topics, steps, headers=False):
+            in_key = any(name in topic.key_columns for topic in topics)
             why = "a step computes it again" if in_key else "it comes from the message's value"
             hint = (
                 "make the step give it another name"
@@ -192,12 +192,12 @@ def _tombstones(into: WrittenInto, keys: Iterable[str], read: tuple[Topic, ...],
             yield Problem(where, "tombstones-need-key", f"a tombstone has no value, and so no `{name}`: {why}", hint)
 
 
-def _has_value(name: str, read: tuple[Topic, ...], steps: tuple[Step, ...], headers: bool = True) -> bool:
+def _has_value(name: str, topics: tuple[Topic, ...], steps: tuple[Step, ...], headers: bool = True) -> bool:
     """Whether a column is known of a message without a value."""
     if _is_assigned(name, steps):
         return False
     kafka = name in (column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
-    return kafka or all(name in (*topic.key_columns, *(topic.headers if headers else ())) for topic in read)
+    return kafka or all(name in (*topic.key_columns, *(topic.headers if headers else ())) for topic in topics)
 
 
 def _is_assigned(name: str, steps: Iterable[Step]) -> bool:
@@ -206,7 +206,7 @@ def _is_assigned(name: str, steps: Iterable[Step]) -> bool:
 
 def _without_order(into: WrittenInto, rows: Rows) -> Iterable[Problem]:
     """A problem if rows may lack the column of `order_by` and nothing stands in for it, as Kafka's time does for a time."""
-    column = next((each for each in rows.columns if each.name == into.order_by), None)
+    column = next((candidate for candidate in rows.columns if candidate.name == into.order_by), None)
     if column is not None and column.type not in (*_TIMES, VOID):
         hint = "order by a time, for which Kafka's own stands in, or by a column of the key; or write `deletes: {when: …}`"
         message = f"a tombstone has no value, and so no `{column.name}` that says what it is newer than"
@@ -220,33 +220,33 @@ def _order_of_table(spec: WrittenPipeline, source: TableSource, rows: Rows) -> l
         return tie
     if spec.into.order_by:
         return [_asked(spec.into, rows), *tie]
-    moment = [column.name for column in source.kafka if column == KAFKA_COLUMNS[-1]]
-    if not moment and write_mode(spec.into.write).versions:
+    time_names = [column.name for column in source.kafka if column == KAFKA_COLUMNS[-1]]
+    if not time_names and write_mode(spec.into.write).versions:
         message = f"{source.identifier} has no `{KAFKA_COLUMNS[-1].name}`, which would say since when a row is valid"
         rows.problems.append(
             Problem(spec.into.place("write"), "missing-key", message, "add `order_by:` with a column that holds a time")
         )
-    place = [column.name for column in (*KAFKA_COLUMNS[:2], KAFKA_TOPIC) if moment and column in source.kafka]
-    return [*moment, *place, *tie]
+    place_names = [column.name for column in (*KAFKA_COLUMNS[:2], KAFKA_TOPIC) if time_names and column in source.kafka]
+    return [*time_names, *place_names, *tie]
 
 
-def _order(spec: WrittenPipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> list[str]:
+def _order(spec: WrittenPipeline, topics: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> list[str]:
     """The columns that decide, the first one first."""
     tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
-    return [_first(spec, read, steps, rows), *tie]
+    return [_first(spec, topics, steps, rows), *tie]
 
 
-def _first(spec: WrittenPipeline, read: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> str:
+def _first(spec: WrittenPipeline, topics: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> str:
     into = spec.into
     if into.order_by:
         return _asked(into, rows)
-    moment = read[0].event_time if read else None
-    there = {column.name: column.type for column in rows.columns}
-    if moment is None or changes_of(read):  # a connector sends changes of one key in their order
+    time_column = topics[0].event_time if topics else None
+    column_types = {column.name: column.type for column in rows.columns}
+    if time_column is None or changes_of(topics):  # a connector sends changes of one key in their order
         return "_kafka_timestamp"
-    is_its = there.get(moment) == TIMESTAMP and not _is_assigned(moment, steps)  # a mask makes it coarser
-    return moment if is_its else EVENT_TIME
+    holds_time = column_types.get(time_column) == TIMESTAMP and not _is_assigned(time_column, steps)  # a mask makes it coarser
+    return time_column if holds_time else EVENT_TIME
 
 
 def _asked(into: WrittenInto, rows: Rows) -> str:
@@ -259,12 +259,12 @@ def _asked(into: WrittenInto, rows: Rows) -> str:
     return name
 
 
-def _deletes(into: WrittenInto, gone: str, rows: Rows) -> tuple[ColumnSql | None, tuple[Fault, ...]]:
+def _deletes(into: WrittenInto, delete_flag: str, rows: Rows) -> tuple[ColumnSql | None, tuple[Fault, ...]]:
     """SQL that is true of a row that deletes, and what can be wrong with it."""
     if not isinstance(into.deletes, WrittenDeletes) or "when" in into.deletes.gaps:
-        return ColumnSql(gone, ()) if gone else None, ()
+        return ColumnSql(delete_flag, ()) if delete_flag else None, ()
     checked = guarded(
         rows.unguarded_condition(into.deletes.when, into.deletes.place("when")), rows.quiet
     )  # the write reads it, too
-    when = " OR ".join(filter(None, (gone, f"coalesce({checked.sql}, false)")))
-    return ColumnSql(when, checked.sql.reads), rows.faults("keys", into.deletes.when, checked)
+    condition = " OR ".join(filter(None, (delete_flag, f"coalesce({checked.sql}, false)")))
+    return ColumnSql(condition, checked.sql.reads), rows.faults("keys", into.deletes.when, checked)

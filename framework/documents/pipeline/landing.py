@@ -55,7 +55,7 @@ class Landing:
         column, changer = self.time.last_column, self.time.lost_by
         if changer.masks:
             how, hint = "masks it", f"leave `{column}` out of `mask`"
-        elif any(other.name == column for other in changer.columns):
+        elif any(output_column.name == column for output_column in changer.columns):
             how, hint = (
                 "gives it other values",
                 f"let `{changer.name}` write into another column, and keep `{column}` in the table",

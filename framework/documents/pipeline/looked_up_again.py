@@ -16,31 +16,31 @@ def problems(
     they came is not known any more."""
     if not isinstance(source, TableSource) or source.old != "all":
         return
-    decides = set(keys.keys if keys else ())
-    decides |= {TIME, *totals.by, *(each.row_column for each in totals.measures)} if totals else set()
-    taken: set[str] = set()  # columns with something of a joined table in them
-    joined: Step | None = None
+    deciding_names = set(keys.keys if keys else ())
+    deciding_names |= {TIME, *totals.by, *(measure.row_column for measure in totals.measures)} if totals else set()
+    joined_names: set[str] = set()  # columns with something of a joined table in them
+    join_step: Step | None = None
     for step in steps:
-        chooses = (step.keep, *(fault.when for fault in step.faults), step.each.list if step.each else None)
-        if joined is None:
-            joined = step if step.join else None
-        if joined is None:
+        conditions = (step.keep, *(fault.when for fault in step.faults), step.each.list if step.each else None)
+        if join_step is None:
+            join_step = step if step.join else None
+        if join_step is None:
             continue
-        if (step.join and any(chooses)) or any(sql and columns_read(sql, taken) for sql in chooses):
-            yield _problem(joined, source)
+        if (step.join and any(conditions)) or any(sql and columns_read(sql, joined_names) for sql in conditions):
+            yield _problem(join_step, source)
             return
-        taken |= {name for name, sql in step.assign if columns_read(sql, taken)}
-        taken -= {name for name, sql in step.assign if not columns_read(sql, taken)}
-        taken |= set(step.join.take) if step.join else set()
-    if joined is not None and taken & decides:
-        yield _problem(joined, source)
+        joined_names |= {name for name, sql in step.assign if columns_read(sql, joined_names)}
+        joined_names -= {name for name, sql in step.assign if not columns_read(sql, joined_names)}
+        joined_names |= set(step.join.take) if step.join else set()
+    if join_step is not None and joined_names & deciding_names:
+        yield _problem(join_step, source)
 
 
 def _problem(step: Step, source: TableSource) -> Problem:
     assert step.join is not None
-    other = step.join.source.identifier
+    joined_table = step.join.source.identifier
     message = (
-        f"rows of {source.identifier} change, and what {other} decided about a row before it changed is not known any more: "
+        f"rows of {source.identifier} change, and what {joined_table} decided about a row before it changed is not known any more: "
         "the row would be judged by what is there now"
     )
     hint = (

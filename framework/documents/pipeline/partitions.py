@@ -41,29 +41,36 @@ def partition_fields(into: WrittenInto, rows: Rows) -> tuple[PartitionField, ...
 def short_names(into: WrittenInto, fields: tuple[PartitionField, ...], rows: Rows) -> tuple[Step, ...]:
     """A step that makes a bad row of a text that is too long for the name of a partition's folder."""
     types_ = {column.name: column.type for column in rows.columns if column.type in (types.STRING, types.BINARY)}
-    named_so = [field for field in fields if field.transform in ("identity", "truncate") and field.column in types_]
-    if not named_so:
+    named_fields = [field for field in fields if field.transform in ("identity", "truncate") and field.column in types_]
+    if not named_fields:
         return ()
-    faults = tuple(_too_long(field, types_[field.column]) for field in named_so)
-    says = tuple(f"`{field.column}`: short enough for the name of a folder, else a bad row" for field in named_so)
+    faults = tuple(_too_long(field, types_[field.column]) for field in named_fields)
+    says = tuple(f"`{field.column}`: short enough for the name of a folder, else a bad row" for field in named_fields)
     return (Step(name="partition", where=into.place("partition_by"), says=says, faults=faults, columns=rows.columns),)
 
 
 def _too_long(field: PartitionField, type_: types.Type) -> Fault:
     value = f"substring({identifier(field.column)}, 1, {field.width})" if field.width else identifier(field.column)
-    left = _LONGEST_NAME - len(quote_plus(field.column) + ("_trunc=" if field.width else "="))
+    room = _LONGEST_NAME - len(quote_plus(field.column) + ("_trunc=" if field.width else "="))
     text = f"translate(base64({value}), {literal(_LINES)}, '')" if type_ == types.BINARY else value
     # Iceberg escapes all but ASCII letters and digits with percent signs. The first condition is cheap, and true for few values.
-    long = f"octet_length({value}) > {left // 4} AND length(url_encode({text})) > {left}"
+    is_long = f"octet_length({value}) > {room // 4} AND length(url_encode({text})) > {room}"
     message = f"`{field.column}` is too long for a partition, whose value is in the names of folders"
-    return Fault("partition", "partition_too_long", message, when=ColumnSql(f"coalesce({long}, false)", (field.column,)))
+    return Fault("partition", "partition_too_long", message, when=ColumnSql(f"coalesce({is_long}, false)", (field.column,)))
 
 
-def _clash(field: PartitionField, others: list[PartitionField], columns: tuple[Column, ...]) -> tuple[str, str, str] | None:
+def _clash(field: PartitionField, other_fields: list[PartitionField], columns: tuple[Column, ...]) -> tuple[str, str, str] | None:
     """A pair of partitions that Iceberg would refuse only when the table is created."""
-    alike = next((other for other in others if other.column == field.column and _measure(other) == _measure(field)), None)
-    if alike:
-        return "bad-partition", f"`{field}` and `{alike}` cannot be combined", "keep one of the two"
+    clashing_field = next(
+        (
+            other_field
+            for other_field in other_fields
+            if other_field.column == field.column and _measure(other_field) == _measure(field)
+        ),
+        None,
+    )
+    if clashing_field:
+        return "bad-partition", f"`{field}` and `{clashing_field}` cannot be combined", "keep one of the two"
     name = f"{field.column}_{_SUFFIXES.get(field.transform, field.transform)}"
     if field.transform != "identity" and any(column.name == name for column in columns):
         message = f"the partition `{field}` is called `{name}`, and there is a column of that name"

@@ -69,10 +69,10 @@ def resolve(draft: Draft, documents: Iterable[WrittenPipeline]) -> tuple[Pipelin
     return tuple(table_sources.with_readers(done))
 
 
-def _resolved(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
+def _resolved(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_names: list[str]) -> Pipeline | None:
     """A planned pipeline. A pipeline that reads a table is planned after the pipeline that writes it."""
     if spec.name not in planned:
-        planned[spec.name] = _pipeline(draft, spec, planned, [*open_, spec.name])
+        planned[spec.name] = _pipeline(draft, spec, planned, [*open_names, spec.name])
     return planned[spec.name]
 
 
@@ -91,75 +91,77 @@ class _Typed:
 
     inputs: _Inputs
     steps: tuple[Step, ...]
-    last: Rows
+    last_rows: Rows
     judges: Mapping[int, Any]
     keys: Keyed | None
     totals: Accumulated | None
     expected: tuple[Expectation, ...]
 
 
-def _pipeline(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> Pipeline | None:
-    lookup = partial(_joined, draft, planned=planned, open_=open_)
-    inputs = _inputs(draft, spec, planned, open_)
+def _pipeline(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_names: list[str]) -> Pipeline | None:
+    lookup = partial(_joined, draft, planned=planned, open_names=open_names)
+    inputs = _inputs(draft, spec, planned, open_names)
     inputs = replace(inputs, rows=replace(inputs.rows, tables=lookup))
     draft.problems.extend(running.problems(spec, inputs.source))
-    before = len(draft.problems)
+    problems_before = len(draft.problems)
     typed = _typed(spec, inputs)
-    if len(draft.problems) == before and not typed.last.more:  # else the cause was reported
+    if len(draft.problems) == problems_before and not typed.last_rows.more:  # else the cause was reported
         draft.problems.extend(typed_steps.without_type(spec, typed.steps, inputs.rows))
     if "into" in spec.gaps:
         return None
-    table = tables.resolve(draft, spec, typed.last, typed.keys, typed.steps, typed.totals)
-    if table is None or typed.last.more:  # the known part was checked
+    table = tables.resolve(draft, spec, typed.last_rows, typed.keys, typed.steps, typed.totals)
+    if table is None or typed.last_rows.more:  # the known part was checked
         if table is not None and typed.inputs.topics:
             unknown_spec = _put_together(spec, typed, table, (), draft.written.environment)
             draft.without_columns.append(replace(unknown_spec, spec=""))
         return None
     typed = _with_short_names(spec, typed, table)
-    names = {each.name for each in typed.expected}
+    names = {expectation.name for expectation in typed.expected}
     sets = set_expectations.resolve(spec, table, names, lookup, draft.problems)
     pipeline = _put_together(spec, typed, table, sets, draft.written.environment)
     draft.problems.extend(_landing_problems(spec, typed.judges, pipeline))
     pipeline = replace(pipeline, also=followers.resolve(draft, spec, pipeline))
-    sure = len(draft.problems) == before and "expect" not in spec.gaps
-    return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(WrittenTopic), draft.problems, sure))
+    is_sure = len(draft.problems) == problems_before and "expect" not in spec.gaps
+    return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(WrittenTopic), draft.problems, is_sure))
 
 
-def _inputs(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_: list[str]) -> _Inputs:
-    source = _source(draft, spec, planned, open_) if "from" not in spec.gaps else None
-    read = _topics(draft, spec.from_) if "from" not in spec.gaps else ()
-    read = tuple(keyed.without_deletes(topic, spec.into) for topic in read) if "into" not in spec.gaps else read
-    rows = _rows(draft, spec, source, read)
+def _inputs(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_names: list[str]) -> _Inputs:
+    source = _source(draft, spec, planned, open_names) if "from" not in spec.gaps else None
+    read_topics = _topics(draft, spec.from_) if "from" not in spec.gaps else ()
+    read_topics = (
+        tuple(keyed.without_deletes(topic, spec.into) for topic in read_topics) if "into" not in spec.gaps else read_topics
+    )
+    rows = _rows(draft, spec, source, read_topics)
     if any(extensions.find(extensions.STEPS)[step.name].hides for step in spec.steps):
-        rows, read = replace(rows, quiet=True), tuple(map(topics.without_values, read))
-    return _Inputs(source=source, topics=read, rows=rows)
+        rows, read_topics = replace(rows, quiet=True), tuple(map(topics.without_values, read_topics))
+    return _Inputs(source=source, topics=read_topics, rows=rows)
 
 
 def _typed(spec: WrittenPipeline, inputs: _Inputs) -> _Typed:
-    source, read, rows = inputs.source, inputs.topics, inputs.rows
+    source, read_topics, rows = inputs.source, inputs.topics, inputs.rows
     is_select = "from" not in spec.gaps and bool(spec.from_.tables)  # its one step is its source
-    steps, last, judges, groups = ((), rows, {}, None) if is_select else typed_steps.resolve(spec, rows)
+    steps, last_rows, judges, groups = ((), rows, {}, None) if is_select else typed_steps.resolve(spec, rows)
     write = write_mode(spec.into.write) if "into" not in spec.gaps and "write" not in spec.into.gaps else None
     keys: Keyed | None = None
-    with_keys: tuple[Step, ...] = ()
+    key_steps: tuple[Step, ...] = ()
     totals: Accumulated | None = None
     if write and write.by_key and not isinstance(source, SelectSource):
-        keys, with_keys = keyed.resolve(spec, source, read, steps, last)
-    if write and write.groups and not last.more and not isinstance(source, SelectSource):
-        totals, steps = accumulated.resolve(spec, groups, read, source, last, steps)
-    read = tuple(keyed.refused(topic, keys, steps) for topic in read) if keys else read
+        keys, key_steps = keyed.resolve(spec, source, read_topics, steps, last_rows)
+    if write and write.groups and not last_rows.more and not isinstance(source, SelectSource):
+        totals, steps = accumulated.resolve(spec, groups, read_topics, source, last_rows, steps)
+    read_topics = tuple(keyed.refused(topic, keys, steps) for topic in read_topics) if keys else read_topics
     windows = (WINDOW_START, WINDOW_END) if groups and groups.window else ()
-    of_many = (*windows, *(each.name for each in groups.measures)) if groups else ()
-    judged, expected = expectations.resolve(spec.expect, last, keys, of_many)
+    total_names = (*windows, *(measure.name for measure in groups.measures)) if groups else ()
+    expect_steps, expected = expectations.resolve(spec.expect, last_rows, keys, total_names)
     if isinstance(source, SelectSource):
-        source = queries.settled(source, judged)
+        source = queries.settled(source, expect_steps)
     elif source:
-        source = table_sources.with_old_rows(source, keys, (*steps, *judged), totals is not None)
-        rows.problems.extend(looked_up_again.problems(source, (*steps, *with_keys, *judged), keys, totals))
+        source = table_sources.with_old_rows(source, keys, (*steps, *expect_steps), totals is not None)
+        rows.problems.extend(looked_up_again.problems(source, (*steps, *key_steps, *expect_steps), keys, totals))
     return _Typed(
-        inputs=replace(inputs, source=source, topics=read),
-        steps=(*steps, *with_keys, *judged),
-        last=last,
+        inputs=replace(inputs, source=source, topics=read_topics),
+        steps=(*steps, *key_steps, *expect_steps),
+        last_rows=last_rows,
         judges=judges,
         keys=keys,
         totals=totals,
@@ -169,7 +171,7 @@ def _typed(spec: WrittenPipeline, inputs: _Inputs) -> _Typed:
 
 def _with_short_names(spec: WrittenPipeline, typed: _Typed, table: Table) -> _Typed:
     """With what judges texts that become names of folders."""
-    steps, source = (*typed.steps, *short_names(spec.into, table.partition_by, typed.last)), typed.inputs.source
+    steps, source = (*typed.steps, *short_names(spec.into, table.partition_by, typed.last_rows)), typed.inputs.source
     if isinstance(source, SelectSource) and not source.by_partition:  # else the table that is read has no such names either
         source = queries.settled(source, steps)
     return replace(typed, steps=steps, inputs=replace(typed.inputs, source=source))
@@ -178,8 +180,8 @@ def _with_short_names(spec: WrittenPipeline, typed: _Typed, table: Table) -> _Ty
 def _put_together(
     spec: WrittenPipeline, typed: _Typed, table: Table, sets: tuple[SetExpectation, ...], environment: str
 ) -> Pipeline:
-    source, read = typed.inputs.source, typed.inputs.topics
-    decides = (source or (read[0].columns, read[0].decoding), typed.steps, typed.expected, table)
+    source, read_topics = typed.inputs.source, typed.inputs.topics
+    deciding_parts = (source or (read_topics[0].columns, read_topics[0].decoding), typed.steps, typed.expected, table)
     return Pipeline(
         name=spec.name,
         environment=environment,
@@ -187,7 +189,7 @@ def _put_together(
         doc=spec.doc or "",
         owner=spec.owner,
         tags=tuple(sorted(spec.tags.items())),
-        topics=read,
+        topics=read_topics,
         source=source,
         kafka_columns=typed.inputs.rows.kafka,
         steps=typed.steps,
@@ -201,7 +203,7 @@ def _put_together(
         expected=typed.expected,
         sets=sets,
         maintain=running.maintain(spec),
-        spec=digest.short(decides),
+        spec=digest.short(deciding_parts),
     )
 
 
@@ -214,62 +216,62 @@ def _event_time(typed: _Typed, table: Table) -> str | None:
 
 
 def _row_time(
-    source: TableSource | SelectSource | None, read: tuple[Topic, ...], steps: tuple[Step, ...], table: Table
+    source: TableSource | SelectSource | None, read_topics: tuple[Topic, ...], steps: tuple[Step, ...], table: Table
 ) -> RowTime | None:
-    column = source.event_time if source else read[0].event_time or KAFKA_COLUMNS[-1].name
+    column = source.event_time if source else read_topics[0].event_time or KAFKA_COLUMNS[-1].name
     return row_time(column, steps, table.columns) if column else None
 
 
 def _landing_problems(spec: WrittenPipeline, judges: Mapping[int, Any], pipeline: Pipeline) -> Iterator[Problem]:
     table = pipeline.table
-    in_order = table.keyed or table.accumulated
+    ordering = table.keyed or table.accumulated
     time = _row_time(pipeline.source, pipeline.topics, pipeline.steps, table) if judges else None
-    for at, judge in judges.items():
+    for index, judge in judges.items():
         landing = Landing(
-            earlier=pipeline.steps[:at],
-            later=pipeline.steps[at + 1 :],
+            earlier=pipeline.steps[:index],
+            later=pipeline.steps[index + 1 :],
             into=spec.into,
             mode=table.write,
             columns=table.columns,
             time=time,
-            orders_by_event_time=in_order is not None and EVENT_TIME in in_order.order,
+            orders_by_event_time=ordering is not None and EVENT_TIME in ordering.order,
             from_table=pipeline.source is not None,
             bad_rows=spec.bad_rows,
         )
         yield from judge(landing)
 
 
-def _rows(draft: Draft, spec: WrittenPipeline, source: TableSource | SelectSource | None, read: tuple[Topic, ...]) -> Rows:
+def _rows(draft: Draft, spec: WrittenPipeline, source: TableSource | SelectSource | None, read_topics: tuple[Topic, ...]) -> Rows:
     """The rows before the first step. A source that is missing or has problems has unknown columns."""
     if isinstance(source, SelectSource):
         return Rows(source.columns, draft.problems, (), event_time=False, document=spec.node)
     if source:
         kafka = (*source.kafka, *table_sources.order_columns(spec.into, source))
         return Rows(source.columns, draft.problems, kafka, event_time=False, document=spec.node)
-    if not read:
+    if not read_topics:
         return Rows((), draft.problems, (KAFKA_TOPIC, *KAFKA_COLUMNS), document=spec.node, more=True)
     kafka = (KAFKA_TOPIC, *KAFKA_COLUMNS) if spec.from_.topics else KAFKA_COLUMNS
-    more = any(topic.name in draft.unclear for topic in read)
-    return Rows(read[0].columns, draft.problems, kafka, document=spec.node, more=more)
+    unclear = any(topic.name in draft.unclear for topic in read_topics)
+    return Rows(read_topics[0].columns, draft.problems, kafka, document=spec.node, more=unclear)
 
 
 def _source(
-    draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_: list[str]
+    draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_names: list[str]
 ) -> TableSource | SelectSource | None:
     """The table or the tables that a pipeline reads."""
     places: dict[str, Where] = {}
-    for at, name in enumerate(spec.from_.tables or ()):
+    for index, name in enumerate(spec.from_.tables or ()):
         if name in places:
             message = f"`{name}` is listed twice"
             hint = "name each table once; the select can read it several times"
-            draft.problems.append(Problem(spec.from_.place("tables", at), "duplicate-name", message, hint))
-        places.setdefault(name, spec.from_.place("tables", at))
+            draft.problems.append(Problem(spec.from_.place("tables", index), "duplicate-name", message, hint))
+        places.setdefault(name, spec.from_.place("tables", index))
     if spec.from_.table:
         places = {spec.from_.table: spec.from_.place("table")}
     sources = []
     for name, where in places.items():
-        writer = table_sources.writer(draft, name, where, open_)
-        pipeline = _resolved(draft, writer, planned, open_) if writer else None
+        writer = table_sources.writer(draft, name, where, open_names)
+        pipeline = _resolved(draft, writer, planned, open_names) if writer else None
         if pipeline is None or "into" in spec.gaps or "write" in spec.into.gaps:
             continue
         if spec.from_.table:
@@ -280,26 +282,28 @@ def _source(
     return sources[0] if sources else None
 
 
-def _joined(draft: Draft, name: str, where: Where, planned: dict[str, Pipeline | None], open_: list[str]) -> TableSource | None:
+def _joined(
+    draft: Draft, name: str, where: Where, planned: dict[str, Pipeline | None], open_names: list[str]
+) -> TableSource | None:
     """A table that a step looks rows up in."""
-    writer = table_sources.writer(draft, name, where, open_)
-    pipeline = _resolved(draft, writer, planned, open_) if writer else None
+    writer = table_sources.writer(draft, name, where, open_names)
+    pipeline = _resolved(draft, writer, planned, open_names) if writer else None
     return table_sources.looked_up(pipeline) if pipeline else None
 
 
 def _topics(draft: Draft, from_: WrittenFrom) -> tuple[Topic, ...]:
     """The topics of a pipeline. If one is missing, there are none, and a problem is reported once."""
     names = {from_.topic: from_.place("topic")} if from_.topic else {}
-    for at, name in enumerate(from_.topics or ()):
+    for index, name in enumerate(from_.topics or ()):
         if name in names:
             hint = "name each topic once"
-            draft.problems.append(Problem(from_.place("topics", at), "duplicate-name", f"`{name}` is listed twice", hint))
-        names[name] = from_.place("topics", at)
+            draft.problems.append(Problem(from_.place("topics", index), "duplicate-name", f"`{name}` is listed twice", hint))
+        names[name] = from_.place("topics", index)
     missing = {name: where for name, where in names.items() if ("topic", name) not in draft.written.names}
     if missing:
-        written = [name for kind, name in draft.written.names if kind == "topic"]
+        topic_names = [name for kind, name in draft.written.names if kind == "topic"]
         for name, where in missing.items():
-            unknown(draft, "topic", name, where, written)
+            unknown(draft, "topic", name, where, topic_names)
     planned_topics = tuple(draft.topics[name] for name in names if name in draft.topics)
     draft.problems.extend(topics.differences(tuple(topic for topic in planned_topics if topic.name not in draft.broken), names))
     return planned_topics if len(planned_topics) == len(names) else ()

@@ -29,14 +29,14 @@ class RowTime:
 
 def holders(names: Iterable[str], step: Step) -> frozenset[str]:
     """Return the columns that hold a value after the step, given the `names` of those that held it before."""
-    before = frozenset(names)
+    names_before = frozenset(names)
     columns = {column.name for column in step.columns}
-    taken = step.join.take if step.join else ()
-    computed = {*dict(step.assign), *taken, *((step.each.into,) if step.each else ())}
-    quoted = {identifier(name) for name in before}
-    kept = {name for name in before if name in _SET_BY_NO_STEP or (name in columns and name not in computed)}
-    copies = {name for name, sql in step.assign if name in columns and sql in quoted}
-    return frozenset(kept | copies)
+    joined_names = step.join.take if step.join else ()
+    computed_names = {*dict(step.assign), *joined_names, *((step.each.into,) if step.each else ())}
+    quoted_names = {identifier(name) for name in names_before}
+    kept_names = {name for name in names_before if name in _SET_BY_NO_STEP or (name in columns and name not in computed_names)}
+    copied_names = {name for name, sql in step.assign if name in columns and sql in quoted_names}
+    return frozenset(kept_names | copied_names)
 
 
 def holders_after(name: str, steps: Iterable[Step]) -> frozenset[str]:
@@ -57,5 +57,5 @@ def row_time(source_column: str, steps: Iterable[Step], columns: Iterable[Column
             break
         last_column = source_column if source_column in names else min(names)
     timestamps = [column.name for column in columns if column.type == TIMESTAMP]
-    kept = next((name for name in (last_column, *timestamps) if name in names and name in timestamps), None)
-    return RowTime(kept or (EVENT_TIME if EVENT_TIME in timestamps else None), source_column, last_column, lost_by)
+    kept_name = next((name for name in (last_column, *timestamps) if name in names and name in timestamps), None)
+    return RowTime(kept_name or (EVENT_TIME if EVENT_TIME in timestamps else None), source_column, last_column, lost_by)

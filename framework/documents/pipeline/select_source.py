@@ -26,44 +26,46 @@ def resolve(spec: WrittenPipeline, tables: Sequence[TableSource], rows: Rows) ->
         hint = "write `steps: [{sql: select … from …}]`; a pipeline behind this one, `from: {table: …}`, can have other steps"
         rows.problems.append(Problem(spec.place("steps"), "needs-sql", message, hint))
         return None
-    given = {
-        each.identifier: (*(Given(column.name, column.type) for column in each.columns),
-                          *(Given(column.name, column.type, hidden=True) for column in each.kafka))
-        for each in tables
+    given_columns = {
+        table.identifier: (*(Given(column.name, column.type) for column in table.columns),
+                          *(Given(column.name, column.type, hidden=True) for column in table.kafka))
+        for table in tables
     }  # fmt: skip
     try:
-        select = whole.whole(step.value, given)
+        select = whole.whole(step.value, given_columns)
     except ExpressionError as error:
         rows.refuse(error, step.value, step.place())
         return None
-    for at, each in enumerate(tables):
-        if each.identifier not in select.used:
-            message = f"the select does not read `{each.identifier}`"
+    for index, table in enumerate(tables):
+        if table.identifier not in select.used:
+            message = f"the select does not read `{table.identifier}`"
             rows.problems.append(
-                Problem(spec.from_.place("tables", at), "unused-table", message, "remove it, or name it in FROM")
+                Problem(spec.from_.place("tables", index), "unused-table", message, "remove it, or name it in FROM")
             )
-    names = [each.name for each in select.fields]
+    names = [field.name for field in select.fields]
     for name in names:
         rows.problems.extend(selected_name_problems(name, step.place()))
-        rows.problems.extend(name_problems(name, step.place(), [other for other in names if other != name]))
-    source = _source(select, step.value, {each.identifier: each for each in tables}, step)
+        rows.problems.extend(name_problems(name, step.place(), [other_name for other_name in names if other_name != name]))
+    source = _source(select, step.value, {table.identifier: table for table in tables}, step)
     partitions = spec.into.partition_by if "into" not in spec.gaps else ()
-    plain = {column.name for column in source.columns if column.type in (BOOLEAN, STRING, DATE, *INTEGRALS)}
-    shared = [
-        each for each in source.apart if each[0] in source.tables[0].partitions and each[1] in partitions and each[1] in plain
+    plain_columns = {column.name for column in source.columns if column.type in (BOOLEAN, STRING, DATE, *INTEGRALS)}
+    shared_pairs = [
+        pair
+        for pair in source.apart
+        if pair[0] in source.tables[0].partitions and pair[1] in partitions and pair[1] in plain_columns
     ]
-    return replace(source, apart=tuple(shared[:1]), by_partition=True) if shared else source
+    return replace(source, apart=tuple(shared_pairs[:1]), by_partition=True) if shared_pairs else source
 
 
 def _source(select: Whole, text: str, tables: dict[str, TableSource], step: WrittenStep) -> SelectSource:
-    types = {each.name: each.type for each in select.fields}
+    types = {field.name: field.type for field in select.fields}
     return SelectSource(
         says=tuple(text.strip().splitlines()),
         sql=select.sql,
-        names=tuple(whole.table(at) for at in range(len(select.used))),
+        names=tuple(whole.table(index) for index in range(len(select.used))),
         tables=tuple(tables[name] for name in select.used),
-        columns=tuple(Column(each.name, each.type, "", where=step.place()) for each in select.fields),
-        origins=tuple((each.name, tuple(sorted(each.origins))) for each in select.fields),
+        columns=tuple(Column(field.name, field.type, "", where=step.place()) for field in select.fields),
+        origins=tuple((field.name, tuple(sorted(field.origins))) for field in select.fields),
         apart=tuple((column, name) for column, name in select.apart.items() if _can_be_listed(types[name])),
     )
 

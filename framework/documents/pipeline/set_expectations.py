@@ -21,28 +21,28 @@ def resolve(
     """Those without problems. `names` are those of other expectations; `tables` finds another table."""
     columns = {column.name: column for column in table.readable}
     expected: dict[str, SetExpectation] = {}
-    for each in spec.expect:
-        if each.of_many is None or not each.gaps <= {"name", "else"}:
+    for expectation in spec.expect:
+        if expectation.of_many is None or not expectation.gaps <= {"name", "else"}:
             continue
-        before = len(problems)
-        problems.extend(_unknown(each, columns, table))
-        resolved = None if len(problems) > before else _resolved(each, columns, tables, problems)
+        problems_before = len(problems)
+        problems.extend(_unknown(expectation, columns, table))
+        resolved = None if len(problems) > problems_before else _resolved(expectation, columns, tables, problems)
         if resolved is None:
             continue
         if resolved.name in names or resolved.name in expected:
             message = f"there are two expectations `{resolved.name}`"
-            problems.append(Problem(each.place(), "duplicate-name", message, "give each a `name`"))
+            problems.append(Problem(expectation.place(), "duplicate-name", message, "give each a `name`"))
         expected[resolved.name] = resolved
     return tuple(expected.values())
 
 
-def _unknown(each: WrittenExpectation, columns: Mapping[str, Column], table: Table) -> Iterator[Problem]:
-    places = {name: each.place("unique", at) for at, name in enumerate(each.unique or ())}
-    if each.references is not None:
-        places = {each.column or "": each.place("column")}
-    for at, name in enumerate(each.unique or ()):
-        if name in (each.unique or ())[:at]:
-            yield Problem(each.place("unique", at), "duplicate-name", f"`{name}` is listed twice", "name each column once")
+def _unknown(spec: WrittenExpectation, columns: Mapping[str, Column], table: Table) -> Iterator[Problem]:
+    places = {name: spec.place("unique", index) for index, name in enumerate(spec.unique or ())}
+    if spec.references is not None:
+        places = {spec.column or "": spec.place("column")}
+    for index, name in enumerate(spec.unique or ()):
+        if name in (spec.unique or ())[:index]:
+            yield Problem(spec.place("unique", index), "duplicate-name", f"`{name}` is listed twice", "name each column once")
     for name, where in places.items():
         if name not in columns:
             hint = did_you_mean(name, columns, the_names("column", columns))
@@ -53,38 +53,42 @@ def _unknown(each: WrittenExpectation, columns: Mapping[str, Column], table: Tab
 
 
 def _resolved(
-    each: WrittenExpectation, columns: Mapping[str, Column], tables: Tables, problems: list[Problem]
+    spec: WrittenExpectation, columns: Mapping[str, Column], tables: Tables, problems: list[Problem]
 ) -> SetExpectation | None:
-    otherwise: Literal["warn", "stop"] = "stop" if each.else_ == "stop" else "warn"
-    if each.rows is not None:
-        least, most = each.rows
-        says = f"the table has {least:,} to {most:,} rows"
+    otherwise: Literal["warn", "stop"] = "stop" if spec.else_ == "stop" else "warn"
+    if spec.rows is not None:
+        low, high = spec.rows
+        says = f"the table has {low:,} to {high:,} rows"
         return SetExpectation(
-            name=each.name or says, where=each.place(), says=says, otherwise=otherwise, kind="rows", least=least, most=most
+            name=spec.name or says, where=spec.place(), says=says, otherwise=otherwise, kind="rows", least=low, most=high
         )
-    if each.unique is not None:
-        says = f"{', '.join(each.unique)} is unique"
+    if spec.unique is not None:
+        says = f"{', '.join(spec.unique)} is unique"
         return SetExpectation(
-            name=each.name or says, where=each.place(), says=says, otherwise=otherwise, kind="unique", columns=each.unique
+            name=spec.name or says, where=spec.place(), says=says, otherwise=otherwise, kind="unique", columns=spec.unique
         )
-    assert each.references is not None and each.column is not None
-    of = tables(each.references.table, each.references.place("table"))
-    if of is None:
+    assert spec.references is not None and spec.column is not None
+    other_table = tables(spec.references.table, spec.references.place("table"))
+    if other_table is None:
         return None
-    name = each.references.column or each.column
-    there = {column.name: column for column in (*of.columns, *of.kafka)}
-    where = each.references.place("column") if each.references.column else each.references.place()
-    if name not in there:
-        hint = did_you_mean(name, there, the_names("column", there))
-        problems.append(Problem(where, "unknown-column", f"{of.identifier} has no column `{name}`", hint))
+    name = spec.references.column or spec.column
+    other_columns = {column.name: column for column in (*other_table.columns, *other_table.kafka)}
+    where = spec.references.place("column") if spec.references.column else spec.references.place()
+    if name not in other_columns:
+        hint = did_you_mean(name, other_columns, the_names("column", other_columns))
+        problems.append(Problem(where, "unknown-column", f"{other_table.identifier} has no column `{name}`", hint))
         return None
-    own, other = columns[each.column].type, there[name].type
-    if own != other and not (is_integral(own) and is_integral(other)):
-        message = f"`{each.column}` is {own} here, and `{name}` is {other} in {of.identifier}"
-        problems.append(Problem(where, "join-types", message, f"`cast: {{{each.column}: {other}}}` in a step"))
+    own_type, other_type = columns[spec.column].type, other_columns[name].type
+    if own_type != other_type and not (is_integral(own_type) and is_integral(other_type)):
+        message = f"`{spec.column}` is {own_type} here, and `{name}` is {other_type} in {other_table.identifier}"
+        problems.append(Problem(where, "join-types", message, f"`cast: {{{spec.column}: {other_type}}}` in a step"))
         return None
-    says = f"{each.column} is in {of.identifier}" if name == each.column else f"{each.column} is a {name} of {of.identifier}"
+    says = (
+        f"{spec.column} is in {other_table.identifier}"
+        if name == spec.column
+        else f"{spec.column} is a {name} of {other_table.identifier}"
+    )
     return SetExpectation(
-        name=each.name or says, where=each.place(), says=says, otherwise=otherwise, kind="references", columns=(each.column,), of=of,
-        of_columns=(name,),
+        name=spec.name or says, where=spec.place(), says=says, otherwise=otherwise, kind="references", columns=(spec.column,),
+        of=other_table, of_columns=(name,),
     )  # fmt: skip

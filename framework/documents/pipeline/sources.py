@@ -13,22 +13,26 @@ from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.write_mode import write_mode
 from framework.plan import FROM_COLUMNS, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Keyed, Pipeline, Reader, Step, TableSource
 
-_OWN = {column.name for column in (*KAFKA_COLUMNS, KAFKA_TOPIC, *FROM_COLUMNS)}
+_OWN_COLUMNS = {column.name for column in (*KAFKA_COLUMNS, KAFKA_TOPIC, *FROM_COLUMNS)}
 
 
-def writer(draft: Draft, name: str, where: Where, open_: Sequence[str]) -> WrittenPipeline | None:
+def writer(draft: Draft, name: str, where: Where, open_names: Sequence[str]) -> WrittenPipeline | None:
     """The pipeline that writes the table; None and a problem where there is none."""
-    written = draft.written.of(WrittenPipeline)
-    writers = {each.into.table: each for each in written if "into" not in each.gaps and "table" not in each.into.gaps}
+    pipelines = draft.written.of(WrittenPipeline)
+    writers = {
+        pipeline.into.table: pipeline
+        for pipeline in pipelines
+        if "into" not in pipeline.gaps and "table" not in pipeline.into.gaps
+    }
     spec = writers.get(name)
     if spec is None:
         # A document that cannot be read may write the table.
         if len(writers) == sum(document.kind == "pipeline" for document in draft.written.documents):
-            others = [table for table, each in writers.items() if each.name not in open_]
-            unknown(draft, "table", name, where, others)
+            other_tables = [table for table, pipeline in writers.items() if pipeline.name not in open_names]
+            unknown(draft, "table", name, where, other_tables)
         return None
-    if spec.name in open_:
-        circle = " → ".join([*open_[open_.index(spec.name) :], spec.name])
+    if spec.name in open_names:
+        circle = " → ".join([*open_names[open_names.index(spec.name) :], spec.name])
         hint = "one of them must do without the other's table; what needs both can be a pipeline of its own"
         draft.problems.append(Problem(where, "table-cycle", f"these pipelines read each other's tables: {circle}", hint))
         return None
@@ -39,14 +43,14 @@ def resolve(into: WrittenInto, pipeline: Pipeline) -> TableSource:
     """The table of this pipeline as another one reads it."""
     table = pipeline.table
     kafka = tuple(column for column in table.columns if column in pipeline.kafka_columns and column.name.startswith("_kafka_"))
-    columns = tuple(column for column in table.readable if column not in kafka and column.name not in _OWN)
-    written = table.write
+    columns = tuple(column for column in table.readable if column not in kafka and column.name not in _OWN_COLUMNS)
+    write = table.write
     return TableSource(
         pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=kafka,
         reads=_reads(into, rows_change(pipeline)), rows_change=rows_change(pipeline),
-        by_value=written.whole or table.format_version < 3, keys=table.keys,
+        by_value=write.whole or table.format_version < 3, keys=table.keys,
         event_time=pipeline.event_time,
-        partitions=tuple(each.column for each in table.partition_by if each.transform == "identity"),
+        partitions=tuple(field.column for field in table.partition_by if field.transform == "identity"),
     )  # fmt: skip
 
 
@@ -54,7 +58,7 @@ def looked_up(pipeline: Pipeline) -> TableSource:
     """The table of this pipeline as a step of another one looks rows up in it."""
     table = pipeline.table
     current = VERSION if table.write.versions else ()
-    columns = tuple(column for column in table.readable if column.name not in (*_OWN, *current))
+    columns = tuple(column for column in table.readable if column.name not in (*_OWN_COLUMNS, *current))
     return TableSource(
         pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=(),
         rows_change=rows_change(pipeline), keys=table.keys, versions=bool(current),
@@ -108,13 +112,17 @@ def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
     """The pipelines, each with those that read the changes of its table."""
     for pipeline in pipelines:
         readers = [
-            each for each in pipelines if each.source and each.source.reads != "all" and each.source.pipeline == pipeline.name
+            reader
+            for reader in pipelines
+            if reader.source and reader.source.reads != "all" and reader.source.pipeline == pipeline.name
         ]
         yield replace(
             pipeline,
             readers=tuple(
-                Reader(each.table.catalog, each.table.identifier, each.source is not None and each.source.reads == "commits")
-                for each in readers
+                Reader(
+                    reader.table.catalog, reader.table.identifier, reader.source is not None and reader.source.reads == "commits"
+                )
+                for reader in readers
             ),
         )
 

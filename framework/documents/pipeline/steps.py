@@ -22,12 +22,12 @@ def resolve(spec: WrittenPipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, 
     steps: list[Step] = []
     groups = None
     judges: dict[int, Any] = {}
-    read = {step.node: step for step in spec.steps}
+    steps_by_node = {step.node: step for step in spec.steps}
     node = spec.node.get("steps")
     if "steps" in spec.gaps and not (node and node.items):
         rows = replace(rows, columns=(), more=True)
     for item in node.items if node else ():
-        written = read.get(item)
+        written = steps_by_node.get(item)
         if written is None:
             rows = _after(item, rows)
             continue
@@ -75,8 +75,8 @@ def _added_columns(step: Node) -> list[tuple[str, Where]] | None:
         return [(key.text, key.where) for key, _ in options.entries] if options.kind == "map" else None
     if not extension.adds:
         return []
-    named = options.get(extension.adds)
-    return [(named.text, named.where)] if named and named.kind == "scalar" else None
+    name_node = options.get(extension.adds)
+    return [(name_node.text, name_node.where)] if name_node and name_node.kind == "scalar" else None
 
 
 def without_type(spec: WrittenPipeline, steps: tuple[Step, ...], rows: Rows) -> Iterator[Problem]:

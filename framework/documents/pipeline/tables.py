@@ -39,10 +39,10 @@ def resolve(
     if "table" in into.gaps:
         return None
     namespace, name = into.table.split(".")
-    step = next((each for each in steps if each.memory), None)
+    step = next((candidate for candidate in steps if candidate.memory), None)
     if into.adopt and (step or write_mode(into.write).rows_change):
-        what = f"`{step.name}` remembers rows" if step else f"`write: {into.write}` decides by what Sluice knows of each row"
-        message = f"`adopt` keeps the rows that are there, of which Sluice knows nothing, and {what}"
+        reason = f"`{step.name}` remembers rows" if step else f"`write: {into.write}` decides by what Sluice knows of each row"
+        message = f"`adopt` keeps the rows that are there, of which Sluice knows nothing, and {reason}"
         hint = "use `write: append` without such a step, or load the older rows from a topic"
         draft.problems.append(Problem(into.place("adopt"), "cannot-adopt", message, hint))
     options = ("table", "partition_by", "sort_by", "format_version", "kafka_columns", "schema_changes", "write", "adopt")

@@ -50,20 +50,20 @@ class Messages:
     test: WrittenTest
     offsets: Counter[tuple[str, int]] = field(default_factory=Counter)
 
-    def message(self, batch: int, at: int, given: WrittenGivenMessage | Mapping[str, Node]) -> Message:
+    def message(self, batch: int, index: int, item: WrittenGivenMessage | Mapping[str, Node]) -> Message:
         """The message at this place of what is given."""
         moment = START + timedelta(seconds=self.offsets.total())
-        if isinstance(given, WrittenGivenMessage):
-            message = self.whole(given.message, moment)
+        if isinstance(item, WrittenGivenMessage):
+            message = self.whole(item.message, moment)
         else:
-            message = self.of_columns(given, at, moment)
+            message = self.of_columns(item, index, moment)
         place = (message.topic, message.partition)
         self.offsets[place] += 1
         return replace(message, batch=batch, offset=self.offsets[place] - 1)
 
-    def of_columns(self, given: Mapping[str, Node], at: int, moment: datetime) -> Message:
-        places = {name: self.test.key_place("given", at, name) for name in given}
-        value = self.value(given, places)
+    def of_columns(self, nodes: Mapping[str, Node], index: int, moment: datetime) -> Message:
+        places = {name: self.test.key_place("given", index, name) for name in nodes}
+        value = self.value(nodes, places)
         return Message(
             batch=0,
             topic=self.pipeline.topic.kafka_name,
@@ -75,34 +75,34 @@ class Messages:
             headers=value.headers,
         )
 
-    def whole(self, given: WrittenMessage, moment: datetime) -> Message:
-        value = self.whole_value(given)
+    def whole(self, written: WrittenMessage, moment: datetime) -> Message:
+        value = self.whole_value(written)
         key = value.key
-        if given.key is not None:
-            key = self.key(given, given.key, taken=value.key is not None)
-        headers = tuple((name, self.text(node, f"the header `{name}`")) for name, node in given.headers.items())
-        twice = [name for name, _ in value.headers if name in given.headers]
-        for name in twice:
+        if written.key is not None:
+            key = self.key(written, written.key, has_key=value.key is not None)
+        headers = tuple((name, self.text(node, f"the header `{name}`")) for name, node in written.headers.items())
+        doubled_names = [name for name, _ in value.headers if name in written.headers]
+        for name in doubled_names:
             message = f"`{name}` is a header's column, and the header is given as well"
-            self.refuse(given.key_place("headers", name), "duplicate-key", message, "keep one of them")
-        if given.at is not None and given.at.microsecond % 1000:
-            self.refuse(given.place("at"), "out-of-range", "Kafka's timestamps are whole milliseconds", "leave the rest out")
-        topic = kafka_name(self.pipeline, given, self.problems)
+            self.refuse(written.key_place("headers", name), "duplicate-key", message, "keep one of them")
+        if written.at is not None and written.at.microsecond % 1000:
+            self.refuse(written.place("at"), "out-of-range", "Kafka's timestamps are whole milliseconds", "leave the rest out")
+        topic = kafka_name(self.pipeline, written, self.problems)
         return Message(
             batch=0,
             topic=topic,
-            partition=given.partition,
+            partition=written.partition,
             offset=0,
-            timestamp=given.at or moment,
+            timestamp=written.at or moment,
             key=key,
             value=value.value,
             headers=(*headers, *value.headers),
         )
 
-    def whole_value(self, given: WrittenMessage) -> _Value:
-        node = given.value
+    def whole_value(self, written: WrittenMessage) -> _Value:
+        node = written.value
         if node is None:
-            return _Value(None, (given.raw or "").encode(), ())
+            return _Value(None, (written.raw or "").encode(), ())
         if node.is_null:
             return _Value(None, None, ())
         if node.kind == "map":
@@ -113,7 +113,7 @@ class Messages:
         self.refuse(node.where, "wrong-type", "a value is a map of columns", hint)
         return _Value(None, None, ())
 
-    def value(self, given: Mapping[str, Node], places: Mapping[str, Where]) -> _Value:
+    def value(self, nodes: Mapping[str, Node], places: Mapping[str, Where]) -> _Value:
         """Each column is written to where its topic reads it from."""
         key: bytes | None = None
         headers: list[tuple[str, bytes | None]] = []
@@ -121,9 +121,11 @@ class Messages:
         parts: dict[str, Node] = {}  # of the key
         topic = self.pipeline.topic
         column_types = {**{column.name: column.type for column in topic.columns}, **self.other_fields()}
-        for name, node in given.items():
+        for name, node in nodes.items():
             if name not in column_types and not topic.changes:
-                hint = did_you_mean(name, column_types, f"the topic has {', '.join(f'`{each}`' for each in column_types)}")
+                hint = did_you_mean(
+                    name, column_types, f"the topic has {', '.join(f'`{known_name}`' for known_name in column_types)}"
+                )
                 self.refuse(places[name], "unknown-column", f"the topic `{self.topic.name}` has no column `{name}`", hint)
             elif name in topic.key_columns and isinstance(self.format("key"), Single):
                 key = self.single("key", node, f"`{name}`")
@@ -140,81 +142,83 @@ class Messages:
     def other_fields(self) -> Mapping[str, Type]:
         """Fields of the newest schemas that the spec leaves out of its columns: messages cannot be without some of them."""
         types: dict[str, Type] = {}
-        for of, contract in (("value", self.topic.columns), ("key", self.topic.key.columns)):
-            writer = self.writer(of) if contract and not self.pipeline.topic.changes else None
+        for part, contract in (("value", self.topic.columns), ("key", self.topic.key.columns)):
+            writer = self.writer(part) if contract and not self.pipeline.topic.changes else None
             types |= (
-                {writer.column(each.name): each.type for each in by_schema(writer.schema).shapes(writer.schema)} if writer else {}
+                {writer.column(shape.name): shape.type for shape in by_schema(writer.schema).shapes(writer.schema)}
+                if writer
+                else {}
             )
         return types
 
-    def writer(self, of: str) -> Writer | None:
+    def writer(self, part: str) -> Writer | None:
         """The writer of keys or values that have their schemas in a registry; None of other formats, and where there is a problem."""
-        for each in self.pipeline.topic.registered:
-            if each.of == of and each.write_version:
+        for registered in self.pipeline.topic.registered:
+            if registered.of == part and registered.write_version:
                 try:
-                    return writer(each.write_version.id, each.write_version.schema, each.names)
+                    return writer(registered.write_version.id, registered.write_version.schema, registered.names)
                 except Unsupported:
                     return None
         return None
 
-    def format(self, of: Of) -> Format | None:
-        return find(of, self.topic.value if of == "value" else self.topic.key.format)
+    def format(self, part: Of) -> Format | None:
+        return find(part, self.topic.value if part == "value" else self.topic.key.format)
 
     def fields(
-        self, of: Of, given: Mapping[str, Node], column_types: Mapping[str, Type], places: Mapping[str, Where]
+        self, part: Of, nodes: Mapping[str, Node], column_types: Mapping[str, Type], places: Mapping[str, Where]
     ) -> bytes | None:
-        format_, topic = self.format(of), self.pipeline.topic
+        format_, topic = self.format(part), self.pipeline.topic
         if isinstance(format_, Single):
-            texts = [self.single(of, node, f"`{name}`") for name, node in given.items()]
+            texts = [self.single(part, node, f"`{name}`") for name, node in nodes.items()]
             return texts[-1] if texts else None
-        before = len(self.problems)
-        whole = of == "value" and topic.changes is not None
-        values = self.plain(given) if whole else self.typed(of, given, column_types)
+        problems_before = len(self.problems)
+        whole = part == "value" and topic.changes is not None
+        values = self.plain(nodes) if whole else self.typed(part, nodes, column_types)
         if isinstance(format_, Given):
             try:
-                return format_.encode(topic.columns_of(of), values)
+                return format_.encode(topic.columns_of(part), values)
             except ValueError as error:
                 where = next(iter(places.values()), self.test.place())
-                self.refuse(where, "wrong-type", f"the {of} does not fit `{topic.name}`: {error}", _RAW)
+                self.refuse(where, "wrong-type", f"the {part} does not fit `{topic.name}`: {error}", _RAW)
                 return None
-        if not whole and (len(self.problems) > before or not column_types):
+        if not whole and (len(self.problems) > problems_before or not column_types):
             return None
-        return self.by_schema(of, lambda writer: writer.whole(values) if whole else writer.columns(values), places)
+        return self.by_schema(part, lambda writer: writer.whole(values) if whole else writer.columns(values), places)
 
-    def plain(self, given: Mapping[str, Node]) -> dict[str, Any]:
+    def plain(self, nodes: Mapping[str, Node]) -> dict[str, Any]:
         """Values by their looks alone."""
         values: dict[str, Any] = {}
-        for name, node in given.items():
+        for name, node in nodes.items():
             try:
                 values[name] = json_values.loads(plain_json(node))
             except ValueError:  # Python reads no number of thousands of digits
                 self.refuse(node.where, "wrong-type", f"`{name}` has a number that is too long", _RAW)
         return values
 
-    def typed(self, of: Of, given: Mapping[str, Node], column_types: Mapping[str, Type]) -> dict[str, Any]:
-        options = self.topic.columns if of == "value" else self.topic.key.columns
-        ways = {name: option.format for name, option in options.items()} if isinstance(self.format(of), Given) else {}
+    def typed(self, part: Of, nodes: Mapping[str, Node], column_types: Mapping[str, Type]) -> dict[str, Any]:
+        options = self.topic.columns if part == "value" else self.topic.key.columns
+        formats = {name: option.format for name, option in options.items()} if isinstance(self.format(part), Given) else {}
         return {
-            name: json_values.loads(self.json(node, Column(name, column_types[name]), ways.get(name)))
-            for name, node in given.items()
+            name: json_values.loads(self.json(node, Column(name, column_types[name]), formats.get(name)))
+            for name, node in nodes.items()
         }
 
-    def by_schema(self, of: Of, write: Callable[[Writer], bytes], places: Mapping[str, Where]) -> bytes | None:
-        writer = self.writer(of)
+    def by_schema(self, part: Of, write: Callable[[Writer], bytes], places: Mapping[str, Where]) -> bytes | None:
+        writer = self.writer(part)
         if writer is None or any(problem.where in places.values() for problem in self.problems):  # which has been said
             return None
         try:
             return write(writer)
         except ValueError as error:
-            registered = next(each for each in self.pipeline.topic.registered if each.of == of)
-            what = (
+            registered = next(candidate for candidate in self.pipeline.topic.registered if candidate.of == part)
+            schema_name = (
                 f"{registered.write_version} of `{registered.subject}`" if registered.numbers else "the schema made of `columns`"
             )
-            named = _NAMED.search(str(error))
-            where = places.get(writer.column(next(filter(None, named.groups())))) if named else None
+            mention = _NAMED.search(str(error))
+            where = places.get(writer.column(next(filter(None, mention.groups())))) if mention else None
             where = where or next(iter(places.values()), self.test.place())
-            hint = _RAW if of == "value" else "write the key as its schema has it"
-            self.refuse(where, "wrong-type", f"the {of} does not fit {what}: {error}", hint)
+            hint = _RAW if part == "value" else "write the key as its schema has it"
+            self.refuse(where, "wrong-type", f"the {part} does not fit {schema_name}: {error}", hint)
             return None
 
     def json(self, node: Node, column: Column, format_: str | None) -> str:
@@ -226,12 +230,12 @@ class Messages:
             self.refuse(wrong.where, wrong.code, f"`{column.name}`: {wrong.message}", wrong.hint or _RAW)
             return "null"
 
-    def key(self, given: WrittenMessage, node: Node, taken: bool) -> bytes | None:
-        where = given.key_place("key")
+    def key(self, written: WrittenMessage, node: Node, has_key: bool) -> bytes | None:
+        where = written.key_place("key")
         if self.topic.key.format == "none":
             hint = "remove it, or give the topic a `key`"
             self.refuse(where, "unused-key", f"the topic `{self.topic.name}` has `key: none`", hint)
-        if taken:
+        if has_key:
             columns = self.topic.key.as_ or ", ".join(self.topic.key.columns)
             self.refuse(where, "duplicate-key", f"`{columns}` is made of the key, and is given as well", "keep one of them")
         if isinstance(self.format("key"), BySchema) and not node.is_null:
@@ -249,8 +253,8 @@ class Messages:
         if writer is None:
             return None
         if writer.single != (node.kind == "scalar"):
-            what = "one value" if writer.single else "a map of its fields"
-            self.refuse(node.where, "wrong-type", f"by its schema the key is {what}", "write it so, or leave it out")
+            form = "one value" if writer.single else "a map of its fields"
+            self.refuse(node.where, "wrong-type", f"by its schema the key is {form}", "write it so, or leave it out")
             return None
         places = {key.text: key.where for key, _ in entries} or {"": node.where}
         if writer.single:
@@ -261,38 +265,38 @@ class Messages:
         fields = self.plain({key.text: value for key, value in entries})
         return self.by_schema("key", lambda writer: writer.whole(fields), places)
 
-    def single(self, of: Of, node: Node, what: str) -> bytes | None:
+    def single(self, part: Of, node: Node, label: str) -> bytes | None:
         """A key or value that is one scalar; of another format it is the text itself."""
-        format_ = self.format(of)
+        format_ = self.format(part)
         if not isinstance(format_, Single):
-            return self.text(node, what)
+            return self.text(node, label)
         if node.is_null:
             return None
         noun, hint = format_.asks
         if node.kind != "scalar":
-            self.refuse(node.where, "wrong-type", f"{what} is {noun}, not a {node.kind}", hint)
+            self.refuse(node.where, "wrong-type", f"{label} is {noun}, not a {node.kind}", hint)
             return None
         try:
             return format_.encode(node.text)
         except ValueError:
-            self.refuse(node.where, "wrong-type", f"{what} is {noun}", hint)
+            self.refuse(node.where, "wrong-type", f"{label} is {noun}", hint)
             return None
 
-    def text(self, node: Node, what: str) -> bytes | None:
+    def text(self, node: Node, label: str) -> bytes | None:
         if node.kind != "scalar":
-            self.refuse(node.where, "wrong-type", f"{what} is a text, not a {node.kind}", "write a text")
+            self.refuse(node.where, "wrong-type", f"{label} is a text, not a {node.kind}", "write a text")
         return None if node.is_null else node.text.encode()
 
     def refuse(self, where: Where, code: str, message: str, hint: str) -> None:
         self.problems.append(Problem(where, code, message, hint))
 
 
-def kafka_name(pipeline: Pipeline, given: WrittenMessage | WrittenBadRow, problems: list[Problem]) -> str:
+def kafka_name(pipeline: Pipeline, written: WrittenMessage | WrittenBadRow, problems: list[Problem]) -> str:
     """The topic that is meant, as Kafka calls it."""
     topics = {topic.name: topic.kafka_name for topic in pipeline.topics}
-    if given.topic is not None and given.topic not in topics:
+    if written.topic is not None and written.topic not in topics:
         otherwise = the_names("topic", topics) if topics else "remove it: this pipeline reads a table"
-        hint = did_you_mean(given.topic, topics, otherwise)
-        message = f"the pipeline `{pipeline.name}` reads no topic `{given.topic}`"
-        problems.append(Problem(given.place("topic"), "unknown-topic", message, hint))
-    return topics.get(given.topic or "", pipeline.sources[0])
+        hint = did_you_mean(written.topic, topics, otherwise)
+        message = f"the pipeline `{pipeline.name}` reads no topic `{written.topic}`"
+        problems.append(Problem(written.place("topic"), "unknown-topic", message, hint))
+    return topics.get(written.topic or "", pipeline.sources[0])

@@ -132,9 +132,9 @@ def _kind(node: Node, kind: str, type_: Type) -> Node:
 
 def _fields(node: Node, type_: Struct) -> Iterable[tuple[str, Node, Type]]:
     for key, value in node.entries:
-        field = next((each for each in type_.fields if each.name == key.text), None)
+        field = next((struct_field for struct_field in type_.fields if struct_field.name == key.text), None)
         if field is None:
-            names = [each.name for each in type_.fields]
+            names = [struct_field.name for struct_field in type_.fields]
             hint = did_you_mean(key.text, names, the_names("field", names))
             raise BadValue(key.where, "unknown-field", f"there is no field `{key.text}` in {_short(str(type_))}", hint)
         yield field.name, value, field.type
@@ -201,9 +201,11 @@ def _decimal(number: Number, type_: Decimal) -> Number:
 
 
 def _no(node: Node, type_: Type) -> BadValue:
-    what = {"list": "a list", "map": "a map"}.get(node.kind, f"`{_short(node)}`")
+    description = {"list": "a list", "map": "a map"}.get(node.kind, f"`{_short(node)}`")
     quotes = " without quotes" if node.quoted and _NUMBER.fullmatch(node.text) else ""
-    return BadValue(node.where, "wrong-type", f"{what} is not of type {type_}", f"write `{node.text}`{quotes}" if quotes else "")
+    return BadValue(
+        node.where, "wrong-type", f"{description} is not of type {type_}", f"write `{node.text}`{quotes}" if quotes else ""
+    )
 
 
 def _short(value: Node | str) -> str:

@@ -35,13 +35,13 @@ def resolve(
     for test in spec.tests:
         if len(problems) > MOST_PROBLEMS:
             break
-        first = by_name.setdefault(test.name, test)
-        if first is not test:
-            hint = f"the first is at {first.place()}: rename one of them"
+        first_test = by_name.setdefault(test.name, test)
+        if first_test is not test:
+            hint = f"the first is at {first_test.place()}: rename one of them"
             problems.append(Problem(test.place("name"), "duplicate-name", f"there are two tests `{test.name}`", hint))
-        before = len(problems)
+        problems_before = len(problems)
         example = reader.example(test)
-        if len(problems) == before:
+        if len(problems) == problems_before:
             examples.append(example)
     return tuple(examples)
 
@@ -58,17 +58,17 @@ class _Reader:
         message = (
             Messages(pipeline=self.pipeline, topic=self.topic, problems=self.problems, test=test).message if self.topic else None
         )
-        asked = [] if isinstance(self.pipeline.source, SelectSource) else self.given(test)
-        given = tuple(message(*each) if message else self.given_row(test, *each) for each in asked)
+        items = [] if isinstance(self.pipeline.source, SelectSource) else self.given(test)
+        given_items = tuple(message(*item) if message else self.given_row(test, *item) for item in items)
         expect = None
         if test.expect is not None:
             table = self.pipeline.table
             expect = tuple(
-                self.row(row, test, ("expect", at), table.columns, table.identifier) for at, row in enumerate(test.expect)
+                self.row(row, test, ("expect", index), table.columns, table.identifier) for index, row in enumerate(test.expect)
             )
         bad = tuple(self.bad_row(row) for row in test.expect_bad or ())
         return Example(
-            name=test.name, where=test.place(), given=given, expect=expect, expect_bad=bad, tables=dict(self.tables(test))
+            name=test.name, where=test.place(), given=given_items, expect=expect, expect_bad=bad, tables=dict(self.tables(test))
         )
 
     def refuse_missing(self, test: WrittenTest) -> None:
@@ -91,7 +91,7 @@ class _Reader:
 
     def tables(self, test: WrittenTest) -> Iterator[tuple[str, tuple[Mapping[str, Any], ...]]]:
         tables = self.pipeline.source.tables if isinstance(self.pipeline.source, SelectSource) else ()
-        sources = {each.identifier: each for each in (*tables, *self.pipeline.looked_up)}
+        sources = {source.identifier: source for source in (*tables, *self.pipeline.looked_up)}
         for name, rows in test.tables.items():
             if name not in sources:
                 hint = did_you_mean(name, sources, the_names("table", sources) if sources else "remove `tables`")
@@ -99,32 +99,32 @@ class _Reader:
                 self.refuse(test.key_place("tables", name), "unknown-table", message, hint)
                 continue
             columns = (*sources[name].columns, *sources[name].kafka)
-            yield name, tuple(self.row(row, test, ("tables", name, at), columns, name) for at, row in enumerate(rows))
+            yield name, tuple(self.row(row, test, ("tables", name, index), columns, name) for index, row in enumerate(rows))
 
     def given(self, test: WrittenTest) -> Iterator[tuple[int, int, WrittenGivenMessage | Mapping[str, Node]]]:
         """The given messages or rows, each with its batch and its index in the list."""
-        batch, last = 1, True
-        for at, given in enumerate(test.given):
-            if not isinstance(given, str):
-                yield batch, at, given
-                last = False
+        batch, is_empty = 1, True
+        for index, item in enumerate(test.given):
+            if not isinstance(item, str):
+                yield batch, index, item
+                is_empty = False
                 continue
-            if last or at + 1 == len(test.given):
-                what = "messages" if self.topic else "rows"
-                hint = f"write {what} before and after it, or remove it"
-                self.refuse(test.place("given", at), "empty-batch", f"a batch without {what}", hint)
-            batch, last = batch + 1, True
+            if is_empty or index + 1 == len(test.given):
+                noun = "messages" if self.topic else "rows"
+                hint = f"write {noun} before and after it, or remove it"
+                self.refuse(test.place("given", index), "empty-batch", f"a batch without {noun}", hint)
+            batch, is_empty = batch + 1, True
 
-    def given_row(self, test: WrittenTest, batch: int, at: int, given: WrittenGivenMessage | Mapping[str, Node]) -> GivenRow:
+    def given_row(self, test: WrittenTest, batch: int, index: int, item: WrittenGivenMessage | Mapping[str, Node]) -> GivenRow:
         source = self.pipeline.source
         assert source is not None
-        if isinstance(given, WrittenGivenMessage):
+        if isinstance(item, WrittenGivenMessage):
             hint = f"write a row of `{source.identifier}`, such as `{{{source.columns[0].name}: …}}`"
             message = f"`{self.pipeline.name}` reads a table, not messages"
-            self.refuse(test.key_place("given", at, "message"), "not-a-row", message, hint)
+            self.refuse(test.key_place("given", index, "message"), "not-a-row", message, hint)
             return GivenRow(batch, {})
         columns = (*source.columns, *source.kafka)
-        return GivenRow(batch, self.row(given, test, ("given", at), columns, source.identifier))
+        return GivenRow(batch, self.row(item, test, ("given", index), columns, source.identifier))
 
     def row(
         self,
@@ -139,7 +139,7 @@ class _Reader:
         values = {}
         for name, node in fields.items():
             if name not in columns:
-                hint = did_you_mean(name, columns, f"the table has {', '.join(f'`{each}`' for each in columns)}")
+                hint = did_you_mean(name, columns, f"the table has {', '.join(f'`{known_name}`' for known_name in columns)}")
                 message = f"the table `{table}` has no column `{name}`"
                 self.refuse(test.key_place(*path, name), "unknown-column", message, hint)
                 continue

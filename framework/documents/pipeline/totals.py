@@ -36,7 +36,7 @@ _HIDDEN = Column(MEASURES, Struct(()), "What averages, different values, first a
 def resolve(
     spec: WrittenPipeline,
     groups: Groups | None,
-    read: tuple[Topic, ...],
+    topics: tuple[Topic, ...],
     source: TableSource | None,
     rows: Rows,
     steps: tuple[Step, ...],
@@ -52,20 +52,20 @@ def resolve(
     if not groups.measures:
         return None, steps
     order = (
-        tuple(_order(read, source, rows))
-        if any(aggregates.FUNCTIONS[each.function].first_counts for each in groups.measures)
+        tuple(_order(topics, source, rows))
+        if any(aggregates.FUNCTIONS[measure.function].first_counts for measure in groups.measures)
         else ()
     )
     window = replace(groups.window, late_after=into.late_after) if groups.window and into.late_after else groups.window
-    own = {TIME, *(each.row_column for each in groups.measures)}
+    own_names = {TIME, *(measure.row_column for measure in groups.measures)}
     by_name = {column.name: column for column in rows.columns}
     changes = source is not None and source.reads == "changes"
-    takes_off = changes and all(aggregates.takes_off(each.function, each.argument) for each in groups.measures)
+    takes_off = changes and all(aggregates.takes_off(measure.function, measure.argument) for measure in groups.measures)
     nth = bool(order) and any(step.each for step in steps)
     accumulated = Accumulated(
         groups.by, window, groups.measures, order=order, nth=nth, takes_off=takes_off,
         hidden=_hidden(groups, _order_type(order, nth, rows), takes_off), before=_before(spec) if changes else "",
-        rows=(*(by_name[name] for name in groups.by if name in by_name), *(column for column in rows.columns if column.name in own)),
+        rows=(*(by_name[name] for name in groups.by if name in by_name), *(column for column in rows.columns if column.name in own_names)),
     )  # fmt: skip
     if window and window.late_after:
         steps = tuple(_with_late(step, window.column, window.late_after) if step.name == "aggregate" else step for step in steps)
@@ -74,7 +74,7 @@ def resolve(
 
 def columns(accumulated: Accumulated) -> tuple[Column, ...]:
     """Those of the table."""
-    by = (column for column in accumulated.rows if column.name in accumulated.by)
+    group_columns = (column for column in accumulated.rows if column.name in accumulated.by)
     window = (
         (
             Column(WINDOW_START, TIMESTAMP, "Since when rows are in the window"),
@@ -83,14 +83,14 @@ def columns(accumulated: Accumulated) -> tuple[Column, ...]:
         if accumulated.window
         else ()
     )
-    measures = (Column(each.name, each.type, each.text) for each in accumulated.measures)
+    measures = (Column(measure.name, measure.type, measure.text) for measure in accumulated.measures)
     hidden = (replace(_HIDDEN, type=accumulated.hidden),) if accumulated.hidden else ()
-    return (*by, *window, *measures, *hidden)
+    return (*group_columns, *window, *measures, *hidden)
 
 
 def moving(accumulated: Accumulated, fields: Iterable[PartitionField], into: WrittenInto) -> Iterator[Problem]:
     """The problems of partitions in which a row would not stay."""
-    measures = {each.name for each in accumulated.measures}
+    measures = {measure.name for measure in accumulated.measures}
     for field in fields:
         if field.column in measures:
             message = f"`{field.column}` changes with each batch, and the row would have to move to another partition"
@@ -107,7 +107,7 @@ def _unused(into: WrittenInto, groups: Groups) -> Iterator[Problem]:
         yield Problem(into.key_place("late_after"), "unused-key", message, "add a `window` to `aggregate`, or remove it")
 
 
-def _order(read: tuple[Topic, ...], source: TableSource | None, rows: Rows) -> Iterator[str]:
+def _order(topics: tuple[Topic, ...], source: TableSource | None, rows: Rows) -> Iterator[str]:
     """The columns that say which of two rows is the first: its time, and then where it comes from."""
     if source:
         types = rows.types
@@ -115,18 +115,18 @@ def _order(read: tuple[Topic, ...], source: TableSource | None, rows: Rows) -> I
             yield source.event_time
         yield from (column.name for column in FROM_COLUMNS[2:] if column in rows.kafka)
         return
-    if read and read[0].event_time:
+    if topics and topics[0].event_time:
         yield EVENT_TIME
     yield from (column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2]))
     if KAFKA_TOPIC in rows.kafka:
         yield KAFKA_TOPIC.name
 
 
-def _hidden(groups: Groups, of: Struct, takes_off: bool) -> Struct | None:
+def _hidden(groups: Groups, order_type: Struct, takes_off: bool) -> Struct | None:
     parts = {
-        each.name: aggregates.hidden(aggregates.function(each.function, takes_off), each.argument, of)
-        for each in groups.measures
-        if each.argument
+        measure.name: aggregates.hidden(aggregates.function(measure.function, takes_off), measure.argument, order_type)
+        for measure in groups.measures
+        if measure.argument
     }
     fields = [
         Field(name, Struct(tuple(Field(part, type_) for part, type_ in types.items()))) for name, types in parts.items() if types
@@ -137,14 +137,16 @@ def _hidden(groups: Groups, of: Struct, takes_off: bool) -> Struct | None:
 
 
 def _order_type(order: Iterable[str], nth: bool, rows: Rows) -> Struct:
-    fields = tuple(Field(f"n{at}", rows.types[name]) for at, name in enumerate(order))
+    fields = tuple(Field(f"n{index}", rows.types[name]) for index, name in enumerate(order))
     return Struct((*fields, Field(NTH_ITEM, Array(INT))) if nth else fields)
 
 
 def _before(spec: WrittenPipeline) -> str:
     """A digest that is the same while rows come to the totals as they did: by other steps, or other expectations that make bad rows, the
     rows that are taken off are not those that were added."""
-    quarantines = (each.node for each in spec.expect if not each.of_many and each.else_ in (None, "quarantine"))
+    quarantines = (
+        expectation.node for expectation in spec.expect if not expectation.of_many and expectation.else_ in (None, "quarantine")
+    )
     written = (*(step.node for step in spec.steps if step.name != "aggregate"), *quarantines)
     texts = [scalar.text for node in written for scalar in node.scalars()]
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:8] if texts else ""

@@ -226,9 +226,9 @@ class Pipeline(Kind):
                 "remove it",
             )  # fmt: skip
         if self.batch.rows is not None and (self.from_.table is not None or self.from_.tables is not None):
-            what = (
+            source_text = (
                 "{tables: […]}`: they are read whole"
                 if self.from_.tables is not None
                 else "{table: …}`: a batch takes whole commits"
             )
-            yield Problem(self.key_place("batch"), "unused-key", f"`batch` has no effect with `from: {what}", "remove it")
+            yield Problem(self.key_place("batch"), "unused-key", f"`batch` has no effect with `from: {source_text}", "remove it")

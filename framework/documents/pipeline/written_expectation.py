@@ -110,24 +110,28 @@ class Expectation(Bound):
 
     def _several(self) -> Iterable[Problem]:
         """Problems of an expectation that is not exactly one."""
-        given = [key for key in TESTS if getattr(self, key) is not None]
-        alone = [key for key in ("when", *OF_MANY) if getattr(self, key) is not None]
-        if alone and (given or self.column is not None or len(alone) > 1):
-            extra = [*(["column"] if self.column is not None else []), *given, *alone[1:]]
+        given_tests = [key for key in TESTS if getattr(self, key) is not None]
+        lone_keys = [key for key in ("when", *OF_MANY) if getattr(self, key) is not None]
+        if lone_keys and (given_tests or self.column is not None or len(lone_keys) > 1):
+            extra_keys = [*(["column"] if self.column is not None else []), *given_tests, *lone_keys[1:]]
             hint = (
                 "write two expectations, or put the whole condition into `when`"
-                if alone[0] == "when"
+                if lone_keys[0] == "when"
                 else "write two expectations"
             )
-            yield Problem(self.key_place(extra[0]), "unused-key", f"`{extra[0]}` has no effect with `{alone[0]}`", hint)
-        elif not alone and self.column is None:
+            yield Problem(
+                self.key_place(extra_keys[0]), "unused-key", f"`{extra_keys[0]}` has no effect with `{lone_keys[0]}`", hint
+            )
+        elif not lone_keys and self.column is None:
             yield Problem(
                 self.place(), "missing-key", "an expectation needs a `column` and a test of the column, or `when`, `unique` or `rows`",
                 "write `{column: price, not_null: true}` or `{when: price > 0}`",
             )  # fmt: skip
-        elif not alone and len(given) != 1:
-            what = f"has {len(given)} tests: {', '.join(f'`{key}`' for key in given)}" if given else "has no test"
+        elif not lone_keys and len(given_tests) != 1:
+            fault = (
+                f"has {len(given_tests)} tests: {', '.join(f'`{key}`' for key in given_tests)}" if given_tests else "has no test"
+            )
             yield Problem(
-                self.place(), "one-test", f"this expectation {what}",
+                self.place(), "one-test", f"this expectation {fault}",
                 f"write one of {', '.join(f'`{key}`' for key in TESTS)}, and another expectation for the next",
             )  # fmt: skip

@@ -111,11 +111,11 @@ def masked(method: str | Method, value: str, type_: Type, keys: Sequence[MaskKey
     return _generalized(method.generalize, value, type_, keys)
 
 
-def _canonical(does: str, value: str, type_: Type, keys: Sequence[MaskKey], **more: object) -> Masked:
+def _canonical(method: str, value: str, type_: Type, keys: Sequence[MaskKey], **options: object) -> Masked:
     if type_ == BINARY:
         return Masked(wrong="is binary", hint="make it a text by a step before: `derive: {photo: hex(photo)}`")
     text = value if type_ == STRING else f"CAST({value} AS STRING)"
-    return Masked(masks.call(does, keys, text, number=is_number(type_), **more))
+    return Masked(masks.call(method, keys, text, number=is_number(type_), **options))
 
 
 def is_number(type_: Type) -> bool:
@@ -136,14 +136,14 @@ _PLAIN: dict[str, Callable[[str, Type, Sequence[MaskKey], Sequence[str]], Masked
 }
 
 
-def _partial(of: Partial, value: str, type_: Type) -> Masked:
+def _partial(partial: Partial, value: str, type_: Type) -> Masked:
     """A text that is not longer than what would stay is hidden whole."""
     if type_ != STRING:
         return Masked(wrong=f"is {type_}, and `partial` keeps characters of a text")
-    count = of.keep_last or of.keep_first
+    count = partial.keep_last or partial.keep_first
     kept_part = (
         f"concat({literal(HIDDEN)}, right({value}, {count}))"
-        if of.keep_last
+        if partial.keep_last
         else f"concat(left({value}, {count}), {literal(HIDDEN)})"
     )
     return Masked(
@@ -151,28 +151,28 @@ def _partial(of: Partial, value: str, type_: Type) -> Masked:
     )
 
 
-def _generalized(to: str | Generalize | None, value: str, type_: Type, keys: Sequence[MaskKey]) -> Masked:
-    if isinstance(to, str):
-        if type_ == DATE and to != "hour":
-            return Masked(f"trunc({value}, '{to}')" if to != "day" else value, DATE)
+def _generalized(generalize: str | Generalize | None, value: str, type_: Type, keys: Sequence[MaskKey]) -> Masked:
+    if isinstance(generalize, str):
+        if type_ == DATE and generalize != "hour":
+            return Masked(f"trunc({value}, '{generalize}')" if generalize != "day" else value, DATE)
         if type_ in _TIMES:
-            return Masked(f"CAST(date_trunc('{to}', {value}) AS {type_.sql})", type_)
-        return Masked(wrong=f"is {type_}, and has no {to}")
-    assert to is not None
-    if to.ip_prefix is not None:
+            return Masked(f"CAST(date_trunc('{generalize}', {value}) AS {type_.sql})", type_)
+        return Masked(wrong=f"is {type_}, and has no {generalize}")
+    assert generalize is not None
+    if generalize.ip_prefix is not None:
         return (
-            Masked(masks.call("ip", keys, value, bits=to.ip_prefix))
+            Masked(masks.call("ip", keys, value, bits=generalize.ip_prefix))
             if type_ == STRING
             else Masked(wrong=f"is {type_}, and an address is a text")
         )
-    return _in_range(to.range or 1, value, type_)
+    return _in_range(generalize.range or 1, value, type_)
 
 
 def _in_range(size: int, value: str, type_: Type) -> Masked:
     """Null where the end of the range has no place in the type."""
     if isinstance(type_, Decimal):
-        of = f"CAST({size} AS DECIMAL(10,0))"
-        return Masked(f"try_cast(try_multiply(floor({value} / {of}), {of}) AS {type_.sql})", type_)
+        divisor = f"CAST({size} AS DECIMAL(10,0))"
+        return Masked(f"try_cast(try_multiply(floor({value} / {divisor}), {divisor}) AS {type_.sql})", type_)
     if type_ in _REAL:
         return Masked(f"CAST({value} - pmod({value}, {size}D) AS {type_.sql})", type_)
     if type_ in _WHOLE:
@@ -197,14 +197,14 @@ def at_path(
     parts, fields = [], []
     wrong, hint = "", ""
     for field in type_.fields:
-        there = f"{column}.{identifier(field.name)}"
-        changed: Masked | None = Masked(there, field.type)
+        field_sql = f"{column}.{identifier(field.name)}"
+        masked_field: Masked | None = Masked(field_sql, field.type)
         if field.name == path[0]:
-            changed = at_path(there, field.type, path[1:], leaf, depth)
-        if changed is not None:
-            parts.append(f"{literal(field.name)}, {changed.sql}")
-            fields.append(Field(field.name, changed.type))
-            wrong, hint = (changed.wrong, changed.hint) if changed.wrong else (wrong, hint)
+            masked_field = at_path(field_sql, field.type, path[1:], leaf, depth)
+        if masked_field is not None:
+            parts.append(f"{literal(field.name)}, {masked_field.sql}")
+            fields.append(Field(field.name, masked_field.type))
+            wrong, hint = (masked_field.wrong, masked_field.hint) if masked_field.wrong else (wrong, hint)
     if not fields:
         return None
     return Masked(f"IF({column} IS NULL, NULL, named_struct({', '.join(parts)}))", Struct(tuple(fields)), wrong, hint)

@@ -91,62 +91,68 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
             continue
         function, value = argument
         type_ = value.type if value else None
-        returns = BIGINT if type_ is None else aggregates.FUNCTIONS[function].type(type_)
-        measures.append(Planned(name, text, function, type=returns, argument=type_))
+        result_type = BIGINT if type_ is None else aggregates.FUNCTIONS[function].type(type_)
+        measures.append(Planned(name, text, function, type=result_type, argument=type_))
         if value:
             assign.append((measures[-1].row_column, value.sql))
             faults.extend(rows.faults("aggregate", f"{name}: {text}", value))
-    more = len(measures) < len(written.measures) or (written.window is not None and window is None)
+    unclear = len(measures) < len(written.measures) or (written.window is not None and window is None)
     return Resolved(
-        rows.with_columns(Column(each, TIMESTAMP if each == TIME else _type_of(each, measures)) for each, _ in assign),
-        assign=tuple(assign), faults=tuple(faults), says=tuple(_says(written, measures)), more=more,
-        groups=Groups(written.by, window, tuple(measures)), landing=lambda to: _lands(step, to),
+        rows.with_columns(
+            Column(row_column, TIMESTAMP if row_column == TIME else _type_of(row_column, measures)) for row_column, _ in assign
+        ),
+        assign=tuple(assign), faults=tuple(faults), says=tuple(_says(written, measures)), more=unclear,
+        groups=Groups(written.by, window, tuple(measures)), landing=lambda landing: _lands(step, landing),
     )  # fmt: skip
 
 
 def _type_of(row_column: str, measures: Iterable[Planned]) -> Type:
-    return next(each.argument or VOID for each in measures if each.row_column == row_column)
+    return next(measure.argument or VOID for measure in measures if measure.row_column == row_column)
 
 
 def _of_groups(written: Written, rows: Rows) -> Iterator[Problem]:
-    taken = [MEASURES, *([WINDOW_START, WINDOW_END] if written.window else [])]
-    for at, name in enumerate(written.by):
-        column, where = rows.column(name, written.place("by", at)), written.place("by", at)
+    earlier_names = [MEASURES, *([WINDOW_START, WINDOW_END] if written.window else [])]
+    for index, name in enumerate(written.by):
+        column, where = rows.column(name, written.place("by", index)), written.place("by", index)
         if column and holds_map(column.type):
             message = f"`{name}` is {column.type}, by which rows are not grouped"
             yield Problem(where, "bad-key", message, "take a column that holds no map")
-        if name in taken:
+        if name in earlier_names:
             yield Problem(
                 where, "duplicate-column", f"there are two columns `{name}`", "name each column once, or rename it before"
             )
-        yield from case_collisions(name, where, taken)
-        taken.append(name)
+        yield from case_collisions(name, where, earlier_names)
+        earlier_names.append(name)
     for name in written.measures:
-        yield from name_problems(name, written.key_place("measures", name), taken)
-        if name in taken:
+        yield from name_problems(name, written.key_place("measures", name), earlier_names)
+        if name in earlier_names:
             hint = "give the measure another name"
             yield Problem(written.key_place("measures", name), "duplicate-column", f"there are two columns `{name}`", hint)
-        taken.append(name)
+        earlier_names.append(name)
 
 
 def _window(written: Written, rows: Rows) -> Windows | None:
     if written.window is None or written.window.gaps & {"column", "every", "size"}:
         return None
-    of = written.window
-    type_ = rows.types.get(of.column)
+    window = written.window
+    type_ = rows.types.get(window.column)
     if type_ is None:
-        rows.column(of.column, of.place("column"))
+        rows.column(window.column, window.place("column"))
     elif type_ not in (TIMESTAMP, VOID):
-        message = f"`{of.column}` is {type_}, and a window needs a moment in time"
-        rows.problems.append(Problem(of.place("column"), "bad-window", message, "take a `timestamp`, or `cast` it to one before"))
-    size = of.every if of.size is None else of.size
-    if size < of.every:
+        message = f"`{window.column}` is {type_}, and a window needs a moment in time"
+        rows.problems.append(
+            Problem(window.place("column"), "bad-window", message, "take a `timestamp`, or `cast` it to one before")
+        )
+    size = window.every if window.size is None else window.size
+    if size < window.every:
         message = "a row between two windows would be in none: `size` is shorter than `every`"
-        rows.problems.append(Problem(of.place("size"), "bad-window", message, "make `size` as long as `every`, or longer"))
-    elif size > of.every * _MOST_WINDOWS:
-        message = f"each row would be in {size // of.every:,} windows, and at most {_MOST_WINDOWS:,} are allowed"
-        rows.problems.append(Problem(of.place("size"), "bad-window", message, "begin windows less often, by a longer `every`"))
-    return Windows(column=of.column, every=of.every, size=size) if type_ == TIMESTAMP else None
+        rows.problems.append(Problem(window.place("size"), "bad-window", message, "make `size` as long as `every`, or longer"))
+    elif size > window.every * _MOST_WINDOWS:
+        message = f"each row would be in {size // window.every:,} windows, and at most {_MOST_WINDOWS:,} are allowed"
+        rows.problems.append(
+            Problem(window.place("size"), "bad-window", message, "begin windows less often, by a longer `every`")
+        )
+    return Windows(column=window.column, every=window.every, size=size) if type_ == TIMESTAMP else None
 
 
 def _without_time(window: Windows) -> Fault:
@@ -158,41 +164,41 @@ def _argument(name: str, text: str, written: Written, rows: Rows) -> tuple[str, 
     """The function, and what it is computed from; None and a problem where it cannot be."""
     where = written.place("measures", name)
     try:
-        read = aggregates.read(text)
-        value = typed(read.argument, rows.types) if read.argument else None
+        measure = aggregates.read(text)
+        value = typed(measure.argument, rows.types) if measure.argument else None
         if value and value.type == VOID:
             return None
-        function = aggregates.FUNCTIONS[read.function]
+        function = aggregates.FUNCTIONS[measure.function]
         if value and not function.takes(value.type):
-            hint = suggest_for_argument(read.function, value, function.wants)
-            raise refused(read.offset, "sql-measure", f"{read.function} takes {function.wants}, and this is {value.type}", hint)
-        if value and aggregates.rounds(read.function, value.type):
-            rounded = cast(value, "decimal(38, 18)")
-            message = (
-                f"{read.function} of {value.type} rounds: up to {aggregates.MOST_SCALE} digits behind the point are added exactly"
+            hint = suggest_for_argument(measure.function, value, function.wants)
+            raise refused(
+                measure.offset, "sql-measure", f"{measure.function} takes {function.wants}, and this is {value.type}", hint
             )
-            raise refused(read.offset, "sql-measure", message, f"write {code(f'{read.function}({rounded})')}")
+        if value and aggregates.rounds(measure.function, value.type):
+            rounded = cast(value, "decimal(38, 18)")
+            message = f"{measure.function} of {value.type} rounds: up to {aggregates.MOST_SCALE} digits behind the point are added exactly"
+            raise refused(measure.offset, "sql-measure", message, f"write {code(f'{measure.function}({rounded})')}")
     except ExpressionError as error:
         rows.refuse(error, text, where)
         return None
-    return read.function, rows.attempted(value) if value else None
+    return measure.function, rows.attempted(value) if value else None
 
 
 def _says(written: Written, measures: Iterable[Planned]) -> Iterator[str]:
     yield f"by {', '.join(written.by)}" if written.by else "of all rows"
     if written.window:
-        of = written.window
-        longer = f", each {duration(of.size)} long" if of.size is not None and of.size != of.every else ""
-        yield f"in windows by {of.column}, one every {duration(of.every)}{longer}"
-    yield from (f"{each.name} {each.type} = {each.text}" for each in measures)
+        window = written.window
+        longer = f", each {duration(window.size)} long" if window.size is not None and window.size != window.every else ""
+        yield f"in windows by {window.column}, one every {duration(window.every)}{longer}"
+    yield from (f"{measure.name} {measure.type} = {measure.text}" for measure in measures)
 
 
-def _lands(step: WrittenStep, to: Landing) -> Iterator[Problem]:
-    if not to.mode.groups:
-        message = f"`write: {to.into.write}` would add a row for each group and batch, not one that is kept up to date"
+def _lands(step: WrittenStep, landing: Landing) -> Iterator[Problem]:
+    if not landing.mode.groups:
+        message = f"`write: {landing.into.write}` would add a row for each group and batch, not one that is kept up to date"
         yield Problem(step.key_place(), "aggregate-needs-accumulate", message, "write `write: accumulate` under `into`")
-    later = next((each for each in to.later if each.name not in ("expect", "partition")), None)
-    if later:
-        message = f"`{later.name}` would see groups that are not complete: each batch adds to them"
+    later_step = next((candidate for candidate in landing.later if candidate.name not in ("expect", "partition")), None)
+    if later_step:
+        message = f"`{later_step.name}` would see groups that are not complete: each batch adds to them"
         hint = "put it before `aggregate`, or into a pipeline that reads this table: `from: {table: …}`"
-        yield Problem(later.where, "aggregate-is-last", message, hint)
+        yield Problem(later_step.where, "aggregate-is-last", message, hint)

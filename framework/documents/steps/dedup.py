@@ -42,7 +42,7 @@ ADDS = ""
 _HASH, _ROW, _NTH, _KEY, _TIME = "_sluice_hash", "_sluice_row", "_sluice_nth", "_sluice_key_", "_sluice_time"
 _ORDER = ("_kafka_timestamp", "_kafka_topic", "_kafka_partition", "_kafka_offset", _ROW)
 _REPEATS = f"{FUNCTIONS}.repeats"  # `Repeats.java`
-_FEW = 200_000  # rows that one task compares
+_MOST_IN_ONE_TASK = 200_000  # rows that one task compares
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,13 @@ class Written(Bound):
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     written: Written = step.value
-    keys = tuple(dict.fromkeys(name for at, name in enumerate(written.keys) if _is_key(name, written, at, rows)))
+    keys = tuple(dict.fromkeys(name for index, name in enumerate(written.keys) if _is_key(name, written, index, rows)))
     names = ", ".join(keys)
     if written.keep == "last":
         return Resolved(
-            rows.columns, says=(f"the last row of each {names}: the upsert keeps it",), landing=lambda to: _last(written, to)
+            rows.columns,
+            says=(f"the last row of each {names}: the upsert keeps it",),
+            landing=lambda landing: _last(written, landing),
         )
     within = None if written.within == "forever" else written.within
     text = written.node.get("within")
@@ -81,53 +83,55 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         Fault("dedup", "null_key", f"`{name}` is null, and it is one of the keys", when=null) for name, null in nulls.items()
     )
     memory = Memory(columns=keys, admit=lambda new, earlier: _admitted(new, earlier, keys, within))
-    return Resolved(rows.columns, says=says, faults=faults, memory=memory, landing=lambda to: _first(written, to))
+    return Resolved(rows.columns, says=says, faults=faults, memory=memory, landing=lambda landing: _first(written, landing))
 
 
-def _is_key(name: str, written: Written, at: int, rows: Rows) -> bool:
-    column = rows.column(name, written.place("keys", at))
+def _is_key(name: str, written: Written, index: int, rows: Rows) -> bool:
+    column = rows.column(name, written.place("keys", index))
     if column is not None and isinstance(column.type, Map | Array | Struct):
         hint = "take columns with single values; `flatten` makes columns of a struct"
         message = f"`{name}` is {column.type}, by which repeats are not found"
-        rows.problems.append(Problem(written.place("keys", at), "bad-key", message, hint))
+        rows.problems.append(Problem(written.place("keys", index), "bad-key", message, hint))
     return column is not None
 
 
-def _first(written: Written, to: Landing) -> Iterator[Problem]:
+def _first(written: Written, landing: Landing) -> Iterator[Problem]:
     """The problems of `keep: first`: the table must keep each row as it landed."""
-    if not to.mode.keeps_rows:
-        message = f"`write: {to.into.write}` does not keep each row as it landed, so its repeats would not be known"
-        last = "`keep: last` with the upsert's own keys; or " if to.mode.by_key and not to.mode.versions else ""
-        hint = f"{last}dedup into a table of its own with `write: append`, and read that one with `from: {{table: …}}`"
+    if not landing.mode.keeps_rows:
+        message = f"`write: {landing.into.write}` does not keep each row as it landed, so its repeats would not be known"
+        advice = "`keep: last` with the upsert's own keys; or " if landing.mode.by_key and not landing.mode.versions else ""
+        hint = f"{advice}dedup into a table of its own with `write: append`, and read that one with `from: {{table: …}}`"
         yield Problem(
             written.key_place("keep") if written.node.get("keep") else written.place(), "dedup-needs-append", message, hint
         )
-    for at, name in enumerate(written.keys):
-        if (step := to.changing(name)) is not None:
+    for index, name in enumerate(written.keys):
+        if (step := landing.changing(name)) is not None:
             hint = f"move `dedup` behind `{step.name}`"
             message = f"`{step.name}` computes `{name}` after `dedup`, so the table has other values than `dedup` compares"
-            yield Problem(written.place("keys", at), "dedup-changed-key", message, hint)
-    if step := next((each for each in to.later if each.each), None):
+            yield Problem(written.place("keys", index), "dedup-changed-key", message, hint)
+    if step := next((later_step for later_step in landing.later if later_step.each), None):
         message = "`explode` makes several rows of one, and all but the first would be repeats of it"
         hint = "move `dedup` behind `explode`, with a key of the item; or dedup into a table of its own, and explode that"
         yield Problem(step.where, "explode-after-dedup", message, hint)
     if written.within != "forever":
-        problem = to.time_problem("`within`", written.place("within"), missing="within-needs-time", changed="dedup-changed-time")
+        problem = landing.time_problem(
+            "`within`", written.place("within"), missing="within-needs-time", changed="dedup-changed-time"
+        )
         yield from [problem] if problem else []
 
 
-def _last(written: Written, to: Landing) -> Iterator[Problem]:
+def _last(written: Written, landing: Landing) -> Iterator[Problem]:
     """The problems of `keep: last`: the upsert does it."""
     if written.within != "forever":
         message = "`within` has no effect with `keep: last`: the upsert compares a row with the table's, however old that is"
         yield Problem(written.key_place("within"), "unused-key", message, "remove `within`")
-    if not to.mode.by_key or to.mode.versions:
-        message = f"`keep: last` replaces the row before, which `write: {to.into.write}` does not"
+    if not landing.mode.by_key or landing.mode.versions:
+        message = f"`keep: last` replaces the row before, which `write: {landing.into.write}` does not"
         hint = f"`write: upsert` with `keys: [{', '.join(written.keys)}]`, or `keep: first`"
         yield Problem(written.place("keep"), "dedup-needs-upsert", message, hint)
-    elif set(written.keys) != set(to.into.keys):
-        message = f"the upsert replaces rows by {', '.join(to.into.keys)}, not by {', '.join(written.keys)}"
-        hint = f"`keys: [{', '.join(to.into.keys)}]`, or remove `dedup`: the upsert keeps the newest row of each key"
+    elif set(written.keys) != set(landing.into.keys):
+        message = f"the upsert replaces rows by {', '.join(landing.into.keys)}, not by {', '.join(written.keys)}"
+        hint = f"`keys: [{', '.join(landing.into.keys)}]`, or remove `dedup`: the upsert keeps the newest row of each key"
         yield Problem(written.place("keys"), "dedup-needs-upsert", message, hint)
 
 
@@ -136,23 +140,28 @@ def _admitted(new: Any, earlier: Any, keys: tuple[str, ...], within: int | None)
     values = [earlier.value(name) for name in keys]
     batch = earlier.kept(new.selectExpr("*", _hash(values), f"monotonically_increasing_id() AS {_ROW}"))
     hashes = earlier.hashes(batch.select(_HASH))
-    doubtful, landed_count = hashes.repeated(), 0
-    landed = earlier.near(batch, keys, within)
-    if landed is not None:
+    doubtful_hashes, landed_count = hashes.repeated(), 0
+    landed_rows = earlier.near(batch, keys, within)
+    if landed_rows is not None:
         columns = list(map(identifier, keys))
-        landed = landed.selectExpr(*_named(columns), _hash(columns), *_time(earlier, within))
-        landed = earlier.kept(landed.where(hashes.has(_HASH)))
-        landed_hashes = earlier.hashes(landed.select(_HASH))
-        doubtful, landed_count = doubtful.and_also(landed_hashes), len(landed_hashes)
-    if not len(doubtful):
+        landed_rows = landed_rows.selectExpr(*_named(columns), _hash(columns), *_time(earlier, within))
+        landed_rows = earlier.kept(landed_rows.where(hashes.has(_HASH)))
+        landed_hashes = earlier.hashes(landed_rows.select(_HASH))
+        doubtful_hashes, landed_count = doubtful_hashes.and_also(landed_hashes), len(landed_hashes)
+    if not len(doubtful_hashes):
         return batch.drop(_HASH, _ROW)
     order = [name for name in _ORDER if name in batch.columns]
-    doubted = batch.where(doubtful.has(_HASH)).selectExpr(*_named(values), *order, *_time(earlier, within))
-    if hashes.among(doubtful) + landed_count <= _FEW:  # all in one task, so that no other exchange is needed
-        doubted, landed = doubted.repartition(1), landed if landed is None else landed.repartition(1)
-    names = [f"{_KEY}{at}" for at in range(len(keys))]
+    doubtful_rows = batch.where(doubtful_hashes.has(_HASH)).selectExpr(*_named(values), *order, *_time(earlier, within))
+    if hashes.among(doubtful_hashes) + landed_count <= _MOST_IN_ONE_TASK:  # all in one task, so that no other exchange is needed
+        doubtful_rows, landed_rows = (
+            doubtful_rows.repartition(1),
+            landed_rows if landed_rows is None else landed_rows.repartition(1),
+        )
+    names = [f"{_KEY}{index}" for index in range(len(keys))]
     repeats = earlier.hashes(
-        _repeats(doubted, landed, names, order) if within is None else _close_repeats(doubted, landed, names, order, within)
+        _repeats(doubtful_rows, landed_rows, names, order)
+        if within is None
+        else _close_repeats(doubtful_rows, landed_rows, names, order, within)
     )
     return batch.where(f"NOT {repeats.has(_ROW)}").drop(_HASH, _ROW)
 
@@ -162,7 +171,7 @@ def _hash(values: Iterable[str]) -> str:
 
 
 def _named(values: Iterable[str]) -> Iterator[str]:
-    yield from (f"{value} AS {_KEY}{at}" for at, value in enumerate(values))
+    yield from (f"{value} AS {_KEY}{index}" for index, value in enumerate(values))
 
 
 def _time(earlier: Any, within: int | None) -> Iterator[str]:
@@ -171,22 +180,30 @@ def _time(earlier: Any, within: int | None) -> Iterator[str]:
         yield f"unix_micros({identifier(earlier.time)}) AS {_TIME}"
 
 
-def _repeats(doubted: Any, landed: Any, keys: list[str], order: list[str]) -> Any:
+def _repeats(doubtful_rows: Any, landed_rows: Any, keys: list[str], order: list[str]) -> Any:
     """The rows whose keys are in the table, or in an earlier row."""
-    ranked = doubted.selectExpr("*", f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {', '.join(order)}) AS {_NTH}")
-    later = ranked.where(f"{_NTH} > 1").select(_ROW)
-    return later if landed is None else later.union(ranked.where(f"{_NTH} = 1").join(landed, keys, "left_semi").select(_ROW))
+    ranked_rows = doubtful_rows.selectExpr(
+        "*", f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {', '.join(order)}) AS {_NTH}"
+    )
+    later_rows = ranked_rows.where(f"{_NTH} > 1").select(_ROW)
+    return (
+        later_rows
+        if landed_rows is None
+        else later_rows.union(ranked_rows.where(f"{_NTH} = 1").join(landed_rows, keys, "left_semi").select(_ROW))
+    )
 
 
-def _close_repeats(doubted: Any, landed: Any, keys: list[str], order: list[str], within: int) -> Any:
+def _close_repeats(doubtful_rows: Any, landed_rows: Any, keys: list[str], order: list[str], within: int) -> Any:
     """The same of rows that are close in time. `Repeats.java` goes through the rows of a key."""
     from pyspark.sql import functions
 
-    rows = doubted.groupBy(*keys).agg(functions.expr(f"sort_array(collect_list(struct({', '.join(order)}, {_TIME}))) AS rows"))
-    if landed is None:
+    rows = doubtful_rows.groupBy(*keys).agg(
+        functions.expr(f"sort_array(collect_list(struct({', '.join(order)}, {_TIME}))) AS rows")
+    )
+    if landed_rows is None:
         rows = rows.withColumn("landed", functions.expr("CAST(array() AS array<bigint>)"))
     else:
-        landed_times = landed.groupBy(*keys).agg(functions.expr(f"collect_list(struct({_TIME})).{_TIME} AS landed"))
+        landed_times = landed_rows.groupBy(*keys).agg(functions.expr(f"collect_list(struct({_TIME})).{_TIME} AS landed"))
         rows = rows.join(landed_times, keys, "left").withColumn("landed", functions.expr("coalesce(landed, array())"))
-    judged = f"arrays_zip(rows.{_ROW}, {_REPEATS}(rows.{_TIME}, landed, {within * 1_000_000}L))"
-    return rows.selectExpr(f"inline({judged}) AS ({_ROW}, repeat)").where("repeat").select(_ROW)
+    judged_rows = f"arrays_zip(rows.{_ROW}, {_REPEATS}(rows.{_TIME}, landed, {within * 1_000_000}L))"
+    return rows.selectExpr(f"inline({judged_rows}) AS ({_ROW}, repeat)").where("repeat").select(_ROW)

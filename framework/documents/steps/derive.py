@@ -27,8 +27,8 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     expressions = {name: rows.expression(text, step.place(name)) for name, text in step.value.items()}
     columns: list[Column] = []
     for name, checked in expressions.items():
-        others = [column.name for column in (*rows.columns, *columns)]
-        columns.append(rows.new_column(name, checked.type, step.key_place(name), others=others))
+        other_names = [column.name for column in (*rows.columns, *columns)]
+        columns.append(rows.new_column(name, checked.type, step.key_place(name), others=other_names))
     return Resolved(
         rows.with_columns(columns),
         assign=tuple((name, checked.sql) for name, checked in expressions.items()),

@@ -21,10 +21,10 @@ Written = tuple[ColumnName, ...]
 
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
-    for at, name in enumerate(step.value):
-        rows.column(name, step.place(at))
-    left = tuple(column for column in rows.columns if column.name not in step.value)
-    if not left and not rows.more:
+    for index, name in enumerate(step.value):
+        rows.column(name, step.place(index))
+    columns = tuple(column for column in rows.columns if column.name not in step.value)
+    if not columns and not rows.more:
         hint = "leave at least one, or write Kafka's own columns alone to another table"
         rows.problems.append(Problem(step.place(), "no-columns", "no column is left", hint))
-    return Resolved(left, says=(", ".join(step.value),))
+    return Resolved(columns, says=(", ".join(step.value),))

@@ -46,12 +46,12 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         hint = "only a list has items; use `flatten` for a struct"
         message = f"`{written.column}` is {type_}, not a list"
         rows.problems.append(Problem(written.place("column"), "not-a-list", message, hint))
-    others = [column.name for column in rows.columns if column.name != written.column]
-    if into in others:
+    other_names = [column.name for column in rows.columns if column.name != written.column]
+    if into in other_names:
         hint = "choose another name, or drop that column before this step"
         rows.problems.append(Problem(written.place("into"), "duplicate-column", f"there is already a column `{into}`", hint))
     item = rows.new_column(
-        into, type_.element if isinstance(type_, Array) else VOID, written.place("into"), others=[*others, written.column]
+        into, type_.element if isinstance(type_, Array) else VOID, written.place("into"), others=[*other_names, written.column]
     )
     columns = tuple(item if column.name == written.column else column for column in rows.columns)
     if list_column is None:  # later steps are still checked

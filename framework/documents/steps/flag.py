@@ -82,12 +82,22 @@ class Beyond(Bound):
         return min(30, self.rows or 30) if self.at_least is None else self.at_least
 
     def problems(self) -> Iterator[Problem]:
-        for one, other, example in (("deviations", "quantiles", "deviations: 4"), ("over", "rows", "over: 24h")):
-            given = [name for name in (one, other) if getattr(self, name) is not None or name in self.gaps]
-            if len(given) != 1:
-                hint = f"remove `{one}`, or remove `{other}`" if given else f"write one of them, such as `{example}`"
-                what = f"has both `{one}` and `{other}`" if given else f"has neither `{one}` nor `{other}`"
-                yield Problem(self.place(), "one-of", f"`beyond` {what}", hint)
+        for first_option, second_option, example in (("deviations", "quantiles", "deviations: 4"), ("over", "rows", "over: 24h")):
+            given_options = [
+                name for name in (first_option, second_option) if getattr(self, name) is not None or name in self.gaps
+            ]
+            if len(given_options) != 1:
+                hint = (
+                    f"remove `{first_option}`, or remove `{second_option}`"
+                    if given_options
+                    else f"write one of them, such as `{example}`"
+                )
+                fault = (
+                    f"has both `{first_option}` and `{second_option}`"
+                    if given_options
+                    else f"has neither `{first_option}` nor `{second_option}`"
+                )
+                yield Problem(self.place(), "one-of", f"`beyond` {fault}", hint)
         if self.rows is not None and self.at_least is not None and self.at_least > self.rows:
             message = f"of {self.rows} rows there are never {self.at_least}"
             yield Problem(
@@ -119,10 +129,10 @@ class Rule(Bound):
 
     def problems(self) -> Iterator[Problem]:
         if (self.when is None) == (self.beyond is None) and not self.gaps & {"when", "beyond"}:
-            what, hint = "both `when` and `beyond`", "remove `when`, or remove `beyond`"
+            fault, hint = "both `when` and `beyond`", "remove `when`, or remove `beyond`"
             if self.when is None:
-                what, hint = "no condition", "write `when: price < 0`, or `beyond: {…}` for bounds that move"
-            yield Problem(self.place(), "one-of", f"this rule has {what}", hint)
+                fault, hint = "no condition", "write `when: price < 0`, or `beyond: {…}` for bounds that move"
+            yield Problem(self.place(), "one-of", f"this rule has {fault}", hint)
 
 
 @dataclass(frozen=True)
@@ -140,21 +150,21 @@ ADDS = "into"
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     written: Written = step.value
     bounds: dict[Bounds, None] = {}
-    checked = [_condition(rule, rows, bounds) for rule in written.rules]
+    conditions = [_condition(rule, rows, bounds) for rule in written.rules]
     cases = " ".join(
-        f"WHEN {condition.sql} THEN {literal(rule.label)}" for condition, rule in zip(checked, written.rules, strict=True)
+        f"WHEN {condition.sql} THEN {literal(rule.label)}" for condition, rule in zip(conditions, written.rules, strict=True)
     )
     otherwise = "NULL" if written.otherwise is None else literal(written.otherwise)
-    reads = (name for condition in checked for name in condition.sql.reads)
+    reads = (name for condition in conditions for name in condition.sql.reads)
     # One attempt for all rules: a rule is computed only for rows for which no rule before it was true.
-    fails = any(condition.fails for condition in checked)
+    fails = any(condition.fails for condition in conditions)
     label = rows.attempted(Checked(ColumnSql(f"CASE {cases} ELSE {otherwise} END", reads), STRING, fails))
     return Resolved(
         rows.with_columns([rows.new_column(written.into, STRING, written.place("into"))]),
         assign=((written.into, label.sql),),
         faults=rows.faults("flag", written.into, label),
         bounds=tuple(bounds),
-        landing=(lambda to: _landing(written, to, rows.types)) if bounds else None,
+        landing=(lambda landing: _landing(written, landing, rows.types)) if bounds else None,
         says=(
             *(f"{rule.label} when {_says(rule)}" for rule in written.rules),
             f"{'null' if written.otherwise is None else written.otherwise} otherwise",
@@ -172,18 +182,23 @@ def _condition(rule: Rule, rows: Rows, bounds: dict[Bounds, None]) -> Checked:
     column = rows.column(beyond.column, beyond.place("column"))
     if column is not None and column.type != VOID and not is_numeric(column.type):
         message = f"`{beyond.column}` is {column.type}, and bounds are those of a number"
-        number = next((f"take a number, such as `{each.name}`" for each in rows.columns if is_numeric(each.type)), "")
+        number = next(
+            (f"take a number, such as `{candidate.name}`" for candidate in rows.columns if is_numeric(candidate.type)), ""
+        )
         rows.problems.append(
             Problem(beyond.place("column"), "wrong-type", message, number or "make a number of it before: `cast`")
         )
-    for at, name in enumerate(beyond.per):
-        per = rows.column(name, beyond.place("per", at))
-        if per is not None and isinstance(per.type, Array | Map | Struct):
-            message = f"`{name}` is {per.type}, by which rows are not grouped"
-            rows.problems.append(Problem(beyond.place("per", at), "wrong-type", message, "take a column with single values"))
-    of = _bounds(beyond, f"_sluice_bounds{len(bounds)}")
-    name = next((each.name for each in bounds if replace(each, name="") == replace(of, name="")), of.name)
-    bounds[replace(of, name=name)] = None
+    for index, name in enumerate(beyond.per):
+        group_column = rows.column(name, beyond.place("per", index))
+        if group_column is not None and isinstance(group_column.type, Array | Map | Struct):
+            message = f"`{name}` is {group_column.type}, by which rows are not grouped"
+            rows.problems.append(Problem(beyond.place("per", index), "wrong-type", message, "take a column with single values"))
+    new_bounds = _bounds(beyond, f"_sluice_bounds{len(bounds)}")
+    name = next(
+        (earlier_bounds.name for earlier_bounds in bounds if replace(earlier_bounds, name="") == replace(new_bounds, name="")),
+        new_bounds.name,
+    )
+    bounds[replace(new_bounds, name=name)] = None
     value = f"CAST({identifier(beyond.column)} AS DOUBLE)"
     sql = f"({value} < {name}.low OR {value} > {name}.high)"
     return Checked(ColumnSql(sql, (beyond.column, *beyond.per)), BOOLEAN)
@@ -200,43 +215,43 @@ def _says(rule: Rule) -> str:
     beyond = rule.beyond
     if beyond is None:
         return rule.when or ""
-    per = f" of the same {', '.join(beyond.per)}" if beyond.per else ""
+    group = f" of the same {', '.join(beyond.per)}" if beyond.per else ""
     text = beyond.node.get("over")
-    of = f"the {beyond.rows:,} newest rows" if beyond.rows else f"the rows of the last {text.text if text else ''}"
+    row_range = f"the {beyond.rows:,} newest rows" if beyond.rows else f"the rows of the last {text.text if text else ''}"
     if beyond.quantiles is not None:
         low, high = beyond.quantiles
-        return f"{beyond.column} is not between the quantiles {low:g} and {high:g} of {of}{per}, once there are {beyond.fewest}"
-    many = f"{beyond.deviations or 0:g} deviations"
-    return f"{beyond.column} is over {many} from the mean of {of}{per}, once there are {beyond.fewest}"
+        return f"{beyond.column} is not between the quantiles {low:g} and {high:g} of {row_range}{group}, once there are {beyond.fewest}"
+    distance = f"{beyond.deviations or 0:g} deviations"
+    return f"{beyond.column} is over {distance} from the mean of {row_range}{group}, once there are {beyond.fewest}"
 
 
-def _changed(name: str, written: Written, to: Landing) -> tuple[str, str] | None:
+def _changed(name: str, written: Written, landing: Landing) -> tuple[str, str] | None:
     """Why the table does not have a column as it was measured, and what to do."""
-    step = to.changing(name)
+    step = landing.changing(name)
     if name == written.into or (step is not None and step.name == "flag"):
         return "a `flag` writes its label into it", "write the label into a column of its own"
     if step is not None:
         return f"`{step.name}` computes it after `flag`", f"move `flag` behind `{step.name}`"
-    return None if to.has(name) else ("the table does not have it", "keep it in the table")
+    return None if landing.has(name) else ("the table does not have it", "keep it in the table")
 
 
-def _landing(written: Written, to: Landing, before: Collection[str]) -> Iterator[Problem]:
+def _landing(written: Written, landing: Landing, input_names: Collection[str]) -> Iterator[Problem]:
     """The problems of moving rules: the table must hold what they are measured on."""
     for beyond in (rule.beyond for rule in written.rules if rule.beyond is not None):
-        if to.mode.whole or to.mode.groups:
-            message = (
-                f"`beyond` compares with the rows that the table held before, and `write: {to.into.write}` holds none of them"
-            )
+        if landing.mode.whole or landing.mode.groups:
+            message = f"`beyond` compares with the rows that the table held before, and `write: {landing.into.write}` holds none of them"
             yield Problem(
                 beyond.place(), "beyond-needs-rows", message, "flag into a table with `write: append`, and read that one"
             )
             return
-        places = {beyond.column: beyond.place("column")} | {name: beyond.place("per", at) for at, name in enumerate(beyond.per)}
+        places = {beyond.column: beyond.place("column")} | {
+            name: beyond.place("per", index) for index, name in enumerate(beyond.per)
+        }
         for name, where in places.items():
-            changed = _changed(name, written, to) if name in before else None
-            if changed:
-                why, hint = changed
+            change = _changed(name, written, landing) if name in input_names else None
+            if change:
+                why, hint = change
                 yield Problem(where, "beyond-changed", f"`{name}` is compared with that of the table, and {why}", hint)
         where = beyond.place("over" if beyond.over else "rows")
-        problem = to.time_problem("`beyond`", where, missing="beyond-needs-time", changed="beyond-changed-time")
+        problem = landing.time_problem("`beyond`", where, missing="beyond-needs-time", changed="beyond-changed-time")
         yield from [problem] if problem else []

@@ -26,9 +26,9 @@ Written = tuple[ColumnName, ...]
 
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
-    others = {column.name for column in rows.columns if column.name not in step.value}
-    fields = {name: _fields(name, at, step, rows, others) for at, name in enumerate(step.value)}
-    columns = tuple(new for column in rows.columns for new in fields.get(column.name, (column,)))
+    other_names = {column.name for column in rows.columns if column.name not in step.value}
+    fields = {name: _fields(name, index, step, rows, other_names) for index, name in enumerate(step.value)}
+    columns = tuple(new_column for column in rows.columns for new_column in fields.get(column.name, (column,)))
     assign = tuple(
         (column.name, column_path(name, column.name.removeprefix(f"{name}_"))) for name in fields for column in fields[name]
     )
@@ -37,8 +37,8 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     return Resolved(columns, assign=assign, says=says, more=unclear)
 
 
-def _fields(name: str, at: int, step: WrittenStep, rows: Rows, others: set[str]) -> tuple[Column, ...]:
-    where = step.place(at)
+def _fields(name: str, index: int, step: WrittenStep, rows: Rows, other_names: set[str]) -> tuple[Column, ...]:
+    where = step.place(index)
     struct_column = rows.column(name, where)
     if struct_column is None or struct_column.type == VOID:
         return ()
@@ -47,11 +47,11 @@ def _fields(name: str, at: int, step: WrittenStep, rows: Rows, others: set[str])
         rows.problems.append(Problem(where, "not-a-struct", f"`{name}` is {struct_column.type}, not a struct", hint))
         return (struct_column,)
     field_columns = tuple(
-        rows.new_column(f"{name}_{field.name}", field.type, where, others=others) for field in struct_column.type.fields
+        rows.new_column(f"{name}_{field.name}", field.type, where, others=other_names) for field in struct_column.type.fields
     )
     for column in field_columns:
-        if column.name in others:
+        if column.name in other_names:
             hint = f"rename or drop the other `{column.name}` before this step"
             rows.problems.append(Problem(where, "duplicate-column", f"there is already a column `{column.name}`", hint))
-        others.add(column.name)
+        other_names.add(column.name)
     return field_columns

@@ -46,7 +46,7 @@ into: {table: shop.customers, write: upsert, keys: [customer_id]}
 """
 
 ADDS = None
-_THERE, _WAITS = "_sluice_there", "_sluice_waits"
+_MATCH, _WAITS = "_sluice_there", "_sluice_waits"
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,14 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     source = rows.table(written.table, written.place("table")) if "table" not in written.gaps else None
     if source is None or written.gaps & {"on", "take"}:
         return Resolved(rows.columns, more=True)
-    there = {column.name: column for column in (*source.columns, *source.kafka)}
-    rows.problems.extend(_problems(written, rows, source, there))
-    taken = []
-    for at, name in enumerate(written.take):
-        if name in there:
-            taken.append(rows.new_column(name, there[name].type, written.place("take", at), there[name].doc))
+    source_columns = {column.name: column for column in (*source.columns, *source.kafka)}
+    rows.problems.extend(_problems(written, rows, source, source_columns))
+    new_columns = []
+    for index, name in enumerate(written.take):
+        if name in source_columns:
+            new_columns.append(
+                rows.new_column(name, source_columns[name].type, written.place("take", index), source_columns[name].doc)
+            )
     join = Join(source, written.on, tuple(written.take), within=written.within)
     keys = ", ".join(written.on)
     faults: tuple[Fault, ...] = ()
@@ -92,7 +94,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         faults = (Fault("join", WAITS, message, when=ColumnSql(_WAITS, written.on)),)
     if written.missing == "quarantine":
         message = f"no row of {source.identifier} has its {keys}"
-        faults += (Fault("join", "no_match", message, when=ColumnSql(f"{_THERE} IS NULL AND NOT {_WAITS}", written.on)),)
+        faults += (Fault("join", "no_match", message, when=ColumnSql(f"{_MATCH} IS NULL AND NOT {_WAITS}", written.on)),)
     says = f"{', '.join(written.take)} of {source.identifier} by {', '.join(written.on)}, as it is when a batch begins"
     otherwise = {
         "keep": "null without a match",
@@ -100,36 +102,39 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         "quarantine": "a bad row without a match",
     }
     text = written.node.get("within")
-    waits = () if text is None else (f"a row without a match waits {text.text}; then:",)
-    kept = ColumnSql(f"({_THERE} OR {_WAITS})", written.on) if written.missing == "drop" else None
+    waiting_text = () if text is None else (f"a row without a match waits {text.text}; then:",)
+    condition = ColumnSql(f"({_MATCH} OR {_WAITS})", written.on) if written.missing == "drop" else None
     return Resolved(
-        rows.with_columns(taken), join=join, faults=faults, keep=kept, says=(says, *waits, otherwise[written.missing]),
-        landing=(lambda to: _landing(written, to)) if written.within is not None else None,
+        rows.with_columns(new_columns), join=join, faults=faults, keep=condition, says=(says, *waiting_text, otherwise[written.missing]),
+        landing=(lambda landing: _landing(written, landing)) if written.within is not None else None,
     )  # fmt: skip
 
 
-def _landing(written: Written, to: Landing) -> Iterator[Problem]:
+def _landing(written: Written, landing: Landing) -> Iterator[Problem]:
     """The problems of rows that wait: they do so among the bad rows, with their messages."""
-    if to.from_table:
+    if landing.from_table:
         message = "`within` lets messages wait, and this pipeline reads a table"
         hint = "join where the topic is read; or compute the table by a whole select, `from: {tables: […]}`"
         yield Problem(written.key_place("within"), "within-needs-topic", message, hint)
-    if to.bad_rows != "quarantine":
-        message = f"rows that wait do so among the bad rows, and `bad_rows: {to.bad_rows}` keeps none"
+    if landing.bad_rows != "quarantine":
+        message = f"rows that wait do so among the bad rows, and `bad_rows: {landing.bad_rows}` keeps none"
         yield Problem(written.key_place("within"), "within-needs-bad-rows", message, "remove `bad_rows`, or `within`")
 
 
-def _problems(written: Written, rows: Rows, source: TableSource, there: dict[str, Column]) -> Iterator[Problem]:
-    for at, name in enumerate(written.take):
-        if name not in there:
-            hint = the_names("column", there)
-            yield Problem(written.place("take", at), "unknown-column", f"{source.identifier} has no column `{name}`", hint)
-        elif name in written.take[:at]:
-            yield Problem(written.place("take", at), "duplicate-column", f"`{name}` is here twice", "name each column once")
+def _problems(written: Written, rows: Rows, source: TableSource, source_columns: dict[str, Column]) -> Iterator[Problem]:
+    for index, name in enumerate(written.take):
+        if name not in source_columns:
+            hint = the_names("column", source_columns)
+            yield Problem(written.place("take", index), "unknown-column", f"{source.identifier} has no column `{name}`", hint)
+        elif name in written.take[:index]:
+            yield Problem(written.place("take", index), "duplicate-column", f"`{name}` is here twice", "name each column once")
         elif name in [column.name for column in rows.columns]:
             message = f"there is a column `{name}` already, and the one of {source.identifier} would replace it"
             yield Problem(
-                written.place("take", at), "duplicate-column", message, f"rename the first: `rename: {{{name}: {name}_before}}`"
+                written.place("take", index),
+                "duplicate-column",
+                message,
+                f"rename the first: `rename: {{{name}: {name}_before}}`",
             )
     if not source.keys or not set(source.keys) <= set(written.on):
         keys = f"its keys are {', '.join(source.keys)}" if source.keys else "it has none"
@@ -137,15 +142,17 @@ def _problems(written: Written, rows: Rows, source: TableSource, there: dict[str
         hint = f"join on {', '.join(source.keys)}" if source.keys else "join a table with `write: upsert` and `keys`"
         yield Problem(written.place("on"), "join-needs-keys", message, hint)
     types = rows.types
-    for at, name in enumerate(written.on):
-        column = rows.column(name, written.place("on", at), kafka=True)
-        if name not in there:
-            hint = f"{the_names('column', there)}; a column of another name here is renamed by `rename` before"
-            yield Problem(written.place("on", at), "unknown-column", f"{source.identifier} has no column `{name}`", hint)
-        elif column is not None and not _alike(types.get(name, VOID), there[name].type):
-            message = f"`{name}` is {types[name]} here and {there[name].type} in {source.identifier}"
-            yield Problem(written.place("on", at), "join-types", message, f"`cast: {{{name}: {there[name].type}}}` before")
+    for index, name in enumerate(written.on):
+        column = rows.column(name, written.place("on", index), kafka=True)
+        if name not in source_columns:
+            hint = f"{the_names('column', source_columns)}; a column of another name here is renamed by `rename` before"
+            yield Problem(written.place("on", index), "unknown-column", f"{source.identifier} has no column `{name}`", hint)
+        elif column is not None and not _alike(types.get(name, VOID), source_columns[name].type):
+            message = f"`{name}` is {types[name]} here and {source_columns[name].type} in {source.identifier}"
+            yield Problem(
+                written.place("on", index), "join-types", message, f"`cast: {{{name}: {source_columns[name].type}}}` before"
+            )
 
 
-def _alike(one: Type, other: Type) -> bool:
-    return VOID in (one, other) or one == other or (is_integral(one) and is_integral(other))
+def _alike(type_: Type, other_type: Type) -> bool:
+    return VOID in (type_, other_type) or type_ == other_type or (is_integral(type_) and is_integral(other_type))

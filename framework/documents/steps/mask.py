@@ -97,29 +97,33 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     assign: dict[str, str] = {}
     paths = []
     for path, method in written.columns.items():
-        first, *rest = path.split(".")
-        if around := next((other for other in written.columns if path.startswith(f"{other}.")), None):
-            message, hint = f"`{path}` is in `{around}`, which is masked as a whole", "name only one of them"
+        root, *rest = path.split(".")
+        if outer_path := next((candidate for candidate in written.columns if path.startswith(f"{candidate}.")), None):
+            message, hint = f"`{path}` is in `{outer_path}`, which is masked as a whole", "name only one of them"
             rows.problems.append(Problem(written.key_place("columns", path), "mask-twice", message, hint))
             continue
-        column = columns.get(first) or rows.column(first, written.key_place("columns", path))
+        column = columns.get(root) or rows.column(root, written.key_place("columns", path))
         if column is None or column.type == VOID or not _is_there(column.type, rest, path, written, rows):
             continue
-        done = _masks.at_path(assign.get(first, identifier(first)), column.type, rest, _leaf(method, keys, path.split(".")))
-        if done is None:
-            del columns[first]
+        masked_column = _masks.at_path(
+            assign.get(root, identifier(root)), column.type, rest, _leaf(method, keys, path.split("."))
+        )
+        if masked_column is None:
+            del columns[root]
             continue
-        if done.wrong:
-            rows.problems.append(Problem(written.place("columns", path), "mask-type", f"`{path}` {done.wrong}", done.hint))
-        assign[first] = done.sql
-        columns[first] = replace(column, type=done.type)
+        if masked_column.wrong:
+            rows.problems.append(
+                Problem(written.place("columns", path), "mask-type", f"`{path}` {masked_column.wrong}", masked_column.hint)
+            )
+        assign[root] = masked_column.sql
+        columns[root] = replace(column, type=masked_column.type)
         paths.append(tuple(_leaf_path(column.type, path.split("."))))
     encrypted = tuple(tuple(path.split(".")) for path, method in written.columns.items() if method == "encrypt")
     return Resolved(
         tuple(columns.values()),
         assign=tuple((name, ColumnSql(sql, (name,))) for name, sql in assign.items() if name in columns),
         says=tuple(f"{path}: {_says(method)}" for path, method in written.columns.items()),
-        landing=lambda to: _of_keys(written, to),
+        landing=lambda landing: _of_keys(written, landing),
         masks=Masks(keys, tuple(paths), encrypted, tuple(_joined(written, rows))),
     )  # fmt: skip
 
@@ -148,7 +152,7 @@ def _is_there(type_: Type, rest: list[str], path: str, written: Written, rows: R
             type_ = type_.element
         field = type_.field(name) if isinstance(type_, Struct) else None
         if field is None or field.name != name:  # in another case it would not be found where it is masked
-            names = [each.name for each in type_.fields] if isinstance(type_, Struct) else []
+            names = [struct_field.name for struct_field in type_.fields] if isinstance(type_, Struct) else []
             hint = the_names("field", names) if names else f"it is {type_}, which has no fields"
             rows.problems.append(Problem(written.key_place("columns", path), "unknown-column", f"there is no `{path}`", hint))
             return False
@@ -175,35 +179,35 @@ def _says(method: str | _masks.Method) -> str:
     if method.partial is not None:
         part = method.partial
         return f"the last {part.keep_last} characters" if part.keep_last else f"the first {part.keep_first} characters"
-    to = method.generalize
-    if isinstance(to, str):
-        return f"its {to}"
-    assert to is not None
-    return f"its network of {to.ip_prefix} bits" if to.ip_prefix else f"its range of {to.range}"
+    generalize = method.generalize
+    if isinstance(generalize, str):
+        return f"its {generalize}"
+    assert generalize is not None
+    return f"its network of {generalize.ip_prefix} bits" if generalize.ip_prefix else f"its range of {generalize.range}"
 
 
-def _of_keys(written: Written, to: Landing) -> Iterator[Problem]:
+def _of_keys(written: Written, landing: Landing) -> Iterator[Problem]:
     """A key of the table that is masked must still tell rows apart."""
     for path, method in written.columns.items():
-        if method == "drop" and not to.holds_time(path):
+        if method == "drop" and not landing.holds_time(path):
             continue
-        where, names = written.place("columns", path), to.names_of(path)
-        key = next((name for name in to.into.keys if name in names), None)
+        where, names = written.place("columns", path), landing.names_of(path)
+        key = next((name for name in landing.into.keys if name in names), None)
         if key is not None and method not in _JOINED:
-            message = f"`{key}` is a key of `write: {to.into.write}`, and rows that differ in it would become one"
+            message = f"`{key}` is a key of `write: {landing.into.write}`, and rows that differ in it would become one"
             yield Problem(where, "mask-of-key", message, "mask it by `hmac`, which keeps keys apart")
-        if to.into.order_by in names and method != "drop":
-            message = f"`{to.into.order_by}` is the `order_by` of the table, and its masked values have another order"
+        if landing.into.order_by in names and method != "drop":
+            message = f"`{landing.into.order_by}` is the `order_by` of the table, and its masked values have another order"
             yield Problem(where, "mask-of-key", message, "order by another column, such as `order_by: _kafka_timestamp`")
-        if to.orders_by_event_time and to.holds_time(path):
-            yield _kept_time(path, where, to)
+        if landing.orders_by_event_time and landing.holds_time(path):
+            yield _kept_time(path, where, landing)
 
 
-def _kept_time(path: str, where: Where, to: Landing) -> Problem:
+def _kept_time(path: str, where: Where, landing: Landing) -> Problem:
     """Return the problem of a time that the table would keep as it is to put rows in order."""
     message = f"`{path}` is the topic's `event_time`, which the table would keep unmasked to tell which row is newer"
     hint = "write `order_by: _kafka_timestamp`, which orders rows by Kafka's time, or leave it unmasked"
-    if to.mode.groups:
+    if landing.mode.groups:
         message = (
             f"`{path}` is the topic's `event_time`, which the table would keep unmasked to tell which value is first or last"
         )

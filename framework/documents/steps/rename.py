@@ -27,27 +27,31 @@ Written = dict[ColumnName, ColumnName]
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     names = {column.name for column in rows.columns}
-    kept = names - set(step.value)
-    taken: set[str] = set()
+    kept_names = names - set(step.value)
+    new_names: set[str] = set()
     unknown: list[Column] = []  # later steps can still name them
-    for old, new in step.value.items():
-        if old not in names and new in kept:
-            hint = f"the old name comes first: `{new}: {old}`"
-            rows.problems.append(Problem(step.key_place(old), "unknown-column", f"there is no column `{old}`", hint))
-            unknown.append(Column(old, VOID, "", where=step.key_place(old)))
+    for old_name, new_name in step.value.items():
+        if old_name not in names and new_name in kept_names:
+            hint = f"the old name comes first: `{new_name}: {old_name}`"
+            rows.problems.append(Problem(step.key_place(old_name), "unknown-column", f"there is no column `{old_name}`", hint))
+            unknown.append(Column(old_name, VOID, "", where=step.key_place(old_name)))
             continue
-        old_column = rows.column(old, step.key_place(old))
+        old_column = rows.column(old_name, step.key_place(old_name))
         if old_column is not None:
-            rows.new_column(new, old_column.type, step.place(old), others=kept | taken)
-        if old not in names:
-            unknown.append(Column(new, VOID, "", where=step.place(old)))
-        if new in kept | taken and not rows.more:
+            rows.new_column(new_name, old_column.type, step.place(old_name), others=kept_names | new_names)
+        if old_name not in names:
+            unknown.append(Column(new_name, VOID, "", where=step.place(old_name)))
+        if new_name in kept_names | new_names and not rows.more:
             hint = "choose another name, or drop or rename the other column"
-            rows.problems.append(Problem(step.place(old), "duplicate-column", f"there is already a column `{new}`", hint))
-        taken.add(new)
+            rows.problems.append(
+                Problem(step.place(old_name), "duplicate-column", f"there is already a column `{new_name}`", hint)
+            )
+        new_names.add(new_name)
     columns = tuple(
         replace(column, name=step.value[column.name], where=step.key_place(column.name)) if column.name in step.value else column
         for column in rows.columns
     )
-    assign = tuple((new, column_path(old)) for old, new in step.value.items())
-    return Resolved((*columns, *unknown), assign=assign, says=tuple(f"{old} → {new}" for old, new in step.value.items()))
+    assign = tuple((new_name, column_path(old_name)) for old_name, new_name in step.value.items())
+    return Resolved(
+        (*columns, *unknown), assign=assign, says=tuple(f"{old_name} → {new_name}" for old_name, new_name in step.value.items())
+    )

@@ -26,16 +26,16 @@ Written = tuple[FieldPath, ...]
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     assign: dict[str, str] = {}
     columns: dict[str, Column] = {}
-    for at, path in enumerate(step.value):
-        where = step.place(at)
+    for index, path in enumerate(step.value):
+        where = step.place(index)
         expression = rows.expression(identifier(*path.split(".")), where, as_written=False)
         name = path.rpartition(".")[2]
         if name in columns:
             hint = f"`derive: {{other_name: {path}}}` before it gives one of them another name"
             rows.problems.append(Problem(where, "duplicate-column", f"there are two columns `{name}`", hint))
-        before = None if "." in path else next((column for column in rows.columns if column.name == name), None)
-        columns[name] = before or rows.new_column(name, expression.type, where, others=columns)
-        if before is None:
+        input_column = None if "." in path else next((column for column in rows.columns if column.name == name), None)
+        columns[name] = input_column or rows.new_column(name, expression.type, where, others=columns)
+        if input_column is None:
             assign[name] = expression.sql
-    more = rows.more or any(column.type == VOID for column in columns.values())  # the unknown column may be any
-    return Resolved(tuple(columns.values()), more=more, assign=tuple(assign.items()), says=(", ".join(step.value),))
+    unclear = rows.more or any(column.type == VOID for column in columns.values())  # the unknown column may be any
+    return Resolved(tuple(columns.values()), more=unclear, assign=tuple(assign.items()), says=(", ".join(step.value),))

@@ -31,37 +31,37 @@ Written = Expression
 
 
 def resolve(step: WrittenStep, rows: Rows) -> Resolved:
-    before = {column.name: column for column in rows.columns}
+    input_columns = {column.name: column for column in rows.columns}
     try:
-        statement = select(step.value, rows.types, star=before)
+        statement = select(step.value, rows.types, star=input_columns)
     except ExpressionError as error:
         rows.refuse(error, step.value, step.place())
         return Resolved(tuple(replace(column, type=VOID) for column in rows.columns), more=True)
     names = [item.name for item in statement.items]
-    columns = tuple(_column(item, before, names, rows, step) for item in statement.items)
-    where = rows.attempted(statement.where) if statement.where else None
+    columns = tuple(_column(item, input_columns, names, rows, step) for item in statement.items)
+    condition = rows.attempted(statement.where) if statement.where else None
     values = {item: rows.attempted(item.value) for item in statement.items}
-    kept = (
-        ColumnSql(f"{where.sql} IS TRUE", where.sql.reads) if where else None
+    is_kept = (
+        ColumnSql(f"{condition.sql} IS TRUE", condition.sql.reads) if condition else None
     )  # nothing is computed for rows that WHERE leaves out
     return Resolved(
         columns,
-        assign=tuple((item.name, value.sql) for item, value in values.items() if not _as_it_is(item, before)),
-        keep=where.sql if where else None,
+        assign=tuple((item.name, value.sql) for item, value in values.items() if not _as_it_is(item, input_columns)),
+        keep=condition.sql if condition else None,
         faults=(
-            *(rows.faults("sql", statement.where_text, where) if where else ()),
-            *(rows.fault("sql", item.text, value.error, only=kept) for item, value in values.items() if value.error),
+            *(rows.faults("sql", statement.where_text, condition) if condition else ()),
+            *(rows.fault("sql", item.text, value.error, only=is_kept) for item, value in values.items() if value.error),
         ),
         says=tuple(step.value.strip().splitlines()),
     )
 
 
-def _as_it_is(item: Item, before: dict[str, Column]) -> bool:
-    return item.name in before and item.value.sql == column_path(item.name)
+def _as_it_is(item: Item, input_columns: dict[str, Column]) -> bool:
+    return item.name in input_columns and item.value.sql == column_path(item.name)
 
 
-def _column(item: Item, before: dict[str, Column], names: list[str], rows: Rows, step: WrittenStep) -> Column:
-    if _as_it_is(item, before):
-        return before[item.name]
+def _column(item: Item, input_columns: dict[str, Column], names: list[str], rows: Rows, step: WrittenStep) -> Column:
+    if _as_it_is(item, input_columns):
+        return input_columns[item.name]
     rows.problems.extend(selected_name_problems(item.name, step.place()))
     return rows.new_column(item.name, item.value.type, step.place(), others=names)

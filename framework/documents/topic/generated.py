@@ -132,20 +132,22 @@ def _moment(type_: Type, text: str) -> str:
 
 
 def _parts(pattern: str) -> Iterator[Part]:
-    at = 0
-    while at < len(pattern):
-        atom = _ATOM.match(pattern, at)
+    index = 0
+    while index < len(pattern):
+        atom = _ATOM.match(pattern, index)
         if atom is None:
-            hint = _ADVICE.get(pattern[at], f"write `\\{pattern[at]}`")
-            raise _bad_pattern(pattern, f"has `{pattern[at]}` at character {at + 1}", hint)
+            hint = _ADVICE.get(pattern[index], f"write `\\{pattern[index]}`")
+            raise _bad_pattern(pattern, f"has `{pattern[index]}` at character {index + 1}", hint)
         times = _TIMES.match(pattern, atom.end())
-        least = most = 1
+        minimum = maximum = 1
         if times is not None:
-            least, most = (0, 1) if times["maybe"] else (int(times["least"]), int(times["most"] or times["least"]))
-        if least > most:
-            raise _bad_pattern(pattern, f"repeats at least {least} and at most {most} times", "write the smaller number first")
-        yield Part(_characters(pattern, atom), least, most)
-        at = (times or atom).end()
+            minimum, maximum = (0, 1) if times["maybe"] else (int(times["least"]), int(times["most"] or times["least"]))
+        if minimum > maximum:
+            raise _bad_pattern(
+                pattern, f"repeats at least {minimum} and at most {maximum} times", "write the smaller number first"
+            )
+        yield Part(_characters(pattern, atom), minimum, maximum)
+        index = (times or atom).end()
 
 
 def _characters(pattern: str, atom: re.Match[str]) -> str:
@@ -154,11 +156,15 @@ def _characters(pattern: str, atom: re.Match[str]) -> str:
     if not atom["set"] or atom["set"].startswith("^"):
         raise _bad_pattern(pattern, f"has the class `{atom[0]}`", "name the characters that may stand there, such as `[a-z]`")
     characters = ""
-    for first, last in re.findall(r"(\\.|.)(?:-(\\.|[^\\]))?", atom["set"], re.DOTALL):
-        start, end = (_escaped(pattern, each[1:]) if each.startswith("\\") else each for each in (first, last or first))
-        if last and not (len(start) == len(end) == 1 and start <= end and end.isascii()):
-            raise _bad_pattern(pattern, f"has the range `{first}-{last}`", "a range goes up, from one ASCII character to another")
-        characters += "".join(map(chr, range(ord(start), ord(end) + 1))) if last else start
+    for first_text, last_text in re.findall(r"(\\.|.)(?:-(\\.|[^\\]))?", atom["set"], re.DOTALL):
+        start, end = (
+            _escaped(pattern, text[1:]) if text.startswith("\\") else text for text in (first_text, last_text or first_text)
+        )
+        if last_text and not (len(start) == len(end) == 1 and start <= end and end.isascii()):
+            raise _bad_pattern(
+                pattern, f"has the range `{first_text}-{last_text}`", "a range goes up, from one ASCII character to another"
+            )
+        characters += "".join(map(chr, range(ord(start), ord(end) + 1))) if last_text else start
     return "".join(dict.fromkeys(characters))
 
 
@@ -201,6 +207,6 @@ def _cannot(name: str, type_: Type, way: str, hint: str) -> Unsuited:
     return Unsuited("cannot-generate", f"`{name}` is {type_}, and `{way}` cannot generate {type_}", hint)
 
 
-def _bad_pattern(pattern: str, what: str, hint: str) -> Unsuited:
+def _bad_pattern(pattern: str, fault: str, hint: str) -> Unsuited:
     text = pattern if len(pattern) <= PRINTED else pattern[: PRINTED - 1] + "…"
-    return Unsuited("bad-pattern", f"the pattern `{text}` {what}, which is not supported", hint)
+    return Unsuited("bad-pattern", f"the pattern `{text}` {fault}, which is not supported", hint)

@@ -33,7 +33,7 @@ def without_values(topic: Topic) -> Topic:
 
 
 def resolve(spec: WrittenTopic, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> Topic:
-    before = len(problems)
+    problems_before = len(problems)
     value = find("value", spec.value or "")
     fields = _fields(spec, value, problems)
     registered: list[Registered] = []
@@ -47,11 +47,11 @@ def resolve(spec: WrittenTopic, cluster: Cluster, schemas: Schemas, problems: li
     places = dict(_places(spec))
     columns = tuple(replace(column, where=places.get(column.name) or column.where) for column in all_columns)
     problems += _column_problems(spec, columns)
-    is_clear = not unclear(spec) and all(each.columns_known for each in registered)
+    is_clear = not unclear(spec) and all(part.columns_known for part in registered)
     if spec.event_time is not None and is_clear:
         problems += _event_time_problems(spec, columns)
     generator = _generator(spec, (*fields, *key_fields), problems) if spec.generate and is_clear else None
-    if len(problems) > before or spec.gaps or not is_clear:  # what is read from it is checked all the same
+    if len(problems) > problems_before or spec.gaps or not is_clear:  # what is read from it is checked all the same
         untyped = (Column(name, types.VOID, "", where=where) for name, where in dict(_places(spec)).items())
         columns = tuple(({column.name: column for column in untyped} | {column.name: column for column in columns}).values())
     return Topic(
@@ -87,28 +87,29 @@ def unclear(spec: WrittenTopic) -> bool:
 def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Iterator[Problem]:
     """Topics of one pipeline have one shape, since one message of each makes the same rows."""
     for topic in topics[1:]:
-        first = topics[0]
-        if any(each.trouble and not each.numbers for each in (*first.registered, *topic.registered)):
+        first_topic = topics[0]
+        if any(part.trouble and not part.numbers for part in (*first_topic.registered, *topic.registered)):
             continue  # nothing is known of them yet
-        same = {
-            "value": first.value == topic.value,
-            "columns": [(each.name, each.type) for each in first.columns] == [(each.name, each.type) for each in topic.columns],
-            "key": (first.key_format, first.key_columns) == (topic.key_format, topic.key_columns),
-            "headers": first.headers == topic.headers,
-            "event_time": first.event_time == topic.event_time,
-            "schemas or required" if topic.registered else "unknown_fields or required": first.decoding == topic.decoding,
+        comparisons = {
+            "value": first_topic.value == topic.value,
+            "columns": [(column.name, column.type) for column in first_topic.columns]
+            == [(column.name, column.type) for column in topic.columns],
+            "key": (first_topic.key_format, first_topic.key_columns) == (topic.key_format, topic.key_columns),
+            "headers": first_topic.headers == topic.headers,
+            "event_time": first_topic.event_time == topic.event_time,
+            "schemas or required" if topic.registered else "unknown_fields or required": first_topic.decoding == topic.decoding,
         }
-        wrong = next((what for what, alike in same.items() if not alike), None)
-        if wrong:
+        difference = next((aspect for aspect, is_alike in comparisons.items() if not is_alike), None)
+        if difference:
             yield Problem(
-                places[topic.name], "topics-differ", f"`{topic.name}` and `{first.name}` differ in their {wrong}",
-                f"make them alike ({first.where}, {topic.where}), or write two pipelines",
+                places[topic.name], "topics-differ", f"`{topic.name}` and `{first_topic.name}` differ in their {difference}",
+                f"make them alike ({first_topic.where}, {topic.where}), or write two pipelines",
             )  # fmt: skip
 
 
 def _fields(spec: WrittenTopic | WrittenKey, format_: Format | None, problems: list[Problem]) -> list[Field]:
     fields = []
-    given = format_ if isinstance(format_, Given) else None
+    given_format = format_ if isinstance(format_, Given) else None
     for name, column in spec.columns.items():
         if len(problems) > MOST_PROBLEMS:
             break
@@ -117,14 +118,18 @@ def _fields(spec: WrittenTopic | WrittenKey, format_: Format | None, problems: l
         except type_text.TypeTextError as error:
             problems.append(Problem(column.place("type"), "bad-type", error.message, error.hint))
             continue
-        if given and (refused := given.refuses(type_)):
-            problems.append(Problem(column.place("type"), "bad-type", *refused))
+        if given_format and (refusal := given_format.refuses(type_)):
+            problems.append(Problem(column.place("type"), "bad-type", *refusal))
         by_schema = isinstance(format_, BySchema)
-        written_as = given.written_as if given else not by_schema
+        written_as = given_format.written_as if given_format else not by_schema
         fits = column.format is None or (written_as and suits(column.format, type_))
         if not written_as and not fits:
-            of = given.noun if given else f"{spec.value if isinstance(spec, WrittenTopic) else spec.format}, whose schemas say it"
-            message = f"`format` has no effect for {of}"
+            format_text = (
+                given_format.noun
+                if given_format
+                else f"{spec.value if isinstance(spec, WrittenTopic) else spec.format}, whose schemas say it"
+            )
+            message = f"`format` has no effect for {format_text}"
             problems.append(Problem(column.key_place("format"), "unused-key", message, "remove it"))
         elif not fits:
             type_of_format = {"epoch_days": "date", "base64": "decimal(18,2)"}.get(column.format or "", "timestamp")
@@ -147,20 +152,20 @@ def _value(
     match format_:
         case Given():
             columns = tuple(Column(field.name, field.type, docs[field.name]) for field in fields)
-            own = format_.changes.columns if format_.changes else ()
-            own_names = {types.folded(column.name) for column in own}
-            for name in (each for each in spec.columns if types.folded(each) in own_names):
+            change_columns = format_.changes.columns if format_.changes else ()
+            own_names = {types.folded(column.name) for column in change_columns}
+            for name in (column_name for column_name in spec.columns if types.folded(column_name) in own_names):
                 message = f"`{name}` is a column that Sluice makes itself, of what a message says of the change"
                 problems.append(
                     Problem(spec.key_place("columns", name), "duplicate-column", message, "rename it in the connector")
                 )
-            return (*columns, *own), format_.decoding(fields, spec.unknown_fields == "bad")
+            return (*columns, *change_columns), format_.decoding(fields, spec.unknown_fields == "bad")
         case Single():
             return (Column(_VALUE, format_.type),), format_.decoding("value", _VALUE)
         case BySchema():
             subject = spec.subject or f"{spec.kafka_name or spec.name}-value"
             places = dict(_keys(spec, "columns"))
-            asked = Asked(
+            options = Asked(
                 topic=spec.name,
                 of="value",
                 format=spec.value,
@@ -170,9 +175,11 @@ def _value(
                 contract_places=places,
                 single=None,
             )
-            rows = resolve_registered(asked, cluster, schemas, problems)
-            registered.append(rows.registered)
-            return tuple(replace(column, doc=docs.get(column.name) or column.doc) for column in rows.columns), rows.decoding
+            resolved = resolve_registered(options, cluster, schemas, problems)
+            registered.append(resolved.registered)
+            return tuple(
+                replace(column, doc=docs.get(column.name) or column.doc) for column in resolved.columns
+            ), resolved.decoding
     return (), Decoding((), ())
 
 
@@ -194,7 +201,7 @@ def _key(
             subject = key.subject or f"{spec.kafka_name or spec.name}-key"
             where = key.place("format") if key.node.get("format") else spec.place("key")
             fields = _fields(key, format_, problems)
-            asked = Asked(
+            options = Asked(
                 topic=spec.name,
                 of="key",
                 format=key.format,
@@ -204,9 +211,9 @@ def _key(
                 contract_places=dict(_keys(key, "columns")),
                 single=key.as_,
             )
-            rows = resolve_registered(asked, cluster, schemas, problems)
-            registered.append(rows.registered)
-            return rows.columns, [Field(column.name, column.type) for column in rows.columns], rows.decoding
+            resolved = resolve_registered(options, cluster, schemas, problems)
+            registered.append(resolved.registered)
+            return resolved.columns, [Field(column.name, column.type) for column in resolved.columns], resolved.decoding
     return (), [], Decoding((), ())
 
 
@@ -214,12 +221,12 @@ def _joined(spec: WrittenTopic, decoding: Decoding, key: Decoding) -> Decoding:
     """The decoding with the key's and the headers' columns, where they are asked for."""
     columns = [*key.columns, *decoding.columns]
     faults = [*decoding.faults, *key.faults]
-    unknown = [each.unknown for each in (decoding, key) if each.unknown]
+    unknown = [part.unknown for part in (decoding, key) if part.unknown]
     for name in spec.headers:
         # Of equal header names the last counts, as in Kafka's own clients.
-        same = f"h -> h.key = {literal(name)}"
-        value = f"element_at(filter(_sluice_headers, {same}), -1).value"
-        columns.append((name, f"CASE WHEN exists(_sluice_headers, {same}) THEN CAST({value} AS STRING) END"))
+        has_name = f"h -> h.key = {literal(name)}"
+        value = f"element_at(filter(_sluice_headers, {has_name}), -1).value"
+        columns.append((name, f"CASE WHEN exists(_sluice_headers, {has_name}) THEN CAST({value} AS STRING) END"))
         invalid = f"NOT coalesce(is_valid_utf8({columns[-1][1]}), true)"
         faults.append(Fault("headers", "undecodable_header", f"the header `{name}` is not UTF-8 text", when=invalid))
     return replace(
@@ -230,16 +237,16 @@ def _joined(spec: WrittenTopic, decoding: Decoding, key: Decoding) -> Decoding:
 
 
 def _column_problems(spec: WrittenTopic, columns: tuple[Column, ...]) -> Iterator[Problem]:
-    spelt: dict[str, str] = {}
-    taken: set[str] = set()
-    there = list(_places(spec))
-    named = {name for name, _ in there}
-    there += [(column.name, column.where) for column in columns if column.name not in named and column.where]
-    for name, where in there:
-        yield from name_problems(name, where, [spelt.setdefault(types.folded(name), name)])
-        if name in taken:
+    spellings: dict[str, str] = {}
+    earlier_names: set[str] = set()
+    named_places = list(_places(spec))
+    placed_names = {name for name, _ in named_places}
+    named_places += [(column.name, column.where) for column in columns if column.name not in placed_names and column.where]
+    for name, where in named_places:
+        yield from name_problems(name, where, [spellings.setdefault(types.folded(name), name)])
+        if name in earlier_names:
             yield Problem(where, "duplicate-column", f"there are two columns `{name}`", _one_only(spec, name))
-        taken.add(name)
+        earlier_names.add(name)
 
 
 def _one_only(spec: WrittenTopic, name: str) -> str:

@@ -84,52 +84,58 @@ class ResolvedSchema:
     registered: Registered
 
 
-def resolve(asked: Asked, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> ResolvedSchema:
+def resolve(options: Asked, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> ResolvedSchema:
     try:
-        subject = schemas.subject(cluster, asked.subject)
+        subject = schemas.subject(cluster, options.subject)
     except SluiceError as error:
         if isinstance(error, NoRegistry):  # no run could read a message
             # Where there is no cluster at all, that is said.
-            problems += [Problem(asked.where, error.code, error.message, error.hint)] if cluster.name else []
-        elif not asked.contract and schemas.report(cluster, error):
+            problems += [Problem(options.where, error.code, error.message, error.hint)] if cluster.name else []
+        elif not options.contract and schemas.report(cluster, error):
             hint = f"{error.hint}; or write `columns:`, which need no registry before a run"
-            problems.append(Problem(asked.where, error.code, error.message, hint))
-        return _unread(asked, error)
-    return _resolved(asked, subject, schemas.also.get(asked.topic, {}), problems)
+            problems.append(Problem(options.where, error.code, error.message, hint))
+        return _unread(options, error)
+    return _resolved(options, subject, schemas.also.get(options.topic, {}), problems)
 
 
-def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None], problems: list[Problem]) -> ResolvedSchema:
-    readings = [(version, _shapes(asked, version)) for version in subject.versions]
+def _resolved(
+    options: Asked, subject: Subject, extra_schemas: Mapping[int, Schema | None], problems: list[Problem]
+) -> ResolvedSchema:
+    readings = [(version, _shapes(options, version)) for version in subject.versions]
     if isinstance(readings[-1][1], str):
-        message = f"{readings[-1][0]} of `{asked.subject}` {readings[-1][1]}"
-        problems.append(Problem(asked.where, "unsupported-schema", message, "register one that can, or write `value: bytes`"))
-        return _unread(asked, SluiceError("unsupported-schema", readings[-1][1]))
-    readings += [(each, _shapes(asked, each)) for id_, schema in also.items() if schema and (each := Version(id_, schema))]
+        message = f"{readings[-1][0]} of `{options.subject}` {readings[-1][1]}"
+        problems.append(Problem(options.where, "unsupported-schema", message, "register one that can, or write `value: bytes`"))
+        return _unread(options, SluiceError("unsupported-schema", readings[-1][1]))
+    readings += [
+        (extra_version, _shapes(options, extra_version))
+        for id_, schema in extra_schemas.items()
+        if schema and (extra_version := Version(id_, schema))
+    ]
     merged = merge((version, shapes) for version, shapes in readings if not isinstance(shapes, str))
     unreadable = tuple((version, reason) for version, reason in readings if isinstance(reason, str))
     merged = Merged(merged.shapes, merged.fits, (*merged.unfit, *unreadable), merged.differences)
     try:
         _refuse_alike(merged.shapes)
-        read = asked.by.read(asked.of, merged)
+        read = options.by.read(options.of, merged)
     except Unsupported as error:
-        problems.append(Problem(asked.where, "unsupported-schema", f"`{asked.subject}`: {error.message}", error.hint))
-        return _unread(asked, SluiceError("unsupported-schema", error.message, error.hint))
-    columns, required = _columns(asked, merged, read, problems)
-    if asked.contract:  # other fields of the schemas may have names that columns cannot have
-        kept = {column.name for column, _ in columns}
-        read = replace(read, columns=tuple(each for each in read.columns if each["name"] in kept))
-    absent = (id_ for id_, schema in also.items() if schema is None)
+        problems.append(Problem(options.where, "unsupported-schema", f"`{options.subject}`: {error.message}", error.hint))
+        return _unread(options, SluiceError("unsupported-schema", error.message, error.hint))
+    columns, required = _columns(options, merged, read, problems)
+    if options.contract:  # other fields of the schemas may have names that columns cannot have
+        kept_names = {column.name for column, _ in columns}
+        read = replace(read, columns=tuple(read_column for read_column in read.columns if read_column["name"] in kept_names))
+    absent_ids = (id_ for id_, schema in extra_schemas.items() if schema is None)
     sql = ((column.name, sql) for column, sql in columns)
-    decoding = confluent_frame.decoding(asked.of, merged, read, sql, required, absent)
-    refused = tuple((each.version.id, each.kind, str(each)) for each in merged.differences)
+    decoding = confluent_frame.decoding(options.of, merged, read, sql, required, absent_ids)
+    refusals = tuple((difference.version.id, difference.kind, str(difference)) for difference in merged.differences)
     numbers = tuple(version.number for version in subject.versions if version.number)
     newest_version = subject.versions[-1]
     names = next((tuple(fit.names.items()) for fit in merged.fits if fit.version == newest_version), ())
     registered = Registered(
-        of=asked.of,
-        subject=asked.subject,
+        of=options.of,
+        subject=options.subject,
         numbers=numbers,
-        refused=refused,
+        refused=refusals,
         columns_known=True,
         trouble=subject.trouble,
         write_version=newest_version,
@@ -140,85 +146,108 @@ def _resolved(asked: Asked, subject: Subject, also: Mapping[int, Schema | None],
 
 def _refuse_alike(shapes: Iterable[Shape], path: tuple[str, ...] = ()) -> None:
     """Fields inside of columns that tables do not tell apart, also where each is in another version. Columns are looked at later."""
-    there: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for shape in shapes:
-        other = there.setdefault(folded(shape.name), shape.name)
-        if path and other != shape.name:
-            both = f"`{other}` and `{shape.name}` of `{'.'.join(path)}`"
-            raise Unsupported(f"{both} differ only in case", "tables do not tell them apart: rename one, or write `value: bytes`")
+        first_name = spellings.setdefault(folded(shape.name), shape.name)
+        if path and first_name != shape.name:
+            both_names = f"`{first_name}` and `{shape.name}` of `{'.'.join(path)}`"
+            raise Unsupported(
+                f"{both_names} differ only in case", "tables do not tell them apart: rename one, or write `value: bytes`"
+            )
         _refuse_alike(shape.inside, (*path, shape.name))
 
 
-def _unread(asked: Asked, error: SluiceError) -> ResolvedSchema:
+def _unread(options: Asked, error: SluiceError) -> ResolvedSchema:
     """The answer without the registry. Only tests run by it."""
-    resolved = _of_columns(asked, error)
+    resolved = _of_columns(options, error)
     if resolved:
         return resolved
-    columns = tuple(Column(each.name, each.type, "", where=asked.contract_places.get(each.name)) for each in asked.contract)
-    decoding = Decoding(tuple((each.name, f"CAST(NULL AS {each.type.sql})") for each in columns), ())
+    columns = tuple(
+        Column(contract_field.name, contract_field.type, "", where=options.contract_places.get(contract_field.name))
+        for contract_field in options.contract
+    )
+    decoding = Decoding(tuple((column.name, f"CAST(NULL AS {column.type.sql})") for column in columns), ())
     return ResolvedSchema(
         columns,
         decoding,
-        Registered(of=asked.of, subject=asked.subject, numbers=(), refused=(), columns_known=bool(asked.contract), trouble=error),
+        Registered(
+            of=options.of, subject=options.subject, numbers=(), refused=(), columns_known=bool(options.contract), trouble=error
+        ),
     )
 
 
-def _of_columns(asked: Asked, error: SluiceError) -> ResolvedSchema | None:
+def _of_columns(options: Asked, error: SluiceError) -> ResolvedSchema | None:
     """By a schema that is made of the columns, where these can be had of one."""
-    if not asked.contract:
+    if not options.contract:
         return None
     problems: list[Problem] = []
     try:
-        schema = schema_of(asked.by, asked.topic, [Field(each.name, each.type) for each in asked.contract])
-        resolved = _resolved(asked, Subject(asked.subject, (Version(0, schema, 1),)), {}, problems)
+        schema = schema_of(
+            options.by, options.topic, [Field(contract_field.name, contract_field.type) for contract_field in options.contract]
+        )
+        resolved = _resolved(options, Subject(options.subject, (Version(0, schema, 1),)), {}, problems)
     except (Unsupported, KeyError):
         return None
     return None if problems else replace(resolved, registered=replace(resolved.registered, numbers=(), trouble=error))
 
 
-def _shapes(asked: Asked, version: Version) -> tuple[Shape, ...] | str:
+def _shapes(options: Asked, version: Version) -> tuple[Shape, ...] | str:
     """The version's fields, or why they are none."""
-    if version.schema.kind != asked.by.kind:
-        return f"is of the kind {version.schema.kind}, and the spec says {asked.format}"
+    if version.schema.kind != options.by.kind:
+        return f"is of the kind {version.schema.kind}, and the spec says {options.format}"
     try:
-        shapes = asked.by.shapes(version.schema)
+        shapes = options.by.shapes(version.schema)
     except Unsupported as error:
         return f"cannot become columns: {error.message}" + (f" ({error.hint})" if error.hint else "")
     return shapes or "has no field that could be a column"
 
 
-def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) -> tuple[list[tuple[Column, str]], list[str]]:
+def _columns(options: Asked, merged: Merged, read: Read, problems: list[Problem]) -> tuple[list[tuple[Column, str]], list[str]]:
     """The columns with the SQL that makes them, and those that may not be null."""
     shapes = {shape.name: shape for shape in read.shapes or merged.shapes}
-    sql = {name: decoder.column_sql(asked.of, name) for name in (*shapes, *(column.name for column in read.own_columns))}
-    if not asked.contract:
-        alone = len(shapes) == 1 and "value" in shapes and asked.single
+    sql = {name: decoder.column_sql(options.of, name) for name in (*shapes, *(column.name for column in read.own_columns))}
+    if not options.contract:
+        is_single = len(shapes) == 1 and "value" in shapes and options.single
         return [
             (
                 Column(
-                    asked.single or name if alone else name, shape.type, shape.doc, where=asked.where, renamed=_renamed(shape)
+                    options.single or name if is_single else name,
+                    shape.type,
+                    shape.doc,
+                    where=options.where,
+                    renamed=_renamed(shape),
                 ),
                 sql[name],
             )
             for name, shape in shapes.items()
         ], []
     columns = []
-    for each in asked.contract:
-        where = asked.contract_places[each.name]
-        shape = shapes.get(each.name)
+    for contract_field in options.contract:
+        where = options.contract_places[contract_field.name]
+        shape = shapes.get(contract_field.name)
         if shape is None:
-            hint = did_you_mean(each.name, shapes, f"its fields are {', '.join(f'`{name}`' for name in shapes)}")
-            problems.append(Problem(where, "not-in-schema", f"no schema of `{asked.subject}` has a field `{each.name}`", hint))
-            continue
-        wrong = next(unlike(each.type, shape.type, each.name), None)
-        if wrong:
+            hint = did_you_mean(contract_field.name, shapes, f"its fields are {', '.join(f'`{name}`' for name in shapes)}")
             problems.append(
-                Problem(where, "not-in-schema", f"in the schemas of `{asked.subject}` {wrong}", "write the type that they have")
+                Problem(where, "not-in-schema", f"no schema of `{options.subject}` has a field `{contract_field.name}`", hint)
             )
             continue
-        sql_of = reshaped(sql[each.name], shape.type, each.type)
-        columns.append((Column(each.name, each.type, shape.doc, where=where, renamed=_renamed(shape)), sql_of))
-    required = [each.name for each in asked.contract if each.required and each.name in {column.name for column, _ in columns}]
+        mismatch = next(unlike(contract_field.type, shape.type, contract_field.name), None)
+        if mismatch:
+            problems.append(
+                Problem(
+                    where, "not-in-schema", f"in the schemas of `{options.subject}` {mismatch}", "write the type that they have"
+                )
+            )
+            continue
+        column_sql = reshaped(sql[contract_field.name], shape.type, contract_field.type)
+        columns.append(
+            (Column(contract_field.name, contract_field.type, shape.doc, where=where, renamed=_renamed(shape)), column_sql)
+        )
+    required = [
+        contract_field.name
+        for contract_field in options.contract
+        if contract_field.required and contract_field.name in {column.name for column, _ in columns}
+    ]
     columns += [(column, sql[column.name]) for column in read.own_columns]
     return columns, required
 
@@ -226,9 +255,9 @@ def _columns(asked: Asked, merged: Merged, read: Read, problems: list[Problem]) 
 def _renamed(shape: Shape) -> tuple[tuple[tuple[str, ...], str], ...]:
     """Where fields had other names before: the older name, at its place, and the name now."""
 
-    def inside(each: Shape, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-        yield from (((*above, old), each.name) for old in each.old_names)
-        for inner in each.inside:
-            yield from inside(inner, (*above, each.name))
+    def inside(parent: Shape, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+        yield from (((*path, old_name), parent.name) for old_name in parent.old_names)
+        for child in parent.inside:
+            yield from inside(child, (*path, parent.name))
 
     return tuple(inside(shape, ()))
