@@ -25,7 +25,7 @@ class Draft:
     secrets: SecretStore = field(default_factory=SecretStore)
     clusters: dict[str, Cluster] = field(default_factory=dict)
     catalogs: dict[str, Catalog] = field(default_factory=dict)
-    homes: dict[str, Catalog] = field(default_factory=dict)  # those in which no other catalog's tables are listed
+    homes: dict[str, Catalog] = field(default_factory=dict)  # catalogs that do not list the tables of another catalog
     topics: dict[str, Topic] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)  # topics that have problems
     unclear: set[str] = field(default_factory=set)  # topics whose columns are unknown
@@ -36,7 +36,7 @@ class Draft:
 
 
 def only(draft: Draft, things: dict[str, Thing], noun: str, where: Where) -> Thing | None:
-    """The only thing of its kind, or None and a problem. Other documents need not name it."""
+    """Returns the only thing of its kind, which other documents need not name. Otherwise reports a problem and returns None."""
     if len(things) == 1:
         return next(iter(things.values()))
     if not things and (draft.written.lost or any(kind == noun for kind, _ in draft.written.names)):

@@ -24,12 +24,12 @@ def make(folder: Path, environment: str = "local") -> Plan:
 
 
 _REGISTRY_CODES = ("registry-", "no-subject", "unsupported-schema")
-"""The beginnings of codes of problems that leave a topic without columns, and that no edit of the specs needs to solve."""
+"""Prefixes of the codes of problems with registries, which leave a topic without columns and need no edit of the specs."""
 
 
 def make_without_registries(folder: Path, environment: str = "local") -> Plan:
-    """The plan for work that needs no schema: also with the topics and pipelines whose columns a registry does not tell now. Raises
-    SpecError with all other problems."""
+    """Returns a plan for work that needs no schemas, also with topics and pipelines whose columns a registry does not tell now.
+    Raises SpecError with all other problems."""
     with without_collection(), extensions.project(folder.absolute().parent):
         written = load(folder, environment)
         resolved = resolve(Draft(written=written, problems=list(written.problems)))
@@ -51,7 +51,7 @@ def parts(
     """The result of `draft`, and the pipelines that can run in spite of the problems."""
     with without_collection(), extensions.project(folder.absolute().parent):
         written = load(folder, environment)
-        context = copy_context()  # planning again uses the same own steps
+        context = copy_context()  # planning again uses the same steps of the user
         plan, problems, runnable = _parts(environment, written, {}, logins)
 
     def again(extra_schemas: Also) -> Replanned:
@@ -84,7 +84,7 @@ def _plan(environment: str, draft: Draft) -> Plan:
 
 
 def resolve(draft: Draft, *kind_names: str) -> Draft:
-    """The draft with its documents resolved: those of these kinds and of what they need, or all."""
+    """Resolves the documents of these kinds and of the kinds that they need, or all documents, and returns the draft."""
     all_kinds = kinds.document_kinds()
     needed_names = {
         *kind_names,

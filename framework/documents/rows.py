@@ -48,7 +48,7 @@ class Resolved:
     groups: Groups | None = None  # of a step that adds rows up
     join: Join | None = None
     bounds: tuple[Bounds, ...] = ()
-    landing: Callable[[Any], Iterable[Problem]] | None = None  # takes a `Landing`, and finds what does not go with the step
+    landing: Callable[[Any], Iterable[Problem]] | None = None  # returns the problems of the step with a `Landing`
 
 
 @dataclass
@@ -73,16 +73,16 @@ class Rows:
         return types | {EVENT_TIME: TIMESTAMP} if self.event_time else types
 
     def without_own(self) -> Rows:
-        """Without the columns that Sluice adds for itself."""
+        """Returns the rows without the columns that Sluice adds for itself."""
         return replace(self, columns=tuple(column for column in self.columns if not column.name.startswith("_sluice_")))
 
     def expression(self, text: str, where: Where, as_written: bool = True) -> Checked:
-        """The checked expression, in a form that never throws. Unless the text is `as_written` by the user, its problems have the place
-        of its beginning."""
+        """Returns the checked expression, in a form that never throws. Unless the text is `as_written` by the user, all its
+        problems have the place `where`."""
         return self.attempted(self.unguarded(text, where, as_written))
 
     def unguarded(self, text: str, where: Where, as_written: bool = True) -> Checked:
-        """The same in a form that throws where it cannot be computed."""
+        """Returns the checked expression, in a form that throws for a row for which it cannot be computed."""
         try:
             return check(text, self.types, self.more)
         except ExpressionError as error:
@@ -91,7 +91,7 @@ class Rows:
             return Checked(ColumnSql("NULL", ()), VOID)
 
     def attempted(self, checked: Checked) -> Checked:
-        """The expression as an attempt that the step makes: its value is null where it throws, and its error says why."""
+        """Returns the expression as one of the step's attempts: if it throws, its value is null and its error says why."""
         if not checked.fails:
             return checked
         name = self.attempts.setdefault(attempt(checked.sql, self.quiet), f"_sluice_attempt_{len(self.attempts)}")
@@ -106,7 +106,7 @@ class Rows:
             self.problems.append(Problem(node.inside(text, fault.offset), fault.code, fault.message, fault.hint))
 
     def column(self, name: str, where: Where, kafka: bool = False) -> Column | None:
-        """The column of this name, or None and a problem."""
+        """Returns the column of this name; if there is none, reports a problem and returns None."""
         columns = self.columns
         if kafka:
             event_time = [Column(EVENT_TIME, TIMESTAMP)] if self.event_time else []
@@ -126,7 +126,7 @@ class Rows:
         return column
 
     def table(self, name: str, where: Where) -> TableSource | None:
-        """The table of another pipeline; None and a problem where there is none."""
+        """Returns the table of another pipeline; if there is none, reports a problem and returns None."""
         return self.tables(name, where) if self.tables else None
 
     def condition(self, text: str, where: Where, as_written: bool = True) -> Checked:
@@ -149,7 +149,7 @@ class Rows:
         return () if checked.error is None else (self.fault(stage, text, checked.error),)
 
     def fault(self, stage: str, text: str, error: ColumnSql, only: ColumnSql | None = None) -> Fault:
-        """The fault of an attempt with this error, or `only` of rows for which a condition is true."""
+        """Returns the fault of an attempt with this error; with `only`, the fault of rows for which that condition is true."""
         failed = f"{error} IS NOT NULL"
         condition = ColumnSql(f"({only}) AND {failed}", only.reads | error.reads) if only else ColumnSql(failed, error.reads)
         return Fault(stage, "step_failed", f"`{text}` cannot be computed for this row", when=condition, cause=error)
@@ -167,7 +167,7 @@ class Rows:
         return tuple(({column.name: column for column in self.columns} | {column.name: column for column in columns}).values())
 
 
-# Spark can write a table with such a column, and then cannot read it.
+# Spark can write a table with a column of such a name, but cannot read it.
 _ICEBERG_COLUMNS = frozenset((
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number", "_change_type",
     "_change_ordinal", "_commit_snapshot_id",
@@ -194,7 +194,7 @@ def _texts(document: Node) -> dict[Where, Node]:
 
 
 def selected_name_problems(name: str, where: Where) -> list[Problem]:
-    """Problems with names that SQL gives, where quotes allow any."""
+    """Problems with names in SQL, where quotes allow any name."""
     if is_column_name(name):
         return []
     hint = "write a name without spaces, dots, commas, quotes and brackets"

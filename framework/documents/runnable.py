@@ -14,7 +14,7 @@ from framework.plan import Pipeline
 def runnable_pipelines(written: Written, pipelines: Iterable[Pipeline], problems: Iterable[Problem]) -> tuple[Pipeline, ...]:
     problems = tuple(problems)
     if any(_is_of_environment(problem) for problem in problems):
-        return ()  # without what an environment replaces, they would run somewhere else
+        return ()  # without the values of its environment, a pipeline would run somewhere else
     broken = set(_broken(written, problems))
     if any(kind not in ("pipeline", "topic") for kind, _ in broken):
         return ()  # all pipelines use these documents
@@ -35,7 +35,7 @@ def _stands(pipeline: Pipeline, broken: set[tuple[str, str]]) -> bool:
 
 
 def _broken(written: Written, problems: Iterable[Problem]) -> Iterator[tuple[str, str]]:
-    """The documents with problems. No pipeline uses text that is not a document, because it cannot be read or has no kind."""
+    """The documents with problems. Text that cannot be read or has no kind is no document, and no pipeline uses it."""
     places = sorted(written.places)
     documents = {document.node.where: (document.kind, document.name) for document in written.documents}
     for problem in problems:

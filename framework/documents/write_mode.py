@@ -1,4 +1,4 @@
-"""The declaration of a write mode: how the plan carries it, and what the documents know of it."""
+"""Declares a write mode: its part in the plan, and what only the documents need."""
 
 from __future__ import annotations
 

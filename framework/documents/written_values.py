@@ -1,5 +1,5 @@
-"""Values that a spec writes for a column, as SQL literals with which the column compares as they are written: whole numbers and decimals
-are never rounded, and times are those of their zone."""
+"""Turns a spec's values for a column into SQL literals that compare exactly as written: whole numbers and decimals are never
+rounded, and times keep their zone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST = 38  # digits of a decimal
 
 
 def sql_literal(text: str, type_: Type, equals: bool) -> str | None:
-    """The value for a column of this type; None where there is none, or where it `equals` no value that the column can have."""
+    """Returns the literal for a column of this type, or None. With `equals`, also None if no value of the column can equal it."""
     if type_ == STRING:
         return literal(text)
     if type_ == BOOLEAN:
@@ -33,13 +33,13 @@ def sql_literal(text: str, type_: Type, equals: bool) -> str | None:
 
 
 def are_numbers(texts: Sequence[str]) -> bool:
-    """Whether texts are numbers that compare in another way as texts: with as many digits they are codes, such as postal ones."""
+    """Whether all texts are numbers. Whole numbers with equally many digits are not: they are codes, such as postal codes."""
     whole = all(text.isdecimal() for text in texts) and len({len(text) for text in texts}) == 1
     return not whole and all(_NUMBER.fullmatch(text) for text in texts)
 
 
 def is_after(text: str, other_text: str, type_: Type) -> bool:
-    """Whether the first of two values comes after the second."""
+    """Whether `text` comes after `other_text`, as values of this type."""
     if is_numeric(type_):
         return Decimal(text) > Decimal(other_text)
     if type_ in TIMES:
@@ -62,7 +62,7 @@ def _number(text: str, type_: Type, equals: bool) -> str | None:
 
 
 def _digits(value: Decimal) -> tuple[int, int]:
-    """The digits that a number needs before and behind the point, as two counts."""
+    """Returns how many digits a number needs before and after the point."""
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "neither infinite nor NaN"
     plain = "".join(map(str, digits)).lstrip("0")

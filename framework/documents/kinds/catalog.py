@@ -56,7 +56,7 @@ def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:
 
 
 def other_logins(documents: tuple[Catalog, ...], used_catalogs: Collection[model.Catalog]) -> Iterator[Problem]:
-    """Of catalogs to which Java writes."""
+    """Problems of catalogs to which Java writes with different logins."""
     java_logins = {catalog.name: catalogs.of(catalog).login for catalog in used_catalogs if catalog.type}
     logins = [
         (spec, java_logins[spec.name]) for spec in documents if not spec.options.gaps and java_logins.get(spec.name) is not None

@@ -95,7 +95,7 @@ def _tests(spec: WrittenExpectation) -> list[str]:
 
 
 def _test(spec: WrittenExpectation, key: str, type_: Type, rows: Rows) -> tuple[str | None, str]:
-    """The condition as an expression, and in words."""
+    """Returns the condition as an expression, or None after a problem, and in words."""
     name = spec.column or ""
     column = identifier(name)
     if key == "not_null":
@@ -115,7 +115,7 @@ def _test(spec: WrittenExpectation, key: str, type_: Type, rows: Rows) -> tuple[
             rows.refuse(error, "\n", spec.place(key))
             return None, f"{name} matches {spec.matches}"
         text = spec.matches or ""
-        flags = "(?i)" if text.startswith("(?i)") else ""  # which counts in front of all only
+        flags = "(?i)" if text.startswith("(?i)") else ""  # it counts only at the very beginning
         return f"{column} rlike {literal(f'{flags}^({text.removeprefix(flags)})$')}", f"{name} matches {text}"
     values = spec.between or spec.one_of or ()
     literals = [_literal(text, type_, key == "one_of", spec.place(key, index), rows) for index, text in enumerate(values)]
@@ -134,7 +134,7 @@ def _test(spec: WrittenExpectation, key: str, type_: Type, rows: Rows) -> tuple[
 
 
 def _literal(text: str, type_: Type, equals: bool, where: Where, rows: Rows) -> str | None:
-    """A value as an SQL literal, or None and a problem."""
+    """Returns a value as an SQL literal; if it is not of the column's type, reports a problem and returns None."""
     value = written_values.sql_literal(text, type_, equals)
     if value is None and type_ != VOID:
         hint = "write values of the column's type, or a condition: `when: …`"

@@ -1,4 +1,4 @@
-"""Resolve `also` and `publish`: what shows the rows of a pipeline's table elsewhere."""
+"""Resolve `also` and `publish`: the followers that show the rows of a pipeline's table elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def resolve(draft: Draft, spec: WrittenPipeline, pipeline: Pipeline) -> tuple[Fo
 
 
 def circles(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
-    """Pipelines that feed each other by topics, which would go on for ever."""
+    """Reports pipelines that feed each other through topics, since they would never stop."""
     keys = {
         pipeline.name: {("kafka", topic.cluster.name, topic.kafka_name) for topic in pipeline.topics} for pipeline in pipelines
     }

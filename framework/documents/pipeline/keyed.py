@@ -1,4 +1,4 @@
-"""Rows by their keys: what `write: upsert` and `write: history` need of them, and what messages that delete are to a pipeline."""
+"""Rows with keys: what `write: upsert` and `write: history` need, and which messages delete rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _EVENT_TIME_COLUMN = Column(EVENT_TIME, TIMESTAMP, "The topic's event time, whic
 
 
 def without_deletes(topic: Topic, into: WrittenInto) -> Topic:
-    """The topic, in which messages that delete are no bad rows where `deletes` handles them."""
+    """Returns the topic with a decoding that makes no bad rows of the messages that `deletes` handles."""
     if into.deletes not in ("tombstones", "ignore"):
         return topic
     has_value = "_sluice_value IS NOT NULL"
@@ -57,8 +57,8 @@ def without_deletes(topic: Topic, into: WrittenInto) -> Topic:
 def resolve(
     spec: WrittenPipeline, source: TableSource | None, topics: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
 ) -> tuple[Keyed | None, tuple[Step, ...]]:
-    """The rules for rows by their keys, and the step by which a row without a key is a bad row. `rows` are those behind the other steps.
-    None after a problem was reported."""
+    """Returns the rules for rows with keys, and the step that makes a row without a key a bad row. `rows` are the rows after all
+    other steps. The rules are None after a problem was reported."""
     into = spec.into
     problems_before = len(rows.problems)
     keys = tuple(name for index, name in enumerate(into.keys) if _key(name, into.place("keys", index), into.keys[:index], rows))
@@ -102,7 +102,7 @@ def _partition(order: Iterable[str]) -> tuple[str, ...]:
 
 
 def refused(topic: Topic, keyed: Keyed, steps: Sequence[Step]) -> Topic:
-    """The topic, with what its messages cannot do to rows that go by keys."""
+    """Returns the topic with faults for messages that cannot be applied to rows with keys."""
     changes = topic.changes
     if not changes:
         return topic
@@ -115,7 +115,7 @@ def refused(topic: Topic, keyed: Keyed, steps: Sequence[Step]) -> Topic:
 
 
 def columns(keyed: Keyed, write: WriteMode, rows: Rows) -> tuple[Column, ...]:
-    """Those of the table: what says which row is newer is among them."""
+    """Returns the columns of the table, including those that say which row is newer."""
     event_time = (_EVENT_TIME_COLUMN,) if EVENT_TIME in keyed.order else ()
     added_columns = (*event_time, *rows.kafka)
     return (*rows.columns, *write.columns(keyed, (*rows.columns, *added_columns)), *added_columns)
@@ -138,7 +138,7 @@ def _of_keys(keyed: Keyed) -> Iterator[Fault]:
 
 
 def _of_order(keyed: Keyed, rows: Rows) -> Iterator[Fault]:
-    """A row that has no place among the others of its key."""
+    """The faults of rows that have no place in the order of the rows of their key."""
     order = keyed.order[0]
     if order in (column.name for column in rows.kafka):
         return
@@ -193,7 +193,7 @@ def _tombstones(into: WrittenInto, keys: Iterable[str], topics: tuple[Topic, ...
 
 
 def _has_value(name: str, topics: tuple[Topic, ...], steps: tuple[Step, ...], headers: bool = True) -> bool:
-    """Whether a column is known of a message without a value."""
+    """Whether a message without a value still has a value for the column."""
     if _is_assigned(name, steps):
         return False
     kafka = name in (column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
@@ -214,7 +214,7 @@ def _without_order(into: WrittenInto, rows: Rows) -> Iterable[Problem]:
 
 
 def _order_of_table(spec: WrittenPipeline, source: TableSource, rows: Rows) -> list[str]:
-    """The columns that decide, the first one first. Commits of a table whose rows change say which of them is newer."""
+    """Returns the columns that order the rows of a key. If rows of the source change, its commits say which row is newer."""
     tie = [column.name for column in rows.kafka if column in FROM_COLUMNS]
     if source.rows_change:
         return tie
@@ -231,7 +231,7 @@ def _order_of_table(spec: WrittenPipeline, source: TableSource, rows: Rows) -> l
 
 
 def _order(spec: WrittenPipeline, topics: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows) -> list[str]:
-    """The columns that decide, the first one first."""
+    """Returns the columns that order the rows of a key, the deciding one first."""
     tie = [column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2])]
     tie += [KAFKA_TOPIC.name] if KAFKA_TOPIC in rows.kafka else []
     return [_first(spec, topics, steps, rows), *tie]
@@ -250,7 +250,7 @@ def _first(spec: WrittenPipeline, topics: tuple[Topic, ...], steps: tuple[Step, 
 
 
 def _asked(into: WrittenInto, rows: Rows) -> str:
-    """The column of `order_by`."""
+    """Returns the column of `order_by`, and reports a problem if it cannot order rows."""
     name = into.order_by or ""
     column = rows.column(name, into.place("order_by"), kafka=True)
     if column is not None and not _comparable(column.type):
@@ -260,7 +260,7 @@ def _asked(into: WrittenInto, rows: Rows) -> str:
 
 
 def _deletes(into: WrittenInto, delete_flag: str, rows: Rows) -> tuple[ColumnSql | None, tuple[Fault, ...]]:
-    """SQL that is true of a row that deletes, and what can be wrong with it."""
+    """Returns SQL that is true for a row that deletes, and the faults of that SQL."""
     if not isinstance(into.deletes, WrittenDeletes) or "when" in into.deletes.gaps:
         return ColumnSql(delete_flag, ()) if delete_flag else None, ()
     checked = guarded(

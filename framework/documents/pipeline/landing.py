@@ -20,13 +20,13 @@ class Landing:
     into: WrittenInto
     mode: Write
     columns: tuple[Column, ...]  # of the table
-    time: RowTime | None  # None of whole selects, whose rows have no time of their own
+    time: RowTime | None  # None for whole selects, whose rows have no time of their own
     orders_by_event_time: bool  # whether the table stores the topic's event time to put rows in order
     from_table: bool  # whether rows come from a table
     bad_rows: str  # what becomes of bad rows
 
     def has(self, name: str) -> bool:
-        """Whether it is a column of the table."""
+        """Whether the table has a column of this name."""
         return any(column.name == name for column in self.columns)
 
     def changing(self, name: str) -> Step | None:

@@ -1,4 +1,4 @@
-"""The uses of a joined table that go wrong where rows are read again after they have changed: it may have another row for them by now."""
+"""Finds joins that go wrong if rows are read again after a change: by then, the joined table may have another match for them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from framework.plan.totals import TIME, Accumulated
 def problems(
     source: TableSource | SelectSource | None, steps: Sequence[Step], keys: Keyed | None, totals: Accumulated | None
 ) -> Iterator[Problem]:
-    """Rows from before a change go through the steps again, to be taken off or to leave their key. What a joined table has decided when
-    they came is not known any more."""
+    """Reports a join that decides about rows that change. An old row goes through the steps again, to be subtracted or to leave
+    its key, and what the joined table decided the first time is no longer known."""
     if not isinstance(source, TableSource) or source.old != "all":
         return
     deciding_names = set(keys.keys if keys else ())

@@ -87,7 +87,7 @@ class _Inputs:
 
 @dataclass(frozen=True, kw_only=True)
 class _Typed:
-    """The same after the steps: all that the table needs. `judges` are of how rows land, by the places of their steps."""
+    """The inputs, the typed steps, and all else that the table needs. `judges` check how rows land, by their step's index."""
 
     inputs: _Inputs
     steps: tuple[Step, ...]
@@ -170,7 +170,7 @@ def _typed(spec: WrittenPipeline, inputs: _Inputs) -> _Typed:
 
 
 def _with_short_names(spec: WrittenPipeline, typed: _Typed, table: Table) -> _Typed:
-    """With what judges texts that become names of folders."""
+    """Returns the pipeline with the step that makes bad rows of texts too long for names of folders."""
     steps, source = (*typed.steps, *short_names(spec.into, table.partition_by, typed.last_rows)), typed.inputs.source
     if isinstance(source, SelectSource) and not source.by_partition:  # else the table that is read has no such names either
         source = queries.settled(source, steps)
@@ -285,7 +285,7 @@ def _source(
 def _joined(
     draft: Draft, name: str, where: Where, planned: dict[str, Pipeline | None], open_names: list[str]
 ) -> TableSource | None:
-    """A table that a step looks rows up in."""
+    """Returns the table in which a step looks rows up."""
     writer = table_sources.writer(draft, name, where, open_names)
     pipeline = _resolved(draft, writer, planned, open_names) if writer else None
     return table_sources.looked_up(pipeline) if pipeline else None

@@ -1,4 +1,4 @@
-"""Whole selects over tables of other pipelines, in the place of a pipeline's source and steps."""
+"""Whole selects over tables of other pipelines, which replace a pipeline's source and steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from framework.sql.query.whole import Given, Whole
 
 
 def resolve(spec: WrittenPipeline, tables: Sequence[TableSource], rows: Rows) -> SelectSource | None:
-    """The select of a pipeline that reads these tables; None and problems where there is none."""
+    """Returns the select of a pipeline that reads these tables; if it has none, reports problems and returns None."""
     if "steps" in spec.gaps or len(tables) != len(set(spec.from_.tables or ())):
         return None
     step = spec.steps[0] if len(spec.steps) == 1 else None
@@ -75,6 +75,6 @@ def _can_be_listed(type_: Type) -> bool:
 
 
 def settled(source: SelectSource, steps: Sequence[Step]) -> SelectSource:
-    """The select behind which there are these steps. Bad rows are known by the batch in which they were computed, so all are computed
-    again where there can be any."""
+    """Returns the select before these steps. Bad rows are identified by the batch that computed them, so if the steps can make
+    some, each batch computes all rows."""
     return replace(source, apart=()) if any(step.faults for step in steps) else source

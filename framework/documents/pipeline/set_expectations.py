@@ -18,7 +18,7 @@ Tables = Callable[[str, Where], TableSource | None]
 def resolve(
     spec: WrittenPipeline, table: Table, names: Collection[str], tables: Tables, problems: list[Problem]
 ) -> tuple[SetExpectation, ...]:
-    """Those without problems. `names` are those of other expectations; `tables` finds another table."""
+    """Returns the expectations without problems. `names` belong to other expectations; `tables` finds another table."""
     columns = {column.name: column for column in table.readable}
     expected: dict[str, SetExpectation] = {}
     for expectation in spec.expect:

@@ -1,4 +1,4 @@
-"""Tables that pipelines read: which pipeline writes one, and what of it is read."""
+"""Tables that pipelines read: the pipeline that writes one, and the part of it that is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OWN_COLUMNS = {column.name for column in (*KAFKA_COLUMNS, KAFKA_TOPIC, *FROM_CO
 
 
 def writer(draft: Draft, name: str, where: Where, open_names: Sequence[str]) -> WrittenPipeline | None:
-    """The pipeline that writes the table; None and a problem where there is none."""
+    """Returns the pipeline that writes the table; if there is none, reports a problem and returns None."""
     pipelines = draft.written.of(WrittenPipeline)
     writers = {
         pipeline.into.table: pipeline
@@ -40,7 +40,7 @@ def writer(draft: Draft, name: str, where: Where, open_names: Sequence[str]) -> 
 
 
 def resolve(into: WrittenInto, pipeline: Pipeline) -> TableSource:
-    """The table of this pipeline as another one reads it."""
+    """Returns the table of this pipeline as the source of another one."""
     table = pipeline.table
     kafka = tuple(column for column in table.columns if column in pipeline.kafka_columns and column.name.startswith("_kafka_"))
     columns = tuple(column for column in table.readable if column not in kafka and column.name not in _OWN_COLUMNS)
@@ -55,7 +55,7 @@ def resolve(into: WrittenInto, pipeline: Pipeline) -> TableSource:
 
 
 def looked_up(pipeline: Pipeline) -> TableSource:
-    """The table of this pipeline as a step of another one looks rows up in it."""
+    """Returns the table of this pipeline as a table in which a step of another one looks rows up."""
     table = pipeline.table
     current = VERSION if table.write.versions else ()
     columns = tuple(column for column in table.readable if column.name not in (*_OWN_COLUMNS, *current))
@@ -66,7 +66,7 @@ def looked_up(pipeline: Pipeline) -> TableSource:
 
 
 def rows_change(pipeline: Pipeline) -> bool:
-    """Whether rows of its table are also changed and deleted."""
+    """Whether the pipeline also changes and deletes rows of its table."""
     return pipeline.table.write.rows_change
 
 
@@ -109,7 +109,7 @@ def problems(spec: WrittenPipeline, pipeline: Pipeline) -> Iterator[Problem]:
 
 
 def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
-    """The pipelines, each with those that read the changes of its table."""
+    """Returns the pipelines, each with the readers of its table's changes."""
     for pipeline in pipelines:
         readers = [
             reader
@@ -128,7 +128,7 @@ def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
 
 
 def order_columns(into: WrittenInto, source: TableSource) -> tuple[Column, ...]:
-    """The columns by which rows of a table are put in order where they go by their keys."""
+    """Returns the columns that order rows of the source, if they are written by keys or groups."""
     write = write_mode(into.write)
     if write.groups:
         return FROM_COLUMNS[2:]
@@ -138,14 +138,14 @@ def order_columns(into: WrittenInto, source: TableSource) -> tuple[Column, ...]:
 
 
 def with_old_rows(source: TableSource, keyed: Keyed | None, steps: Sequence[Step], totals: bool = False) -> TableSource:
-    """The source, of which deleted rows are read, too; and rows before a change, if by the change a row can leave its key here."""
+    """Returns the source with its deleted rows; with the rows before a change, too, if a change can move a row to another key."""
     if source.reads not in ("changes", "commits"):
         return source
     if totals:
         return replace(source, old="all")
     if not keyed or not keyed.deletes:
         return source
-    leaves = any(step.keep or step.each or step.faults for step in steps)
-    leaves = leaves or any(name in dict(step.assign) for step in steps for name in keyed.keys)
-    leaves = leaves or not set(keyed.keys) <= set(source.keys)
-    return replace(source, old="all" if leaves else "deleted")
+    can_leave = any(step.keep or step.each or step.faults for step in steps)
+    can_leave = can_leave or any(name in dict(step.assign) for step in steps for name in keyed.keys)
+    can_leave = can_leave or not set(keyed.keys) <= set(source.keys)
+    return replace(source, old="all" if can_leave else "deleted")

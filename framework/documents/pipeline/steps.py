@@ -1,4 +1,4 @@
-"""The steps of a pipeline, each typed by the rows before it. A step that cannot be read leaves what is known of its rows."""
+"""Type the steps of a pipeline, each by the rows before it. After a step that cannot be read, the known columns stay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from framework.plan.totals import Groups
 
 
 def resolve(spec: WrittenPipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, dict[int, Any], Groups | None]:
-    """The steps, the rows after the last step, by their places the steps' judges of how rows land, and what a step adds up."""
+    """Returns the steps, the rows after them, the judges of how rows land by step index, and the groups of `aggregate`."""
     steps: list[Step] = []
     groups = None
     judges: dict[int, Any] = {}

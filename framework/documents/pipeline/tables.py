@@ -63,7 +63,7 @@ def resolve(
 
 
 def _columns(into: WrittenInto, rows: Rows, keys: Keyed | None, totals: Accumulated | None) -> tuple[Column, ...]:
-    """Those of the table."""
+    """Returns the columns of the table: totals, or the steps' columns and those that the write mode or Kafka adds."""
     if totals:
         return accumulated.columns(totals)
     if keys:
@@ -72,6 +72,6 @@ def _columns(into: WrittenInto, rows: Rows, keys: Keyed | None, totals: Accumula
 
 
 def _masked(steps: tuple[Step, ...], columns: Iterable[Column]) -> tuple[tuple[str, ...], ...]:
-    """The paths that steps mask, of columns that come to the table."""
+    """Returns the masked paths of columns that the table has."""
     names = {column.name for column in columns}
     return tuple(dict.fromkeys(path for step in steps if step.masks for path in step.masks.paths if path[0] in names))

@@ -1,4 +1,4 @@
-"""Messages as Kafka would have them, made of a test's rows: columns are written to where the topic reads them from."""
+"""Turn a test's rows into Kafka messages: each column is written to the part from which the topic reads it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ from framework.messages.formats import BySchema, Format, Given, Single, by_schem
 from framework.messages.schemas.versions import Unsupported
 from framework.plan import Column, Message, Of, Pipeline
 
-START = datetime(2026, 1, 1, tzinfo=timezone.utc)  # Kafka's timestamp of a test's first message that says none
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)  # Kafka's timestamp of a test's first message, by default
 _RAW = 'to see what becomes of a wrong value, write the text itself: `message: {raw: "…"}`'
 
-_NAMED = re.compile(r'`([^`.]+)[`.]|parse (\w+) field|field named "(\w+)"')  # the field that does not fit, as each format says it
+_NAMED = re.compile(
+    r'`([^`.]+)[`.]|parse (\w+) field|field named "(\w+)"'
+)  # the field that does not fit, as each format names it
 
 
 @dataclass(frozen=True)
 class _Value:
-    """The value that a map of columns becomes."""
+    """The parts of a message that a map of columns becomes."""
 
     key: bytes | None
     value: bytes | None
@@ -51,7 +53,7 @@ class Messages:
     offsets: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     def message(self, batch: int, index: int, item: WrittenGivenMessage | Mapping[str, Node]) -> Message:
-        """The message at this place of what is given."""
+        """Returns the message of the item with this index under `given`."""
         moment = START + timedelta(seconds=self.offsets.total())
         if isinstance(item, WrittenGivenMessage):
             message = self.whole(item.message, moment)
@@ -114,7 +116,7 @@ class Messages:
         return _Value(None, None, ())
 
     def value(self, nodes: Mapping[str, Node], places: Mapping[str, Where]) -> _Value:
-        """Each column is written to where its topic reads it from."""
+        """Writes each column to the part of a message from which the topic reads it."""
         key: bytes | None = None
         headers: list[tuple[str, bytes | None]] = []
         fields: dict[str, Node] = {}
@@ -140,7 +142,7 @@ class Messages:
         return _Value(key, self.fields("value", fields, column_types, places), tuple(headers))
 
     def other_fields(self) -> Mapping[str, Type]:
-        """Fields of the newest schemas that the spec leaves out of its columns: messages cannot be without some of them."""
+        """Fields of the newest schemas that the spec's columns leave out; messages may need some of them."""
         types: dict[str, Type] = {}
         for part, contract in (("value", self.topic.columns), ("key", self.topic.key.columns)):
             writer = self.writer(part) if contract and not self.pipeline.topic.changes else None
@@ -152,7 +154,7 @@ class Messages:
         return types
 
     def writer(self, part: str) -> Writer | None:
-        """The writer of keys or values that have their schemas in a registry; None of other formats, and where there is a problem."""
+        """Returns the writer of keys or values with schemas in a registry; None for other formats, and if there is a problem."""
         for registered in self.pipeline.topic.registered:
             if registered.of == part and registered.write_version:
                 try:
@@ -186,7 +188,7 @@ class Messages:
         return self.by_schema(part, lambda writer: writer.whole(values) if whole else writer.columns(values), places)
 
     def plain(self, nodes: Mapping[str, Node]) -> dict[str, Any]:
-        """Values by their looks alone."""
+        """Reads values without types, by the way they are written."""
         values: dict[str, Any] = {}
         for name, node in nodes.items():
             try:
@@ -205,7 +207,7 @@ class Messages:
 
     def by_schema(self, part: Of, write: Callable[[Writer], bytes], places: Mapping[str, Where]) -> bytes | None:
         writer = self.writer(part)
-        if writer is None or any(problem.where in places.values() for problem in self.problems):  # which has been said
+        if writer is None or any(problem.where in places.values() for problem in self.problems):  # it was reported
             return None
         try:
             return write(writer)
@@ -222,7 +224,7 @@ class Messages:
             return None
 
     def json(self, node: Node, column: Column, format_: str | None) -> str:
-        if column.type == VOID:  # what is wrong with it has been said
+        if column.type == VOID:  # its problem was reported
             return "null"
         try:
             return json_text(node, column.type, format_)
@@ -266,7 +268,7 @@ class Messages:
         return self.by_schema("key", lambda writer: writer.whole(fields), places)
 
     def single(self, part: Of, node: Node, label: str) -> bytes | None:
-        """A key or value that is one scalar; of another format it is the text itself."""
+        """Encodes a key or value that is one scalar; in other formats it is the text itself."""
         format_ = self.format(part)
         if not isinstance(format_, Single):
             return self.text(node, label)
@@ -292,7 +294,7 @@ class Messages:
 
 
 def kafka_name(pipeline: Pipeline, written: WrittenMessage | WrittenBadRow, problems: list[Problem]) -> str:
-    """The topic that is meant, as Kafka calls it."""
+    """Returns Kafka's name for the topic of a message or of a bad row."""
     topics = {topic.name: topic.kafka_name for topic in pipeline.topics}
     if written.topic is not None and written.topic not in topics:
         otherwise = the_names("topic", topics) if topics else "remove it: this pipeline reads a table"

@@ -41,7 +41,7 @@ def resolve(
     rows: Rows,
     steps: tuple[Step, ...],
 ) -> tuple[Accumulated | None, tuple[Step, ...]]:
-    """The totals that the table holds, and the steps, of which the one that adds rows up also judges which are too late."""
+    """Returns the totals of the table, and the steps, of which `aggregate` now also refuses rows that come too late."""
     into = spec.into
     if groups is None:
         message = "`write: accumulate` keeps totals, and no step says which"
@@ -65,7 +65,10 @@ def resolve(
     accumulated = Accumulated(
         groups.by, window, groups.measures, order=order, nth=nth, takes_off=takes_off,
         hidden=_hidden(groups, _order_type(order, nth, rows), takes_off), before=_before(spec) if changes else "",
-        rows=(*(by_name[name] for name in groups.by if name in by_name), *(column for column in rows.columns if column.name in own_names)),
+        rows=(
+            *(by_name[name] for name in groups.by if name in by_name),
+            *(column for column in rows.columns if column.name in own_names),
+        ),
     )  # fmt: skip
     if window and window.late_after:
         steps = tuple(_with_late(step, window.column, window.late_after) if step.name == "aggregate" else step for step in steps)
@@ -73,7 +76,7 @@ def resolve(
 
 
 def columns(accumulated: Accumulated) -> tuple[Column, ...]:
-    """Those of the table."""
+    """Returns the columns of the table: the group, its window, the measures, and what they are computed from."""
     group_columns = (column for column in accumulated.rows if column.name in accumulated.by)
     window = (
         (
@@ -108,7 +111,7 @@ def _unused(into: WrittenInto, groups: Groups) -> Iterator[Problem]:
 
 
 def _order(topics: tuple[Topic, ...], source: TableSource | None, rows: Rows) -> Iterator[str]:
-    """The columns that say which of two rows is the first: its time, and then where it comes from."""
+    """The columns that say which of two rows is the first: the time, then the place in the source."""
     if source:
         types = rows.types
         if source.event_time in types:
@@ -142,8 +145,8 @@ def _order_type(order: Iterable[str], nth: bool, rows: Rows) -> Struct:
 
 
 def _before(spec: WrittenPipeline) -> str:
-    """A digest that is the same while rows come to the totals as they did: by other steps, or other expectations that make bad rows, the
-    rows that are taken off are not those that were added."""
+    """Returns a digest of the steps and expectations before the totals. If it changes, the rows to be subtracted may not be
+    the rows that were added."""
     quarantines = (
         expectation.node for expectation in spec.expect if not expectation.of_many and expectation.else_ in (None, "quarantine")
     )

@@ -89,7 +89,7 @@ class Expectation(Bound):
 
     @property
     def of_many(self) -> str | None:
-        """The name of its expectation of many rows, if it is one."""
+        """The option that makes this an expectation of many rows, or None."""
         return next((key for key in ("unique", "references", "rows") if getattr(self, key) is not None), None)
 
     def problems(self) -> Iterable[Problem]:

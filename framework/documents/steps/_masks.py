@@ -96,7 +96,7 @@ class Masked:
 
 
 def masked(method: str | Method, value: str, type_: Type, keys: Sequence[MaskKey], path: Sequence[str]) -> Masked:
-    """A value, or each value of a list."""
+    """Returns the masked value; of a list, each item is masked."""
     if isinstance(type_, Array):
         inner = masked(method, "m", type_.element, keys, path)
         return Masked(f"transform({value}, m -> {inner.sql})", Array(inner.type), inner.wrong, inner.hint)
@@ -137,7 +137,7 @@ _PLAIN: dict[str, Callable[[str, Type, Sequence[MaskKey], Sequence[str]], Masked
 
 
 def _partial(partial: Partial, value: str, type_: Type) -> Masked:
-    """A text that is not longer than what would stay is hidden whole."""
+    """Hides a text but for some characters. A text that is not longer than these is hidden as a whole."""
     if type_ != STRING:
         return Masked(wrong=f"is {type_}, and `partial` keeps characters of a text")
     count = partial.keep_last or partial.keep_first
@@ -169,7 +169,7 @@ def _generalized(generalize: str | Generalize | None, value: str, type_: Type, k
 
 
 def _in_range(size: int, value: str, type_: Type) -> Masked:
-    """Null where the end of the range has no place in the type."""
+    """Returns the lower end of a number's range, or null if the type cannot hold it."""
     if isinstance(type_, Decimal):
         divisor = f"CAST({size} AS DECIMAL(10,0))"
         return Masked(f"try_cast(try_multiply(floor({value} / {divisor}), {divisor}) AS {type_.sql})", type_)
@@ -184,7 +184,7 @@ def _in_range(size: int, value: str, type_: Type) -> Masked:
 def at_path(
     column: str, type_: Type, path: Sequence[str], leaf: Callable[[str, Type], Masked | None], depth: int = 0
 ) -> Masked | None:
-    """A column in which the value at the path is another, also in each struct of a list. None where `leaf` drops all that it has."""
+    """Returns the column with `leaf` applied at the path, in each struct of a list, too. None if `leaf` drops all its fields."""
     if not path:
         return leaf(column, type_)
     if isinstance(type_, Array):

@@ -161,7 +161,7 @@ def _without_time(window: Windows) -> Fault:
 
 
 def _argument(name: str, text: str, written: Written, rows: Rows) -> tuple[str, Checked | None] | None:
-    """The function, and what it is computed from; None and a problem where it cannot be."""
+    """Returns the function and its argument; None after a problem was reported."""
     where = written.place("measures", name)
     try:
         measure = aggregates.read(text)

@@ -31,7 +31,7 @@ Written = dict[ColumnName, ColumnType]
 
 
 def _by_derive(problem: Problem, name: str) -> Problem:
-    """The problem of a cast that there is not, with a hint that names the step that can compute the value."""
+    """Returns the problem of an impossible cast with a hint to compute the value by a step `derive`."""
     sql = re.search(r"`([^`]+)`", problem.hint)
     return replace(problem, hint=f'write `derive: {{{name}: "{sql[1]}"}}` in place of this') if sql else problem
 

@@ -121,7 +121,7 @@ def _first(written: Written, landing: Landing) -> Iterator[Problem]:
 
 
 def _last(written: Written, landing: Landing) -> Iterator[Problem]:
-    """The problems of `keep: last`: the upsert does it."""
+    """The problems of `keep: last`: the table must be an upsert by the same keys."""
     if written.within != "forever":
         message = "`within` has no effect with `keep: last`: the upsert compares a row with the table's, however old that is"
         yield Problem(written.key_place("within"), "unused-key", message, "remove `within`")
@@ -136,7 +136,7 @@ def _last(written: Written, landing: Landing) -> Iterator[Problem]:
 
 
 def _admitted(new: Any, earlier: Any, keys: tuple[str, ...], within: int | None) -> Any:
-    """The rows that are no repeats. Rows are compared by a hash first, which few have in common, and only those by their keys."""
+    """Returns the rows that are no repeats. Only rows with the same hash, which are few, are compared by their keys."""
     values = [earlier.value(name) for name in keys]
     batch = earlier.kept(new.selectExpr("*", _hash(values), f"monotonically_increasing_id() AS {_ROW}"))
     hashes = earlier.hashes(batch.select(_HASH))
@@ -194,7 +194,7 @@ def _repeats(doubtful_rows: Any, landed_rows: Any, keys: list[str], order: list[
 
 
 def _close_repeats(doubtful_rows: Any, landed_rows: Any, keys: list[str], order: list[str], within: int) -> Any:
-    """The same of rows that are close in time. `Repeats.java` goes through the rows of a key."""
+    """The rows whose keys are in the table, or in an earlier row, at a close time. `Repeats.java` compares the times."""
     from pyspark.sql import functions
 
     rows = doubtful_rows.groupBy(*keys).agg(

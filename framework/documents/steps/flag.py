@@ -226,7 +226,7 @@ def _says(rule: Rule) -> str:
 
 
 def _changed(name: str, written: Written, landing: Landing) -> tuple[str, str] | None:
-    """Why the table does not have a column as it was measured, and what to do."""
+    """Returns the reason why the table lacks the measured values of a column, and the hint; None if it has them."""
     step = landing.changing(name)
     if name == written.into or (step is not None and step.name == "flag"):
         return "a `flag` writes its label into it", "write the label into a column of its own"
@@ -236,7 +236,7 @@ def _changed(name: str, written: Written, landing: Landing) -> tuple[str, str] |
 
 
 def _landing(written: Written, landing: Landing, input_names: Collection[str]) -> Iterator[Problem]:
-    """The problems of moving rules: the table must hold what they are measured on."""
+    """The problems of moving rules: the table must hold the columns that they measure."""
     for beyond in (rule.beyond for rule in written.rules if rule.beyond is not None):
         if landing.mode.whole or landing.mode.groups:
             message = f"`beyond` compares with the rows that the table held before, and `write: {landing.into.write}` holds none of them"

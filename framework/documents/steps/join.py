@@ -105,13 +105,14 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     waiting_text = () if text is None else (f"a row without a match waits {text.text}; then:",)
     condition = ColumnSql(f"({_MATCH} OR {_WAITS})", written.on) if written.missing == "drop" else None
     return Resolved(
-        rows.with_columns(new_columns), join=join, faults=faults, keep=condition, says=(says, *waiting_text, otherwise[written.missing]),
+        rows.with_columns(new_columns), join=join, faults=faults, keep=condition,
+        says=(says, *waiting_text, otherwise[written.missing]),
         landing=(lambda landing: _landing(written, landing)) if written.within is not None else None,
     )  # fmt: skip
 
 
 def _landing(written: Written, landing: Landing) -> Iterator[Problem]:
-    """The problems of rows that wait: they do so among the bad rows, with their messages."""
+    """The problems of rows that wait for a match: they wait among the bad rows, with their messages."""
     if landing.from_table:
         message = "`within` lets messages wait, and this pipeline reads a table"
         hint = "join where the topic is read; or compute the table by a whole select, `from: {tables: […]}`"

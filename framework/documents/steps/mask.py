@@ -161,7 +161,7 @@ def _is_there(type_: Type, rest: list[str], path: str, written: Written, rows: R
 
 
 def _leaf_path(type_: Type, path: list[str]) -> Iterator[str]:
-    """The path as Iceberg names it: what a list holds is its `element`."""
+    """The path as Iceberg names it: the items of a list are its `element`."""
     yield path[0]
     for name in (*path[1:], None):
         while isinstance(type_, Array):
@@ -187,7 +187,7 @@ def _says(method: str | _masks.Method) -> str:
 
 
 def _of_keys(written: Written, landing: Landing) -> Iterator[Problem]:
-    """A key of the table that is masked must still tell rows apart."""
+    """The problems of masks on columns by which the table tells rows apart or orders them."""
     for path, method in written.columns.items():
         if method == "drop" and not landing.holds_time(path):
             continue

@@ -121,7 +121,7 @@ def constant(type_: Type, text: str) -> Any:
 
 
 def _moment(type_: Type, text: str) -> str:
-    """As a message has it, however it is written in the spec."""
+    """Returns a time as messages have it, however the spec writes it."""
     moment = iso_times.read(text)
     if type_ == TIMESTAMP_NTZ:
         if moment.tzinfo:

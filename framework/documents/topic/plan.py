@@ -22,11 +22,11 @@ from framework.messages.formats import BySchema, Format, Given, Single, find
 from framework.plan import Cluster, Column, Decoding, Fault, Generated, GeneratedFields, Generator, Outliers, Registered, Topic
 from framework.sql.quote import literal
 
-_VALUE = "value"  # the column of a message that is a single one
+_VALUE = "value"  # the column of a message that is a single value
 
 
 def without_values(topic: Topic) -> Topic:
-    """The topic, in whose reasons no part of a message stands."""
+    """Returns the topic with a decoding whose reasons for bad rows hold no part of a message."""
     decoding = topic.decoding
     structs = tuple((name, decoder.quiet(sql)) for name, sql in decoding.structs)
     return replace(topic, decoding=replace(decoding, structs=structs))
@@ -51,7 +51,7 @@ def resolve(spec: WrittenTopic, cluster: Cluster, schemas: Schemas, problems: li
     if spec.event_time is not None and is_clear:
         problems += _event_time_problems(spec, columns)
     generator = _generator(spec, (*fields, *key_fields), problems) if spec.generate and is_clear else None
-    if len(problems) > problems_before or spec.gaps or not is_clear:  # what is read from it is checked all the same
+    if len(problems) > problems_before or spec.gaps or not is_clear:  # pipelines that read the topic are checked nevertheless
         untyped = (Column(name, types.VOID, "", where=where) for name, where in dict(_places(spec)).items())
         columns = tuple(({column.name: column for column in untyped} | {column.name: column for column in columns}).values())
     return Topic(
@@ -77,7 +77,7 @@ def resolve(spec: WrittenTopic, cluster: Cluster, schemas: Schemas, problems: li
 
 
 def unclear(spec: WrittenTopic) -> bool:
-    """Whether what could not be read of it makes columns of which not even the names are known."""
+    """Whether an unreadable part of the topic makes columns of which not even the names are known."""
     unnamed = [option for option in ("columns", "headers") if option in spec.gaps and not any(_keys(spec, option))]
     value = find("value", spec.value or "")
     nothing = (value is None or isinstance(value, Given)) and not any(_keys(spec, "columns"))
@@ -85,11 +85,11 @@ def unclear(spec: WrittenTopic) -> bool:
 
 
 def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Iterator[Problem]:
-    """Topics of one pipeline have one shape, since one message of each makes the same rows."""
+    """Problems of a pipeline's topics that differ: the messages of all its topics must become the same kind of rows."""
     for topic in topics[1:]:
         first_topic = topics[0]
         if any(part.trouble and not part.numbers for part in (*first_topic.registered, *topic.registered)):
-            continue  # nothing is known of them yet
+            continue  # the schemas are not known yet
         comparisons = {
             "value": first_topic.value == topic.value,
             "columns": [(column.name, column.type) for column in first_topic.columns]
@@ -186,7 +186,7 @@ def _value(
 def _key(
     spec: WrittenTopic, cluster: Cluster, schemas: Schemas, registered: list[Registered], problems: list[Problem]
 ) -> tuple[tuple[Column, ...], list[Field], Decoding]:
-    """The columns that the key makes, its fields, and how it is decoded."""
+    """Returns the columns of the key, its fields, and its decoding."""
     key = spec.key
     format_ = find("key", key.format)
     match format_:
@@ -218,12 +218,12 @@ def _key(
 
 
 def _joined(spec: WrittenTopic, decoding: Decoding, key: Decoding) -> Decoding:
-    """The decoding with the key's and the headers' columns, where they are asked for."""
+    """Returns the decoding of the value, with the columns of the key and of the headers added."""
     columns = [*key.columns, *decoding.columns]
     faults = [*decoding.faults, *key.faults]
     unknown = [part.unknown for part in (decoding, key) if part.unknown]
     for name in spec.headers:
-        # Of equal header names the last counts, as in Kafka's own clients.
+        # If several headers have the same name, the last one counts, as in Kafka's own clients.
         has_name = f"h -> h.key = {literal(name)}"
         value = f"element_at(filter(_sluice_headers, {has_name}), -1).value"
         columns.append((name, f"CASE WHEN exists(_sluice_headers, {has_name}) THEN CAST({value} AS STRING) END"))
@@ -250,7 +250,7 @@ def _column_problems(spec: WrittenTopic, columns: tuple[Column, ...]) -> Iterato
 
 
 def _one_only(spec: WrittenTopic, name: str) -> str:
-    """The hint for a column that two parts of a message make. Only `as` is a name that a spec can choose."""
+    """Returns the hint for a column that two parts of a message have. A spec can choose only the name under `as`."""
     if name == spec.key.as_:
         return f"write another name under `as`, such as `key_{name}`"
     if name in spec.headers:
@@ -267,7 +267,7 @@ def _one_only(spec: WrittenTopic, name: str) -> str:
 
 
 def _places(spec: WrittenTopic) -> Iterator[tuple[str, Where]]:
-    """Every column and where it is named, even if its type is wrong."""
+    """Returns the name and the place of every column, even if its type is wrong."""
     if isinstance(find("value", spec.value or ""), Single):
         yield _VALUE, spec.place("value")
     yield from _keys(spec, "columns")
@@ -286,7 +286,7 @@ def _event_time_problems(spec: WrittenTopic, columns: tuple[Column, ...]) -> Ite
     where = spec.place("event_time")
     event_time = next((column for column in columns if column.name == spec.event_time), None)
     if event_time is None and spec.event_time in dict(_places(spec)):
-        return  # its type is wrong, which has been said
+        return  # its type is wrong, which was reported
     if event_time is None:
         hint = did_you_mean(spec.event_time or "", [column.name for column in columns], "name one of the topic's columns")
         yield Problem(where, "unknown-column", f"there is no column `{spec.event_time}`", hint)
@@ -319,7 +319,7 @@ def _generated_fields(
     fields: tuple[Field, ...],
     problems: list[Problem],
 ) -> GeneratedFields:
-    """The fields that these `columns`, which are written at `path`, generate."""
+    """Returns the generated fields of these `columns`, which are written at `path`."""
     column_types = dict(_column_types(spec, fields))
     written = {field.name: field.format for field in fields if field.format not in (None, "epoch_millis")}
     generators = []
@@ -327,7 +327,7 @@ def _generated_fields(
         if len(problems) > MOST_PROBLEMS or (
             name not in column_types and name.partition(".")[0] in dict(_places(spec)).keys() - column_types.keys()
         ):
-            continue  # of a column whose type is wrong, that has been said
+            continue  # the column's type is wrong, which was reported
         if name in written:
             where, message = spec.key_place(*path, name), f"`generate` makes no columns with `format: {written[name]}`"
             problems.append(Problem(where, "not-in-this-version", message, "leave it out: then the messages have no such field"))

@@ -1,6 +1,6 @@
-"""A topic's keys or values whose schemas are in a registry: their columns, and how a message of any version is read.
+"""Keys or values of a topic with schemas in a registry: their columns, and the decoding of messages of every version.
 
-With `columns` in the spec, these are the columns, and every schema has to have them; without, all fields of all versions are.
+If the spec has `columns`, every schema must have them. Otherwise the fields of all versions become columns.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 Also = Mapping[str, Mapping[int, Schema | None]]
-"""Schemas that messages of a topic name and its subject does not have; None where the registry has none either."""
+"""By topic and id, the schemas that messages name and the subject lacks; None if the registry lacks the schema, too."""
 
 
 @dataclass
 class Schemas:
-    """Where a plan has schemas from: a registry for each cluster, asked as often as it answers. Without `logins` one that wants a
-    login is not asked, and what it said last counts."""
+    """The source of a plan's schemas: the registry of each cluster. Without `logins`, a registry that needs a login is not
+    asked, and its last answer counts."""
 
     secrets: SecretStore = field(default_factory=SecretStore)
     also: Also = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Schemas:
         return registry.subject(name) if self.logins or not cluster.registry_auth else registry.remembered(name)
 
     def report(self, cluster: Cluster, error: SluiceError) -> bool:
-        """Whether this is the first topic of the cluster to meet the error: a registry that is away is one problem."""
+        """Whether this is the first topic of the cluster with the error: a registry that does not answer is one problem."""
         key = (cluster, error.message)
         is_first = key not in self._reported
         self._reported.add(key)
@@ -57,7 +57,7 @@ class Schemas:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The options of a topic's keys or values. `single` is the name of the column that a schema without fields makes."""
+    """The options of a topic's keys or values. `single` names the column for a schema without fields."""
 
     topic: str
     of: Of
@@ -77,7 +77,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class ResolvedSchema:
-    """`columns` are unknown where `registered.columns_known` is not."""
+    """The resolved keys or values. The `columns` are unknown if `registered.columns_known` is false."""
 
     columns: tuple[Column, ...]
     decoding: Decoding
@@ -89,7 +89,7 @@ def resolve(options: Asked, cluster: Cluster, schemas: Schemas, problems: list[P
         subject = schemas.subject(cluster, options.subject)
     except SluiceError as error:
         if isinstance(error, NoRegistry):  # no run could read a message
-            # Where there is no cluster at all, that is said.
+            # A missing cluster was reported.
             problems += [Problem(options.where, error.code, error.message, error.hint)] if cluster.name else []
         elif not options.contract and schemas.report(cluster, error):
             hint = f"{error.hint}; or write `columns:`, which need no registry before a run"
@@ -145,7 +145,7 @@ def _resolved(
 
 
 def _refuse_alike(shapes: Iterable[Shape], path: tuple[str, ...] = ()) -> None:
-    """Fields inside of columns that tables do not tell apart, also where each is in another version. Columns are looked at later."""
+    """Raises Unsupported if fields within a column differ only in case, even in different versions. Columns are checked later."""
     spellings: dict[str, str] = {}
     for shape in shapes:
         first_name = spellings.setdefault(folded(shape.name), shape.name)
@@ -158,7 +158,7 @@ def _refuse_alike(shapes: Iterable[Shape], path: tuple[str, ...] = ()) -> None:
 
 
 def _unread(options: Asked, error: SluiceError) -> ResolvedSchema:
-    """The answer without the registry. Only tests run by it."""
+    """Returns the result without the registry's answer. Only tests run with it."""
     resolved = _of_columns(options, error)
     if resolved:
         return resolved
@@ -177,7 +177,7 @@ def _unread(options: Asked, error: SluiceError) -> ResolvedSchema:
 
 
 def _of_columns(options: Asked, error: SluiceError) -> ResolvedSchema | None:
-    """By a schema that is made of the columns, where these can be had of one."""
+    """Resolves by a schema made of the declared columns; None if no schema can have them."""
     if not options.contract:
         return None
     problems: list[Problem] = []
@@ -192,7 +192,7 @@ def _of_columns(options: Asked, error: SluiceError) -> ResolvedSchema | None:
 
 
 def _shapes(options: Asked, version: Version) -> tuple[Shape, ...] | str:
-    """The version's fields, or why they are none."""
+    """Returns the version's fields, or the reason why it has none that can be columns."""
     if version.schema.kind != options.by.kind:
         return f"is of the kind {version.schema.kind}, and the spec says {options.format}"
     try:
@@ -203,7 +203,7 @@ def _shapes(options: Asked, version: Version) -> tuple[Shape, ...] | str:
 
 
 def _columns(options: Asked, merged: Merged, read: Read, problems: list[Problem]) -> tuple[list[tuple[Column, str]], list[str]]:
-    """The columns with the SQL that makes them, and those that may not be null."""
+    """Returns the columns with their SQL, and the names of those that must not be null."""
     shapes = {shape.name: shape for shape in read.shapes or merged.shapes}
     sql = {name: decoder.column_sql(options.of, name) for name in (*shapes, *(column.name for column in read.own_columns))}
     if not options.contract:
@@ -253,7 +253,7 @@ def _columns(options: Asked, merged: Merged, read: Read, problems: list[Problem]
 
 
 def _renamed(shape: Shape) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """Where fields had other names before: the older name, at its place, and the name now."""
+    """Returns each older name of a field, with its path, and the current name."""
 
     def inside(parent: Shape, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
         yield from (((*path, old_name), parent.name) for old_name in parent.old_names)
