@@ -91,32 +91,34 @@ def without_collection() -> Iterator[None]:
 def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> Written:
     problems: list[Problem] = []
     if not os.path.isdir(folder):
-        what = "is not a folder" if os.path.exists(folder) else "does not exist"
+        reason = "is not a folder" if os.path.exists(folder) else "does not exist"
         hint = "`sluice init` creates a project with a first spec; `--specs` names another folder that holds the *.yaml files"
-        problem = Problem(Where(files.path_text(folder), 0, 0), "no-folder", f"the folder of the specs {what}", hint)
+        problem = Problem(Where(files.path_text(folder), 0, 0), "no-folder", f"the folder of the specs {reason}", hint)
         return Written((), (problem,))
     root = Path(os.path.abspath(folder)).parent
-    inside = (os.path.realpath(root), os.path.realpath(folder))  # the folder itself may be a link
-    base = _read(files.find(folder, problems, inside, skip=ENVIRONMENTS), problems)
+    roots = (os.path.realpath(root), os.path.realpath(folder))  # the folder itself may be a link
+    base = _read(files.find(folder, problems, roots, skip=ENVIRONMENTS), problems)
     if not base and not problems:
         problems.append(Problem(
             Where(files.path_text(folder), 0, 0), "no-specs", "there are no specs in this folder",
             "`sluice init` writes a first one that runs",
         ))  # fmt: skip
-    replacing = _read_environment(folder, environment, inside, problems)
-    variables = {name.text: node for node in [*base, *replacing] for key, name in node.entries[:1] if key.text == "variables"}
+    environment_nodes = _read_environment(folder, environment, roots, problems)
+    variables = {
+        name.text: node for node in [*base, *environment_nodes] for key, name in node.entries[:1] if key.text == "variables"
+    }
     values = variables_of(variables.values(), problems)
     references = References(environ=os.environ if environ is None else environ, written=values, problems=problems)
     kinds = document_kinds()
-    chosen = _named(base, kinds, references, problems)
-    chosen.update(_replacements(_named(replacing, kinds, references, problems), kinds, problems))
+    nodes_by_name = _named(base, kinds, references, problems)
+    nodes_by_name.update(_replacements(_named(environment_nodes, kinds, references, problems), kinds, problems))
     lost = any(problem.code not in _KEEPING for problem in problems)
-    extensions.need(extensions.STEPS, _steps(chosen.values()))
+    extensions.need(extensions.STEPS, _steps(nodes_by_name.values()))
     problems += extensions.extensions_of(extensions.STEPS).problems
     documents = tuple(
-        _document(kind, kinds[kind].document, name, node, references, root) for (kind, name), node in chosen.items()
+        _document(kind, kinds[kind].document, name, node, references, root) for (kind, name), node in nodes_by_name.items()
     )
-    places = tuple(node.where for node in (*base, *replacing))
+    places = tuple(node.where for node in (*base, *environment_nodes))
     return Written(documents, tuple(sorted(set(problems))), places=places, environment=environment, lost=lost)
 
 
@@ -140,22 +142,22 @@ def _named(
     nodes: list[Node], kinds: Mapping[str, DocumentKind], references: References, problems: list[Problem]
 ) -> dict[tuple[str, str], Node]:
     """Documents by kind and name."""
-    named: dict[tuple[str, str], Node] = {}
+    nodes_by_name: dict[tuple[str, str], Node] = {}
     for node in nodes:
         kind = _kind(node, kinds, problems)
         if kind is None:
             continue
         name = references.expand(node.entries[0][1])
         key = (kind, name.text or str(name.where))  # the place identifies a document without a name
-        if key in named:
-            first = named[key].place(kind)
+        if key in nodes_by_name:
+            first_place = nodes_by_name[key].place(kind)
             problems.append(Problem(
-                name.where, "duplicate-name", f"there is already a {kind} `{short(name.text)}` at {first}",
+                name.where, "duplicate-name", f"there is already a {kind} `{short(name.text)}` at {first_place}",
                 "rename or remove one of the two",
             ))  # fmt: skip
         else:
-            named[key] = node
-    return named
+            nodes_by_name[key] = node
+    return nodes_by_name
 
 
 def _kind(node: Node, kinds: Mapping[str, DocumentKind], problems: list[Problem]) -> str | None:
@@ -173,33 +175,33 @@ def _kind(node: Node, kinds: Mapping[str, DocumentKind], problems: list[Problem]
         problems.append(not_in_this_version(key, f"`{key.text}`", "remove the document for now"))
         return None
     all_kinds = (*kinds, *later_kinds())
-    later = [each.text for each, _ in node.entries if each.text in all_kinds]
+    kind_keys = [entry_key.text for entry_key, _ in node.entries if entry_key.text in all_kinds]
     if len(problems) > MOST_PROBLEMS:
         return None
     hint = did_you_mean(key.text, all_kinds, f"kinds are: {', '.join(f'`{kind}`' for kind in kinds)}")
-    hint = f"put `{later[0]}: …` on the document's first line" if later else hint
+    hint = f"put `{kind_keys[0]}: …` on the document's first line" if kind_keys else hint
     problems.append(
         Problem(key.where, "unknown-kind", f"a document's first key is its kind, and `{short(key.text)}` is not a kind", hint)
     )
     return None
 
 
-def _read_environment(folder: Path, environment: str, inside: tuple[str, ...], problems: list[Problem]) -> list[Node]:
+def _read_environment(folder: Path, environment: str, roots: tuple[str, ...], problems: list[Problem]) -> list[Node]:
     place = folder / ENVIRONMENTS
     try:
-        entries = sorted((each for each in os.scandir(place) if each.name[0] != "."), key=lambda each: each.name)
+        entries = sorted((entry for entry in os.scandir(place) if entry.name[0] != "."), key=lambda entry: entry.name)
     except OSError:
         entries = []
-    there = [each.name for each in entries if each.is_dir()]
-    for each in entries:
-        if each.name.endswith((".yaml", ".yml")) and each.is_file():
-            where, name = Where(files.path_text(Path(each.path)), 1, 1), Path(each.name)
+    environment_names = [entry.name for entry in entries if entry.is_dir()]
+    for entry in entries:
+        if entry.name.endswith((".yaml", ".yml")) and entry.is_file():
+            where, name = Where(files.path_text(Path(entry.path)), 1, 1), Path(entry.name)
             hint = f"move it to {files.path_text(place / name.stem / name.name)}: each folder in there is an environment"
             problems.append(Problem(where, "no-environment", "this file belongs to no environment, so it is not read", hint))
-    if environment in there:
-        return _read(files.find(place / environment, problems, inside), problems)
+    if environment in environment_names:
+        return _read(files.find(place / environment, problems, roots), problems)
     if environment != LOCAL:
-        environments = ", ".join([LOCAL, *(name for name in there if name != LOCAL)])
+        environments = ", ".join([LOCAL, *(name for name in environment_names if name != LOCAL)])
         problems.append(Problem(
             Where(files.path_text(place), 1, 1), "unknown-environment", f"there is no environment `{environment}`",
             f"environments are: {environments}; a new one is a folder {files.path_text(place)}/NAME",
@@ -208,16 +210,16 @@ def _read_environment(folder: Path, environment: str, inside: tuple[str, ...], p
 
 
 def _replacements(
-    named: dict[tuple[str, str], Node], kinds: Mapping[str, DocumentKind], problems: list[Problem]
+    nodes_by_name: dict[tuple[str, str], Node], kinds: Mapping[str, DocumentKind], problems: list[Problem]
 ) -> dict[tuple[str, str], Node]:
     """The documents that replace those of the same kind and name."""
-    for (kind, _), node in named.items():
+    for (kind, _), node in nodes_by_name.items():
         if kinds[kind].same_everywhere:
             problems.append(Problem(
                 node.where, "not-per-environment", f"`{kind}` is the same in every environment",
                 f"move it out of {ENVIRONMENTS}; use `${{var:NAME}}` for values that differ",
             ))  # fmt: skip
-    return {key: node for key, node in named.items() if not kinds[key[0]].same_everywhere}
+    return {key: node for key, node in nodes_by_name.items() if not kinds[key[0]].same_everywhere}
 
 
 def _document(kind: str, cls: type[Kind], name: str, written: Node, references: References, root: Path) -> Document:

@@ -98,14 +98,20 @@ class _Binder:
             return self.refuse(wrong_type(failure))
         if node.kind != "scalar":
             return self.value(fitting[0], item_option(option), node, path)
-        texts = [each for each in fitting if isinstance(each, ScalarShape)]
+        texts = [candidate for candidate in fitting if isinstance(candidate, ScalarShape)]
         enums = [
-            each for each in fitting if isinstance(each, EnumShape) and (not texts or node.text in map(written, each.values))
+            candidate
+            for candidate in fitting
+            if isinstance(candidate, EnumShape) and (not texts or node.text in map(written, candidate.values))
         ]
-        chosen = (*enums, *texts)[0]
-        if isinstance(chosen, ScalarShape) and node.secret is None and not fits(chosen, node):
+        chosen_shape = (*enums, *texts)[0]
+        if isinstance(chosen_shape, ScalarShape) and node.secret is None and not fits(chosen_shape, node):
             return self.refuse(unknown_value(failure))
-        return self.enum(chosen, failure) if isinstance(chosen, EnumShape) else self.value(chosen, option, node, path)
+        return (
+            self.enum(chosen_shape, failure)
+            if isinstance(chosen_shape, EnumShape)
+            else self.value(chosen_shape, option, node, path)
+        )
 
     def short(self, shape: RecordShape, slot: Slot, node: Node, path: tuple[str | int, ...]) -> Any:
         """The value of a scalar in place of a map."""
@@ -113,30 +119,39 @@ class _Binder:
         return FAILED if value is FAILED else self.judged(shape.cls(**{slot.field: value}, node=node))
 
     def record(self, shape: RecordShape, option: Option, node: Node, path: tuple[str | int, ...]) -> Any:
-        given = {key.text: value for key, value in node.entries}
-        named, shape = shape.named(node), shape.complete(node)
-        self.keys(shape, Failure(node, shape, option, path=path), given)
-        values = {slot.field: self.slot(shape, name, given.get(name), path) for name, slot in shape.slots.items()}
-        failed = {name for name, slot in shape.slots.items() if values[slot.field] is FAILED}
+        nodes = {key.text: value for key, value in node.entries}
+        component_shape, shape = shape.named(node), shape.complete(node)
+        self.keys(shape, Failure(node, shape, option, path=path), nodes)
+        values = {slot.field: self.slot(shape, name, nodes.get(name), path) for name, slot in shape.slots.items()}
+        failed_names = {name for name, slot in shape.slots.items() if values[slot.field] is FAILED}
         # An unknown key may be a misspelt option. If it is close to no missing option, the rest is still checked.
-        unknown = [name for name in given if name not in shape.slots and name not in shape.later]
-        missing = {meant for name in unknown for meant in could_mean(name, shape.slots, shape.later) if meant not in given}
+        unknown_names = [name for name in nodes if name not in shape.slots and name not in shape.later]
+        missing_names = {
+            candidate
+            for name in unknown_names
+            for candidate in could_mean(name, shape.slots, shape.later)
+            if candidate not in nodes
+        }
         if not node.whole:
-            missing |= shape.slots.keys() - given.keys()
+            missing_names |= shape.slots.keys() - nodes.keys()
         # A bad option that no other depends on is reported and takes its default, so that the rest is still checked.
-        needed = {name for name in failed | missing if name not in shape.later and not _stands_alone(shape.slots[name])}
-        only = len(given.keys() - {*unknown, *shape.cls.besides}) == 1 if shape.cls.exactly_one else True
-        if not only or (needed and not shape.cls.partly):
+        needed_names = {
+            name for name in failed_names | missing_names if name not in shape.later and not _stands_alone(shape.slots[name])
+        }
+        is_single = len(nodes.keys() - {*unknown_names, *shape.cls.besides}) == 1 if shape.cls.exactly_one else True
+        if not is_single or (needed_names and not shape.cls.partly):
             return FAILED
-        values |= {shape.slots[name].field: self.part(shape.slots[name], given.get(name), path) for name in failed | needed}
+        values |= {
+            shape.slots[name].field: self.part(shape.slots[name], nodes.get(name), path) for name in failed_names | needed_names
+        }
         if _failed(values.values()):
             return FAILED
-        gaps = frozenset(failed | (missing & shape.slots.keys()))
+        gaps = frozenset(failed_names | (missing_names & shape.slots.keys()))
         if shape.chosen:
-            if named is None:
+            if component_shape is None:
                 return FAILED
-            of_named = {slot.field: values.pop(slot.field) for slot in named.slots.values()}
-            values[shape.chosen.field] = self.built(named, of_named, node, gaps & named.slots.keys())
+            component_values = {slot.field: values.pop(slot.field) for slot in component_shape.slots.values()}
+            values[shape.chosen.field] = self.built(component_shape, component_values, node, gaps & component_shape.slots.keys())
         return FAILED if _failed(values.values()) else self.built(shape, values, node, gaps)
 
     def built(self, shape: RecordShape, values: Mapping[str, Any], node: Node, gaps: frozenset[str]) -> Any:
@@ -144,12 +159,12 @@ class _Binder:
         bound = _with_places(bound, [field for field, value in values.items() if value is _ABSENT])
         return bound if gaps and not shape.cls.partly else self.judged(bound)
 
-    def keys(self, shape: RecordShape, failure: Failure, given: Mapping[str, Node]) -> None:
-        if not given.keys() <= shape.slots.keys():
+    def keys(self, shape: RecordShape, failure: Failure, nodes: Mapping[str, Node]) -> None:
+        if not nodes.keys() <= shape.slots.keys():
             self.refuse(unknown_keys(failure))
-        if failure.node.whole and any(slot.required and name not in given for name, slot in shape.slots.items()):
+        if failure.node.whole and any(slot.required and name not in nodes for name, slot in shape.slots.items()):
             self.refuse(missing_keys(failure))
-        if shape.cls.exactly_one and len(given.keys() - {*shape.cls.besides}) != 1:
+        if shape.cls.exactly_one and len(nodes.keys() - {*shape.cls.besides}) != 1:
             self.refuse(wrong_count(failure))
 
     def slot(self, shape: RecordShape, name: str, node: Node | None, path: tuple[str | int, ...]) -> Any:
@@ -167,15 +182,15 @@ class _Binder:
         """The good parts of an option's list or map; for any other option its default, or None. FAILED for a missing name."""
         if slot.required and slot.field == "name":
             return FAILED
-        again = _Binder(self.root, None)
+        binder = _Binder(self.root, None)
         if isinstance(slot.shape, ListShape):
-            items = [again.value(slot.shape.item, item_option(slot.option), item, path) for item in (node.items if node else ())]
+            items = [binder.value(slot.shape.item, item_option(slot.option), item, path) for item in (node.items if node else ())]
             if isinstance(slot.shape.item, RecordShape | FilesShape):  # these items keep their own place
                 return tuple(item for item in items if item is not FAILED)
             return tuple(takewhile(lambda item: item is not FAILED, items))
         if isinstance(slot.shape, MapShape):
             entries = node.entries if node else ()
-            values = {key.text: again.value(slot.shape.value, NO_OPTION, value, path) for key, value in entries}
+            values = {key.text: binder.value(slot.shape.value, NO_OPTION, value, path) for key, value in entries}
             return {name: value for name, value in values.items() if value is not FAILED}
         return None if slot.required else _ABSENT
 
@@ -221,8 +236,8 @@ class _Binder:
         if SECRET_TEXT.search(node.text):
             return self.refuse(literal_secret(failure))
         parts = [*node.items, *(value for _, value in node.entries)]
-        failed = _failed([self.anything(dataclasses.replace(failure, node=part)) for part in parts])
-        return FAILED if failed or node.unknown or not node.whole else node
+        has_failed = _failed([self.anything(dataclasses.replace(failure, node=part)) for part in parts])
+        return FAILED if has_failed or node.unknown or not node.whole else node
 
     def enum(self, shape: EnumShape, failure: Failure) -> Any:
         if failure.node.secret is not None:
@@ -243,11 +258,11 @@ def _stands_alone(slot: Slot) -> bool:
     return not slot.required and isinstance(slot.shape, (ScalarShape, EnumShape))
 
 
-def _with_places(bound: Bound, absent: list[str]) -> Bound:
+def _with_places(bound: Bound, absent_fields: list[str]) -> Bound:
     """Give defaults the place of the map that lacks them."""
-    defaults = {field: value for field in absent if isinstance(value := getattr(bound, field), Bound)}
+    defaults = {field: value for field in absent_fields if isinstance(value := getattr(bound, field), Bound)}
     if not defaults:
         return bound
-    here = Node("map", bound.node.where)
-    placed: dict[str, Any] = {field: dataclasses.replace(value, node=here) for field, value in defaults.items()}
-    return dataclasses.replace(bound, **placed)
+    map_node = Node("map", bound.node.where)
+    placed_defaults: dict[str, Any] = {field: dataclasses.replace(value, node=map_node) for field, value in defaults.items()}
+    return dataclasses.replace(bound, **placed_defaults)

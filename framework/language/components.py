@@ -12,7 +12,7 @@ from framework.base.components import Folder
 
 @dataclass(frozen=True, kw_only=True)
 class Components:
-    """The folders of components, by the noun of what they are."""
+    """The folders of components, by noun, such as `steps`."""
 
     catalogs: Folder
     followers: Folder
@@ -41,5 +41,5 @@ def using(components: Components) -> Iterator[None]:
 
 
 def current() -> Components:
-    """The components that specs can name now. Raises a LookupError if the caller was to say so and did not."""
+    """The components that specs can name now. Raises a LookupError outside of `using`."""
     return _components.get()

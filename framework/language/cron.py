@@ -22,8 +22,8 @@ def read(text: str) -> str:
 
 def earliest_in_each_hour(schedule: str) -> str:
     """The schedule with only its first minute in each hour."""
-    minutes, *others = schedule.split()
-    return " ".join((str(min(_values(minutes, *_FIELDS[0]))), *others))
+    minutes, *other_fields = schedule.split()
+    return " ".join((str(min(_values(minutes, *_FIELDS[0]))), *other_fields))
 
 
 def an_hour_later(schedule: str) -> str | None:
@@ -35,26 +35,26 @@ def an_hour_later(schedule: str) -> str | None:
     return " ".join((minutes, ",".join(str((hour + 1) % 24) for hour in values), *days))
 
 
-def _values(field: str, least: int, most: int, names: tuple[str, ...]) -> set[int]:
+def _values(field: str, low: int, high: int, names: tuple[str, ...]) -> set[int]:
     numbers: set[int] = set()
     for part in field.split(","):
         range_, slash, step = part.partition("/")
-        every = _number(step) if slash else 1
-        first, dash, last = range_.partition("-")
+        interval = _number(step) if slash else 1
+        first_part, dash, last_part = range_.partition("-")
         if range_ == "*":
-            begin, end = least, most
+            begin, end = low, high
         else:
-            begin = _number(first, names, least)
-            end = _number(last, names, least) if dash else most if slash else begin
-        if every < 1 or not least <= begin <= end <= most:
-            raise ValueError(f"{part} is not within {least} and {most}")
-        numbers.update(range(begin, end + 1, every))
+            begin = _number(first_part, names, low)
+            end = _number(last_part, names, low) if dash else high if slash else begin
+        if interval < 1 or not low <= begin <= end <= high:
+            raise ValueError(f"{part} is not within {low} and {high}")
+        numbers.update(range(begin, end + 1, interval))
     return numbers
 
 
-def _number(text: str, names: tuple[str, ...] = (), first: int = 0) -> int:
+def _number(text: str, names: tuple[str, ...] = (), first_number: int = 0) -> int:
     if text in names:
-        return names.index(text) + first
+        return names.index(text) + first_number
     if not text.isascii() or not text.isdigit() or len(text) > 2:
         raise ValueError(f"{text} is not a number")
     return int(text)

@@ -84,7 +84,7 @@ def json_schema(cls: BoundClass) -> dict[str, Any]:
 def _schema(shape: Shape, option: Option) -> dict[str, Any]:
     schema: dict[str, Any] = _BUILDERS[type(shape)](shape, option)
     if "anyOf" in schema:
-        schema["anyOf"] = [inner for each in schema["anyOf"] for inner in each.get("anyOf", [each])]
+        schema["anyOf"] = [inner for alternative in schema["anyOf"] for inner in alternative.get("anyOf", [alternative])]
     return schema | _about(shape, option)
 
 
@@ -157,9 +157,9 @@ def _exactly_one(names: list[str], besides: Collection[str]) -> dict[str, Any]:
 def _of_component(chosen: Chosen, name: str) -> dict[str, Any]:
     """The schema of a map that names this component."""
     options = _record(chosen.records[name], NO_OPTION)
-    others = dict.fromkeys(sorted(chosen.any.keys() - options["properties"].keys()), False)
-    then = {"properties": {**options["properties"], **others}, "required": options.get("required", [])}
-    return {"if": {"properties": {chosen.by: {"const": name}}, "required": [chosen.by]}, "then": then}
+    other_options = dict.fromkeys(sorted(chosen.any.keys() - options["properties"].keys()), False)
+    consequence = {"properties": {**options["properties"], **other_options}, "required": options.get("required", [])}
+    return {"if": {"properties": {chosen.by: {"const": name}}, "required": [chosen.by]}, "then": consequence}
 
 
 def _property(slot: Slot, only: bool) -> dict[str, Any]:

@@ -70,23 +70,23 @@ class Extensions:
 @contextmanager
 def project(root: Path, loads: bool = True) -> Iterator[Project]:
     """Use the own steps of the folder `root`, which holds the specs, inside the `with` block."""
-    now = _project.get()
-    now = now if now and now.root == root else Project(root=root, loads=loads)
-    token = _project.set(now)
+    current_project = _project.get()
+    current_project = current_project if current_project and current_project.root == root else Project(root=root, loads=loads)
+    token = _project.set(current_project)
     try:
-        yield now
+        yield current_project
     finally:
         _project.reset(token)
 
 
 def need(noun: str, names: Iterable[str]) -> None:
     """Search installed packages, too, if any of the names is still missing."""
-    now, names = _project.get(), set(names)
-    if now and names - set(find(noun)):
-        now.installed = True
-        now.cache.clear()
-    if now:
-        now.left_out |= {name for name, each in find(noun).items() if name in names and not each.loaded}
+    current_project, names = _project.get(), set(names)
+    if current_project and names - set(find(noun)):
+        current_project.installed = True
+        current_project.cache.clear()
+    if current_project:
+        current_project.left_out |= {name for name, extension in find(noun).items() if name in names and not extension.loaded}
 
 
 def find(noun: str) -> Mapping[str, Extension]:
@@ -95,29 +95,35 @@ def find(noun: str) -> Mapping[str, Extension]:
 
 def extensions_of(noun: str) -> Extensions:
     """The extensions of Sluice, and those that the project or installed packages add. Files named `_…` do not count."""
-    now = _project.get() or Project(root=Path.cwd())
-    if noun not in now.cache:
-        now.cache[noun] = _load_folder(noun, now)
-    return now.cache[noun]
+    current_project = _project.get() or Project(root=Path.cwd())
+    if noun not in current_project.cache:
+        current_project.cache[noun] = _load_folder(noun, current_project)
+    return current_project.cache[noun]
 
 
-def _load_folder(noun: str, now: Project) -> Extensions:
-    folder = now.root / "pipelines" / noun
+def _load_folder(noun: str, current_project: Project) -> Extensions:
+    folder = current_project.root / "pipelines" / noun
     files = sorted(path for path in folder.glob("*.py") if path.name[0] != "_") if folder.is_dir() else []
-    own = components.current().named(noun)
-    return _load_files(noun, own, tuple((path, path.stat().st_mtime_ns) for path in files), now.installed, now.loads)
+    own_folder = components.current().named(noun)
+    return _load_files(
+        noun,
+        own_folder,
+        tuple((path, path.stat().st_mtime_ns) for path in files),
+        current_project.installed,
+        current_project.loads,
+    )
 
 
 @cache
-def _load_files(noun: str, own: Folder, files: tuple[tuple[Path, int], ...], installed: bool, loads: bool) -> Extensions:
+def _load_files(noun: str, own_folder: Folder, files: tuple[tuple[Path, int], ...], installed: bool, loads: bool) -> Extensions:
     """Load the extensions. The modification times in the cache key make a long-running server load changed files again."""
-    extensions = dict(_own(own))
+    extensions = dict(_own(own_folder))
     problems: list[Problem] = []
     points = entry_points(group=f"sluice.{noun}") if installed else ()
-    offered = {point.name: (point.load, partial(_installed_source, point.module)) for point in points}
-    offered |= {path.stem: (_loader(path), partial(_source, path)) for path, _ in files}
+    candidates = {point.name: (point.load, partial(_installed_source, point.module)) for point in points}
+    candidates |= {path.stem: (_loader(path), partial(_source, path)) for path, _ in files}
     places = {path.stem: path for path, _ in files}
-    for name, (load, source) in sorted(offered.items()):
+    for name, (load, source) in sorted(candidates.items()):
         file = str(places.get(name, f"the installed step {name}"))
         if name in extensions:
             hint = "give the file another name"
@@ -127,18 +133,18 @@ def _load_files(noun: str, own: Folder, files: tuple[tuple[Path, int], ...], ins
             continue
         if not loads:
             extensions[name] = Extension(written=Node, doc="", resolve=_nothing, file=file, built_in=False, loaded=False)
-        elif moved := list(moved_names.problems(source(), _path_text(file))):
-            problems += moved
+        elif import_problems := list(moved_names.problems(source(), _path_text(file))):
+            problems += import_problems
         elif isinstance(outcome := _load(load, file), Extension):
             extensions[name] = outcome
         else:
             problems.append(outcome)
-    return Extensions(extensions, tuple(problems), frozenset(offered) - frozenset(extensions))
+    return Extensions(extensions, tuple(problems), frozenset(candidates) - frozenset(extensions))
 
 
 @cache
-def _own(own: Folder) -> Mapping[str, Extension]:
-    return {name: _extension(module, True) for name, module in own.load_all().items()}
+def _own(own_folder: Folder) -> Mapping[str, Extension]:
+    return {name: _extension(module, True) for name, module in own_folder.load_all().items()}
 
 
 def _extension(module: ModuleType, built_in: bool) -> Extension:
@@ -195,10 +201,10 @@ def _load(load: Callable[[], ModuleType], file: str) -> Extension | Problem:
         SystemExit,
     ) as error:  # any error in a user's file is reported as a problem with its place
         return broken(error, file)
-    missing = [name for name in ("Written", "resolve") if not hasattr(module, name)]
-    if missing:
+    missing_names = [name for name in ("Written", "resolve") if not hasattr(module, name)]
+    if missing_names:
         hint = f"a step's file needs `Written`, the type of its options, and the function `resolve(step, rows)`; {_EXPLAINED}"
-        return Problem(Where(_path_text(file), 1, 1), "bad-step", f"this file has no `{missing[0]}`", hint)
+        return Problem(Where(_path_text(file), 1, 1), "bad-step", f"this file has no `{missing_names[0]}`", hint)
     return _extension(module, False)
 
 
@@ -217,5 +223,5 @@ def broken(error: BaseException, file: str) -> Problem:
 
 def _path_text(file: str) -> str:
     """The path relative to the current folder, if it is inside."""
-    here = Path.cwd()
-    return Path(file).relative_to(here).as_posix() if Path(file).is_relative_to(here) else file
+    current_folder = Path.cwd()
+    return Path(file).relative_to(current_folder).as_posix() if Path(file).is_relative_to(current_folder) else file

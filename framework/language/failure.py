@@ -65,5 +65,5 @@ def line_of(failure: Failure) -> str:
     return f"`{failure.key}: {text}`" if failure.key else f"`{text}`"
 
 
-def not_in_this_version(node: Node, what: str, hint: str) -> Problem:
-    return Problem(node.where, "not-in-this-version", f"{what} is not in this version of Sluice", hint)
+def not_in_this_version(node: Node, subject: str, hint: str) -> Problem:
+    return Problem(node.where, "not-in-this-version", f"{subject} is not in this version of Sluice", hint)

@@ -23,23 +23,23 @@ def path_text(path: Path) -> str:
     return path.as_posix().encode("utf-8", "backslashreplace").decode()
 
 
-def find(folder: Path, problems: list[Problem], inside: tuple[str, ...], skip: str = "") -> list[Path]:
+def find(folder: Path, problems: list[Problem], roots: tuple[str, ...], skip: str = "") -> list[Path]:
     """All `*.yaml` files below the folder, sorted, without hidden ones and without its folder `skip`. Links are followed if they lead
-    into one of the folders `inside`."""
+    into one of the folders `roots`."""
     paths: list[Path] = []
-    visited: set[str] = set()
+    visited_folders: set[str] = set()
 
     def refuse(error: OSError) -> None:
         problems.append(_unreadable(Path(error.filename or folder), error))
 
     for root, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
-        real = os.path.realpath(root)
-        if not _is_in(real, inside):
+        real_path = os.path.realpath(root)
+        if not _is_in(real_path, roots):
             problems.append(_outside(Path(root)))
-        if real in visited or not _is_in(real, inside):
+        if real_path in visited_folders or not _is_in(real_path, roots):
             folders.clear()
             continue
-        visited.add(real)
+        visited_folders.add(real_path)
         if len(Path(root).parts) - len(folder.parts) >= MAX_FOLDERS and folders:
             where = Where(path_text(Path(root)), 1, 1)
             problems.append(Problem(where, "too-deep", f"folders are nested over {MAX_FOLDERS} levels deep here", "move them up"))
@@ -49,7 +49,7 @@ def find(folder: Path, problems: list[Problem], inside: tuple[str, ...], skip: s
             path = Path(root, name)
             if name[0] == "." or not name.lower().endswith((".yaml", ".yml")):
                 continue
-            if path.is_symlink() and path.exists() and not _is_in(os.path.realpath(path), inside):
+            if path.is_symlink() and path.exists() and not _is_in(os.path.realpath(path), roots):
                 problems.append(_outside(path))
             elif name.endswith(".yaml"):
                 paths.append(path)
@@ -61,8 +61,8 @@ def find(folder: Path, problems: list[Problem], inside: tuple[str, ...], skip: s
     return sorted(paths)
 
 
-def _is_in(real: str, folders: tuple[str, ...]) -> bool:
-    return any(real == each or real.startswith(f"{each.rstrip(os.sep)}{os.sep}") for each in folders)
+def _is_in(path: str, folders: tuple[str, ...]) -> bool:
+    return any(path == folder or path.startswith(f"{folder.rstrip(os.sep)}{os.sep}") for folder in folders)
 
 
 def _outside(path: Path) -> Problem:
@@ -77,8 +77,8 @@ def read(path: Path, problems: list[Problem]) -> str | None:
     file = path_text(path)
     start = Where(file, 1, 1)
     try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode):  # opening a FIFO would wait for ever
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # opening a FIFO would wait for ever
             problems.append(Problem(start, "not-a-file", "this is not a regular file", "remove it or rename it"))
             return None
         with path.open("rb") as stream:
@@ -101,9 +101,9 @@ def decode(data: bytes, file: str, problems: list[Problem]) -> str | None:
     try:
         text = data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8")
+        prefix = data[: error.start].decode("utf-8")
         problems.append(Problem(
-            _place(file, before, len(before)), "not-utf8", f"the byte {data[error.start]:#04x} here is not UTF-8",
+            _place(file, prefix, len(prefix)), "not-utf8", f"the byte {data[error.start]:#04x} here is not UTF-8",
             "save the file as UTF-8",
         ))  # fmt: skip
         return None
@@ -111,17 +111,17 @@ def decode(data: bytes, file: str, problems: list[Problem]) -> str | None:
 
 
 def _clean(text: str, file: str, problems: list[Problem]) -> str | None:
-    bad = _BAD.search(text)
-    blank = _BLANK.search(text) if "\u00a0" in text else None
-    if bad:
+    bad_match = _BAD.search(text)
+    blank_match = _BLANK.search(text) if "\u00a0" in text else None
+    if bad_match:
         problems.append(Problem(
-            _place(file, text, bad.start()), "bad-character", f"there is an invisible character here (U+{ord(bad[0]):04X})",
-            'remove it; inside "double quotes" it can be written as ' + _escape(bad[0]),
+            _place(file, text, bad_match.start()), "bad-character", f"there is an invisible character here (U+{ord(bad_match[0]):04X})",
+            'remove it; inside "double quotes" it can be written as ' + _escape(bad_match[0]),
         ))  # fmt: skip
         return None
-    if blank:
+    if blank_match:
         problems.append(Problem(
-            _place(file, text, blank.start(1) if blank[1] else blank.start(2)), "bad-character",
+            _place(file, text, blank_match.start(1) if blank_match[1] else blank_match.start(2)), "bad-character",
             "the space here is a no-break space (U+00A0)",
             "replace it with an ordinary space; copied text often has such spaces",
         ))  # fmt: skip
@@ -137,9 +137,9 @@ def _without_tabs(text: str, file: str, problems: list[Problem]) -> str | None:
     if "\t" not in text:
         return text
     lines = [number for number, line in enumerate(text.split("\n"), 1) if "\t" in line]
-    more = f"; there are tabs on {len(lines)} lines" if len(lines) > 1 else ""
+    suffix = f"; there are tabs on {len(lines)} lines" if len(lines) > 1 else ""
     problems.append(Problem(
-        _place(file, text, text.index("\t")), "tab", f"there is a tab here{more}",
+        _place(file, text, text.index("\t")), "tab", f"there is a tab here{suffix}",
         'use spaces; inside "double quotes" a tab is written as `\\t`',
     ))  # fmt: skip
     indents = any(re.fullmatch(r" *(- *)?", line.partition("\t")[0]) for line in text.split("\n") if "\t" in line)

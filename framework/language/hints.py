@@ -28,9 +28,9 @@ def wrapped(failure: Failure) -> str:
     """The option with the text under the key where it fits: `run: 5m` becomes `run: {every: 5m}`."""
     for shape in alternatives(failure.shape):
         slots = shape.slots if isinstance(shape, RecordShape) else {}
-        needed = [name for name, slot in slots.items() if slot.required]
+        required_names = [name for name, slot in slots.items() if slot.required]
         for name, slot in slots.items():
-            if needed in ([], [name]) and _takes(slot.shape, failure.node):
+            if required_names in ([], [name]) and _takes(slot.shape, failure.node):
                 text = quote(failure.node.text) if re.match(r"[*&!%@`]", failure.node.text) else failure.node.text
                 inner = f"{{{name}: {text}}}"
                 return f"`{failure.key}: {inner}`" if failure.key else f"`{inner}`"
@@ -73,19 +73,19 @@ def type_hint(failure: Failure) -> str:
 def _scalar_hint(failure: Failure, shape: ScalarShape) -> str:
     text = failure.node.text
     if shape.json == "boolean":
-        meant = _TRUTHS.get(text.lower()) or (text.lower() if text.lower() in ("true", "false") else "")
-        if meant:
-            return f"write `{failure.key}: {meant}`" if failure.key else f"write `{meant}`"
+        truth = _TRUTHS.get(text.lower()) or (text.lower() if text.lower() in ("true", "false") else "")
+        if truth:
+            return f"write `{failure.key}: {truth}`" if failure.key else f"write `{truth}`"
         return "write `true` or `false`"
     if shape.json in ("integer", "number"):
-        plain = re.sub(r"^(\+|0+(?=\d))|[_ ,](?=\d{3})", "", text)
-        plain = re.sub(r"\.0+$", "", plain) if shape.json == "integer" else plain
-        if re.fullmatch(r"-?(0|[1-9]\d{0,17})(\.\d+)?", plain) and (shape.json == "number" or "." not in plain):
-            how = " without quotes" if failure.node.quoted else ""
-            return f"write `{plain}`{how}"
-        whole = _whole(plain) if shape.json == "integer" else None
-        if whole is not None:
-            return f"write `{whole}`" if whole else f"write a whole number, such as {line_of(failure)}"
+        digits = re.sub(r"^(\+|0+(?=\d))|[_ ,](?=\d{3})", "", text)
+        digits = re.sub(r"\.0+$", "", digits) if shape.json == "integer" else digits
+        if re.fullmatch(r"-?(0|[1-9]\d{0,17})(\.\d+)?", digits) and (shape.json == "number" or "." not in digits):
+            suffix = " without quotes" if failure.node.quoted else ""
+            return f"write `{digits}`{suffix}"
+        whole_number = _whole(digits) if shape.json == "integer" else None
+        if whole_number is not None:
+            return f"write `{whole_number}`" if whole_number else f"write a whole number, such as {line_of(failure)}"
     return f"write {line_of(failure)}"
 
 

@@ -16,9 +16,9 @@ from framework.language.words import example, in_quotes
 
 
 def unknown_keys(failure: Failure) -> Iterator[Problem]:
-    slots, later = _slots(failure.shape)
-    named = _step_in_value(failure)
-    if named:
+    slots, later_names = _slots(failure.shape)
+    has_step_name = _step_in_value(failure)
+    if has_step_name:
         key, value = failure.node.entries[0]
         hint = f"the step's name is the key: `- {value.text}: …`"
         yield Problem(key.where, "unknown-step", f"there is no step `{key.text}`", hint)
@@ -29,37 +29,39 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
             hint = f"write `---` on a line above it, if a {name} begins here"
             yield Problem(key.where, "unknown-key", f"`{name}` is not an option of {failure.label}", hint)
             return  # the keys below belong to the new document
-        if name in later:
+        if name in later_names:
             yield not_in_this_version(key, f"`{name}`", _instead(failure.shape, name, slots))
         elif name not in slots and isinstance(failure.shape, FilesShape):
             if name in extensions.extensions_of(failure.shape.files.components).broken:
                 continue
             noun = failure.shape.files.noun
-            hint = did_you_mean(name, [*slots, *later], f"{noun}s are: {in_quotes(slots)}")
+            hint = did_you_mean(name, [*slots, *later_names], f"{noun}s are: {in_quotes(slots)}")
             yield Problem(key.where, f"unknown-{noun}", f"there is no {noun} `{name}`", hint)
         elif name not in slots:
-            hint = _above(failure, name) or _of_another(failure.shape, name) or _key_hint(name, slots, later)
+            hint = _above(failure, name) or _of_another(failure.shape, name) or _key_hint(name, slots, later_names)
             hint = "write numbers without commas" if name.isdigit() and value.is_null else hint
             yield Problem(key.where, "unknown-key", f"`{short(name)}` is not an option of {failure.label}", hint)
 
 
 def missing_keys(failure: Failure) -> Iterator[Problem]:
-    slots, later = _slots(failure.shape)
-    given = {key.text for key, _ in failure.node.entries}
-    if given & set(later):
+    slots, later_names = _slots(failure.shape)
+    given_keys = {key.text for key, _ in failure.node.entries}
+    if given_keys & set(later_names):
         return  # the missing key may be part of what this version lacks; it is reported once that is removed
-    misspelt = {_meant_key(name, slots, later) for name in given if name not in slots and name not in later}
+    misspelt_options = {
+        _meant_key(name, slots, later_names) for name in given_keys if name not in slots and name not in later_names
+    }
     for name, slot in slots.items():
-        if slot.required and name not in given and name not in misspelt:
+        if slot.required and name not in given_keys and name not in misspelt_options:
             text = slot.option.example or example(slot.shape)
             doc = f" ({slot.option.doc[0].lower()}{slot.option.doc[1:].rstrip('.')})" if slot.option.doc else ""
             yield failure.problem("missing-key", f"{failure.label} has no `{name}`", f"add `{name}: {text}`{doc}")
 
 
 def unnamed(failure: Failure, names: Iterable[str]) -> Iterator[Problem]:
-    """A problem with a map that has none of the keys of which one says what it is."""
-    first = next((key.text for key, _ in failure.node.entries), "")
-    hint = did_you_mean(first, names, f"write one of: {in_quotes(names)}")
+    """A problem with a map that has none of the keys in `names`, of which it needs one."""
+    first_key = next((key.text for key, _ in failure.node.entries), "")
+    hint = did_you_mean(first_key, names, f"write one of: {in_quotes(names)}")
     yield failure.problem("missing-key", f"{failure.label} has none of {in_quotes(names)}", hint)
 
 
@@ -78,12 +80,12 @@ def wrong_count(failure: Failure) -> Iterator[Problem]:
 def _no_key(failure: Failure) -> Iterator[Problem]:
     if failure.node.whole:
         names = [name for name in _slots(failure.shape)[0] if name not in _besides(failure.shape)]
-        wrong = f"has none of {in_quotes(names)}" if failure.node.entries else "is empty"
-        yield failure.problem("missing-key", f"{failure.label} {wrong}", f"write one of: {in_quotes(names)}")
+        fault = f"has none of {in_quotes(names)}" if failure.node.entries else "is empty"
+        yield failure.problem("missing-key", f"{failure.label} {fault}", f"write one of: {in_quotes(names)}")
 
 
 def _counted(failure: Failure) -> list[Node]:
-    """The keys of a map of which exactly one is allowed."""
+    """The keys of the map among which exactly one is allowed."""
     return [key for key, _ in failure.node.entries if key.text not in _besides(failure.shape)]
 
 
@@ -95,18 +97,18 @@ def _second_key(failure: Failure) -> Iterator[Problem]:
     """A problem with a second key where only one is allowed."""
     node, shape = failure.node, failure.shape
     keys = _counted(failure)
-    first, second = keys[0].text, keys[1]
+    first_name, second_key = keys[0].text, keys[1]
     if _step_in_value(failure):
         return
     if is_not_indented(shape, node):
-        message = f"`{second.text}` has the same indent as `{first}`, and belongs below it"
-        yield Problem(second.where, "too-many-keys", message, f"indent it further than `{first}`")
+        message = f"`{second_key.text}` has the same indent as `{first_name}`, and belongs below it"
+        yield Problem(second_key.where, "too-many-keys", message, f"indent it further than `{first_name}`")
     elif isinstance(shape, FilesShape):
-        message = f"`{first}` and `{second.text}` are in one item, which holds one {shape.files.noun}"
-        yield Problem(second.where, "too-many-keys", message, f"write `- {second.text}: …` as an item of its own")
+        message = f"`{first_name}` and `{second_key.text}` are in one item, which holds one {shape.files.noun}"
+        yield Problem(second_key.where, "too-many-keys", message, f"write `- {second_key.text}: …` as an item of its own")
     elif all(key.text in _slots(shape)[0] for key, _ in node.entries):
         names = " and ".join(f"`{key.text}`" for key in keys)
-        yield Problem(second.where, "too-many-keys", f"{failure.label} has {names}, and only one is allowed", "keep one")
+        yield Problem(second_key.where, "too-many-keys", f"{failure.label} has {names}, and only one is allowed", "keep one")
 
 
 def _slots(shape: Shape) -> tuple[Mapping[str, Slot], Iterable[str]]:
@@ -129,8 +131,8 @@ def is_not_indented(shape: Shape, node: Node) -> bool:
     """Whether a step, such as `derive:`, has its options at its own indent instead of below it."""
     if not isinstance(shape, FilesShape) or len(node.entries) < 2:
         return False
-    first, value = node.entries[0]
-    return first.text in shape.slots() and value.is_null
+    first_key, value = node.entries[0]
+    return first_key.text in shape.slots() and value.is_null
 
 
 def _step_in_value(failure: Failure) -> bool:
@@ -141,15 +143,15 @@ def _step_in_value(failure: Failure) -> bool:
     return key.text in ("name", "type", "step", "kind", "action", "transform") and value.text in failure.shape.slots()
 
 
-def _meant_key(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str | None:
-    also = next((each for each, slot in slots.items() if name.lower() in slot.option.aka), None)
-    return also or closest(name, [*slots, *later])
+def _meant_key(name: str, slots: Mapping[str, Slot], later_names: Iterable[str]) -> str | None:
+    option_name = next((option for option, slot in slots.items() if name.lower() in slot.option.aka), None)
+    return option_name or closest(name, [*slots, *later_names])
 
 
-def could_mean(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> set[str]:
+def could_mean(name: str, slots: Mapping[str, Slot], later_names: Iterable[str]) -> set[str]:
     """The options that a hint for this unknown key can name."""
-    meant = _meant_key(name, slots, later)
-    return {*_owners(name, slots), *([meant] if meant else [])}
+    option_name = _meant_key(name, slots, later_names)
+    return {*_owners(name, slots), *([option_name] if option_name else [])}
 
 
 def _owned(name: str, slots: Mapping[str, Slot]) -> bool:
@@ -159,17 +161,17 @@ def _owned(name: str, slots: Mapping[str, Slot]) -> bool:
 
 def _owners(name: str, slots: Mapping[str, Slot]) -> list[str]:
     """The options that this one belongs under, the likeliest first."""
-    below = {each: slot.shape for each, slot in slots.items() if isinstance(slot.shape, RecordShape)}
-    needed = [each for each, shape in below.items() if name in shape.slots and shape.slots[name].required]
-    given = [each for each, shape in below.items() if name in shape.slots]
-    return [*needed, *given, *(each for each, shape in below.items() if name in shape.later)]
+    inner_shapes = {option: slot.shape for option, slot in slots.items() if isinstance(slot.shape, RecordShape)}
+    requiring_owners = [option for option, shape in inner_shapes.items() if name in shape.slots and shape.slots[name].required]
+    possible_owners = [option for option, shape in inner_shapes.items() if name in shape.slots]
+    return [*requiring_owners, *possible_owners, *(option for option, shape in inner_shapes.items() if name in shape.later)]
 
 
 def _above(failure: Failure, name: str) -> str:
     """A hint for an option that is one level too deep, or for a step outside of `steps`."""
     if not failure.path:
         steps = [slot.shape for slot in _slots(failure.shape)[0].values() if isinstance(slot.shape, ListShape)]
-        names = [slots for each in steps if isinstance(each.item, FilesShape) for slots in each.item.slots()]
+        names = [slots for shape in steps if isinstance(shape.item, FilesShape) for slots in shape.item.slots()]
         return "it is a step: write it under `steps`" if name in names else ""
     kinds: Iterable[BoundClass] = document_types().values()
     options = [record_shape(kind).slots for kind in kinds]
@@ -179,17 +181,19 @@ def _above(failure: Failure, name: str) -> str:
 
 
 def _of_another(shape: Shape, name: str) -> str:
-    """An option of a component that the map does not name."""
+    """A hint for an option that belongs to another component than the one that the map names."""
     chosen = shape.chosen if isinstance(shape, RecordShape) else None
-    names = [f"{chosen.by}: {each}" for each, options in chosen.records.items() if name in options.slots] if chosen else []
+    names = (
+        [f"{chosen.by}: {component}" for component, options in chosen.records.items() if name in options.slots] if chosen else []
+    )
     return f"only {in_quotes(names)} has it" if names else ""
 
 
-def _key_hint(name: str, slots: Mapping[str, Slot], later: Iterable[str]) -> str:
+def _key_hint(name: str, slots: Mapping[str, Slot], later_names: Iterable[str]) -> str:
     owners = _owners(name, slots)
     if owners:
         return f"it belongs under `{owners[0]}`"
-    meant = _meant_key(name, slots, later)
-    if meant:
-        return f"did you mean `{meant}`?"
-    return f"its options are: {in_quotes(each for each, slot in slots.items() if slot.option.doc)}"
+    option_name = _meant_key(name, slots, later_names)
+    if option_name:
+        return f"did you mean `{option_name}`?"
+    return f"its options are: {in_quotes(option for option, slot in slots.items() if slot.option.doc)}"

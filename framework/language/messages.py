@@ -18,8 +18,8 @@ def wrong_type(failure: Failure) -> Iterator[Problem]:
 
 
 def _must_be(failure: Failure, with_quotes: bool = False) -> str:
-    given = {"list": "a list", "map": "a map", "scalar": failure.value_text(with_quotes)}[failure.node.kind]
-    return f"{failure.label} must be {describe(failure.shape)}, and is {given}"
+    actual_value = {"list": "a list", "map": "a map", "scalar": failure.value_text(with_quotes)}[failure.node.kind]
+    return f"{failure.label} must be {describe(failure.shape)}, and is {actual_value}"
 
 
 def missing_value(failure: Failure) -> Iterator[Problem]:
@@ -30,8 +30,10 @@ def missing_value(failure: Failure) -> Iterator[Problem]:
 
 
 def out_of_range(failure: Failure) -> Iterator[Problem]:
-    least, most = failure.option.at_least, failure.option.at_most
-    bounds = f"at least {least}" if most is None else f"at most {most}" if least is None else f"from {least} to {most}"
+    minimum, maximum = failure.option.at_least, failure.option.at_most
+    bounds = (
+        f"at least {minimum}" if maximum is None else f"at most {maximum}" if minimum is None else f"from {minimum} to {maximum}"
+    )
     yield failure.problem(
         "out-of-range", f"{failure.label} must be {bounds}, and is {failure.value_text()}", f"write {line_of(failure)}"
     )
@@ -41,12 +43,12 @@ def bad_text(failure: Failure) -> Iterator[Problem]:
     shape = failure.shape
     assert isinstance(shape, ScalarShape)
     scalar = shape.scalar
-    fixed = scalar.suggest(failure.node.text) if scalar.suggest and len(failure.node.text) <= LONGEST else ""
+    suggestion = scalar.suggest(failure.node.text) if scalar.suggest and len(failure.node.text) <= LONGEST else ""
     hint = f"write {scalar.rule or scalar.example}"
-    if fixed and fixed != failure.node.text and re.search(scalar.pattern, fixed):
+    if suggestion and suggestion != failure.node.text and re.search(scalar.pattern, suggestion):
         is_read = failure.key == "column" or (failure.path and isinstance(failure.path[-1], int))
-        also = scalar.also(failure.node.text) if scalar.also and is_read and not failure.is_key else ""
-        hint = f"write `{fixed}`: {scalar.rule}{also}"
+        extra_hint = scalar.also(failure.node.text) if scalar.also and is_read and not failure.is_key else ""
+        hint = f"write `{suggestion}`: {scalar.rule}{extra_hint}"
     message = f"{failure.label} is {failure.value_text()}, which is not {scalar.noun}"
     if not failure.node.text.strip():
         message = f"{failure.label} is empty"
@@ -58,18 +60,18 @@ def bad_text(failure: Failure) -> Iterator[Problem]:
 def unknown_value(failure: Failure) -> Iterator[Problem]:
     node, text = failure.node, failure.node.text
     choices = alternatives(failure.shape)
-    allowed = [written(value) for each in choices if isinstance(each, EnumShape) for value in each.values]
+    allowed_texts = [written(value) for choice in choices if isinstance(choice, EnumShape) for value in choice.values]
     if text in failure.option.later:
-        hint = f"this version has: {in_quotes(allowed)}"
+        hint = f"this version has: {in_quotes(allowed_texts)}"
         yield not_in_this_version(node, f"`{failure.key}: {text}`" if failure.key else f"`{text}`", hint)
         return
-    texts = [each.scalar for each in choices if isinstance(each, ScalarShape)]
-    meant = closest(text, [*allowed, *failure.option.later])
-    if meant:
-        hint = f"did you mean `{meant}`?"
-    elif texts:
-        hint = f"write {in_quotes(allowed)} or {texts[0].rule or texts[0].example}"
+    scalars = [choice.scalar for choice in choices if isinstance(choice, ScalarShape)]
+    suggestion = closest(text, [*allowed_texts, *failure.option.later])
+    if suggestion:
+        hint = f"did you mean `{suggestion}`?"
+    elif scalars:
+        hint = f"write {in_quotes(allowed_texts)} or {scalars[0].rule or scalars[0].example}"
     else:
-        such = "one of them, such as " if len(allowed) > 1 else ""
-        hint = f"write {wrapped(failure) or such + line_of(failure)}"
-    yield failure.problem(texts[0].code if texts else "unknown-value", _must_be(failure), hint)
+        prefix = "one of them, such as " if len(allowed_texts) > 1 else ""
+        hint = f"write {wrapped(failure) or prefix + line_of(failure)}"
+    yield failure.problem(scalars[0].code if scalars else "unknown-value", _must_be(failure), hint)

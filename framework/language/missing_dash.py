@@ -42,8 +42,8 @@ def _first(lines: Sequence[str], numbers: Sequence[int]) -> int | None:
 
 def is_of_steps(lines: Sequence[str], item: int) -> bool:
     """Whether a line is in the list `steps`, whose items have one key each."""
-    above = (lines[number] for number in range(item - 1, -1, -1) if lines[number].strip())
-    heads = (line for line in above if _indent(line) <= _indent(lines[item]) and _HEAD.fullmatch(line.strip()))
+    lines_above = (lines[number] for number in range(item - 1, -1, -1) if lines[number].strip())
+    heads = (line for line in lines_above if _indent(line) <= _indent(lines[item]) and _HEAD.fullmatch(line.strip()))
     return next((line.strip().startswith("steps:") for line in heads if _indent(line) < _indent(lines[item])), False)
 
 
@@ -51,12 +51,12 @@ def corrected(lines: Sequence[str], item: int) -> str | None:
     """A hint with the corrected item, on one line where it fits; None where it is too long."""
     text = lines[item].strip()
     one_key = _indent(lines[item]) == 0 or is_of_steps(lines, item)
-    below = _below(lines, item, one_key)
-    if not below:
+    inner_lines = _below(lines, item, one_key)
+    if not inner_lines:
         hint = f"write - {text}"
-    elif one_key and (pairs := _pairs(lines, below)) is not None:
+    elif one_key and (pairs := _pairs(lines, inner_lines)) is not None:
         hint = f"write - {text} {{{pairs}}}"
-    elif not one_key and (pairs := _pairs(lines, [item, *below])) is not None:
+    elif not one_key and (pairs := _pairs(lines, [item, *inner_lines])) is not None:
         hint = f"write - {{{pairs}}}"
     else:
         hint = f"write - {text} and move the lines below it, which belong to it, two columns to the right"
@@ -67,23 +67,23 @@ def _below(lines: Sequence[str], item: int, one_key: bool) -> list[int]:
     """The other lines of an item."""
     if one_key and not _HEAD.fullmatch(lines[item].strip()):
         return []
-    below = []
+    inner_lines = []
     for number in range(item + 1, len(lines)):
         indent, text = _indent(lines[number]), lines[number].strip()
         if not text:
             continue
         if indent < _indent(lines[item]) or (indent == _indent(lines[item]) and (one_key or text.startswith("-"))):
             break
-        below.append(number)
-    return below
+        inner_lines.append(number)
+    return inner_lines
 
 
-def _pairs(lines: Sequence[str], below: Sequence[int]) -> str | None:
-    """The lines as pairs inside of {}, where each is a key and a plain value."""
-    matches = [_PLAIN.fullmatch(lines[number].strip()) for number in below]
+def _pairs(lines: Sequence[str], inner_lines: Sequence[int]) -> str | None:
+    """The lines as pairs inside of {}; None if one of them is not a key and a plain value."""
+    matches = [_PLAIN.fullmatch(lines[number].strip()) for number in inner_lines]
     pairs = [match.groups() for match in matches if match and not re.search(r"[,\[\]{}#:'\"]|^[&*!|>%@`-]", match[2])]
-    is_flat = len({_indent(lines[number]) for number in below}) == 1
-    return ", ".join(f"{key}: {value}" for key, value in pairs) if is_flat and len(pairs) == len(below) else None
+    is_flat = len({_indent(lines[number]) for number in inner_lines}) == 1
+    return ", ".join(f"{key}: {value}" for key, value in pairs) if is_flat and len(pairs) == len(inner_lines) else None
 
 
 def _indent(line: str) -> int:

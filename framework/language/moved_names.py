@@ -1,4 +1,4 @@
-"""Names that steps of a user's own imported from `framework` before `sluice.steps` had them.
+"""Names that a user's own steps imported from `framework` before `sluice.steps` had them.
 
 The modules of `framework` are moved and renamed from version to version. So a step with such an import is refused before its code runs, and
 the hint has the import that lasts.
@@ -32,7 +32,7 @@ MOVED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class _Use:
-    """A name that moved, as the step's code has it, and as it is now. `imported` stands in the import of now."""
+    """A name that moved: `old` is in the step's code, `new` is today's name, and `imported` is its part of the new import."""
 
     old: str
     new: str
@@ -57,7 +57,7 @@ def problems(source: bytes, file: str) -> Iterator[Problem]:
 
 
 def names_of(module: str) -> Mapping[str, str]:
-    """The names that moved out of a module, with their names of now."""
+    """The names that moved out of a module, each with its new name."""
     package = next((name for name in MOVED if f"{module}.".startswith(f"{name}.")), "")
     return {old: new or old for old, _, new in (name.partition("=") for name in MOVED.get(package, "").split())}
 
@@ -68,13 +68,13 @@ def _uses_of_names(tree: ast.AST, module: str, aliases: list[ast.alias]) -> Iter
     uses = []
     for alias in aliases:
         if alias.name == "*":
-            used = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & set(names))
-            uses += [_Use(name, names[name], names[name]) for name in used]
+            used_names = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & set(names))
+            uses += [_Use(name, names[name], names[name]) for name in used_names]
         elif alias.name in names:
             new = names[alias.name]
             uses.append(_Use(alias.name, new, f"{new} as {alias.asname}") if alias.asname else _Use(alias.name, new, new))
-        elif of_module := _uses_of_module(tree, f"{module}.{alias.name}", alias.asname or alias.name):
-            yield f"{module}.{alias.name}", of_module
+        elif module_uses := _uses_of_module(tree, f"{module}.{alias.name}", alias.asname or alias.name):
+            yield f"{module}.{alias.name}", module_uses
     if uses:
         yield module, uses
 
@@ -85,12 +85,12 @@ def _uses_of_module(tree: ast.AST, module: str, local: str) -> list[_Use]:
     if not names:
         return []
     attributes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in names)
-    used = sorted({node.attr for node in attributes if ast.unparse(node.value) == local})
-    return [_Use(f"{local}.{name}", names[name], names[name]) for name in used]
+    used_names = sorted({node.attr for node in attributes if ast.unparse(node.value) == local})
+    return [_Use(f"{local}.{name}", names[name], names[name]) for name in used_names]
 
 
 def _problem(where: Where, module: str, uses: list[_Use]) -> Problem:
-    renamed = [f"`{use.new}` instead of `{use.old}`" for use in uses if use.new != use.old and " as " not in use.imported]
+    renamings = [f"`{use.new}` instead of `{use.old}`" for use in uses if use.new != use.old and " as " not in use.imported]
     hint = f"write `from {PUBLIC} import {', '.join(use.imported for use in uses)}`"
     message = f"{joined([f'`{use.old}`' for use in uses])} moved from `{module}` to `{PUBLIC}`"
-    return Problem(where, "moved-import", message, f"{hint}, and {joined(renamed)}" if renamed else hint)
+    return Problem(where, "moved-import", message, f"{hint}, and {joined(renamings)}" if renamings else hint)

@@ -49,9 +49,9 @@ class Node:
         """The place of an offset of a text of this scalar, if the file has the text unchanged; else the place of the scalar."""
         where = self.where
         if self.pieces and text in self.text:
-            at = self.text.index(text) + offset
-            begins, below, column = next((piece for piece in reversed(self.pieces) if piece[0] <= at), self.pieces[0])
-            return Where(where.file, where.line + below, column + max(0, at - begins))
+            index = self.text.index(text) + offset
+            start, line_count, column = next((piece for piece in reversed(self.pieces) if piece[0] <= index), self.pieces[0])
+            return Where(where.file, where.line + line_count, column + max(0, index - start))
         if self.text_at is None or "\n" in text:
             return where
         return Where(where.file, where.line, where.column + self.text_at + offset)

@@ -26,7 +26,7 @@ class Option:
     later: tuple[str, ...] = ()
     aka: tuple[str, ...] = ()
     in_this_version: bool = True
-    instead: str = ""  # of one that is not: why, and what to do today
+    instead: str = ""  # what to do instead, for an option that this version lacks
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Bound:
     only_key: ClassVar[str | None] = None  # a map with this one key, whose value is a map, is read as this class
     in_example: ClassVar[tuple[str, ...]] = ()  # options that its example has although they are not required
     partly: ClassVar[bool] = False  # the good options are still checked if others are bad
-    known_by: ClassVar[str | None] = None  # of several such classes, the one whose option of this name a map has is meant
-    # The words for the class and its options in digests of plans (`framework.plan.digest`). An option that is not named is left out of
-    # them while it is not given.
+    known_by: ClassVar[str | None] = None  # of several possible classes, a map with the option of this name is read as this one
+    # The words for the class and its options in digests of plans (`framework.plan.digest`). A digest has an option that is not named
+    # here only if it is given.
     in_digest: ClassVar[str] = ""
 
     node: Node = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
@@ -100,7 +100,7 @@ class Files:
 @dataclass(frozen=True)
 class OneOf:
     """Marks a map with the options of one of these components, such as `followers`. The file of each declares them as `Options`,
-    `known_by` the file's name. `but` are those that are not meant."""
+    `known_by` the file's name. `but` are components that are left out."""
 
     components: str
     but: tuple[str, ...] = ()
@@ -127,8 +127,8 @@ class Named:
         return (*self.declared(), *self.besides)
 
     def help(self, doc: str) -> str:
-        does = {name: each.does for name, each in self.declared().items() if hasattr(each, "does")}
-        return f"{doc.removesuffix('.')}: {'; '.join(f'`{name}` {each}' for name, each in does.items())}." if does else doc
+        does = {name: attribute.does for name, attribute in self.declared().items() if hasattr(attribute, "does")}
+        return f"{doc.removesuffix('.')}: {'; '.join(f'`{name}` {text}' for name, text in does.items())}." if does else doc
 
 
 @dataclass(frozen=True)
@@ -155,8 +155,8 @@ def option(
     aka: Iterable[str] = (),
 ) -> Any:
     """A field with an option. `later` are values that this version lacks, `aka` are names that people try instead."""
-    declared = Option(doc=doc, example=example, at_least=at_least, at_most=at_most, later=tuple(later), aka=tuple(aka))
-    metadata = {"option": declared}
+    declaration = Option(doc=doc, example=example, at_least=at_least, at_most=at_most, later=tuple(later), aka=tuple(aka))
+    metadata = {"option": declaration}
     if default is _REQUIRED:
         return dataclasses.field(metadata=metadata)
     if isinstance(default, dict):

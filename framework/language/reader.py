@@ -53,22 +53,22 @@ def _read_part(text: str, file: str, first_line: int, budget: _Budget, problems:
         except Unquoted as unquoted:
             start, end = unquoted.start, unquoted.end
         except yaml.MarkedYAMLError as error:
-            explained = explain(error, text, file, first_line, Flow(tuple(tree.opened), tree.last_scalar))
-            if explained.span is None:
-                tree.problems.append(explained.problem)
+            explanation = explain(error, text, file, first_line, Flow(tuple(tree.opened), tree.last_scalar))
+            if explanation.span is None:
+                tree.problems.append(explanation.problem)
                 return tree.whole
-            start, end = explained.span
+            start, end = explanation.span
         finally:
             problems += tree.problems
             budget.values -= tree.count
-        meant = text[start:end]
+        unquoted_text = text[start:end]
         hidden = SECRET_NAME.search(text, text.rfind("\n", 0, start) + 1, start) is not None
-        problems.append(_unquoted(meant, _at(text, file, first_line, start), hidden))
+        problems.append(_unquoted(unquoted_text, _at(text, file, first_line, start), hidden))
         budget.values += tree.count  # it is read again
         budget.repaired -= len(text)
         if len(repaired) == MAX_REPAIRS or budget.repaired < 0:
             return tree.whole
-        repaired[start] = meant
+        repaired[start] = unquoted_text
         text = text[:start] + "q" * (end - start) + text[end:]
 
 
@@ -76,10 +76,10 @@ def _at(text: str, file: str, first_line: int, index: int) -> Where:
     return Where(file, first_line + text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
 
 
-def _unquoted(meant: str, where: Where, hidden: bool) -> Problem:
+def _unquoted(text: str, where: Where, hidden: bool) -> Problem:
     if hidden:
         return Problem(where, "unquoted-comma", "text with a comma, a bracket or a brace needs quotes here", "put it in quotes")
     return Problem(
-        where, "unquoted-comma", f"inside [] and {{}}, text with a comma, a bracket or a brace needs quotes: {short(meant, 200)}",
-        f"write {quote(meant)}" if len(meant) <= 200 else "put it in quotes",
+        where, "unquoted-comma", f"inside [] and {{}}, text with a comma, a bracket or a brace needs quotes: {short(text, 200)}",
+        f"write {quote(text)}" if len(text) <= 200 else "put it in quotes",
     )  # fmt: skip

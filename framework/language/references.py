@@ -45,8 +45,8 @@ class References:
             (key, value if _is_plain(value) else self.expand(value, hidden or SECRET_NAME.search(key.text) is not None))
             for key, value in node.entries
         )
-        same = all(new is old for new, old in zip(items, node.items, strict=True))
-        if same and all(new[1] is old[1] for new, old in zip(entries, node.entries, strict=True)):
+        is_unchanged = all(new is old for new, old in zip(items, node.items, strict=True))
+        if is_unchanged and all(new[1] is old[1] for new, old in zip(entries, node.entries, strict=True)):
             return node
         return dataclasses.replace(node, items=items, entries=entries)
 
@@ -77,9 +77,9 @@ class References:
     def _one(self, match: re.Match[str], node: Node, hidden: bool) -> str | None:
         variable = _VARIABLE.match(match[1])
         if not match[0].endswith("}") or (not variable and not _SECRET.match(match[1])):
-            what = "this" if hidden else f"`{match[0][:60]}`"
+            subject = "this" if hidden else f"`{match[0][:60]}`"
             hint = "write `${secret:NAME}`" if hidden else _reference_hint(match[0])
-            self._refuse(node, "bad-reference", f"{what} is not a reference", hint)
+            self._refuse(node, "bad-reference", f"{subject} is not a reference", hint)
             return None
         if not variable:
             self._refuse(
@@ -115,18 +115,18 @@ class References:
             return default
         if len(self.problems) > MOST_PROBLEMS:
             return None
-        meant = closest(name, self.written) if self.written else None
-        also = f"; did you mean `${{var:{meant}}}`?" if meant else ""
+        suggestion = closest(name, self.written) if self.written else None
+        extra_hint = f"; did you mean `${{var:{suggestion}}}`?" if suggestion else ""
         self._refuse(
             node, "unknown-variable", f"the variable `{name}` has no value",
-            f"set {_PREFIX}{name}, add it to the `variables` document, or write `${{var:{name}:-default}}`{also}",
+            f"set {_PREFIX}{name}, add it to the `variables` document, or write `${{var:{name}:-default}}`{extra_hint}",
         )  # fmt: skip
         return None
 
     def _given(self, name: str, node: Node) -> str | None:
         """The value from the process environment. It can hold any bytes, and must be UTF-8."""
         value = self.environ[_PREFIX + name]
-        if value.isascii() or not any("\ud800" <= each <= "\udfff" for each in value):
+        if value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value):
             return value
         message = f"{_PREFIX}{name} in the environment holds bytes that are not UTF-8"
         self._refuse(node, "not-utf8", message, "set it to UTF-8 text")
@@ -157,9 +157,9 @@ def variables_of(documents: Iterable[Node], problems: list[Problem]) -> dict[str
         values = document.get("values")
         for key, value in values.entries if values else ():
             if key.text in variables:
-                first = variables[key.text][0].where
+                first_place = variables[key.text][0].where
                 problems.append(Problem(
-                    key.where, "duplicate-variable", f"the variable `{key.text}` already has a value at {first}",
+                    key.where, "duplicate-variable", f"the variable `{key.text}` already has a value at {first_place}",
                     "remove one of the two",
                 ))  # fmt: skip
             elif value.kind == "scalar" and not value.is_null:

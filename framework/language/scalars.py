@@ -24,7 +24,7 @@ class Scalar:
     read: Callable[[str], Any] = str
     rule: str = ""  # replaces the example in the hint
     suggest: Callable[[str], str] | None = None  # guesses the meant text from one that does not fit
-    also: Callable[[str], str] | None = None  # what else can be meant, behind the guess
+    also: Callable[[str], str] | None = None  # returns a second hint, which follows the guess
 
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -35,32 +35,32 @@ _COLUMN = r"""[^\s.,;:`'"(){}\[\]=<>$\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202
 
 
 def read_duration(text: str) -> int:
-    """Seconds."""
+    """The duration in seconds."""
     return int(text[:-1]) * _SECONDS[text[-1]]
 
 
 def read_size(text: str) -> int:
-    """Bytes; a kilobyte has 1,024."""
+    """The size in bytes. A kilobyte has 1,024 bytes."""
     digits = text.rstrip("BKMGT")
     return int(digits) * _BYTES[text[len(digits) :]]
 
 
 def read_rate(text: str) -> float:
-    """Messages per second."""
+    """The rate in messages per second."""
     count, unit = text.split("/")
     return float(count) / _SECONDS[unit]
 
 
 def read_time(text: str) -> datetime:
-    """A moment; without a zone it is UTC."""
+    """The time, which is in UTC if the text names no zone."""
     moment = iso_times.read(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 
 def meant_duration(text: str) -> str:
-    several = re.fullmatch(r"\s*([0-9]{1,4})\s*h[a-z]*\s*([0-9]{1,4})\s*m[a-z]*\s*", text.lower())
-    if several:
-        return f"{int(several[1]) * 60 + int(several[2])}m"
+    hours_and_minutes = re.fullmatch(r"\s*([0-9]{1,4})\s*h[a-z]*\s*([0-9]{1,4})\s*m[a-z]*\s*", text.lower())
+    if hours_and_minutes:
+        return f"{int(hours_and_minutes[1]) * 60 + int(hours_and_minutes[2])}m"
     match = re.fullmatch(r"\s*([1-9][0-9]{0,5})\s*(?!ms|mo)([smhdw])[a-z]*\s*", text.lower())
     if not match:
         return ""
@@ -90,7 +90,7 @@ def is_column_name(text: str) -> bool:
 
 
 def of_field(text: str) -> str:
-    """The rule by which a field of a struct becomes a column."""
+    """A hint for the path of a struct's field: the step by which the field becomes a column. Empty for any other text."""
     path = re.fullmatch(rf"{_COLUMN}(\.{_COLUMN})+", text)
     return f"; a field of a struct becomes it by a step, `derive: {{{meant_name(text)}: {text}}}`" if path else ""
 

@@ -84,20 +84,20 @@ class RecordShape(Shape):
         """The options of the component that a map names, if it names one."""
         if self.chosen is None:
             return None
-        by = self.chosen.by
-        return self.chosen.records.get(next((value.text for key, value in node.entries if key.text == by), ""))
+        option_name = self.chosen.by
+        return self.chosen.records.get(next((value.text for key, value in node.entries if key.text == option_name), ""))
 
     def complete(self, node: Node) -> RecordShape:
-        """With the options of the component that the map names; where it names none, with those of all components."""
+        """The shape, and the options of the component that the map names, or of all components if it names none."""
         if self.chosen is None:
             return self
-        named = self.named(node)
-        return dataclasses.replace(self, slots={**self.slots, **(named.slots if named else self.chosen.any)})
+        component_shape = self.named(node)
+        return dataclasses.replace(self, slots={**self.slots, **(component_shape.slots if component_shape else self.chosen.any)})
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Options of a map that depend on the component which one of its options, `by`, names; they fill one field."""
+    """Options of a map that depend on a component, which the map's option `by` names. They fill one field."""
 
     field: str
     by: str
@@ -107,9 +107,11 @@ class Chosen:
     def any(self) -> Mapping[str, Slot]:
         """The options of all components. Those that every component requires are required."""
         records = self.records.values()
-        slots = {name: slot for each in records for name, slot in each.slots.items()}
-        needed = {name for name in slots if all(name in each.slots and each.slots[name].required for each in records)}
-        return {name: dataclasses.replace(slot, required=name in needed) for name, slot in slots.items()}
+        slots = {name: slot for record in records for name, slot in record.slots.items()}
+        required_names = {
+            name for name in slots if all(name in record.slots and record.slots[name].required for record in records)
+        }
+        return {name: dataclasses.replace(slot, required=name in required_names) for name, slot in slots.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +125,15 @@ class FilesShape(Shape):
         return _step_slots(extensions.extensions_of(self.files.components))
 
     def later(self) -> tuple[str, ...]:
-        there = extensions.find(self.files.components)
-        return tuple(name for name in self.files.later if name not in there)
+        existing_names = extensions.find(self.files.components)
+        return tuple(name for name in self.files.later if name not in existing_names)
 
 
 @cache
 def _step_slots(step_files: extensions.Extensions) -> Mapping[str, Slot]:
-    return {name: _step_slot(name, shape_of(each.written), each.doc) for name, each in step_files.extensions.items()}
+    return {
+        name: _step_slot(name, shape_of(extension.written), extension.doc) for name, extension in step_files.extensions.items()
+    }
 
 
 def _step_slot(name: str, shape: Shape, doc: str) -> Slot:
@@ -154,16 +158,26 @@ class UnionShape(Shape):
     @property
     def known_by(self) -> tuple[str, ...]:
         """The options by which the alternatives are told apart."""
-        return tuple(each.cls.known_by for each in self.alternatives if isinstance(each, RecordShape) and each.cls.known_by)
+        return tuple(
+            alternative.cls.known_by
+            for alternative in self.alternatives
+            if isinstance(alternative, RecordShape) and alternative.cls.known_by
+        )
 
     def fitting(self, node: Node) -> list[Shape]:
         """The alternatives of the node's form."""
-        of_form = [each for each in self.alternatives if each.form == node.kind]
-        with_only_key = [each for each in of_form if isinstance(each, RecordShape) and each.cls.only_key]
-        told_apart: list[Shape] = [each for each in of_form if isinstance(each, RecordShape) and each.cls.known_by]
-        if told_apart:
-            return [each for each in told_apart if _is_known(each, node)] or told_apart
-        return [each for each in with_only_key if _tells(each, node)] or [each for each in of_form if each not in with_only_key]
+        candidates = [alternative for alternative in self.alternatives if alternative.form == node.kind]
+        only_key_shapes = [
+            alternative for alternative in candidates if isinstance(alternative, RecordShape) and alternative.cls.only_key
+        ]
+        known_alternatives: list[Shape] = [
+            alternative for alternative in candidates if isinstance(alternative, RecordShape) and alternative.cls.known_by
+        ]
+        if known_alternatives:
+            return [alternative for alternative in known_alternatives if _is_known(alternative, node)] or known_alternatives
+        return [alternative for alternative in only_key_shapes if _tells(alternative, node)] or [
+            alternative for alternative in candidates if alternative not in only_key_shapes
+        ]
 
 
 def _is_known(shape: Shape, node: Node) -> bool:
@@ -186,8 +200,8 @@ _PLAIN = {
 
 def item_option(option: Option) -> Option:
     """The option of each item of a list or map."""
-    first = re.match(r"\[([\w.]+(\([^)]*\))?)[,\]]", option.example)
-    return Option(doc="", example=first[1] if first else "", later=option.later)
+    first_item = re.match(r"\[([\w.]+(\([^)]*\))?)[,\]]", option.example)
+    return Option(doc="", example=first_item[1] if first_item else "", later=option.later)
 
 
 def shape_of(hint: Any) -> Shape:
@@ -229,7 +243,7 @@ def _union(hints: list[Any]) -> Shape:
     return shape_of(hints[0]) if len(hints) == 1 else UnionShape(tuple(shape_of(hint) for hint in hints))
 
 
-_OWN = {field.name for field in dataclasses.fields(Bound)}
+_BOUND_FIELDS = {field.name for field in dataclasses.fields(Bound)}
 
 
 @cache
@@ -247,7 +261,7 @@ def record_shape(cls: BoundClass) -> RecordShape:
             later[name] = option
         elif field.name == "name" and kind:
             slots[kind] = Slot(field="name", shape=shape_of(hints["name"]), option=option, required=True)
-        elif field.name not in _OWN and not (chosen and field.name == chosen.field):
+        elif field.name not in _BOUND_FIELDS and not (chosen and field.name == chosen.field):
             slots[name] = Slot(
                 field=field.name,
                 shape=shape_of(hints[field.name]),
@@ -255,15 +269,15 @@ def record_shape(cls: BoundClass) -> RecordShape:
                 required=_is_required(field),
                 default=_default(field),
             )
-    there = chosen.any if chosen else ()
+    chosen_names = chosen.any if chosen else ()
     return RecordShape(
-        cls, slots, {name: option for name, option in later.items() if name not in there}, name=kind, chosen=chosen
+        cls, slots, {name: option for name, option in later.items() if name not in chosen_names}, name=kind, chosen=chosen
     )
 
 
 def _chosen(hints: Mapping[str, Any]) -> Chosen | None:
-    marked = ((field, _mark(hint, OptionsOf)) for field, hint in hints.items())
-    field, options = next((each for each in marked if each[1]), ("", None))
+    marks = ((field, _mark(hint, OptionsOf)) for field, hint in hints.items())
+    field, options = next((pair for pair in marks if pair[1]), ("", None))
     if options is None:
         return None
     declared = options.declared(_mark(hints[options.by], Named))
@@ -271,16 +285,16 @@ def _chosen(hints: Mapping[str, Any]) -> Chosen | None:
 
 
 def _mark(hint: Any, kind: type) -> Any:
-    return next((each for each in typing.get_args(hint) if isinstance(each, kind)), None)
+    return next((argument for argument in typing.get_args(hint) if isinstance(argument, kind)), None)
 
 
 def _completed(option: Option, hint: Any) -> Option:
-    """The option, with the help of the components that it may name; a component that exists is no later one."""
-    named = _mark(hint, Named)
-    if named is None:
+    """The option with the help of the components that it may name. A component that exists is not among the later values."""
+    marker = _mark(hint, Named)
+    if marker is None:
         return option
-    later = tuple(name for name in option.later if name not in named.values())
-    return dataclasses.replace(option, doc=named.help(option.doc), later=later)
+    later_values = tuple(name for name in option.later if name not in marker.values())
+    return dataclasses.replace(option, doc=marker.help(option.doc), later=later_values)
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:

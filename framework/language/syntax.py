@@ -42,9 +42,9 @@ class Problems(Protocol):
     def __call__(self, place: Any, message: str, hint: str) -> Explained: ...
 
 
-def short(text: str, most: int = 60) -> str:
+def short(text: str, length: int = 60) -> str:
     """The text, cut to the length for a message."""
-    return text if len(text) <= most else text[: most - 3] + "…"
+    return text if len(text) <= length else text[: length - 3] + "…"
 
 
 def quote(text: str) -> str:
@@ -104,11 +104,11 @@ def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Ex
     mark = error.problem_mark or error.context_mark
     opened = error.context_mark
 
-    def at(place: Any) -> Where:
+    def where_at(place: Any) -> Where:
         return Where(file, first_line + place.line + 1, place.column + 1)
 
     def problem(place: Any, message: str, hint: str) -> Explained:
-        return Explained(Problem(at(place), "yaml-syntax", message, hint))
+        return Explained(Problem(where_at(place), "yaml-syntax", message, hint))
 
     lines = text.split("\n")
     line = lines[mark.line] if mark.line < len(lines) else ""
@@ -123,7 +123,7 @@ def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Ex
     if "quoted scalar" in context:
         return problem(opened, "the quote that opens here is not closed", "close it at the end of the text")
     if "tag" in context:
-        where = at(opened)
+        where = where_at(opened)
         return Explained(Problem(where, "yaml-tag", "YAML tags are not used here", "text that starts with ! needs quotes"))
     if "anchor" in context or "alias" in context:
         end = span_from(text, opened.index) if flow.opened else None
@@ -165,13 +165,13 @@ def _explain_flow(error: Any, text: str, file: str, first_line: int, flow: Flow)
         bracket = text[opened]
         unclosed = problem(opened, f"the {bracket} that opens here is not closed", f"add {_OPEN[bracket]} where it ends")
         return Explained(unclosed)
-    meant = text[start:end]
-    if re.search(r"[,\[\]{}]", meant) and meant[0] not in "'\"":
+    flow_text = text[start:end]
+    if re.search(r"[,\[\]{}]", flow_text) and flow_text[0] not in "'\"":
         return Explained(problem(start, "", ""), (start, end))
     whole = text[min(opened, text.rfind("\n", 0, start) + 1) : end]
-    hidden = SECRET_NAME.search(whole) or len(meant) > _LONGEST_HINT
-    written = "put the whole text in quotes" if hidden else f"write {quote(meant)}"
-    return Explained(problem(start, "this text needs quotes inside [] and {}", f"{written}; or is a comma missing?"))
+    is_hidden = SECRET_NAME.search(whole) or len(flow_text) > _LONGEST_HINT
+    instruction = "put the whole text in quotes" if is_hidden else f"write {quote(flow_text)}"
+    return Explained(problem(start, "this text needs quotes inside [] and {}", f"{instruction}; or is a comma missing?"))
 
 
 def _explain_colon(problem: Problems, mark: Any, lines: list[str]) -> Explained:
@@ -204,12 +204,12 @@ def _explain_indent(problem: Problems, error: Any, lines: list[str], first_line:
         if (item := missing_dash.first_item(lines, mark.line, mark.column)) is not None:
             return _without_dash(problem, lines, item)
         return problem(mark, "this `- ` does not line up with the list above", "give all `- ` of a list the same indent")
-    begun = f" that begins on line {first_line + error.context_mark.line + 1}" if error.context_mark else ""
+    start_text = f" that begins on line {first_line + error.context_mark.line + 1}" if error.context_mark else ""
     in_list = "block collection" in (error.context or "")
     if in_list and error.context_mark.column == mark.column and missing_dash.is_of_steps(lines, mark.line):
         return _without_dash(problem, lines, mark.line)
-    what = "list" if "'-'" in (error.problem or "") else "map"
-    return problem(mark, f"this line does not line up with the {what}{begun}", "give all keys of a map the same indent")
+    noun = "list" if "'-'" in (error.problem or "") else "map"
+    return problem(mark, f"this line does not line up with the {noun}{start_text}", "give all keys of a map the same indent")
 
 
 def _without_dash(problem: Problems, lines: list[str], item: int) -> Explained:

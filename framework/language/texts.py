@@ -37,8 +37,8 @@ def read_scalar(shape: ScalarShape, failure: Failure, root: Path, refuse: Callab
         value = int(node.text) if shape.scalar is NUMBER and node.is_whole else shape.scalar.read(node.text)
     except ValueError:
         return refuse(bad_text(failure))
-    least, most = _bound(shape, option.at_least), _bound(shape, option.at_most)
-    if (least is not None and value < least) or (most is not None and value > most):
+    minimum, maximum = _bound(shape, option.at_least), _bound(shape, option.at_most)
+    if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
         return refuse(out_of_range(failure))
     if shape.scalar is _LOCATION and (_leaves(node.text, root) or ".." in node.text.split("/")):
         return refuse(_misplaced(failure, root))
@@ -80,18 +80,18 @@ def _leaves(text: str, root: Path) -> bool:
 
 def _looks_secret(failure: Failure) -> bool:
     path = failure.path
-    named = len(path) > 1 and path[-2] in ("conf", "values") and SECRET_NAME.search(str(path[-1]))
-    return bool(named or SECRET_TEXT.search(failure.node.text))
+    has_secret_name = len(path) > 1 and path[-2] in ("conf", "values") and SECRET_NAME.search(str(path[-1]))
+    return bool(has_secret_name or SECRET_TEXT.search(failure.node.text))
 
 
 def literal_secret(failure: Failure) -> Iterator[Problem]:
     """A problem with a secret that is written out in a spec."""
     key = str(failure.path[-1]) if failure.path else ""
-    where = f"`{key}`" if key else "this"
-    message = f"{where} contains a secret as plain text"
+    subject = f"`{key}`" if key else "this"
+    message = f"{subject} contains a secret as plain text"
     hint = "keep the secret in the secret store; an option that takes a secret refers to it as `${secret:NAME}`"
     if isinstance(failure.shape, ScalarShape) and failure.shape.secret != "no":
-        message = f"{where} must be a reference to a secret"
+        message = f"{subject} must be a reference to a secret"
         hint = f'put the value into the secret store and write `"${{secret:{re.sub(r"[^A-Za-z0-9_]+", "_", key) or "name"}}}"`'
     yield failure.problem("literal-secret", message, hint)
 

@@ -26,5 +26,5 @@ def problems(bound: Bound, timezone: str) -> Iterator[Problem]:
 
 @cache
 def _timezones() -> frozenset[str]:
-    """All that exist. Python searches a tree of folders for them."""
+    """The names of all time zones, cached because Python searches a tree of folders for them."""
     return frozenset(available_timezones())

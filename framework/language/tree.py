@@ -15,7 +15,7 @@ from framework.language.syntax import SECRET_NAME, short, span_from, unbalanced
 MAX_DEPTH = 64
 MAX_ALIASED = 10_000
 MAX_REPEATED = 1 << 20  # characters that `*` repeats
-MAX_VALUES = 20_000  # of one file, what `*` repeats among them
+MAX_VALUES = 20_000  # of one file, including what `*` repeats
 MAX_ITEMS = 1_000  # of one list
 MAX_KEYS = 2_000  # of one map
 MAX_KEY = 255  # characters
@@ -41,11 +41,11 @@ class Unquoted(Exception):
 class Tree:
     """Builds the nodes of one part of a file from the parser's events."""
 
-    def __init__(self, text: str, file: str, first_line: int, most: int, repaired: dict[int, str]) -> None:
+    def __init__(self, text: str, file: str, first_line: int, max_values: int, repaired: dict[int, str]) -> None:
         self.text = text
         self.file = file
         self.first_line = first_line
-        self.most = most  # values
+        self.max_values = max_values
         self.repaired = repaired
         self.problems: list[Problem] = []
         self.whole: list[Node] = []
@@ -81,25 +81,25 @@ class Tree:
             raise Stop(_too_deep(where))
         if isinstance(event, yaml.AliasEvent):
             return self.alias(str(event.anchor), where, depth)
-        before, length = self.count, self.length
+        count_before, length_before = self.count, self.length
         self.count += 1
         if event.anchor is not None:
             self.anchors[event.anchor] = None
-        if self.count > self.most:
+        if self.count > self.max_values:
             raise Stop(too_many(where, f"{MAX_VALUES:,} values"))
         if isinstance(event, yaml.ScalarEvent):
-            built = self.scalar(event, where, in_flow), 1
+            result = self.scalar(event, where, in_flow), 1
         else:
-            built = self.collection(event, where, depth)
+            result = self.collection(event, where, depth)
         if event.anchor is not None:
-            self.anchors[event.anchor] = built[0], built[1], self.count - before, self.length - length
+            self.anchors[event.anchor] = result[0], result[1], self.count - count_before, self.length - length_before
         if event.tag is not None:
             self.problems.append(Problem(
                 where, "yaml-tag", f"YAML tags{'' if self.hidden else ' such as ' + _tag(event.tag)} are not used here",
                 "remove it; text that starts with ! needs quotes",
             ))  # fmt: skip
             return Node("scalar", where, unknown=True), 1
-        return built
+        return result
 
     def scalar(self, event: Any, where: Where, in_flow: bool) -> Node:
         start = event.start_mark.index
@@ -115,13 +115,15 @@ class Tree:
                     raise Unquoted(start, end)
                 self.open_ended += end is None
         quotes = 0 if plain else 1
-        as_it_is = event.start_mark.line == event.end_mark.line and event.end_mark.index - start == len(event.value) + 2 * quotes
-        text_at = quotes if as_it_is else None
-        return Node("scalar", where, event.value, quoted=not plain, text_at=text_at, pieces=self.pieces(event, as_it_is))
+        is_unchanged = (
+            event.start_mark.line == event.end_mark.line and event.end_mark.index - start == len(event.value) + 2 * quotes
+        )
+        text_at = quotes if is_unchanged else None
+        return Node("scalar", where, event.value, quoted=not plain, text_at=text_at, pieces=self.pieces(event, is_unchanged))
 
-    def pieces(self, event: Any, as_it_is: bool) -> tuple[Piece, ...]:
-        """Where the parts of a text stand; none where it is all in one line and as it is."""
-        if as_it_is:
+    def pieces(self, event: Any, is_unchanged: bool) -> tuple[Piece, ...]:
+        """The places of the parts of a text; none if it is on one line and unchanged."""
+        if is_unchanged:
             return ()
         written = self.text[event.start_mark.index : event.end_mark.index]
         return pieces(written, event.value, event.style, event.start_mark.column + 1)
@@ -129,14 +131,14 @@ class Tree:
     def collection(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
         bracket = event.end_mark.index - 1
         # A pair in [] is a map without brackets of its own.
-        written = event.flow_style and event.start_mark.index <= bracket and self.text[bracket] in "[{"
-        if written:
+        has_brackets = event.flow_style and event.start_mark.index <= bracket and self.text[bracket] in "[{"
+        if has_brackets:
             self.opened.append(bracket)
-        read = self.sequence if isinstance(event, yaml.SequenceStartEvent) else self.mapping
-        built = read(event, where, depth)
-        if written:
+        builder = self.sequence if isinstance(event, yaml.SequenceStartEvent) else self.mapping
+        result = builder(event, where, depth)
+        if has_brackets:
             self.opened.pop()
-        return built
+        return result
 
     def sequence(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
         items: list[Node] = []
@@ -187,22 +189,22 @@ class Tree:
             message = "there is no anchor of this name above" if self.hidden else message
             self.problems.append(Problem(where, "unknown-anchor", message, "text that starts with * needs quotes"))
             return Node("scalar", where, unknown=True), 1
-        meant = self.anchors[anchor]
-        if meant is None:
+        anchor_data = self.anchors[anchor]
+        if anchor_data is None:
             raise Stop(
                 Problem(where, "yaml-cycle", f"`*{short(anchor)}` is inside the value that it repeats", "write the value out")
             )
-        node, height, size, length = meant
+        node, height, size, length = anchor_data
         self.aliased += size
         self.repeated += length
         self.count += size
         self.length += length
-        if self.count > self.most:
+        if self.count > self.max_values:
             raise Stop(too_many(where, f"{MAX_VALUES:,} values"))
         if self.aliased > MAX_ALIASED or self.repeated > MAX_REPEATED:
-            what = f"{MAX_ALIASED:,} values" if self.aliased > MAX_ALIASED else "1 MiB of text"
+            limit = f"{MAX_ALIASED:,} values" if self.aliased > MAX_ALIASED else "1 MiB of text"
             raise Stop(Problem(
-                where, "alias-limit", f"the `*` references of this document repeat more than {what}",
+                where, "alias-limit", f"the `*` references of this document repeat more than {limit}",
                 "write the values out, or use fewer",
             ))  # fmt: skip
         if depth + height - 1 > MAX_DEPTH:
@@ -214,12 +216,12 @@ def _tag(tag: str) -> str:
     return f"`{tag.replace('tag:yaml.org,2002:', '!!')[:40]}`"
 
 
-def too_many(where: Where, what: str) -> Problem:
-    return Problem(where, "too-many-values", f"this file has over {what}", "split it")
+def too_many(where: Where, limit: str) -> Problem:
+    return Problem(where, "too-many-values", f"this file has over {limit}", "split it")
 
 
-def _too_many_parts(where: Where, what: str) -> Problem:
-    return Problem(where, "too-many-values", f"this {what}", "use fewer")
+def _too_many_parts(where: Where, excess: str) -> Problem:
+    return Problem(where, "too-many-values", f"this {excess}", "use fewer")
 
 
 def _too_deep(where: Where) -> Problem:
@@ -230,21 +232,23 @@ def _key_problem(key: Node, entries: dict[str, tuple[Node, Node]]) -> Problem | 
     if key.unknown:
         return Problem(key.where, "bad-key", "a key must be plain text", "write the key out")
     if key.kind != "scalar" or key.is_null:
-        what = {"list": "a list", "map": "a map", "scalar": "nothing"}[key.kind]
+        description = {"list": "a list", "map": "a map", "scalar": "nothing"}[key.kind]
         return Problem(
             key.where,
             "bad-key",
-            f"a key must be text, not {what}",
+            f"a key must be text, not {description}",
             "write `key: value`; text with : or {} needs quotes",
         )
     if len(key.text) > MAX_KEY or not key.text.isprintable():
-        what = f"at most {MAX_KEY} characters" if len(key.text) > MAX_KEY else "only visible characters"
-        return Problem(key.where, "bad-key", f"a key may have {what}", "write a short name on one line")
+        description = f"at most {MAX_KEY} characters" if len(key.text) > MAX_KEY else "only visible characters"
+        return Problem(key.where, "bad-key", f"a key may have {description}", "write a short name on one line")
     if key.text == "<<" and not key.quoted:
         return Problem(key.where, "merge-key", "`<<` does not merge maps here", "write the keys out")
     if "${" in key.text:
         return Problem(key.where, "bad-reference", "a reference cannot be a key", "use `${…}` in values only")
     if key.text in entries:
-        first = entries[key.text][0].where.line
-        return Problem(key.where, "duplicate-key", f"`{key.text}` was already given on line {first}", "remove one of the two")
+        first_line = entries[key.text][0].where.line
+        return Problem(
+            key.where, "duplicate-key", f"`{key.text}` was already given on line {first_line}", "remove one of the two"
+        )
     return None

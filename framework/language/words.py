@@ -24,7 +24,7 @@ def alternatives(shape: shapes.Shape) -> tuple[shapes.Shape, ...]:
 
 
 def describe(shape: shapes.Shape) -> str:
-    return either([part for each in alternatives(shape) for part in _described(each)])
+    return either([part for alternative in alternatives(shape) for part in _described(alternative)])
 
 
 def _described(shape: shapes.Shape) -> list[str]:
@@ -60,9 +60,9 @@ def example(shape: shapes.Shape) -> str:
     if isinstance(shape, shapes.RecordShape) and shape.cls.short:
         return example(shape.slots[shape.cls.short].shape)
     if isinstance(shape, shapes.RecordShape):
-        chosen = {name: slot for name, slot in shape.slots.items() if slot.required or name in shape.cls.in_example}
-        needed = chosen or dict(list(shape.slots.items())[:1])
-        return "{" + ", ".join(f"{name}: {slot.option.example or example(slot.shape)}" for name, slot in needed.items()) + "}"
+        preferred_slots = {name: slot for name, slot in shape.slots.items() if slot.required or name in shape.cls.in_example}
+        used_slots = preferred_slots or dict(list(shape.slots.items())[:1])
+        return "{" + ", ".join(f"{name}: {slot.option.example or example(slot.shape)}" for name, slot in used_slots.items()) + "}"
     if isinstance(shape, shapes.MapShape):
         return f"{{name: {example(shape.value)}}}"
     assert isinstance(shape, shapes.FilesShape)
