@@ -35,7 +35,7 @@ class Planned:
     """A pipeline: its columns after each step, its table, and what the next run does."""
 
     pipeline: Pipeline
-    next_run: NextRun | None  # None where nobody was asked
+    next_run: NextRun | None  # None if Kafka and the catalog were not asked
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def plan(specs: str | Path = "specs", env: str | None = None, look: bool = True)
     from framework.operations.observe.next_run import next_runs
 
     plan_ = make(Path(specs), _environment_of(env))
-    looked = {each.pipeline.name: each for each in next_runs(plan_, plan_.pipelines)} if look else {}
-    return tuple(Planned(each, looked.get(each.name)) for each in plan_.pipelines)
+    runs_by_name = {next_run.pipeline.name: next_run for next_run in next_runs(plan_, plan_.pipelines)} if look else {}
+    return tuple(Planned(pipeline, runs_by_name.get(pipeline.name)) for pipeline in plan_.pipelines)
 
 
 def run(name: str, specs: str | Path = "specs", env: str | None = None) -> Run:
@@ -90,4 +90,4 @@ def run(name: str, specs: str | Path = "specs", env: str | None = None) -> Run:
         for failure in failures:
             if not failure.of_follower:
                 raise failure.error
-        return Run(pipeline.name, tuple(batches), tuple(each.error for each in failures))
+        return Run(pipeline.name, tuple(batches), tuple(failure.error for failure in failures))

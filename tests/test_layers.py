@@ -31,7 +31,7 @@ LAYERS = (
     "operations",
     "host",
 )
-APART = {("documents", "core")}  # neighbours in the list that do not know each other
+UNRELATED = {("documents", "core")}  # neighbours in the list that do not know each other
 
 # Which folders or files may import each third party.
 ONLY: dict[str, tuple[str, ...]] = {
@@ -99,31 +99,31 @@ def _is_later(node: ast.AST) -> bool:
 
 
 def judged(place: str, source: str) -> Iterator[str]:
-    """What is wrong with the imports of a file at this place, such as `core/run/run.py` or `sluice/steps.py`, with line numbers."""
-    for found in imports(source):
-        first, _, inside = found.name.partition(".")
-        if first == "":
-            yield f"{found.line}: write the whole name of {found.name}"
-        elif first in ("framework", "pipelines", "sluice"):
-            if not may_import(place.partition("/")[0], first, inside):
-                yield f"{found.line}: {place} imports {found.name}"
-        elif first in ONLY:
-            if not any(is_in(place, allowed) for allowed in ONLY[first]):
-                yield f"{found.line}: {place} imports {first}"
-            elif found.runs and any(third == first and is_in(place, folder) for third, folder in LAZILY):
-                yield f"{found.line}: {place} imports {first} outside of a function"
+    """The problems of the imports of a file at this place, such as `core/run/run.py` or `sluice/steps.py`, with line numbers."""
+    for statement in imports(source):
+        package, _, submodule = statement.name.partition(".")
+        if package == "":
+            yield f"{statement.line}: write the whole name of {statement.name}"
+        elif package in ("framework", "pipelines", "sluice"):
+            if not may_import(place.partition("/")[0], package, submodule):
+                yield f"{statement.line}: {place} imports {statement.name}"
+        elif package in ONLY:
+            if not any(is_in(place, allowed) for allowed in ONLY[package]):
+                yield f"{statement.line}: {place} imports {package}"
+            elif statement.runs and any(third == package and is_in(place, folder) for third, folder in LAZILY):
+                yield f"{statement.line}: {place} imports {package} outside of a function"
 
 
-def may_import(importer: str, package: str, inside: str) -> bool:
+def may_import(importer: str, package: str, submodule: str) -> bool:
     """Whether a layer, `pipelines` or `sluice` may import a module. The public API does not stand on the command line."""
     if importer == "pipelines":
-        return package in ("pipelines", "sluice") or is_in(inside.replace(".", "/"), "host")
+        return package in ("pipelines", "sluice") or is_in(submodule.replace(".", "/"), "host")
     if importer == "sluice":
-        return package in ("sluice", "framework") and not is_in(inside.replace(".", "/"), "host/cli")
-    layer = inside.partition(".")[0]
+        return package in ("sluice", "framework") and not is_in(submodule.replace(".", "/"), "host/cli")
+    layer = submodule.partition(".")[0]
     if layer not in LAYERS:
-        return inside == "__version__"
-    return LAYERS.index(layer) <= LAYERS.index(importer) and (importer, layer) not in APART
+        return submodule == "__version__"
+    return LAYERS.index(layer) <= LAYERS.index(importer) and (importer, layer) not in UNRELATED
 
 
 def is_in(place: str, folder: str) -> bool:
@@ -147,24 +147,32 @@ def files() -> Iterator[tuple[str, Path]]:
 
 def by_position(node: ast.ClassDef) -> bool:
     """Whether a dataclass of over four fields takes more than three by position. Options of a spec are bound by their names."""
-    decorators = [ast.unparse(each) for each in node.decorator_list]
-    if not any("dataclass" in each and "kw_only=True" not in each for each in decorators) or _is_bound(node):
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    if not any("dataclass" in decorator and "kw_only=True" not in decorator for decorator in decorators) or _is_bound(node):
         return False
-    given = (each for each in node.body if isinstance(each, ast.AnnAssign) and "init=False" not in ast.unparse(each))
-    fields = [kind for each in given if not (kind := ast.unparse(each.annotation)).startswith("ClassVar")]
+    assignments = (
+        statement
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign) and "init=False" not in ast.unparse(statement)
+    )
+    fields = [kind for assignment in assignments if not (kind := ast.unparse(assignment.annotation)).startswith("ClassVar")]
     return len(fields) > 4 and "KW_ONLY" not in fields[:4]
 
 
 def changeable(node: ast.ClassDef) -> list[str]:
     """The fields of a frozen dataclass that can be changed all the same. Options of a spec are as YAML has them."""
-    if not any("frozen=True" in ast.unparse(each) for each in node.decorator_list) or _is_bound(node):
+    if not any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list) or _is_bound(node):
         return []
-    fields = {ast.unparse(each.target): ast.unparse(each.annotation) for each in node.body if isinstance(each, ast.AnnAssign)}
+    fields = {
+        ast.unparse(statement.target): ast.unparse(statement.annotation)
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign)
+    }
     return [name for name, kind in fields.items() if re.search(r"\b(list|dict|set|Counter|defaultdict)\[", kind)]
 
 
 def _is_bound(node: ast.ClassDef) -> bool:
-    return bool({ast.unparse(each) for each in node.bases} & {"Bound", "Kind"})
+    return bool({ast.unparse(base) for base in node.bases} & {"Bound", "Kind"})
 
 
 @pytest.mark.slow  # and `make check` has it
@@ -186,10 +194,12 @@ def test_framework_has_its_layers_and_nothing_else() -> None:
 
 @pytest.mark.slow  # and `make check` has it
 def test_imports_go_down_the_list() -> None:
-    wrong = [
-        f"{path.relative_to(ROOT)}:{said}" for place, path in files() for said in judged(place, path.read_text(encoding="utf-8"))
+    problems = [
+        f"{path.relative_to(ROOT)}:{problem}"
+        for place, path in files()
+        for problem in judged(place, path.read_text(encoding="utf-8"))
     ]
-    assert wrong == []
+    assert problems == []
 
 
 @pytest.mark.slow
@@ -200,11 +210,11 @@ def test_only_the_host_knows_where_components_are() -> None:
 
 @pytest.mark.slow
 def test_no_module_needs_itself_to_be_imported() -> None:
-    named = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for _, path in files()}
+    paths = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for _, path in files()}
     graph: dict[str, set[str]] = {}
-    for module, path in named.items():
-        needed = {found.name for found in imports(path.read_text(encoding="utf-8")) if found.runs}
-        graph[module] = {name if name in named else name.rpartition(".")[0] for name in needed} & set(named) - {module}
+    for module, path in paths.items():
+        needed_names = {statement.name for statement in imports(path.read_text(encoding="utf-8")) if statement.runs}
+        graph[module] = {name if name in paths else name.rpartition(".")[0] for name in needed_names} & set(paths) - {module}
     TopologicalSorter(graph).prepare()  # a cycle is an error that shows it
 
 

@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator
 
 Piece = tuple[int, int, int]
-"""A part of the text that the file has unchanged: its index in the text, its number of lines below the text's place, and its column."""
+"""A part of the text that the file has unchanged: its index in the text, its number of lines below the text's place, and its
+column."""
 
 _BLOCKS = ("|", ">")
 
 
 def pieces(written: str, text: str, style: str | None, column: int) -> tuple[Piece, ...]:
-    """The pieces of a text, which the file has as `written` from `column` on; none if the two differ by more than ends of lines."""
+    """The pieces of a text, which the file has as `written` from `column` on; none if the two differ by more than ends of
+    lines."""
     lines = [line.rstrip("\r") for line in written.split("\n")]
     parts = _of_block(lines, text) if style in _BLOCKS else _of_quotes(lines, style, column)
     text_pieces: list[Piece] = []

@@ -63,7 +63,7 @@ def _read_part(text: str, file: str, first_line: int, budget: _Budget, problems:
             budget.values -= tree.count
         unquoted_text = text[start:end]
         hidden = SECRET_NAME.search(text, text.rfind("\n", 0, start) + 1, start) is not None
-        problems.append(_unquoted(unquoted_text, _at(text, file, first_line, start), hidden))
+        problems.append(_unquoted(unquoted_text, _where_at(text, file, first_line, start), hidden))
         budget.values += tree.count  # it is read again
         budget.repaired -= len(text)
         if len(repaired) == MAX_REPAIRS or budget.repaired < 0:
@@ -72,7 +72,7 @@ def _read_part(text: str, file: str, first_line: int, budget: _Budget, problems:
         text = text[:start] + "q" * (end - start) + text[end:]
 
 
-def _at(text: str, file: str, first_line: int, index: int) -> Where:
+def _where_at(text: str, file: str, first_line: int, index: int) -> Where:
     return Where(file, first_line + text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
 
 

@@ -7,8 +7,9 @@ from dataclasses import KW_ONLY, dataclass, field
 
 @dataclass(frozen=True)
 class Bounds:
-    """The rows of a batch have the low and the high bound of their group in a struct of this `name`; it is null where a group had too few
-    values. Bounds are so many `deviations` from the mean, or `quantiles`; of the rows `over` so many seconds, or of the newest `rows`."""
+    """The rows of a batch have the low and the high bound of their group in a struct of this `name`, which is null if the group
+    had too few values. The bounds are so many `deviations` from the mean, or `quantiles`, of the rows of the last `over` seconds
+    or of the newest `rows`."""
 
     name: str
     column: str

@@ -83,15 +83,17 @@ def changes(pipeline: Pipeline, existing: Existing | None) -> tuple[Change, ...]
     """All differences; none if the table matches the spec."""
     if existing is None:
         return (Change("create", f"creates table {pipeline.table.identifier}", _option(pipeline, "table"), allowed=True),)
-    taken = "takes over the table, whose rows stay"
-    adopted = (
-        [Change("create", taken, _option(pipeline, "adopt"), allowed=True)] if pipeline.table.adopt and not existing.owner else []
+    takeover = "takes over the table, whose rows stay"
+    adoption = (
+        [Change("create", takeover, _option(pipeline, "adopt"), allowed=True)]
+        if pipeline.table.adopt and not existing.owner
+        else []
     )
     planned = Struct(tuple(Field(column.name, stored(column.type)) for column in pipeline.table.columns))
-    renamed = {(path, to) for column in pipeline.table.columns for path, to in column.renamed}
+    renamed = {(path, new_name) for column in pipeline.table.columns for path, new_name in column.renamed}
     differences = _inside((), Struct(existing.columns), planned, renamed)
-    columns = [_column(pipeline, existing, *each) for each in differences]
-    return (*adopted, *columns, *_schemas(pipeline, existing), *_layout(pipeline, existing))
+    columns = [_column(pipeline, existing, *difference) for difference in differences]
+    return (*adoption, *columns, *_schemas(pipeline, existing), *_layout(pipeline, existing))
 
 
 def refusal_text(refused: Iterable[Change]) -> str:
@@ -104,8 +106,8 @@ def hint(refused: Iterable[Change], all_changes: Iterable[Change], pipeline: str
     hints = dict.fromkeys(change.hint for change in refused)
     all_changes = tuple(all_changes)
     if acceptable(all_changes):
-        does = "; ".join(dict.fromkeys(change.accepts for change in all_changes if not change.allowed))
-        hints[f"or `sluice accept {pipeline}`, which {does}"] = None
+        effects = "; ".join(dict.fromkeys(change.accepts for change in all_changes if not change.allowed))
+        hints[f"or `sluice accept {pipeline}`, which {effects}"] = None
     return "; ".join(hints)
 
 
@@ -134,65 +136,67 @@ _Difference = tuple[Kind, Path, Type | None, Type | None, str]
 _Renamed = Set[tuple[Path, str]]  # the path with the old name, and the new name
 
 
-def _differences(path: Path, old: Type, new: Type, renamed: _Renamed, above: Path) -> Iterator[_Difference]:
+def _differences(path: Path, old: Type, new: Type, renames: _Renamed, current_path: Path) -> Iterator[_Difference]:
     """The differences between two types. `above` is the path with current names, without `element`, `key` and `value`."""
     if isinstance(old, Struct) and isinstance(new, Struct):
-        yield from _inside(path, old, new, renamed, above)
+        yield from _inside(path, old, new, renames, current_path)
     elif isinstance(old, Array) and isinstance(new, Array):
-        yield from _differences((*path, "element"), old.element, new.element, renamed, above)
+        yield from _differences((*path, "element"), old.element, new.element, renames, current_path)
     elif isinstance(old, Map) and isinstance(new, Map):
         if old.key != new.key:
             yield "retype", (*path, "key"), old.key, new.key, ""  # Iceberg changes no key
-        yield from _differences((*path, "value"), old.value, new.value, renamed, above)
+        yield from _differences((*path, "value"), old.value, new.value, renames, current_path)
     elif old != new:
         yield "widen" if widens(old, new) else "narrow" if widens(new, old) else "retype", path, old, new, ""
 
 
-def _inside(path: Path, old: Struct, new: Struct, renamed: _Renamed, above: Path = ()) -> Iterator[_Difference]:
-    there = {field.name: field.type for field in old.fields}
-    taken = set()
+def _inside(path: Path, old: Struct, new: Struct, renames: _Renamed, current_path: Path = ()) -> Iterator[_Difference]:
+    old_types = {field.name: field.type for field in old.fields}
+    used_names = set()
     for field in new.fields:
-        other = old.field(field.name)
-        before = next((name for name in there if ((*above, name), field.name) in renamed and new.field(name) is None), None)
-        if field.name in there:
-            yield from _differences((*path, field.name), there[field.name], field.type, renamed, (*above, field.name))
-        elif other is not None:
-            yield "rename", (*path, other.name), other.type, field.type, ""
-        elif before is not None and before not in taken:
-            taken.add(before)
-            yield "alias", (*path, before), there[before], field.type, field.name
-            yield from _differences((*path, before), there[before], field.type, renamed, (*above, field.name))
+        old_field = old.field(field.name)
+        old_name = next(
+            (name for name in old_types if ((*current_path, name), field.name) in renames and new.field(name) is None), None
+        )
+        if field.name in old_types:
+            yield from _differences((*path, field.name), old_types[field.name], field.type, renames, (*current_path, field.name))
+        elif old_field is not None:
+            yield "rename", (*path, old_field.name), old_field.type, field.type, ""
+        elif old_name is not None and old_name not in used_names:
+            used_names.add(old_name)
+            yield "alias", (*path, old_name), old_types[old_name], field.type, field.name
+            yield from _differences((*path, old_name), old_types[old_name], field.type, renames, (*current_path, field.name))
         else:
             yield "add", (*path, field.name), None, field.type, ""
     for field in old.fields:
-        if new.field(field.name) is None and field.name not in taken:
+        if new.field(field.name) is None and field.name not in used_names:
             yield "drop", (*path, field.name), field.type, None, ""
 
 
 def _column(
-    pipeline: Pipeline, existing: Existing, kind: Kind, path: Path, old: Type | None, new: Type | None, to: str
+    pipeline: Pipeline, existing: Existing, kind: Kind, path: Path, old: Type | None, new: Type | None, new_name: str
 ) -> Change:
     policy = pipeline.table.schema_changes
-    ways = {"add": policy.add, "widen": policy.widen, "drop": policy.drop, "alias": policy.rename, "narrow": policy.narrow}
+    policies = {"add": policy.add, "widen": policy.widen, "drop": policy.drop, "alias": policy.rename, "narrow": policy.narrow}
     # Spark writes null where a whole column is missing, not where a field inside of one is.
-    can = kind in ways and not (kind == "drop" and len(path) > 1)
+    is_possible = kind in policies and not (kind == "drop" and len(path) > 1)
     key = f"{kind}:{'.'.join(path)}"
-    allowed = can and (ways[kind] != "refuse" or key in existing.accepted)
-    does = _does(kind, path, old, new, to) if can else ""
-    what = does if allowed else _refuses(kind, path, old, new, to)
-    beyond = kind in ("rename", "narrow", "retype") or (kind == "drop" and len(path) > 1 and policy.drop == "keep")
-    rebuild = pipeline.name if beyond and not allowed else ""
+    allowed = is_possible and (policies[kind] != "refuse" or key in existing.accepted)
+    effect = _does(kind, path, old, new, new_name) if is_possible else ""
+    description = effect if allowed else _refuses(kind, path, old, new, new_name)
+    needs_rebuild = kind in ("rename", "narrow", "retype") or (kind == "drop" and len(path) > 1 and policy.drop == "keep")
+    rebuild = pipeline.name if needs_rebuild and not allowed else ""
     return Change(
         kind,
-        what,
-        place(pipeline, to if len(path) == 1 and to else path[0]),
+        description,
+        place(pipeline, new_name if len(path) == 1 and new_name else path[0]),
         allowed=allowed,
         path=path,
         old=old,
         new=new,
         rebuild=rebuild,
-        to=to,
-        accepts=does,
+        to=new_name,
+        accepts=effect,
         key=key,
     )
 
@@ -202,29 +206,31 @@ def _schemas(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
     narrow = pipeline.table.schema_changes.narrow == "allow"
     for topic in pipeline.topics:
         for registered in topic.registered:
-            for id_, kind, what in registered.refused:
+            for id_, kind, description in registered.refused:
                 key = f"schema:{topic.name}:{id_}"
                 if key in existing.accepted or (kind == "narrow" and narrow):
                     continue
-                does = "keeps the column's type" if kind == "narrow" else f"makes a bad row of each message of schema {id_}"
-                yield Change("schema", f"`{registered.subject}`: {what}", topic.where, allowed=False, accepts=does, key=key)
+                effect = "keeps the column's type" if kind == "narrow" else f"makes a bad row of each message of schema {id_}"
+                yield Change(
+                    "schema", f"`{registered.subject}`: {description}", topic.where, allowed=False, accepts=effect, key=key
+                )
 
 
-def _does(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str) -> str:
+def _does(kind: Kind, path: Path, old: Type | None, new: Type | None, new_name: str) -> str:
     name = ".".join(path)
     if kind == "add":
         return f"adds column {name} {new}"
     if kind == "alias":
-        return f"renames {name} to {to}"
+        return f"renames {name} to {new_name}"
     if kind == "narrow":
         return f"keeps {name} {old}, which holds {new}"
     return f"widens {name} from {old} to {new}" if kind == "widen" else f"keeps {name} {old}, null in new rows"
 
 
-def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str) -> str:
+def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None, new_name: str) -> str:
     name = ".".join(path)
     if kind == "alias":
-        return f"`{name}` is `{to}` in the newest schema, and the spec says `rename: refuse`"
+        return f"`{name}` is `{new_name}` in the newest schema, and the spec says `rename: refuse`"
     if kind == "add":
         return f"`{name}` {new} is new in the spec, which says `add: refuse`"
     if kind == "drop":
@@ -239,24 +245,26 @@ def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None, to: str
 def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
     table = pipeline.table
     if existing.words != table.words:
-        was, now = existing.words or "a row per message", table.words or f"`write: {table.write.name}`"
-        what = f"the table has {was}, the spec says {now}"
-        yield Change("write", what, _option(pipeline, "write"), allowed=False, rebuild=pipeline.name)
+        old_words, new_words = existing.words or "a row per message", table.words or f"`write: {table.write.name}`"
+        description = f"the table has {old_words}, the spec says {new_words}"
+        yield Change("write", description, _option(pipeline, "write"), allowed=False, rebuild=pipeline.name)
     partitions = tuple(map(str, table.partition_by))
     rewrites_all = table.write.whole  # then a run writes all files
-    keep = "" if rewrites_all else f"; existing files keep their layout until `sluice rebuild {pipeline.name}`"
+    suffix = "" if rewrites_all else f"; existing files keep their layout until `sluice rebuild {pipeline.name}`"
     if set(existing.partition_by) != set(partitions):  # the order of partitions does not matter
-        what = f"new files are partitioned by {_listed(partitions)}{keep}"
-        yield Change("partition_by", what, _option(pipeline, "partition_by"), allowed=True)
+        description = f"new files are partitioned by {_listed(partitions)}{suffix}"
+        yield Change("partition_by", description, _option(pipeline, "partition_by"), allowed=True)
     if existing.sort_by != table.sort_by:
-        what = f"new files are sorted by {_listed(table.sort_by)}{keep}"
-        yield Change("sort_by", what, _option(pipeline, "sort_by"), allowed=True)
+        description = f"new files are sorted by {_listed(table.sort_by)}{suffix}"
+        yield Change("sort_by", description, _option(pipeline, "sort_by"), allowed=True)
     if existing.format_version < table.format_version:
-        what = f"raises Iceberg's format from {existing.format_version} to {table.format_version}"
-        yield Change("format_version", what, _option(pipeline, "format_version"), allowed=True)
+        description = f"raises Iceberg's format from {existing.format_version} to {table.format_version}"
+        yield Change("format_version", description, _option(pipeline, "format_version"), allowed=True)
     elif existing.format_version > table.format_version:
-        what = f"a table's format cannot go down: the table has {existing.format_version}, the spec says {table.format_version}"
-        yield Change("format_version", what, _option(pipeline, "format_version"), allowed=False)
+        description = (
+            f"a table's format cannot go down: the table has {existing.format_version}, the spec says {table.format_version}"
+        )
+        yield Change("format_version", description, _option(pipeline, "format_version"), allowed=False)
 
 
 def _listed(names: tuple[str, ...]) -> str:

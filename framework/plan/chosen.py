@@ -1,4 +1,4 @@
-"""The pipelines that somebody names, each by its own name or its table's."""
+"""Choose pipelines by their names or the names of their tables."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from framework.plan import Pipeline, Plan
 
 
 def chosen(plan: Plan, names: Collection[str], may_lack: bool = False) -> tuple[Pipeline, ...]:
-    """The pipelines of these names; without names all. A plan `may_lack` some: their specs have problems, which are shown elsewhere."""
+    """The pipelines of these names; without names, all. With `may_lack`, no error is raised for names that the plan lacks, since
+    their specs have problems that are shown elsewhere."""
     tables = {pipeline.table.identifier: pipeline.name for pipeline in plan.pipelines}
-    wanted = [tables.get(name, name) for name in names]
-    unknown = [name for name in wanted if plan.pipeline(name) is None]
-    if unknown and not may_lack:
+    wanted_names = [tables.get(name, name) for name in names]
+    unknown_names = [name for name in wanted_names if plan.pipeline(name) is None]
+    if unknown_names and not may_lack:
         names_of_all = [pipeline.name for pipeline in plan.pipelines]
         there_is = the_names("pipeline", names_of_all) if names_of_all else "the specs have no pipelines"
         raise SluiceError(
             "unknown-pipeline",
-            f"there is no pipeline{' with a table' if '.' in unknown[0] else ''} `{unknown[0]}`",
-            did_you_mean(unknown[0], [*names_of_all, *tables], there_is),
+            f"there is no pipeline{' with a table' if '.' in unknown_names[0] else ''} `{unknown_names[0]}`",
+            did_you_mean(unknown_names[0], [*names_of_all, *tables], there_is),
         )
-    return tuple(pipeline for pipeline in plan.pipelines if not wanted or pipeline.name in wanted)
+    return tuple(pipeline for pipeline in plan.pipelines if not wanted_names or pipeline.name in wanted_names)

@@ -24,7 +24,7 @@ _BAD: dict[str, Type] = {
     "key": BINARY, "value": BINARY,
 }  # fmt: skip
 _SHOWN_OF_BAD = ("code", "message")
-_MOST = 20  # rows of a difference that are shown
+_MAX_PAIRS = 20  # pairs of a difference that are shown
 
 
 class Beyond(str):
@@ -54,13 +54,13 @@ class Difference:
 
 def differences(example: Example, columns: Sequence[Column], rows: Sequence[Row], bad: Sequence[Row]) -> tuple[Difference, ...]:
     """The differences between a test's rows and its expectations; none for a test that passes."""
-    differing = []
+    found_differences = []
     types = {column.name: column.type for column in columns}
     if example.expect is not None:
-        own = [name for name in types if not name.startswith("_kafka_")]
-        differing.append(_difference("row", example, example.expect, rows, types, own))
-    differing.append(_difference("bad row", example, example.expect_bad, bad, _BAD, _SHOWN_OF_BAD))
-    return tuple(each for each in differing if each)
+        own_columns = [name for name in types if not name.startswith("_kafka_")]
+        found_differences.append(_difference("row", example, example.expect, rows, types, own_columns))
+    found_differences.append(_difference("bad row", example, example.expect_bad, bad, _BAD, _SHOWN_OF_BAD))
+    return tuple(difference for difference in found_differences if difference)
 
 
 def _difference(
@@ -73,8 +73,8 @@ def _difference(
 ) -> Difference | None:
     fits = [[not _unlike(want, row, types) for row in rows] for want in expected]
     matched = _matching(fits, len(rows))
-    missing = [at for at in range(len(expected)) if at not in matched.values()]
-    unexpected = [at for at in range(len(rows)) if at not in matched]
+    missing = [index for index in range(len(expected)) if index not in matched.values()]
+    unexpected = [index for index in range(len(rows)) if index not in matched]
     if not missing and not unexpected:
         return None
     pairs = []
@@ -83,11 +83,11 @@ def _difference(
         pairs.append(Pair(expected[want], rows[row], unequal, _message(example, rows[row])))
         missing.remove(want)
         unexpected.remove(row)
-    pairs += [Pair(expected[at], None) for at in missing]
-    pairs += [Pair(None, rows[at], (), _message(example, rows[at])) for at in unexpected]
-    named = {name for want in expected for name in want}
-    always = default_columns if noun == "bad row" or not named else ()
-    columns = tuple(name for name in types if name in named or name in always)
+    pairs += [Pair(expected[index], None) for index in missing]
+    pairs += [Pair(None, rows[index], (), _message(example, rows[index])) for index in unexpected]
+    named_columns = {name for want in expected for name in want}
+    shown_columns = default_columns if noun == "bad row" or not named_columns else ()
+    columns = tuple(name for name in types if name in named_columns or name in shown_columns)
     return Difference(noun=noun, expected=len(expected), actual=len(rows), columns=columns, pairs=tuple(pairs))
 
 
@@ -103,39 +103,39 @@ def _message(example: Example, row: Row) -> int | None:
 
 def _matching(fits: Sequence[Sequence[bool]], rows: int) -> dict[int, int]:
     """The expected row of each row, with as many pairs as possible (a maximum matching)."""
-    taken: dict[int, int] = {}
+    matches: dict[int, int] = {}
 
     def give(want: int, tried: set[int]) -> bool:
         for row in range(rows):
             if fits[want][row] and row not in tried:
                 tried.add(row)
-                if row not in taken or give(taken[row], tried):
-                    taken[row] = want
+                if row not in matches or give(matches[row], tried):
+                    matches[row] = want
                     return True
         return False
 
     for want in range(min(len(fits), rows)):  # rows in their order: the search is deep only where many differ
         if fits[want][want]:
-            taken[want] = want
-    for want in set(range(len(fits))).difference(taken.values()):
+            matches[want] = want
+    for want in set(range(len(fits))).difference(matches.values()):
         give(want, set())
-    return taken
+    return matches
 
 
 def _closest(
     missing: Sequence[int], unexpected: Sequence[int], unlike: Callable[[int, int], tuple[str, ...]], expected: Sequence[Row]
 ) -> list[tuple[int, int]]:
     """Pairs with the fewest differing columns, the best first. Rows without a common column pair only if each is the only one left."""
-    lone = len(missing) == len(unexpected) == 1
+    is_only_pair = len(missing) == len(unexpected) == 1
     ranked = sorted(
         (len(unequal), want, row)
         for want in missing
         for row in unexpected
-        if (unequal := unlike(want, row)) and (lone or len(unequal) < len(expected[want]))
+        if (unequal := unlike(want, row)) and (is_only_pair or len(unequal) < len(expected[want]))
     )
     pairs: list[tuple[int, int]] = []
     for _, want, row in ranked:
-        if all(want != each[0] and row != each[1] for each in pairs):
+        if all(want != pair[0] and row != pair[1] for pair in pairs):
             pairs.append((want, row))
     return pairs
 
@@ -153,8 +153,8 @@ def alike(want: Any, got: Any, type_: Type) -> bool:
         case Array():
             return len(want) == len(got) and all(alike(*pair, type_.element) for pair in zip(want, got, strict=True))
         case Map():
-            there = dict(got)
-            return want.keys() == there.keys() and all(alike(value, there[key], type_.value) for key, value in want.items())
+            got_map = dict(got)
+            return want.keys() == got_map.keys() and all(alike(value, got_map[key], type_.value) for key, value in want.items())
         case Struct():
             types = {field.name: field.type for field in type_.fields}
             return all(alike(value, got.get(name), types[name]) for name, value in want.items())
@@ -166,22 +166,22 @@ def alike(want: Any, got: Any, type_: Type) -> bool:
 def lines(difference: Difference) -> list[str]:
     """A table of the differences. Below an expected row is the closest actual row, and below that are marks at differing columns."""
     table = [["", *difference.columns]]
-    for pair in difference.pairs[:_MOST]:
+    for pair in difference.pairs[:_MAX_PAIRS]:
         table += _laid(pair, difference.columns)
-    widths = [max(len(line[at]) for line in table) for at in range(len(table[0]))]
+    widths = [max(len(line[index]) for line in table) for index in range(len(table[0]))]
     text_lines = [f"expected {counted(difference.expected, difference.noun)}, got {difference.actual:,}"]
     text_lines += ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
-    if len(difference.pairs) > _MOST:
-        text_lines.append(f"… and {len(difference.pairs) - _MOST:,} more")
+    if len(difference.pairs) > _MAX_PAIRS:
+        text_lines.append(f"… and {len(difference.pairs) - _MAX_PAIRS:,} more")
     return text_lines
 
 
 def _laid(pair: Pair, columns: Sequence[str]) -> list[list[str]]:
     """The lines of a pair: a label, then the text of each column."""
-    of = "" if pair.message is None else f" of message {pair.message}"
+    message_suffix = "" if pair.message is None else f" of message {pair.message}"
     want, got = ({name: show(row[name]) for name in columns if name in row} for row in (pair.want or {}, pair.got or {}))
     if pair.want is None:
-        return [[f"+ unexpected{',' if of else ''}{of}", *(got.get(name, "") for name in columns)]]
+        return [[f"+ unexpected{',' if message_suffix else ''}{message_suffix}", *(got.get(name, "") for name in columns)]]
     if pair.got is None:
         return [["- missing", *(want.get(name, "") for name in columns)]]
     for name in pair.unequal:
@@ -191,15 +191,17 @@ def _laid(pair: Pair, columns: Sequence[str]) -> list[list[str]]:
     marks = {name: "^" * max(len(want[name]), len(got[name])) for name in pair.unequal}
     return [
         ["- expected", *(want.get(name, "") for name in columns)],
-        [f"+ got{of and f',{of}'}", *(got.get(name, "") for name in columns)],
+        [f"+ got{message_suffix and f',{message_suffix}'}", *(got.get(name, "") for name in columns)],
         ["", *(marks.get(name, "") for name in columns)],
     ]
 
 
 def _around_difference(want: str, got: str) -> tuple[str, str]:
     """Two long texts, cut to start shortly before their first difference."""
-    same = next((at for at, pair in enumerate(zip(want, got, strict=False)) if pair[0] != pair[1]), min(len(want), len(got)))
-    start = max(0, same - 10) if max(len(want), len(got)) > _LONGEST else 0
+    same_length = next(
+        (index for index, pair in enumerate(zip(want, got, strict=False)) if pair[0] != pair[1]), min(len(want), len(got))
+    )
+    start = max(0, same_length - 10) if max(len(want), len(got)) > _LONGEST else 0
     return _cut(want, start), _cut(got, start)
 
 
@@ -223,8 +225,8 @@ def _text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode(errors="backslashreplace")
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name}: {_text(each)}" for name, each in value.items()) + "}"
-    if isinstance(value, list) and value and all(isinstance(each, tuple) and len(each) == 2 for each in value):
+        return "{" + ", ".join(f"{name}: {_text(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list) and value and all(isinstance(item, tuple) and len(item) == 2 for item in value):
         return _text(dict(value))
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_text, value)) + "]"

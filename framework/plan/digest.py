@@ -27,9 +27,10 @@ from framework.plan import totals as accumulated
 
 @dataclass(frozen=True)
 class Words:
-    """The words for a class, `name`, and for its fields. Fields in `always` are in the text, in this order, and those in `if_set` behind
-    them where they are not their default: a digest stays the same although the class got such a field. What is in `never` does not decide
-    what the digest stands for. `spread` is a field whose value is written as if its fields that are not None were the class's own."""
+    """The words for a class, `name`, and for its fields. Fields in `always` are in the text, in this order, and those in `if_set`
+    behind them where they are not their default: a digest stays the same although the class got such a field. Fields in `never`
+    do not change what the digest stands for. `spread` is a field whose value is written as if its fields that are not None were
+    the class's own."""
 
     name: str
     always: str = ""
@@ -120,8 +121,8 @@ def written(value: Any, words: Words) -> str:
             items.append((word, item))
     options = getattr(value, words.spread) if words.spread else None
     if options is not None:
-        given = ((each.name, getattr(options, each.name)) for each in fields(options) if each.repr)
-        items += [(word, item) for word, item in given if item is not None]
+        option_items = ((field.name, getattr(options, field.name)) for field in fields(options) if field.repr)
+        items += [(word, item) for word, item in option_items if item is not None]
     return f"{words.name}({', '.join(f'{word}={text(item)}' for word, item in items)})"
 
 
@@ -130,20 +131,21 @@ def short(value: object) -> str:
     return hashlib.sha256(text(value).encode()).hexdigest()[:16]
 
 
-def notice_id(sent: notice.Notice) -> str:
-    """The id of a notice in the record of an export: another one after each change of its options, of which secrets have only names."""
-    return short((sent.type, sent.options))
+def notice_id(planned_notice: notice.Notice) -> str:
+    """The id of a notice in the record of an export. It changes with the notice's options, which hold secrets by name only."""
+    return short((planned_notice.type, planned_notice.options))
 
 
 def words_of(cls: type[Any]) -> Words | None:
-    """The words for a class; None where it has none. Those of options are in their class, which has the name's word first."""
+    """The words for a class; None if it has none. A class of options has its words in `in_digest`, with the word for its name
+    first."""
     if cls in WORDS:
         return WORDS[cls]
     name, *always = getattr(cls, "in_digest", "").split() or [""]
     if not name:
         return None
-    own = (each.name for each in fields(cls) if each.repr)
-    return Words(name, " ".join(always), if_set=" ".join(field for field in own if field not in always))
+    field_names = (field.name for field in fields(cls) if field.repr)
+    return Words(name, " ".join(always), if_set=" ".join(field for field in field_names if field not in always))
 
 
 def _required_words(cls: type[Any]) -> Words:
@@ -160,4 +162,6 @@ def _pairs(names: str) -> tuple[tuple[str, str], ...]:
 
 
 def _defaults(cls: type[Any]) -> Mapping[str, object]:
-    return {each.name: each.default_factory() if each.default_factory is not MISSING else each.default for each in fields(cls)}
+    return {
+        field.name: field.default_factory() if field.default_factory is not MISSING else field.default for field in fields(cls)
+    }

@@ -27,8 +27,8 @@ class Expectation:
 
 @dataclass(frozen=True, kw_only=True)
 class SetExpectation:
-    """A condition on many rows, checked on the table as a batch would leave it: the rows of the batch have no `columns` twice there, or
-    have theirs in another table; or how many rows the table has."""
+    """A condition on many rows, checked on the table as a batch would leave it: the `columns` of each row of the batch are unique
+    there, or the table `of` has them, too, or the table has a certain number of rows."""
 
     name: str
     where: Where = field(compare=False, repr=False)

@@ -1,4 +1,4 @@
-"""Exports: a part of a table, again and again, as files."""
+"""Exports: a part of a table, written to files by a schedule or by hand."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Export:
 
     @property
     def content_type(self) -> str:
-        """What mails and object stores say of the file, so that a browser or a mail program opens it."""
+        """The content type of the file in mails and object stores, so that a browser or a mail program opens it."""
         return CONTENT_TYPES[self.format]
 
     @property
     def recorded_as(self) -> str:
-        """Its name in the records of this machine."""
+        """The export's name in the records of this machine."""
         return recorded_as(self.pipeline.environment, self.name)

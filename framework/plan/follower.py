@@ -1,4 +1,4 @@
-"""Followers: what shows the rows of a table elsewhere, each commit once it is done."""
+"""Followers: sinks that show the rows of a table elsewhere, each commit once it is done."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from framework.base.errors import Where
 from framework.plan.catalog import Catalog
 from framework.plan.topic import Cluster, Topic
 
-FOLLOWED = "sluice-also-"  # how the tags of followers begin
-PUBLISHED = f"{FOLLOWED}catalog-"  # the same, of those that list a table in another catalog
+FOLLOWED = "sluice-also-"  # the beginning of the followers' tags
+PUBLISHED = f"{FOLLOWED}catalog-"  # the beginning of the tags of followers that list a table in another catalog
 _TAG = re.compile(rf"{FOLLOWED}(?P<type>[a-z0-9_]+)-[0-9a-f]{{12}}(-showing|-before)?|{PUBLISHED}.+")
 
 
 def is_follower_tag(name: str, type_: str = "") -> bool:
-    """Whether a follower, or one of this type, gives its tags such names. Other programs give theirs any name."""
+    """Whether the name is that of a follower's tag, or of a follower of this type. Other programs give their tags any name."""
     match = _TAG.fullmatch(name)
     return match is not None and type_ in ("", match["type"])
 
@@ -45,10 +45,12 @@ class Follower:
     where: Where = field(compare=False, repr=False)
     says: tuple[str, ...]
     options: Any
-    asset: tuple[str, ...] = ()  # its key as an asset; none where it is no thing of its own
-    identity: str = ""  # what of the options decides which rows are shown, and where
+    asset: tuple[str, ...] = ()  # its key as an asset; empty if it is not an asset
+    identity: str = ""  # the options that decide which rows are shown, and where
     sends_to: tuple[Cluster, str] | None = None  # a topic, by its name in Kafka
-    topic: Topic | None = field(default=None, compare=False, repr=False)  # the same, with what its messages are
+    topic: Topic | None = field(
+        default=None, compare=False, repr=False
+    )  # the topic of `sends_to`, with the columns of its messages
     # Shows one step of commits, and returns the number of rows.
     follow: Callable[[Any], int] = field(default=_shows_nothing, compare=False, repr=False)
     # Ends all earlier writers before the first step, where a process that wakes up late could still write.

@@ -15,15 +15,15 @@ from framework.plan.totals import MEASURES, TIME, WINDOW_END, WINDOW_START, Accu
 def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
     """The source columns by the name of each column of the table."""
     if isinstance(pipeline.source, SelectSource):
-        origins = {name: frozenset(each) for name, each in pipeline.source.origins}
+        origins = {name: frozenset(columns) for name, columns in pipeline.source.origins}
     else:
         source = pipeline.source.columns if pipeline.source else pipeline.topic.columns
         origins = {column.name: frozenset([column.name]) for column in source}
     kafka = {column.name: frozenset([column.name]) for column in pipeline.kafka_columns}
-    moment = {} if pipeline.source else {EVENT_TIME: frozenset([pipeline.topic.event_time or KAFKA_COLUMNS[-1].name])}
+    event_time = {} if pipeline.source else {EVENT_TIME: frozenset([pipeline.topic.event_time or KAFKA_COLUMNS[-1].name])}
     for step in pipeline.steps:
-        origins = _after(step, origins, {**origins, **kafka, **moment})
-    origins = {**kafka, **moment, **origins}
+        origins = _after(step, origins, {**origins, **kafka, **event_time})
+    origins = {**kafka, **event_time, **origins}
     if pipeline.table.keyed and pipeline.table.keyed.versions:
         origins |= dict.fromkeys(VERSION, origins[pipeline.table.keyed.order[0]])
     if pipeline.table.accumulated:
@@ -32,11 +32,11 @@ def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
 
 
 def by_source(pipeline: Pipeline) -> dict[str, list[tuple[Topic | TableSource, str]]]:
-    """The same for the columns that are for readers, each source column with its topic or its table."""
-    selected = pipeline.source.tables if isinstance(pipeline.source, SelectSource) else ()
-    named: dict[str, tuple[Topic | TableSource, str]] = {
+    """The source columns of each column that is for readers, each with its topic or its table."""
+    select_tables = pipeline.source.tables if isinstance(pipeline.source, SelectSource) else ()
+    table_columns: dict[str, tuple[Topic | TableSource, str]] = {
         f"{table.identifier}.{column.name}": (table, column.name)
-        for table in (*selected, *(join.source for join in pipeline.joins))
+        for table in (*select_tables, *(join.source for join in pipeline.joins))
         for column in (*table.columns, *table.kafka)
     }
     sources = [pipeline.source] if isinstance(pipeline.source, TableSource) else pipeline.topics
@@ -45,7 +45,7 @@ def by_source(pipeline: Pipeline) -> dict[str, list[tuple[Topic | TableSource, s
         column.name: [
             place
             for origin in sorted(origins[column.name])
-            for place in ([named[origin]] if origin in named else [(source, origin) for source in sources])
+            for place in ([table_columns[origin]] if origin in table_columns else [(source, origin) for source in sources])
             if _has(*place)
         ]
         for column in pipeline.table.readable
@@ -53,12 +53,12 @@ def by_source(pipeline: Pipeline) -> dict[str, list[tuple[Topic | TableSource, s
 
 
 def _has(source: Topic | TableSource, name: str) -> bool:
-    """A table that is read has no columns that say which of its commits a row comes from."""
+    """Whether the source has the column. A table lacks the columns that name the commit of a row."""
     return isinstance(source, Topic) or any(column.name == name for column in (*source.columns, *source.kafka))
 
 
 def _of_totals(totals: Accumulated, origins: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
-    measures = {each.name: origins.get(each.row_column, frozenset()) for each in totals.measures}
+    measures = {measure.name: origins.get(measure.row_column, frozenset()) for measure in totals.measures}
     window = dict.fromkeys((WINDOW_START, WINDOW_END), origins.get(TIME, frozenset()))
     return {**measures, **window, MEASURES: frozenset().union(*measures.values())}
 
@@ -69,8 +69,8 @@ def _after(
     assign = dict(step.assign)
     if step.each:
         assign[step.each.into] = step.each.list
-    looked_up = {name: frozenset([f"{step.join.source.identifier}.{name}"]) for name in step.join.take} if step.join else {}
-    origins = {**origins, **looked_up}
+    joined_columns = {name: frozenset([f"{step.join.source.identifier}.{name}"]) for name in step.join.take} if step.join else {}
+    origins = {**origins, **joined_columns}
     return {
         column.name: frozenset(origin for name in columns_read(assign[column.name], readable) for origin in readable[name])
         if column.name in assign

@@ -9,11 +9,11 @@ from framework.plan.catalog import Catalog
 
 @dataclass(frozen=True)
 class Reader:
-    """Another pipeline's table that is made of the changes of a table."""
+    """A table of another pipeline that is computed from the changes of a table."""
 
     catalog: Catalog
     identifier: str
-    every_commit: bool  # whether it reads each commit by itself
+    every_commit: bool  # whether it reads one commit at a time
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,8 @@ class Notice:
     type: str  # the name of its file among the notices
     says: str
     options: Any
-    # Tells of a written file, and returns what was sent, in words. The arguments are the notice, an `About`, and where secrets are.
+    # Sends the notice of a written file, and returns what was sent, in words. Its arguments are the notice, an `About`, and the store of
+    # secrets.
     send: Callable[[Notice, About, SecretStore], str] = field(compare=False, repr=False)
 
 
@@ -46,8 +47,9 @@ class NotSentYet(SluiceError):
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """The content of a notice. `window` are the beginning and the end of the window, where there is one. `content` is where the file can
-    be read on this machine, and `link` gives an address of one in an object store, valid for so many seconds, and until when that is."""
+    """The content of a notice. `window` are the beginning and the end of the window, if there is one. `content` is the file's
+    path on this machine. `link` returns an address of a file in an object store that is valid for some seconds, and the time at
+    which it ends."""
 
     title: str
     lines: tuple[str, ...]
@@ -60,5 +62,5 @@ class About:
     window: Mapping[str, Any]
 
     def filled(self, template: str) -> str:
-        """A template such as `Sales {window_start:%d %b}`."""
+        """The text of a template such as `Sales {window_start:%d %b}`."""
         return template.format(**self.window)

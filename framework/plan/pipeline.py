@@ -57,17 +57,17 @@ class Pipeline:
     spec: str  # a digest of all fields above that decide which rows are written
     examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)
     readers: tuple[Reader, ...] = field(default=(), compare=False, repr=False)  # of its table
-    also: tuple[Follower, ...] = ()  # what shows the rows of its table elsewhere
+    also: tuple[Follower, ...] = ()  # each shows the rows of its table elsewhere
 
     @property
     def recorded_as(self) -> str:
-        """Its name in the records of this machine, where a pipeline of each environment has its own."""
+        """The pipeline's name in the records of this machine, which are kept apart for each environment."""
         return recorded_as(self.environment, self.name)
 
     @property
     def published(self) -> tuple[Follower, ...]:
-        """Those that list the table in another catalog."""
-        return tuple(each for each in self.also if each.latest_only)
+        """The followers that list the table in another catalog."""
+        return tuple(follower for follower in self.also if follower.latest_only)
 
     @property
     def topic(self) -> Topic:
@@ -76,28 +76,28 @@ class Pipeline:
 
     @property
     def is_steady(self) -> bool:
-        """Whether messages always come in all topics that it reads."""
+        """Whether messages always come in all topics that the pipeline reads."""
         return bool(self.topics) and all(topic.steady for topic in self.topics)
 
     @property
     def joins(self) -> tuple[Join, ...]:
-        """The tables that its steps look rows up in."""
+        """The tables in which the pipeline's steps look rows up."""
         return tuple(step.join for step in self.steps if step.join)
 
     @property
     def bounds(self) -> tuple[Bounds, ...]:
-        """The bounds that its steps measure on its own table."""
-        return tuple(each for step in self.steps for each in step.bounds)
+        """The bounds that the pipeline's steps measure on its own table."""
+        return tuple(bound for step in self.steps for bound in step.bounds)
 
     @property
     def made_of(self) -> frozenset[str]:
-        """The pipelines whose tables it reads."""
-        return frozenset(each.pipeline for each in (*(self.source.tables if self.source else ()), *self.looked_up))
+        """The names of the pipelines whose tables this pipeline reads."""
+        return frozenset(table.pipeline for table in (*(self.source.tables if self.source else ()), *self.looked_up))
 
     @property
     def looked_up(self) -> tuple[TableSource, ...]:
         """The tables in which steps and expectations look for rows."""
-        return (*(join.source for join in self.joins), *(each.of for each in self.sets if each.of))
+        return (*(join.source for join in self.joins), *(expectation.of for expectation in self.sets if expectation.of))
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -118,16 +118,16 @@ class Pipeline:
     def reads_event_time(self) -> bool:
         """Whether a step, an expectation or the write needs the column of the event time."""
         texts: list[str | None] = [sql for step in self.steps for _, sql in step.assign]
-        texts += [each for step in self.steps for each in (step.keep, *(fault.when for fault in step.faults))]
-        texts += [each.holds for each in self.expectations]
-        of = self.table.keyed or self.table.accumulated
-        named = of.order if of else ()
-        return EVENT_TIME in named or any(columns_read(sql, (EVENT_TIME,)) for sql in texts if sql)
+        texts += [sql for step in self.steps for sql in (step.keep, *(fault.when for fault in step.faults))]
+        texts += [expectation.holds for expectation in self.expectations]
+        key_rule = self.table.keyed or self.table.accumulated
+        order_columns = key_rule.order if key_rule else ()
+        return EVENT_TIME in order_columns or any(columns_read(sql, (EVENT_TIME,)) for sql in texts if sql)
 
     @property
     def expectations(self) -> tuple[Expectation, ...]:
         """The expectations that a whole batch is checked against. The last step checks single rows."""
-        return tuple(each for each in self.expected if each.otherwise != "quarantine")
+        return tuple(expectation for expectation in self.expected if expectation.otherwise != "quarantine")
 
     @property
     def of_batches(self) -> tuple[Expectation | SetExpectation, ...]:
@@ -148,6 +148,6 @@ def recorded_as(environment: str, name: str) -> str:
 
 def in_order(pipelines: Iterable[Pipeline]) -> list[Pipeline]:
     """The pipelines in the order of their runs: a pipeline that reads a table follows the pipeline that writes it."""
-    named = {pipeline.name: pipeline for pipeline in pipelines}
-    before = {name: pipeline.made_of for name, pipeline in named.items()}
-    return [named[name] for name in TopologicalSorter(before).static_order() if name in named]
+    by_name = {pipeline.name: pipeline for pipeline in pipelines}
+    dependencies = {name: pipeline.made_of for name, pipeline in by_name.items()}
+    return [by_name[name] for name in TopologicalSorter(dependencies).static_order() if name in by_name]

@@ -10,7 +10,7 @@ from framework.plan.topic import Column
 
 @dataclass(frozen=True)
 class SideTable:
-    """The first column is `batch`, the number of the batch that appended the row."""
+    """A side table. Its first column is `batch`, the number of the batch that appended the row."""
 
     identifier: str
     columns: tuple[Column, ...]
@@ -20,7 +20,7 @@ OPEN, REPLAYED, DISCARDED = "open", "replayed", "discarded"  # states of a bad r
 LOST_BYTES = "; Kafka compacted the message before its bytes were kept"  # the end of such a bad row's message
 _HEADERS = Array(Struct((Field("key", STRING), Field("value", BINARY))))
 WAITS = "waits"
-"""The code of a bad row that is none yet: the row of another table that it is joined with may still come."""
+"""The code of a row that waits: the row of another table with which it is joined may still come."""
 BAD_ROW_COLUMNS = (
     Column("batch", INT, "The batch that found it"),
     Column("stage", STRING, "Where it failed: value, key, headers, or the step"),

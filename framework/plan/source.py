@@ -16,9 +16,9 @@ FROM_COLUMNS = (
     Column("_from_commit", BIGINT, "Number of the commit of the source table that wrote the row"),
     Column("_from_row", BIGINT, "Id of the row in the source table"),
 )
-"""Of rows of a table by which rows by keys are put in order."""
+"""The columns of a source table's rows that put rows with keys in order."""
 OLD = "_sluice_gone"
-"""Of a row of a table whether it is as the row was before it was changed or deleted."""
+"""The column that tells whether a row is as it was before it was changed or deleted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +41,12 @@ class TableSource:
 
     @property
     def partition(self) -> str:
-        """Its name in a position."""
+        """The table's name in a position."""
         return f"{self.identifier}/0"
 
     @property
     def tables(self) -> tuple[TableSource, ...]:
-        """All tables that are read: this one."""
+        """All tables that are read, which is this one."""
         return (self,)
 
     def with_tables(self, change: Callable[[TableSource], TableSource]) -> TableSource:
@@ -78,12 +78,12 @@ class SelectSource:
 
     @property
     def identifier(self) -> str:
-        """The names of its tables."""
+        """The names of the select's tables."""
         return ", ".join(table.identifier for table in self.tables)
 
     @property
     def pipeline(self) -> str:
-        """The names of the pipelines that write its tables."""
+        """The names of the pipelines that write the select's tables."""
         return " ".join(table.pipeline for table in self.tables)
 
     def with_tables(self, change: Callable[[TableSource], TableSource]) -> SelectSource:

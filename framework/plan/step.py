@@ -42,8 +42,8 @@ class Step:
 class Memory:
     """The memory of a step that compares rows with those of earlier batches: with the rows of its table, or with a `state` of its own.
 
-    `admit` takes the rows after all steps as a frame, and what the engine offers to compare them with (`Earlier` of
-    `engine/staging/admission.py`). It returns the rows that land. Each batch adds these rows' columns to the state."""
+    `admit` takes the rows after all steps as a frame, and the earlier rows to compare them with (`Earlier` of
+    `framework/core/staging/admission.py`). It returns the rows that land. Each batch adds these rows' columns to the state."""
 
     columns: tuple[str, ...]  # of the table
     admit: Callable[[Any, Any], Any] = field(compare=False, repr=False)

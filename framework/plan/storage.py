@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from framework.plan.secret import SecretRef
 
-SCHEME = "s3://"  # what the names of its files begin with
+SCHEME = "s3://"  # the beginning of the names of a store's files
 
 
 @dataclass(frozen=True, kw_only=True)
 class Storage:
-    """A store and the login to it. Without keys it is the machine's own login, or that of a profile."""
+    """A store and the login to it. Without keys, the login is the machine's own, or that of a profile."""
 
     endpoint: str | None  # None: that of AWS
     region: str | None
@@ -20,5 +20,5 @@ class Storage:
     profile: str | None
     role: str | None = None  # assumed by the login
     external_id: str | None = None
-    kms_key: str | None = None  # that encrypts what is written
+    kms_key: str | None = None  # the key that encrypts written files
     path_style: bool = False  # whether the bucket is in the path of an address, not in its host

@@ -105,7 +105,7 @@ class Table:
     keyed: Keyed | None = None
     accumulated: Accumulated | None = None
     step_states: tuple[State, ...] = ()  # of steps that remember rows
-    adopt: bool = field(default=False, repr=False)  # whether a table that is there is taken over
+    adopt: bool = field(default=False, repr=False)  # whether a table that already exists is taken over
     schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # does not decide which rows are written
     places: Mapping[str, Where] = field(default_factory=dict, compare=False, repr=False)  # of the options of `into`
 
@@ -120,12 +120,12 @@ class Table:
     @property
     def keys(self) -> tuple[str, ...]:
         """The columns that identify a row, if any do."""
-        of = self.keyed or self.accumulated
-        return of.keys if of else ()
+        key_rule = self.keyed or self.accumulated
+        return key_rule.keys if key_rule else ()
 
     @property
     def rows_change(self) -> bool:
-        """Whether a batch changes rows that are there."""
+        """Whether a batch changes rows that the table already has."""
         return self.keyed is not None or self.accumulated is not None
 
     @property
@@ -148,8 +148,8 @@ class Table:
     @property
     def words(self) -> str:
         """A description of keys and states. A table keeps its rows as long as this text stays the same. Empty without keys and states."""
-        of = self.keyed or self.accumulated
-        return "; ".join((*((of.words,) if of else ()), *(state.says for state in self.step_states)))
+        key_rule = self.keyed or self.accumulated
+        return "; ".join((*((key_rule.words,) if key_rule else ()), *(state.says for state in self.step_states)))
 
     @property
     def side_tables(self) -> tuple[SideTable, ...]:

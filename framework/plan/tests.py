@@ -47,4 +47,4 @@ class Example:
 
     @property
     def batches(self) -> range:
-        return range(1, max((each.batch for each in self.given), default=1) + 1)
+        return range(1, max((entry.batch for entry in self.given), default=1) + 1)

@@ -59,13 +59,13 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     columns = pipeline.source.columns if pipeline.source else pipeline.topic.columns
     yield from _source(pipeline)
     for step in pipeline.steps:
-        says = [f"{each}, else a bad row" for each in step.says] if step.name == "expect" else step.says
-        first, *others = (*says, *_gives(step, columns)) or ("",)
-        yield f"  {step.name:<7} {first}"
-        yield from (f"          {line}" for line in others)
+        says = [f"{line}, else a bad row" for line in step.says] if step.name == "expect" else step.says
+        first_line, *other_lines = (*says, *_gives(step, columns)) or ("",)
+        yield f"  {step.name:<7} {first_line}"
+        yield from (f"          {line}" for line in other_lines)
         columns = step.columns
-    for expected in pipeline.of_batches:
-        yield f"  expect  {_expected(expected)}"
+    for expectation in pipeline.of_batches:
+        yield f"  expect  {_expected(expectation)}"
     yield f"  into  {table.catalog.name}.{table.identifier}, {table.write.name}, Iceberg v{table.format_version}"
     yield from (f"          {line}" for line in _columns(table.columns))
     if table.keyed:
@@ -84,13 +84,13 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"          {fault.stage}: {fault.code}: {fault.message}"
     for follower in pipeline.also:
         yield f"  also  {follower.title}: {', '.join(follower.says)}"
-    how = f"{pipeline.batch_rows:,} rows a batch"
+    reading_text = f"{pipeline.batch_rows:,} rows a batch"
     if isinstance(pipeline.source, SelectSource):
-        how = _read_by(pipeline.source)
+        reading_text = _read_by(pipeline.source)
     elif pipeline.source:
-        joined = "".join(f", {join.source.identifier}" for join in pipeline.joins)
-        how = _READS[pipeline.source.reads].format(pipeline.source.identifier, joined)
-    yield f"  runs  {_when(pipeline.run)}, {how}"
+        joined_tables = "".join(f", {join.source.identifier}" for join in pipeline.joins)
+        reading_text = _READS[pipeline.source.reads].format(pipeline.source.identifier, joined_tables)
+    yield f"  runs  {_when(pipeline.run)}, {reading_text}"
     yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}"
     if pipeline.fresh_within:
         warn = f", warns after {duration(pipeline.warn_after)}" if pipeline.warn_after else ""
@@ -99,45 +99,47 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
 
 
 def _totals(totals: Accumulated) -> str:
-    one = f"one row per {', '.join(totals.keys)}" if totals.keys else "one row"
-    late = totals.late_after
-    off = ", and from which rows that are no more are taken off" if totals.takes_off else ""
-    closes = f"; a window closes {duration(late)} before the newest row" if late else ""
-    return f"{one}, to which each batch adds{off}{closes}"
+    row_text = f"one row per {', '.join(totals.keys)}" if totals.keys else "one row"
+    late_after = totals.late_after
+    removal_text = ", and from which rows that are no more are taken off" if totals.takes_off else ""
+    closing_text = f"; a window closes {duration(late_after)} before the newest row" if late_after else ""
+    return f"{row_text}, to which each batch adds{removal_text}{closing_text}"
 
 
 def _when(run: Run) -> str:
     if run.every:
-        when = f"every {duration(run.every)}"
+        trigger = f"every {duration(run.every)}"
     else:
-        when = f"at {run.cron} ({run.timezone})" if run.cron else "by hand"
-    return f"{when}, or once {size(run.after)} wait" if run.after else when
+        trigger = f"at {run.cron} ({run.timezone})" if run.cron else "by hand"
+    return f"{trigger}, or once {size(run.after)} wait" if run.after else trigger
 
 
 def _read_by(source: SelectSource) -> str:
     if source.apart:
         groups = ", ".join(column for column, _ in source.apart)
-        how = "each partition by" if source.by_partition else "each"
-        return f"of {source.identifier} {how} {groups} in which rows have changed; all, if the spec has, or if they are very many"
+        grouping = "each partition by" if source.by_partition else "each"
+        return f"of {source.identifier} {grouping} {groups} in which rows have changed; all, if the spec has, or if they are very many"
     return f"the whole tables, if {source.identifier} or the spec has changed"
 
 
 def _source(pipeline: Pipeline) -> Iterator[str]:
     if isinstance(pipeline.source, SelectSource):
-        for at, table in enumerate(pipeline.source.tables):
-            yield f"  {'' if at else 'from':<4}  table {table.catalog.name}.{table.identifier}, which {table.pipeline} writes"
-        first, *others = pipeline.source.says
-        yield f"  sql     {first}"
-        yield from (f"          {line}" for line in others)
+        for index, table in enumerate(pipeline.source.tables):
+            yield f"  {'' if index else 'from':<4}  table {table.catalog.name}.{table.identifier}, which {table.pipeline} writes"
+        first_line, *other_lines = pipeline.source.says
+        yield f"  sql     {first_line}"
+        yield from (f"          {line}" for line in other_lines)
         return
     if pipeline.source:
         yield f"  from  table {pipeline.source.catalog.name}.{pipeline.source.identifier}, which {pipeline.source.pipeline} writes"
         columns = (*pipeline.source.columns, *pipeline.source.kafka)
     else:
         topic, columns = pipeline.topic, pipeline.topic.columns
-        names = [each.name if each.name == each.kafka_name else f"{each.name} ({each.kafka_name})" for each in pipeline.topics]
+        names = [
+            topic.name if topic.name == topic.kafka_name else f"{topic.name} ({topic.kafka_name})" for topic in pipeline.topics
+        ]
         yield f"  from  topic{'s'[: len(names) - 1]} {', '.join(names)} on {topic.cluster.name}, {topic.value}, {_starts(pipeline.topics)}"
-        yield from (f"          {_versions(each)}" for topic in pipeline.topics for each in topic.registered)
+        yield from (f"          {_versions(registered)}" for topic in pipeline.topics for registered in topic.registered)
     yield from (f"          {line}" for line in _columns(columns))
 
 
@@ -162,12 +164,16 @@ def _starts(topics: tuple[Topic, ...]) -> str:
     return ", ".join(f"{topic.name} starts at {start}" for topic, start in zip(topics, starts, strict=True))
 
 
-def _gives(step: Step, before: tuple[Column, ...]) -> Iterator[str]:
+def _gives(step: Step, columns: tuple[Column, ...]) -> Iterator[str]:
     """The columns that a step adds or gives another type, unless the step's own lines name them."""
-    earlier = {(column.name, column.type) for column in before}
-    new = (each for each in step.columns if (each.name, each.type) not in earlier and not each.name.startswith("_sluice_"))
+    earlier_columns = {(column.name, column.type) for column in columns}
+    added_columns = (
+        column
+        for column in step.columns
+        if (column.name, column.type) not in earlier_columns and not column.name.startswith("_sluice_")
+    )
     new_columns = ", ".join(
-        f"{column.name} {column.type}" for column in new if f"{column.name} as {column.type}" not in step.says
+        f"{column.name} {column.type}" for column in added_columns if f"{column.name} as {column.type}" not in step.says
     )
     if new_columns:
         yield from textwrap.wrap(
@@ -179,16 +185,16 @@ def _by_key(keyed: Keyed) -> Iterator[str]:
     keys, order = ", ".join(keyed.keys), ", ".join(keyed.order)
     yield f"all versions of each {keys}, by {order}" if keyed.versions else f"one row per {keys}: the newest by {order}"
     if keyed.partition:
-        first = keyed.order[0]
-        equal = "" if first == KAFKA_COLUMNS[-1].name else f"of equal {first}, "
-        yield f"{equal}of one partition the later message, also where Kafka's clock stepped back"
+        first_column = keyed.order[0]
+        condition = "" if first_column == KAFKA_COLUMNS[-1].name else f"of equal {first_column}, "
+        yield f"{condition}of one partition the later message, also where Kafka's clock stepped back"
     if keyed.deletes:
         yield f"{'ended' if keyed.versions else 'deleted'} by {keyed.says}, remembered for {duration(keyed.remember)}"
 
 
-def _expected(expected: Expectation | SetExpectation) -> str:
-    name = "" if expected.name == expected.says else f"{expected.name}: "
-    return f"{name}{expected.says}, else {'warns' if expected.otherwise == 'warn' else 'nothing is published'}"
+def _expected(expectation: Expectation | SetExpectation) -> str:
+    name = "" if expectation.name == expectation.says else f"{expectation.name}: "
+    return f"{name}{expectation.says}, else {'warns' if expectation.otherwise == 'warn' else 'nothing is published'}"
 
 
 def _maintained(maintain: Maintain) -> Iterator[str]:

@@ -36,15 +36,15 @@ EVENT_TIME = "_event_time"
 Of = Literal["key", "value"]
 
 
-def raw(of: Of) -> str:
+def raw(part: Of) -> str:
     """SQL of the message's key or value, whole."""
-    return f"_sluice_{of}"
+    return f"_sluice_{part}"
 
 
 @dataclass(frozen=True)
 class Fault:
     """A fault of one message: `when` is SQL that is true for a message with the fault. Where one text does not fit all messages, `why` is
-    SQL over `_sluice_key` and `_sluice_value` of the text of one, or `cause` is SQL over the row of what completes the text."""
+    SQL over `_sluice_key` and `_sluice_value` of one message's text, or `cause` is SQL over the row that completes the text."""
 
     stage: str
     code: str
@@ -71,16 +71,18 @@ class Decoding:
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """Of messages that are not rows of a table but changes of them. `op` and `at` are columns behind the row's own: what was done, as
-    one of the texts in `writes`, `deletes` and `truncates`, and when."""
+    """The columns of messages that are changes of a table's rows. `op` and `at` follow the row's own columns: they hold what was
+    done, as one of the texts in `writes`, `deletes` and `truncates`, and when."""
 
     op: Column
     at: Column
     writes: tuple[str, ...]  # the message has the row as it is then
     deletes: tuple[str, ...]  # of one row, by its key
     truncates: tuple[str, ...]  # of all rows
-    unsent: Callable[[Type], str]  # SQL over `?`, a column of the type: whether its value was not sent; empty where it always is
-    created: Callable[[Mapping[str, Any], datetime], Mapping[str, Any]]  # the message that a row was made
+    unsent: Callable[
+        [Type], str
+    ]  # SQL over `?`, a column of the type: whether its value was not sent; empty if it always is sent
+    created: Callable[[Mapping[str, Any], datetime], Mapping[str, Any]]  # returns the message of a row that was added
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -118,7 +120,8 @@ class SecretStore:
 
 @dataclass(frozen=True)
 class Generated:
-    """The rule for the values of one field of generated messages: the attribute that is set. Without one it is the time of now."""
+    """The rule for the values of one field of generated messages. One attribute is set; without one, the value is the current
+    time."""
 
     one_of: tuple[str, ...] | None
     between: tuple[float, float] | None
@@ -183,9 +186,11 @@ class Topic:
     registered: tuple[Registered, ...] = ()
     changes: Changes | None = None
 
-    def columns_of(self, of: Of) -> tuple[Column, ...]:
-        """Those that a message's key, or its value, becomes."""
-        elsewhere = (*self.key_columns, *self.headers)
+    def columns_of(self, part: Of) -> tuple[Column, ...]:
+        """The columns that are decoded from a message's key or value."""
+        other_columns = (*self.key_columns, *self.headers)
         return tuple(
-            each for each in self.columns if (each.name in self.key_columns if of == "key" else each.name not in elsewhere)
+            column
+            for column in self.columns
+            if (column.name in self.key_columns if part == "key" else column.name not in other_columns)
         )

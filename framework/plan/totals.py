@@ -9,7 +9,7 @@ from framework.plan.topic import Column
 
 WINDOW_START, WINDOW_END = "window_start", "window_end"
 MEASURES = "_measures"
-"""A column of what measures are computed from that cannot be added up themselves, such as an average."""
+"""The column with the parts of measures that cannot be added up themselves, such as an average."""
 ROWS = "_sluice_rows"  # a field of it: how many rows the group has
 TIME, ORDER = "_sluice_time", "_sluice_order"  # of a row before it is added up
 NTH_ITEM = "nth"  # a field of the order: which item of its message a row is
@@ -25,7 +25,7 @@ class Measure:
     function: str
     _: KW_ONLY
     type: Type
-    argument: Type | None  # of what it is computed from; none of `count(*)`
+    argument: Type | None  # the type of the expression that it is computed from; None for `count(*)`
 
     @property
     def row_column(self) -> str:
@@ -35,12 +35,12 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """Windows of time, which begin at multiples of `every`; with a greater `size` a row is in several. In seconds."""
+    """Windows of time in seconds, which begin at multiples of `every`. With a greater `size`, a row is in several windows."""
 
     column: str
     every: int
     size: int
-    late_after: int | None = None  # a row that is so much older than the newest one is too late
+    late_after: int | None = None  # a row that is older than the newest row by more than this is too late
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class Accumulated(Groups):
     """The description of the totals that the table holds."""
 
     order: tuple[str, ...]  # the columns that say which of two rows is the first
-    nth: bool = False  # whether rows are items of lists, whose order counts after all that
+    nth: bool = False  # whether rows are items of lists, whose position is the last column of the order
     rows: tuple[Column, ...]  # of a row before it is added up
     hidden: Struct | None  # the type of the column `MEASURES`
-    before: str = ""  # stands for the steps before, where rows of the source can be taken off
-    takes_off: bool = False  # whether rows of the source that are no more are taken off; else their groups are computed again
+    before: str = ""  # stands for the earlier steps, if rows of the source can be subtracted
+    takes_off: bool = False  # whether deleted rows of the source are subtracted; else their groups are computed again
 
     @property
     def late_after(self) -> int | None:
@@ -75,7 +75,9 @@ class Accumulated(Groups):
     @property
     def words(self) -> str:
         """A description. A table keeps its rows as long as this text stays the same."""
-        of = f"totals of each {', '.join(self.keys)}" if self.keys else "totals"
-        window = f", windows of {self.window.size} s every {self.window.every} s by {self.window.column}" if self.window else ""
-        before = f", steps {self.before}" if self.before else ""
-        return f"{of}: {', '.join(f'{each.name} = {each.text}' for each in self.measures)}{window}{before}"
+        title = f"totals of each {', '.join(self.keys)}" if self.keys else "totals"
+        window_text = (
+            f", windows of {self.window.size} s every {self.window.every} s by {self.window.column}" if self.window else ""
+        )
+        steps_text = f", steps {self.before}" if self.before else ""
+        return f"{title}: {', '.join(f'{measure.name} = {measure.text}' for measure in self.measures)}{window_text}{steps_text}"

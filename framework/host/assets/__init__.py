@@ -57,51 +57,53 @@ def build_sluice_definitions(
         folder, environment = Path(specs), environment_of(env)
         names = {select} if isinstance(select, str) else set(select)
         # Dagster would warn once per asset that freshness policies and code references are new.
-        for new in (BetaWarning, PreviewWarning):
-            warnings.simplefilter("ignore", new)
+        for category in (BetaWarning, PreviewWarning):
+            warnings.simplefilter("ignore", category)
         plan, problems, can_run = parts(folder, environment)
         problems = (*problems, *queries.problems(plan))
         if problems and ends_by_problems:
             raise SpecError(problems)
         assets = Assets(plan, translator, name)
-        kept = list(broken.tables(load(folder, environment), plan, assets, can_run, problems)) if problems else []
-        asked = chosen(plan, names, may_lack=bool(problems))
-        kept = [each for each in kept if not names or each.names & names]
-        runnable = [each for each in can_run if each in asked]
-        files = [each for each in assets.exports if each.pipeline in runnable]
+        kept_tables = list(broken.tables(load(folder, environment), plan, assets, can_run, problems)) if problems else []
+        asked_pipelines = chosen(plan, names, may_lack=bool(problems))
+        kept_tables = [kept_table for kept_table in kept_tables if not names or kept_table.names & names]
+        runnable = [pipeline for pipeline in can_run if pipeline in asked_pipelines]
+        files = [export for export in assets.exports if export.pipeline in runnable]
         triggers = Triggers(plan, assets, default_status)
         return Definitions(
             assets=[
                 # As definitions of their own: Dagster links no code references of plain asset specs to git.
-                *(AssetsDefinition(specs=[spec]) for spec in assets.topics(asked if names else None)),
-                *(table(plan, assets, each) for each in runnable),
-                *(exports.asset(each, assets, plan.secrets) for each in files),
-                *(each.definition() for each in kept),
+                *(AssetsDefinition(specs=[spec]) for spec in assets.topics(asked_pipelines if names else None)),
+                *(table(plan, assets, pipeline) for pipeline in runnable),
+                *(exports.asset(export, assets, plan.secrets) for export in files),
+                *(kept_table.definition() for kept_table in kept_tables),
                 *broken.files(assets, problems),
             ],
-            jobs=[each.job_of(plan, assets, runnable) for each in (previews, maintenance)] if runnable else None,
-            sensors=[*_sensors(triggers, runnable, kept, default_status)] if sensors else None,
+            jobs=[module.job_of(plan, assets, runnable) for module in (previews, maintenance)] if runnable else None,
+            sensors=[*_sensors(triggers, runnable, kept_tables, default_status)] if sensors else None,
             schedules=[*_schedules(triggers, runnable, files, default_status)] if sensors else None,
             resources={assets.spark: SparkOfARun(spark_config={})},
         )
 
 
 def _sensors(
-    triggers: Triggers, runnable: Sequence[Pipeline], kept: Sequence[Kept], status: DefaultStatus
+    triggers: Triggers, runnable: Sequence[Pipeline], kept_tables: Sequence[Kept], status: DefaultStatus
 ) -> Iterator[SensorDefinition]:
     for pipeline in runnable:
         if pipeline.run.every:
             yield triggers.sensor(pipeline)
         if pipeline.run.after:
             yield triggers.early_sensor(pipeline)
-    if runnable or kept:
-        yield states.sensor_of(triggers.plan, triggers.assets, runnable, [each.check() for each in kept], status)
+    if runnable or kept_tables:
+        yield states.sensor_of(
+            triggers.plan, triggers.assets, runnable, [kept_table.check() for kept_table in kept_tables], status
+        )
 
 
 def _schedules(
     triggers: Triggers, runnable: Sequence[Pipeline], files: Sequence[Export], status: DefaultStatus
 ) -> Iterator[ScheduleDefinition]:
-    yield from (triggers.schedule(each) for each in runnable if each.run.cron)
+    yield from (triggers.schedule(pipeline) for pipeline in runnable if pipeline.run.cron)
     if runnable:
         yield maintenance.schedule_of(triggers.assets, runnable, status)
-    yield from (exports.schedule_of(each, triggers.assets, status) for each in files if each.schedule)
+    yield from (exports.schedule_of(export, triggers.assets, status) for export in files if export.schedule)

@@ -24,7 +24,7 @@ from framework.host.cli._interrupted import ends_on_ctrl_c
 
 COMMANDS = components_in(__name__)
 SECTIONS = ("write", "run", "see", "try and tidy")
-# Python would look through all that a command has loaded before it ends, which takes 0.3 s behind Spark.
+# Python's garbage collector would search all loaded objects before a command ends, which takes 0.3 s after Spark.
 atexit.register(gc.freeze)
 
 
@@ -46,8 +46,8 @@ class Commands(click.Group):
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             from framework.base.spelling import closest
 
-            meant = _other_names().get(name) or closest(name, self.list_commands(ctx))
-            hint = f"did you mean `sluice {meant}`?" if meant else "`sluice --help` lists all commands"
+            suggestion = _other_names().get(name) or closest(name, self.list_commands(ctx))
+            hint = f"did you mean `sluice {suggestion}`?" if suggestion else "`sluice --help` lists all commands"
             ctx.fail(f"there is no command `{name}`; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -92,7 +92,7 @@ def _first_line(command: click.Command) -> str:
 def _other_names() -> Mapping[str, str]:
     """Other tools' names for the commands; a command of a group is listed without the group's name."""
     files = COMMANDS.load_all()
-    names = {other: _typed(name) for name, file in files.items() for other in getattr(file, "ALSO_CALLED", ())}
+    names = {alias: _typed(name) for name, file in files.items() for alias in getattr(file, "ALSO_CALLED", ())}
     return {**_inner_names(files), **names}
 
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from framework.core.context.context import Context
     from framework.plan import Pipeline, Plan
 
-_GIVEN = "sluice.options"  # to this command
+_OPTIONS_KEY = "sluice.options"  # of the command's options in click's context
 
 
-def given(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
-    ctx.meta.setdefault(_GIVEN, {})[param.name] = value
+def keep_option(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    ctx.meta.setdefault(_OPTIONS_KEY, {})[param.name] = value
     return value
 
 
@@ -32,7 +32,7 @@ SPECS = click.option(
     type=click.Path(path_type=Path),
     default=Path("specs"),
     show_default=True,
-    callback=given,
+    callback=keep_option,
     help="The folder with the specs.",
 )
 _ENV = click.option(
@@ -42,7 +42,7 @@ _ENV = click.option(
     show_default=True,
     envvar="SLUICE_ENV",
     show_envvar=True,
-    callback=given,
+    callback=keep_option,
     help="The environment, a folder of specs/environments.",
 )
 
@@ -53,17 +53,17 @@ def _cold(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 
 
 def set_up(plan: Plan | None = None) -> None:
-    """Downloads the jars of Spark, and those of the plan's catalogs, where no other folder of this user has them."""
+    """Downloads the jars of Spark and of the plan's catalogs, unless another folder of this user has them."""
     from framework.base.home import home
     from framework.core.spark import session
     from framework.host.cli import setup
 
     _slim.needs("pyspark")
-    more = session.more_sets(plan) if plan else ()
-    if not setup.is_done(more):
+    jar_sets = session.more_sets(plan) if plan else ()
+    if not setup.is_done(jar_sets):
         click.echo("some of what Spark needs is not here yet; this is done once for each user", err=True)
         with redirect_stdout(sys.stderr):
-            setup.get(more)
+            setup.get(jar_sets)
     elif home().exists():  # a preview in a new folder writes nothing
         setup.folders()
 
@@ -100,23 +100,25 @@ def with_spark(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def hinted(text: str) -> str:
-    """A text whose commands have the options `--specs` and `--env` of this one."""
+    """The text, in which each command gets the options `--specs` and `--env` of the current command."""
     context = click.get_current_context(silent=True)
-    mine = context.meta.get(_GIVEN) if context else None
-    if not mine:
+    own_options = context.meta.get(_OPTIONS_KEY) if context else None
+    if not own_options:
         return text
-    return hints.with_options(text, hints.options(mine.get("environment") or "local", mine.get("specs", Path("specs"))))
+    return hints.with_options(
+        text, hints.options(own_options.get("environment") or "local", own_options.get("specs", Path("specs")))
+    )
 
 
 def echo(text: str, err: bool = False) -> None:
-    """Prints a text whose commands need these options."""
+    """Prints a text, in which each command gets the options `--specs` and `--env` of the current command."""
     click.echo(hinted(text), err=err)
 
 
 def hinted_in(document: Any) -> Any:
-    """The same for the hints in a document of JSON."""
+    """Like `hinted()`, for the hints in a JSON document."""
     if isinstance(document, list | tuple):
-        return [hinted_in(each) for each in document]
+        return [hinted_in(item) for item in document]
     if isinstance(document, dict):
         return {
             name: hinted(value) if name in ("hint", "do") and isinstance(value, str) else hinted_in(value)
@@ -130,7 +132,7 @@ def with_environment(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def plan(specs: Path, environment: str, tables: bool = True) -> Plan:
-    """The plan; for a command that may need a Spark, it has its jars, and with `tables` also those of the catalogs."""
+    """The plan. For a command that may need Spark, the jars are downloaded, too; with `tables` also those of the catalogs."""
     from framework.host.plans import make
 
     planned = make(specs, environment)
@@ -141,8 +143,8 @@ def plan(specs: Path, environment: str, tables: bool = True) -> Plan:
 
 
 def plan_without_registries(specs: Path, environment: str, *names: str) -> Plan:
-    """The plan of a command that needs no schema. A pipeline of `names` that cannot be planned so, since it reads the table of another
-    one, needs the registry all the same."""
+    """The plan of a command that needs no schema. The registries are asked all the same if a pipeline of `names` cannot be
+    planned without them, since it reads the table of another one."""
     from framework.host.plans import make_without_registries
 
     planned = make_without_registries(specs, environment)
@@ -152,7 +154,7 @@ def plan_without_registries(specs: Path, environment: str, *names: str) -> Plan:
 
 @contextmanager
 def opened(specs: Path, environment: str, name: str) -> Iterator[tuple[Context, Pipeline]]:
-    """The pipeline of this name, and what reads and writes its table until the command ends."""
+    """The pipeline of this name, and the context that reads and writes its table until the command ends."""
     from framework.host import session
 
     with session.opened(plan(specs, environment), name) as opened_pipeline:
@@ -160,17 +162,17 @@ def opened(specs: Path, environment: str, name: str) -> Iterator[tuple[Context, 
 
 
 def recorded(specs: Path, environment: str, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Pipelines, each with the name of its record; by their names alone where other specs have problems."""
+    """The names of pipelines, each with the name of its record. If other specs have problems, the names are enough."""
     from framework.base.errors import SpecError
 
     try:
-        return [(each.name, each.recorded_as) for each in chosen(plan(specs, environment), names)]
+        return [(pipeline.name, pipeline.recorded_as) for pipeline in chosen(plan(specs, environment), names)]
     except SpecError as error:
         from framework.host.plans import load
         from framework.plan.pipeline import recorded_as
 
-        there = {name for kind, name in load(specs, environment).names if kind == "pipeline"}
-        if not there.issuperset(names) or any(problem.code == "unknown-environment" for problem in error.problems):
+        existing_names = {name for kind, name in load(specs, environment).names if kind == "pipeline"}
+        if not existing_names.issuperset(names) or any(problem.code == "unknown-environment" for problem in error.problems):
             raise
         return [(name, recorded_as(environment, name)) for name in names]
 

@@ -19,7 +19,7 @@ SECTION, ORDER = "try and tidy", 8
 @click.option(
     "--env",
     "environment",
-    callback=_specs.given,
+    callback=_specs.keep_option,
     help="Check the systems of this environment, too, a folder of specs/environments.",
 )
 @_specs.SPECS

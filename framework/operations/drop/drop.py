@@ -130,7 +130,7 @@ def drop(shown_table: Held, data: bool) -> int:
             raise metadata.unreachable(shown_table.catalog, error, "did not drop the table") from None
     if data:
         _delete(its_files, current)
-    return its_files.left(its_files.folders(current.folder))
+    return its_files.file_count(its_files.folders(current.folder))
 
 
 def _delete(its_files: catalogs.Files, held_table: Held) -> None:

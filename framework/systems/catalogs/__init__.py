@@ -1,7 +1,7 @@
-"""The catalogs, one file each: `type: sql` of a spec is the file `sql.py`. Here is what the rest of Sluice asks a catalog.
+"""The catalogs, one file each: `type: sql` of a spec is the file `sql.py`. This module has the interface of all catalogs.
 
-A catalog's file has `Options`, what a spec says of it, `CATALOG`, its class, and `EXAMPLE`, a document. The one that new projects and
-tests of pipelines get also has `in_folder` and `ABOUT`.
+A catalog's file has `Options`, the options of its document; `CATALOG`, its class; and `EXAMPLE`, a document. The catalog that new
+projects and tests of pipelines use also has `in_folder` and `ABOUT`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
 CATALOGS = components_in(__name__)
-ANY_TIME = datetime.max.replace(tzinfo=timezone.utc)  # of files, however young
-PROBE = ".sluice-doctor-"  # how the names of files begin that are written to try it
+ANY_TIME = datetime.max.replace(tzinfo=timezone.utc)  # a time limit that all files meet
+PROBE = ".sluice-doctor-"  # the beginning of the names of files that only test whether writing works
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why something failed, where what runs Sluice is to blame."""
+    """The cause of a failure that lies in the machine or the account that runs Sluice."""
 
     code: str
     says: str
@@ -39,7 +39,7 @@ class Cause:
 
 
 class RequestFailed(Exception):
-    """A catalog that is a server did not do as it was asked."""
+    """A catalog's server refused a request or did not answer it."""
 
     def __init__(self, says: str, hint: str = "") -> None:
         super().__init__(says)
@@ -47,7 +47,7 @@ class RequestFailed(Exception):
 
 
 class Moved(Exception):
-    """Under a name is something else than when it was read."""
+    """Another program has changed what a name stands for since the name was read."""
 
 
 DISK_FULL = Cause("disk-full", "the disk is full", "free some space and run again")
@@ -58,7 +58,7 @@ DENIED = Cause("permission-denied", "access is denied", "give the user who runs 
 class Access:
     """A login to files, for another reader of them in this process."""
 
-    scope: str  # what the names of these files begin with
+    scope: str  # the beginning of the names of these files
     endpoint: str | None  # None: that of AWS
     region: str | None
     key: str = field(repr=False)
@@ -75,19 +75,19 @@ class Files(ABC):
 
     @abstractmethod
     def path(self, location: str) -> str:
-        """As people write it, and as DuckDB reads it."""
+        """The path of a location, as people write it and as DuckDB reads it."""
 
     @abstractmethod
     def read(self, location: str) -> bytes:
-        """Raises OSError where it cannot be read."""
+        """The content of a file. Raises OSError if it cannot be read."""
 
     @abstractmethod
     def write(self, location: str, content: bytes) -> None:
-        """A new file. Raises OSError where it cannot be written."""
+        """Writes a new file. Raises OSError if it cannot be written."""
 
     @abstractmethod
     def folders(self, *locations: str) -> tuple[str, ...]:
-        """Those of these folders in which files may be deleted: metadata can name any place."""
+        """The folders among `locations` in which files may be deleted: metadata can name any place."""
 
     @abstractmethod
     def split_deletable(self, locations: Iterable[str], folders: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -95,7 +95,7 @@ class Files(ABC):
 
     @abstractmethod
     def existing(self, locations: Iterable[str]) -> set[str]:
-        """Those of which there is a file."""
+        """The locations that have a file."""
 
     @abstractmethod
     def size(self, files: Iterable[str]) -> int:
@@ -103,26 +103,27 @@ class Files(ABC):
 
     @abstractmethod
     def delete(self, files: Iterable[str], folder: str) -> None:
-        """Deletes files that may be deleted, and what this leaves empty of a table's folder."""
+        """Deletes files that may be deleted, and the folders of a table that become empty."""
 
     @abstractmethod
-    def older(self, location: str, than: datetime = ANY_TIME, start: str = "") -> Iterator[str]:
-        """The files in a folder that were last written before that, and whose names begin so."""
+    def older(self, location: str, time_limit: datetime = ANY_TIME, start: str = "") -> Iterator[str]:
+        """The files in a folder that were last written before `time_limit` and whose names begin with `start`."""
 
     @abstractmethod
-    def left(self, folders: Iterable[str]) -> int:
+    def file_count(self, folders: Iterable[str]) -> int:
         """The number of files in folders."""
 
     @abstractmethod
     def probe(self, folder: str) -> None:
-        """Writes a small file there, reads, lists and deletes it. Raises `RequestFailed` or OSError, which says what was not allowed."""
+        """Writes, reads, lists and deletes a small file in the folder. Raises `RequestFailed` or OSError with what was not
+        allowed."""
 
     @abstractmethod
     def around(self, location: str) -> str:
-        """The folder in which all files of a table with this location are, with those of other tables."""
+        """The folder that holds all files of a table with this location, and files of other tables."""
 
     def access(self, location: str) -> Access | None:
-        """The settings that another reader needs besides the name of a file; None if the name is enough."""
+        """The login that another reader needs besides the name of a file; None if the name is enough."""
         return None
 
     def metadata(self, location: str) -> Mapping[str, Any]:
@@ -143,8 +144,8 @@ class Current:
 
 @dataclass(frozen=True)
 class Catalog(ABC):
-    """A catalog with its options. What is asked without a JVM raises whatever its libraries raise: the engine makes `CatalogAway` of it.
-    A table is called `namespace.table`."""
+    """A catalog with its options. Methods that need no JVM raise the errors of their libraries, of which the core makes
+    `CatalogAway`. A table's identifier is `namespace.table`."""
 
     name: str
     options: Any
@@ -153,10 +154,10 @@ class Catalog(ABC):
     writes_metadata: ClassVar[bool] = False
     """Whether a server writes the tables' metadata files."""
     checks_all: ClassVar[bool] = True
-    """Whether a commit is refused after any other one. Otherwise only after one that moved main, if it moves main itself."""
+    """Whether a commit is refused if any other commit came before it. Otherwise it is refused only if both commits move main."""
     does: ClassVar[str]  # completes "`sql` …" in the help of `type`
-    python_extras: ClassVar[tuple[str, ...]] = ()  # of the package PyIceberg, for who reads it in Python
-    causes: ClassVar[Mapping[str, Cause]] = {}  # by lower-case text in what its errors say
+    python_extras: ClassVar[tuple[str, ...]] = ()  # of the package PyIceberg, for readers in Python
+    causes: ClassVar[Mapping[str, Cause]] = {}  # by lower-case text of its errors
 
     @abstractmethod
     def files_of(self, identifier: str) -> Files:
@@ -168,15 +169,15 @@ class Catalog(ABC):
 
     @abstractmethod
     def settings(self) -> Mapping[str, str]:
-        """Spark's settings, as properties of Iceberg's catalog, such as `type`. Everybody who sees Spark's settings sees them."""
+        """Spark's settings, as properties of Iceberg's catalog, such as `type`. They are as visible as Spark's other settings."""
 
     def secret_settings(self) -> Mapping[str, str]:
-        """The same, for the JVM alone."""
+        """Properties of Iceberg's catalog that only the JVM gets, since they hold secrets."""
         return {}
 
     @property
     def secrets_name(self) -> str:
-        """The name under which the JVM has them: another catalog with the same `name` does not get them."""
+        """The name under which the JVM keeps the secret settings: another catalog with the same `name` does not get them."""
         text = json.dumps([self.name, sorted(self.settings().items())])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -195,16 +196,17 @@ class Catalog(ABC):
         return {}
 
     def keys_for(self, location: str) -> Mapping[str, str]:
-        """Keys with which a reader can read the files of this table, for an hour; none if there is no role of which they are."""
+        """Keys with which a reader can read the files of this table for an hour; none if the catalog has no role that gives such
+        keys."""
         return {}
 
     def jars(self) -> tuple[str, ...]:
-        """The sets of jars.lock that Spark needs for it, besides its own."""
+        """The sets of jars.lock that Spark needs for the catalog, besides its own."""
         return ()
 
     @abstractmethod
     def where(self) -> str | None:
-        """Where its names of tables are, for people; None as long as nothing is there."""
+        """The place of the tables' names, for people; None as long as nothing is there."""
 
     @abstractmethod
     def tables(self) -> tuple[str, ...]:
@@ -212,30 +214,31 @@ class Catalog(ABC):
 
     @abstractmethod
     def current(self, identifier: str) -> Current | None:
-        """A table's current metadata; None where there is no such table. Asked often, so PyIceberg, which takes long to import, is not
-        used here."""
+        """A table's current metadata; None if there is no such table. It is called often, so it does not use PyIceberg, which
+        takes long to import."""
 
     @abstractmethod
     def load(self, identifier: str) -> IcebergTable | None:
-        """The table by PyIceberg, for its rows and lists of files; None where there is no such table."""
+        """The table as PyIceberg has it, for its rows and lists of files; None if there is no such table."""
 
     @abstractmethod
     def drop(self, identifier: str) -> None:
-        """Forgets a table. Its files stay."""
+        """Removes a table from the catalog. Its files stay."""
 
     def show(self, identifier: str, instead_of: Current | None, listed: Current) -> None:
-        """Lists a table of another catalog, as this metadata has it. Raises `Moved` if the name has other metadata than `instead_of` by
-        now. A catalog that writes metadata itself gets a file for a new name only."""
+        """Lists a table of another catalog with the metadata `listed`. Raises `Moved` if the name no longer has the metadata
+        `instead_of`. A catalog that writes metadata itself gets a file only for a new name."""
         raise RequestFailed("it cannot list the tables of another catalog", "name another catalog under `publish`")
 
     def probe(self, identifier: str) -> None:  # noqa: B027 - most cannot refuse this
-        """Tries without a change whether a table of this name may be created and changed. Raises `RequestFailed` with what is missing."""
+        """Checks whether a table of this name may be created and changed. Raises `RequestFailed` with what is missing."""
 
     def prepare(self) -> None:  # noqa: B027 - most need nothing
         """Creates what Spark needs before it starts."""
 
     def places(self) -> tuple[Path, ...]:
-        """All that it has on this machine, to be deleted as a whole; nothing of a catalog that is elsewhere."""
+        """The files and folders of the catalog on this machine, which can be deleted as a whole; none for a catalog that is
+        elsewhere."""
         return ()
 
 
@@ -246,7 +249,7 @@ def of(catalog: model.Catalog) -> Catalog:
 
 
 def causes() -> dict[str, Cause]:
-    """Of the errors of all catalogs."""
+    """The causes of the errors of all catalogs."""
     return {text: cause for file in CATALOGS.load_all().values() for text, cause in file.CATALOG.causes.items()}
 
 
@@ -262,7 +265,7 @@ def in_folder(name: str, folder: Path) -> model.Catalog:
 
 
 def document(catalog: model.Catalog) -> str:
-    """As a spec says it."""
+    """The catalog's document, as YAML."""
     options = {field.name: getattr(catalog.options, field.name) for field in dataclasses.fields(catalog.options)}
     written = {"catalog": catalog.name, "type": catalog.type, **options}
     return "".join(f"{key}: {value}\n" for key, value in written.items() if key not in ("node", "gaps") and value is not None)

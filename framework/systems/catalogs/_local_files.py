@@ -65,13 +65,13 @@ class LocalFiles(Files):
             with suppress(OSError):  # not empty, or not there
                 parent.rmdir()
 
-    def older(self, location: str, than: datetime = ANY_TIME, start: str = "") -> Iterator[str]:
+    def older(self, location: str, time_limit: datetime = ANY_TIME, start: str = "") -> Iterator[str]:
         for path in Path(self.path(location)).rglob(f"{start}*"):
             with suppress(FileNotFoundError):  # it is being deleted
                 if (
                     path.is_file()
                     and not path.is_symlink()
-                    and path.stat().st_mtime < than.timestamp()
+                    and path.stat().st_mtime < time_limit.timestamp()
                     and not _is_checksum(path)
                 ):
                     yield str(path)
@@ -88,7 +88,7 @@ class LocalFiles(Files):
     def around(self, location: str) -> str:
         return self.path(self.root)
 
-    def left(self, folders: Iterable[str]) -> int:
+    def file_count(self, folders: Iterable[str]) -> int:
         return sum(1 for folder in folders for path in Path(folder).rglob("*") if path.is_file() and not _is_checksum(path))
 
 

@@ -83,12 +83,12 @@ class S3Files(Files):
             for start in range(0, len(keys), _MAX_DELETED):
                 self._delete(bucket, keys[start : start + _MAX_DELETED])
 
-    def older(self, location: str, than: datetime = ANY_TIME, start: str = "") -> Iterator[str]:
+    def older(self, location: str, time_limit: datetime = ANY_TIME, start: str = "") -> Iterator[str]:
         for file, changed, _ in self._listed(f"{self.path(location).rstrip('/')}/{start}"):
-            if changed < than:
+            if changed < time_limit:
                 yield file
 
-    def left(self, folders: Iterable[str]) -> int:
+    def file_count(self, folders: Iterable[str]) -> int:
         return sum(1 for folder in folders for _ in self._listed(f"{self.path(folder).rstrip('/')}/"))
 
     def probe(self, folder: str) -> None:
