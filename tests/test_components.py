@@ -81,8 +81,8 @@ def test_a_toy_needs_no_second_file() -> None:
             assert toys_of_kind, f"no toy of {kind.name}"
             cases = {path.stem for path in kind.glob("*.case")}
             assert cases == (set() if kind.name in ("cli", "targets") else toys_of_kind)  # they add nothing to the language
-    text = "".join(path.read_text(encoding="utf-8") for path in (toys.HERE.parent.parent / "framework").rglob("*.py"))
-    assert not [toy.stem for toy in toys.HERE.glob("*/*.py") if toy.stem in text]
+    text = "".join(path.read_text(encoding="utf-8") for path in (toys.FOLDER.parent.parent / "framework").rglob("*.py"))
+    assert not [toy.stem for toy in toys.FOLDER.glob("*/*.py") if toy.stem in text]
 
 
 @pytest.mark.spark

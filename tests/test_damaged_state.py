@@ -55,7 +55,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }  # fmt: skip
 READERS: dict[str, Callable[[], object]] = {
     "pipelines/trades.json": lambda: run_record.read("trades") == run_record.RunRecord(),
-    "exports/daily.json": lambda: records.of("daily") == {},
+    "exports/daily.json": lambda: records.by_window("daily") == {},
     "forget/note.json": lambda: "note" not in str(_noted(Path(os.environ["SLUICE_HOME"], "forget", "note.json"))),
     "services/kafka/pid": lambda: process.running(Path(os.environ["SLUICE_HOME"], "services", "kafka")) is None,
     "warm/jvm": lambda: warm_jvm.living_jvm() is None,

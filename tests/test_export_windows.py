@@ -39,7 +39,7 @@ BERLIN = Window(last="week", by="at", timezone="Europe/Berlin")
 )
 def test_the_last_complete_window(unit: Any, moment: str, name: str, start: str, end: str) -> None:
     window = Window(last=unit, by="at", timezone="Europe/Berlin")
-    span = windows.last(window, utc(moment))
+    span = windows.last_complete(window, utc(moment))
     assert (span.name, span.start.isoformat(timespec="minutes"), span.end.isoformat(timespec="minutes")) == (name, start, end)
     assert windows.named(window, name, utc(moment)) == span
 
@@ -51,10 +51,10 @@ def test_the_last_complete_window(unit: Any, moment: str, name: str, start: str,
 @example("hour", "America/New_York", datetime(2027, 11, 7, 6, tzinfo=timezone.utc))
 def test_windows_follow_each_other_without_gaps(unit: Any, zone: str, moment: datetime) -> None:
     window = Window(last=unit, by="at", timezone=zone)
-    span = windows.last(window, moment)
+    span = windows.last_complete(window, moment)
     assert span.end <= moment < span.end + timedelta(days=32)
     # In UTC: in a zone, Python counts by the clock on the wall, which goes back an hour in autumn.
-    before = windows.last(window, span.end.astimezone(timezone.utc) - timedelta(microseconds=1))
+    before = windows.last_complete(window, span.end.astimezone(timezone.utc) - timedelta(microseconds=1))
     assert before.end.astimezone(timezone.utc) == span.start.astimezone(timezone.utc)
     assert windows.named(window, span.name, moment) == span
 

@@ -179,7 +179,7 @@ def _existing(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Path
             yield settings.parent
     yield from _of_environments(home() / "pipelines", [run_record.file(name) for name in run_record.recorded()])
     yield from _of_environments(
-        home() / "exports", [export_records.file(name) for name in export_records.exports() if export_records.of(name)]
+        home() / "exports", [export_records.file(name) for name in export_records.exports() if export_records.by_window(name)]
     )
     for name, patterns in _PATTERNS.items():
         yield from _whole(home() / name, [path for pattern in patterns for path in sorted((home() / name).glob(pattern))])

@@ -1,4 +1,4 @@
-"""Toys: the smallest component of each kind, one file each. The behaviour suites run over them beside Sluice's own."""
+"""Toys: the smallest component of each kind, one file each. The behaviour suites test them together with Sluice's own."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from framework.host.components import COMPONENTS
 from framework.language import extensions, shapes
 from framework.operations.access.targets import TARGETS
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 
 
 @contextmanager
 def installed() -> Iterator[None]:
-    """The toys of `tests/toys/steps` are steps meanwhile, those of `tests/toys/writes` write modes, and so on."""
-    folders = [folder for folder in sorted(HERE.iterdir()) if folder.is_dir() and not folder.name.startswith("_")]
+    """Installs the toys for a while: those of `tests/toys/steps` as steps, those of `tests/toys/writes` as write modes, and so
+    on."""
+    folders = [folder for folder in sorted(FOLDER.iterdir()) if folder.is_dir() and not folder.name.startswith("_")]
     packages = [(importlib.import_module(_package(folder.name)), str(folder)) for folder in folders]
     for package, folder in packages:
         package.__path__.append(folder)
@@ -34,14 +35,14 @@ def installed() -> Iterator[None]:
 
 
 def _package(noun: str) -> str:
-    """The package in which the components of this noun are."""
-    others = {"cli": COMMANDS, "targets": TARGETS}
-    folder = others[noun] if noun in others else COMPONENTS.named(noun)
+    """The name of the package that holds the components of this noun."""
+    other_folders = {"cli": COMMANDS, "targets": TARGETS}
+    folder = other_folders[noun] if noun in other_folders else COMPONENTS.named(noun)
     return folder.packages[0]
 
 
 def _forget() -> None:
-    """What was made of the files that were there before."""
+    """Empties the caches of everything that was loaded from the folders' earlier files."""
     importlib.invalidate_caches()
     extensions._own.cache_clear()
     extensions._load_files.cache_clear()

@@ -52,24 +52,24 @@ class InBucket:
         except buckets.errors() as error:
             raise self._failed(error) from None
 
-    def link(self, seconds: int, now: datetime) -> str:
+    def link(self, seconds: int, moment: datetime) -> str:
         try:
             session = self._session()
-            self._refuse_short_login(session.get_credentials(), seconds, now)
+            self._refuse_short_login(session.get_credentials(), seconds, moment)
             client = buckets.client(session, self.storage)
             params = {"Bucket": self.bucket, "Key": self.key}
             return str(client.generate_presigned_url("get_object", Params=params, ExpiresIn=seconds))
         except buckets.errors() as error:
             raise self._failed(error) from None
 
-    def _refuse_short_login(self, login: Any, seconds: int, now: datetime) -> None:
-        """Whoever opens a link does so by the login that signed it, as long as that lasts."""
+    def _refuse_short_login(self, login: Any, seconds: int, moment: datetime) -> None:
+        """Refuses a link that would outlive the login that signs it."""
         if login is None or not login.get_frozen_credentials().token:
             return
-        ends = getattr(login, "_expiry_time", None)  # botocore has no other name for it
-        left = 0 if ends is None else int((ends - now).total_seconds())
-        if left < seconds:
-            until = f"ends at {iso_times.text(ends)}" if ends else "is temporary, for an unknown time"
+        end_time = getattr(login, "_expiry_time", None)  # botocore has no other name for it
+        seconds_left = 0 if end_time is None else int((end_time - moment).total_seconds())
+        if seconds_left < seconds:
+            until = f"ends at {iso_times.text(end_time)}" if end_time else "is temporary, for an unknown time"
             hint = "write a shorter `link_valid_for`, or give `storage` keys that last"
             raise SluiceError("link-outlives-login", f"the login to {self.file} {until}, and the link would end with it", hint)
 
@@ -100,22 +100,25 @@ class InBucket:
 
 
 def probe(start: str, storage: Storage, secrets: SecretStore) -> str:
-    """Writes a small file whose name begins as those of an export, reads and deletes it. Only writing is needed, and reading for links."""
+    """Writes, reads and deletes a small file whose name begins like those of an export, and returns what works. An export only
+    needs to write, and to read for links."""
     file = f"{start}{PROBE.rstrip('-')}"
     bucket, _, key = file.removeprefix(SCHEME).partition("/")
-    here = InBucket(file=file, bucket=bucket, key=key, storage=storage, secrets=secrets)
+    bucket_file = InBucket(file=file, bucket=bucket, key=key, storage=storage, secrets=secrets)
     try:
-        client = buckets.client(here._session(), storage)
+        client = buckets.client(bucket_file._session(), storage)
         client.put_object(Bucket=bucket, Key=key, Body=b"sluice doctor", **buckets.encryption(storage))
     except buckets.errors() as error:
-        raise here._failed(error, aws_policy.hint([aws_policy.allow(["s3:PutObject"], aws_policy.of_start(start))])) from None
-    may = ["written"]
-    for did, does in (("read", client.get_object), ("deleted", client.delete_object)):
+        raise bucket_file._failed(
+            error, aws_policy.hint([aws_policy.allow(["s3:PutObject"], aws_policy.of_start(start))])
+        ) from None
+    allowed_actions = ["written"]
+    for action, request in (("read", client.get_object), ("deleted", client.delete_object)):
         with suppress(*buckets.errors()):
-            does(Bucket=bucket, Key=key)
-            may.append(did)
-    stays = "" if "deleted" in may else f"; {file} stays"
-    return f"{start}…: a file can be {' and '.join(may)}{stays}"
+            request(Bucket=bucket, Key=key)
+            allowed_actions.append(action)
+    suffix = "" if "deleted" in allowed_actions else f"; {file} stays"
+    return f"{start}…: a file can be {' and '.join(allowed_actions)}{suffix}"
 
 
 def in_bucket(export: Export, span: Span | None, secrets: SecretStore) -> InBucket:

@@ -128,26 +128,26 @@ class Export(Kind):
     def problems(self) -> Iterable[Problem]:
         if self.gaps & {"file", "window"} or "to" in self.file.gaps:
             return
-        where, to = self.file.place("to"), self.file.to
-        if to.startswith(SCHEME):
+        where, target = self.file.place("to"), self.file.to
+        if target.startswith(SCHEME):
             yield from self._problems_in_bucket()
-        elif to.lower().startswith(_LATER_PLACES):
-            message = f"a file in `{to.partition(':')[0]}:` is not in this version of Sluice"
+        elif target.lower().startswith(_LATER_PLACES):
+            message = f"a file in `{target.partition(':')[0]}:` is not in this version of Sluice"
             yield Problem(where, "not-in-this-version", message, _INSIDE)
         elif self.storage is not None:
-            message = f"`storage` has no effect: `{to}` is in no object store"
+            message = f"`storage` has no effect: `{target}` is in no object store"
             yield Problem(self.key_place("storage"), "unused-key", message, "remove it, or write `to: s3://bucket/…`")
-        if to.startswith(("/", "~")) or ".." in to.split("/"):
-            yield Problem(where, "path-goes-up", f"`{to}` leaves the project", _INSIDE)
-        elif (first := posixpath.normpath(to).partition("/")[0]) in (".sluice", where.file.partition("/")[0]):
-            whose = "keeps its own files" if first == ".sluice" else "reads the specs"
-            yield Problem(where, "bad-location", f"`{to}` is in `{first}`, where Sluice {whose}", _INSIDE)
-        elif (wrong := file_names.bad_template(to, bool(self.window))) is not None:
+        if target.startswith(("/", "~")) or ".." in target.split("/"):
+            yield Problem(where, "path-goes-up", f"`{target}` leaves the project", _INSIDE)
+        elif (first_folder := posixpath.normpath(target).partition("/")[0]) in (".sluice", where.file.partition("/")[0]):
+            reason = "keeps its own files" if first_folder == ".sluice" else "reads the specs"
+            yield Problem(where, "bad-location", f"`{target}` is in `{first_folder}`, where Sluice {reason}", _INSIDE)
+        elif (fault := file_names.bad_template(target, bool(self.window))) is not None:
             yield Problem(
-                where, "bad-template", wrong, "write `{window_start:%Y-%m-%d}`, with parts of a date as `strftime` has them"
+                where, "bad-template", fault, "write `{window_start:%Y-%m-%d}`, with parts of a date as `strftime` has them"
             )
-        elif same := self._shared_file():
-            yield Problem(where, "bad-template", *same)
+        elif shared_file := self._shared_file():
+            yield Problem(where, "bad-template", *shared_file)
         if self.file.format != "csv" and self.file.node.get("for_spreadsheets") is not None:
             message = f"`for_spreadsheets` has no effect with `format: {self.file.format}`"
             yield Problem(self.file.key_place("for_spreadsheets"), "unused-key", message, "remove it, or write `format: csv`")
@@ -184,11 +184,11 @@ def resolve(draft: Draft, documents: tuple[Export, ...]) -> None:
             continue
         if any(column.type == VOID for column in pipeline.table.columns):
             continue  # why a column's type is unknown was reported
-        to = spec.file.to if spec.file.to.startswith(SCHEME) else posixpath.normpath(spec.file.to)
-        if to in files:
-            message = f"`{spec.file.to}` is the file of the export `{files[to]}`, too"
+        target = spec.file.to if spec.file.to.startswith(SCHEME) else posixpath.normpath(spec.file.to)
+        if target in files:
+            message = f"`{spec.file.to}` is the file of the export `{files[target]}`, too"
             draft.problems.append(Problem(spec.file.place("to"), "duplicate-file", message, "give each export a file of its own"))
-        files[to] = spec.name
+        files[target] = spec.name
         planned = replace(_planned(spec, pipeline), notices=tuple(_notices(draft, spec)))
         draft.documents.append(
             PlannedDocument(kind="export", name=spec.name, where=spec.place(), value=planned, says=tuple(_says(planned)))
@@ -200,8 +200,12 @@ def _refuse_unknown(draft: Draft, spec: Export, by_table: Iterable[str]) -> None
     if "from" in spec.gaps or "table" in spec.from_.gaps:
         return
     written = draft.written.of(Spec)
-    tables = {each.into.table for each in written if "into" not in each.gaps and "table" not in each.into.gaps}
-    if spec.from_.table not in tables and len(tables) == sum(each.kind == "pipeline" for each in draft.written.documents):
+    tables = {
+        spec_pipeline.into.table
+        for spec_pipeline in written
+        if "into" not in spec_pipeline.gaps and "table" not in spec_pipeline.into.gaps
+    }
+    if spec.from_.table not in tables and len(tables) == sum(document.kind == "pipeline" for document in draft.written.documents):
         unknown(draft, "table", spec.from_.table, spec.from_.place("table"), by_table)
 
 
@@ -209,20 +213,24 @@ def _has_time(draft: Draft, spec: Export, pipeline: Pipeline) -> bool:
     """Whether the column of the window is in the table, and is a time."""
     if spec.window is None or spec.window.gaps:
         return spec.window is None
-    by = spec.window.by
+    time_column = spec.window.by
     columns = {column.name: column.type for column in pipeline.table.columns}
     times = [f"`{name}`" for name, type_ in columns.items() if type_ in _TIMES]
     hint = f"the table has {', '.join(times)}" if times else "the table keeps no time"
-    if by not in columns:
-        message = f"there is no column `{by}` in {pipeline.table.identifier}"
-        draft.problems.append(Problem(spec.window.place("by"), "unknown-column", message, did_you_mean(by, columns, hint)))
-    elif columns[by] == VOID:
-        return False
-    elif columns[by] not in _TIMES:
-        draft.problems.append(Problem(spec.window.place("by"), "not-a-time", f"`{by}` is {columns[by]}, not a time", hint))
-    elif columns[by] == DATE and spec.window.last == "hour":
+    if time_column not in columns:
+        message = f"there is no column `{time_column}` in {pipeline.table.identifier}"
         draft.problems.append(
-            Problem(spec.window.place("by"), "not-a-time", f"`{by}` is a date, and a date has no hour", "`last: day`")
+            Problem(spec.window.place("by"), "unknown-column", message, did_you_mean(time_column, columns, hint))
+        )
+    elif columns[time_column] == VOID:
+        return False
+    elif columns[time_column] not in _TIMES:
+        draft.problems.append(
+            Problem(spec.window.place("by"), "not-a-time", f"`{time_column}` is {columns[time_column]}, not a time", hint)
+        )
+    elif columns[time_column] == DATE and spec.window.last == "hour":
+        draft.problems.append(
+            Problem(spec.window.place("by"), "not-a-time", f"`{time_column}` is a date, and a date has no hour", "`last: day`")
         )
     else:
         return True
@@ -249,8 +257,8 @@ def _notices(draft: Draft, spec: Export) -> Iterator[Notice]:
 
 
 def _planned(spec: Export, pipeline: Pipeline) -> Planned:
-    asked = spec.window
-    window = Window(last=asked.last, by=asked.by, timezone=asked.timezone) if asked else None
+    written_window = spec.window
+    window = Window(last=written_window.last, by=written_window.by, timezone=written_window.timezone) if written_window else None
     return Planned(
         name=spec.name, where=spec.place(), doc=spec.doc or "", pipeline=pipeline, schedule=spec.schedule, window=window,
         query=spec.query.strip().rstrip(";"), query_where=spec.place("query") if spec.node.get("query") else spec.place(),

@@ -1,7 +1,7 @@
-"""Tells of a written file: by each of the export's notices, whatever becomes of the others.
+"""Sends the notices of a written file. A notice that fails does not stop the others.
 
-Guarantee: each is sent at least once for each content of a file, also if a former try failed; and again only after a crash between
-sending it and noting that.
+Guarantee: each notice is sent at least once for each content of a file, also if an earlier try failed. It is sent again only
+after a crash between sending it and recording that.
 """
 
 from __future__ import annotations
@@ -23,34 +23,36 @@ from framework.plan.notice import About, Notice, NotSentYet
 
 
 def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
-    """Sends the notices, and gives in words which were sent. Failures are raised at the end: the file is written."""
-    failed: list[SluiceError] = []
-    tells = about(export, done)
+    """Sends the notices, and returns in words which were sent. Failures are raised at the end, since the file is written."""
+    failures: list[SluiceError] = []
+    notice_content = about(export, done)
     record = done.record
     for notice in export.notices:
         if digest.notice_id(notice) in record.told:
             yield f"not sent again for the same content: {notice.says}"
             continue
         try:
-            yield _sent(notice, tells, secrets)
+            yield _sent(notice, notice_content, secrets)
         except SluiceError as error:
-            failed.append(error)
+            failures.append(error)
             continue
         record = replace(record, told=(*record.told, digest.notice_id(notice)))
         records.add(export.recorded_as, record)
-    if failed:
-        first = failed[0]
-        messages = "; ".join(error.message for error in failed)
-        raise SluiceError(first.code, f"{done.record.file} is written, and not all were told of it: {messages}", first.hint)
+    if failures:
+        first_failure = failures[0]
+        messages = "; ".join(error.message for error in failures)
+        raise SluiceError(
+            first_failure.code, f"{done.record.file} is written, and not all were told of it: {messages}", first_failure.hint
+        )
 
 
-def _sent(notice: Notice, tells: About, secrets: SecretStore) -> str:
+def _sent(notice: Notice, notice_content: About, secrets: SecretStore) -> str:
     for seconds in NOTICE_AGAIN:
         try:
-            return notice.send(notice, tells, secrets)
+            return notice.send(notice, notice_content, secrets)
         except NotSentYet:
             time.sleep(seconds)
-    return notice.send(notice, tells, secrets)
+    return notice.send(notice, notice_content, secrets)
 
 
 def about(export: Export, done: Done) -> About:
@@ -86,7 +88,7 @@ def _link(done: Done) -> Callable[[int], tuple[str, datetime]] | None:
         return None
 
     def valid_for(seconds: int) -> tuple[str, datetime]:
-        now = datetime.now(timezone.utc)
-        return link(seconds, now), now + timedelta(seconds=seconds)
+        moment = datetime.now(timezone.utc)
+        return link(seconds, moment), moment + timedelta(seconds=seconds)
 
     return valid_for

@@ -1,4 +1,4 @@
-"""Where the file of an export appears: in a folder of the project. `bucket.py` has object stores."""
+"""The place of an export's file: here, a folder of the project; in `bucket.py`, an object store."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from framework.features.export.window import Span
 from framework.plan.export import Export
 
 Link = Callable[[int, datetime], str]
-"""An address of a file that is valid for so many seconds from a moment on."""
+"""Returns an address of a file that is valid for some seconds, from a time on."""
 
 
 class Place(Protocol):
     @property
     def file(self) -> str:
-        """As people and records name it."""
+        """The name of the file for people and in records."""
 
     @property
     def link(self) -> Link | None:
-        """None where the file has no address by which others reach it."""
+        """The function that gives an address of the file; None if others cannot reach the file."""
 
     def draft(self, scratch: Path) -> AbstractContextManager[Path]:
-        """The name of a file that becomes the export's. What is left of it in the end is removed."""
+        """The path of a draft that becomes the export's file. At the end, a remaining draft is removed."""
 
     def take(self, draft: Path, about: Mapping[str, str]) -> None:
         """Makes the draft the export's file, whole or not at all."""
@@ -48,7 +48,7 @@ class InFolder:
 
     @contextmanager
     def draft(self, _scratch: Path) -> Iterator[Path]:
-        """Beside the file, which is on the same disk."""
+        """The path of a draft next to the file, on the same disk."""
         draft = self.target.with_name(f".{self.target.name[:100]}-{uuid.uuid4().hex}.part")
         try:
             yield draft
@@ -60,18 +60,18 @@ class InFolder:
 
 
 def in_folder(export: Export, span: Span | None) -> InFolder:
-    """Inside the project also after links are followed."""
-    written = name(export, span)
-    target = Path.cwd() / written
+    """The file of an export in the project. Refuses a path that leads out of the project, also by a link."""
+    file = name(export, span)
+    target = Path.cwd() / file
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        what = f"{written}, the file of {export.name}, needs a folder where a file is: {error.filename}"
-        raise SluiceError("bad-location", what, "move that file, or write another path under `file: {to: …}`") from None
+        message = f"{file}, the file of {export.name}, needs a folder where a file is: {error.filename}"
+        raise SluiceError("bad-location", message, "move that file, or write another path under `file: {to: …}`") from None
     real = target.parent.resolve() / target.name
     if not real.is_relative_to(Path.cwd().resolve()) or target.is_dir():
-        why = "is a folder" if target.is_dir() else "leads out of the project"
+        reason = "is a folder" if target.is_dir() else "leads out of the project"
         raise SluiceError(
-            "bad-location", f"{written}, the file of {export.name}, {why}", "write another path under `file: {to: …}`"
+            "bad-location", f"{file}, the file of {export.name}, {reason}", "write another path under `file: {to: …}`"
         )
     return InFolder(str(real.relative_to(Path.cwd().resolve())), real)

@@ -1,6 +1,6 @@
-"""The files that an export wrote, by window, with snapshots and numbers of rows. In `.sluice/exports`, a file for each export.
+"""The files that an export wrote, by window, with snapshots and numbers of rows. `.sluice/exports` has one file for each export.
 
-Here, an export is named by its `recorded_as`: those of an environment are in a folder of its name.
+An export is named by its `recorded_as` here. The exports of an environment are in a folder of its name.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Record:
     bytes: int
     sha256: str
     at: str
-    told: tuple[str, ...] = ()  # the notices about this very content that were sent
+    told: tuple[str, ...] = ()  # the ids of the notices about this content that were sent
 
 
-def of(export: str) -> Mapping[str, Record]:
-    """By window, the oldest first. A file that cannot be read is none."""
+def by_window(export: str) -> Mapping[str, Record]:
+    """The export's records by window, the oldest first; none if the file cannot be read."""
     with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         records = json.loads(read(file(export)))
-        return {each["window"]: Record(**{**each, "told": tuple(each.get("told", ()))}) for each in records}
+        return {record["window"]: Record(**{**record, "told": tuple(record.get("told", ()))}) for record in records}
     return {}
 
 
@@ -47,26 +47,26 @@ def exports() -> list[str]:
 
 
 def add(export: str, record: Record) -> None:
-    """Two exports of one name at once leave the record of one of them, and both files whole."""
+    """Adds a record. If two exports of one name run at once, the record of one of them stays, and both files are whole."""
     path = file(export)
     private(str(path.parent))
-    kept = {**of(export), record.window: record}
-    put(path, json.dumps([asdict(each) for each in kept.values()], indent=1))
+    all_records = {**by_window(export), record.window: record}
+    put(path, json.dumps([asdict(record) for record in all_records.values()], indent=1))
 
 
 def left_files() -> Iterator[str]:
     """The files that all exports wrote and that are still there, in words: a line for each folder. An object store is not asked."""
     by_folder: dict[str, set[str]] = {}
-    for written in (record.file for export in exports() for record in of(export).values()):
-        if written.startswith(SCHEME) or Path(written).is_file():
-            place = written if written.startswith(SCHEME) else str(Path(written).absolute())
+    for location in (record.file for export in exports() for record in by_window(export).values()):
+        if location.startswith(SCHEME) or Path(location).is_file():
+            place = location if location.startswith(SCHEME) else str(Path(location).absolute())
             folder, _, name = place.rpartition("/")
             by_folder.setdefault(folder, set()).add(name)
     for folder, names_ in sorted(by_folder.items()):
-        asked = ", whose store was not asked" if folder.startswith(SCHEME) else ""
-        yield f"{counted(len(names_), 'file')} of exports in {folder}{asked}: {listed(sorted(names_))}"
+        suffix = ", whose store was not asked" if folder.startswith(SCHEME) else ""
+        yield f"{counted(len(names_), 'file')} of exports in {folder}{suffix}: {listed(sorted(names_))}"
 
 
 def file(export: str) -> Path:
-    """Where its records are."""
+    """The file of the export's records."""
     return home() / _FOLDER / f"{export}.json"

@@ -42,7 +42,7 @@ def problems(plan: Plan) -> Iterator[Problem]:
 
 
 def _bound(export: Export) -> None:
-    """Names and types of the query are looked up in an empty table like the real one."""
+    """Checks the names and types of the query on an empty table with the columns of the real one."""
     select = checked(export.query)
     columns = ", ".join(_columns((column.name, column.type) for column in export.pipeline.table.columns))
     with duckdb_errors(first_line=1), duckdb.connect(config=CLOSED) as database:

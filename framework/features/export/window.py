@@ -31,28 +31,28 @@ class Span:
     end: datetime
 
 
-def chosen(export: Export, name: str, now: datetime) -> Span | None:
-    """The window of this name, or without one the last complete one; None where the whole table is exported."""
+def chosen(export: Export, name: str, moment: datetime) -> Span | None:
+    """The window of this name, or without a name the last complete window; None if the whole table is exported."""
     if export.window is not None:
-        return named(export.window, name, now) if name else last(export.window, now)
+        return named(export.window, name, moment) if name else last_complete(export.window, moment)
     if name:
         hint = "leave out `--window`, or write `window: {last: week, by: …}` into the export"
         raise SluiceError("no-window", f"{export.name} exports the whole table, which has no windows", hint)
     return None
 
 
-def last(window: Window, now: datetime) -> Span:
-    """The last window that was complete at this moment."""
+def last_complete(window: Window, moment: datetime) -> Span:
+    """The last window that is complete at this moment."""
     zone = ZoneInfo(window.timezone)
     if window.last == "hour":
-        hour = now.astimezone(timezone.utc).replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)
+        hour = moment.astimezone(timezone.utc).replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)
         return _of_hour(hour, zone)
-    today = now.astimezone(zone).date()
+    today = moment.astimezone(zone).date()
     return _span(window.last, _before(window.last, _first(window.last, today)), zone)
 
 
-def named(window: Window, name: str, now: datetime) -> Span:
-    """The window of this name. Refused if it is not complete yet."""
+def named(window: Window, name: str, moment: datetime) -> Span:
+    """The window of this name. Raises a SluiceError if it is not complete at this moment."""
     pattern, example, words = _FORMS[window.last]
     match = pattern.fullmatch(name)
     zone = ZoneInfo(window.timezone)
@@ -63,8 +63,8 @@ def named(window: Window, name: str, now: datetime) -> Span:
     except (ValueError, OverflowError):
         hint = f"write it like `{example}`{f', {words}' if words else ''}; without `--window` it is the last complete one"
         raise SluiceError("bad-window", f"`{name}` is not {'an' if window.last == 'hour' else 'a'} {window.last}", hint) from None
-    if span.end > now:
-        hint = f"the last complete one is `{last(window, now).name}`"
+    if span.end > moment:
+        hint = f"the last complete one is `{last_complete(window, moment).name}`"
         raise SluiceError("window-not-over", f"the {window.last} {name} ends at {iso_times.text(span.end)}", hint)
     return span
 
@@ -82,27 +82,27 @@ def _of_hour(start: datetime, zone: ZoneInfo) -> Span:
     return Span(f"{start:%Y-%m-%dT%H}", start.astimezone(zone), (start + timedelta(hours=1)).astimezone(zone))
 
 
-def _span(length: Length, first: date, zone: ZoneInfo) -> Span:
+def _span(length: Length, first_day: date, zone: ZoneInfo) -> Span:
     if length == "week":
-        year, week, _ = first.isocalendar()
+        year, week, _ = first_day.isocalendar()
         name = f"{year}-W{week:02}"
     else:
-        name = f"{first:%Y-%m}" if length == "month" else first.isoformat()
-    return Span(name, datetime.combine(first, time(), zone), datetime.combine(_next(length, first), time(), zone))
+        name = f"{first_day:%Y-%m}" if length == "month" else first_day.isoformat()
+    return Span(name, datetime.combine(first_day, time(), zone), datetime.combine(_next(length, first_day), time(), zone))
 
 
 def _first(length: Length, day: date) -> date:
-    """The first day of the window that has this day."""
+    """The first day of the window that contains this day."""
     if length == "week":
         return day - timedelta(days=day.weekday())
     return day.replace(day=1) if length == "month" else day
 
 
-def _before(length: Length, first: date) -> date:
-    return _first(length, first - timedelta(days=1))
+def _before(length: Length, first_day: date) -> date:
+    return _first(length, first_day - timedelta(days=1))
 
 
-def _next(length: Length, first: date) -> date:
+def _next(length: Length, first_day: date) -> date:
     if length == "month":
-        return (first + timedelta(days=31)).replace(day=1)
-    return first + timedelta(days=7 if length == "week" else 1)
+        return (first_day + timedelta(days=31)).replace(day=1)
+    return first_day + timedelta(days=7 if length == "week" else 1)

@@ -33,13 +33,13 @@ from framework.plan.export import Export
 from framework.sql.standard import identifier, literal
 
 _MEMORY = "700MB"
-_MARK = b"\xef\xbb\xbf"  # by which spreadsheets know UTF-8
+_MARK = b"\xef\xbb\xbf"  # tells spreadsheets that a file is UTF-8
 _COMPUTED = r"^[=+\-@\t\r]"  # a text that a spreadsheet would compute
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """A written file. `before` is what the export wrote for the same window earlier."""
+    """A written file. `before` is the record of the file that the export wrote for the same window earlier."""
 
     export: str
     table: str
@@ -49,7 +49,7 @@ class Done:
     link: Link | None  # to a file in an object store
 
 
-def write(export: Export, span: Span | None, now: datetime, secrets: SecretStore) -> Done:
+def write(export: Export, span: Span | None, moment: datetime, secrets: SecretStore) -> Done:
     catalog, identifier = export.pipeline.table.catalog, export.pipeline.table.identifier
     table = metadata.read(catalog, identifier)
     if table is None or table.main is None:
@@ -61,39 +61,39 @@ def write(export: Export, span: Span | None, now: datetime, secrets: SecretStore
     try:
         with place.draft(scratch_folder) as draft:
             rows = _copied(export, span, table, snapshot, draft, scratch_folder)
-            record = _record(place, span, snapshot, rows, draft, now)
-            before = records.of(export.recorded_as).get(record.window)
-            if before is not None and (before.sha256, before.file) == (record.sha256, record.file):
-                record = replace(record, told=before.told)
+            record = _record(place, span, snapshot, rows, draft, moment)
+            former_record = records.by_window(export.recorded_as).get(record.window)
+            if former_record is not None and (former_record.sha256, former_record.file) == (record.sha256, record.file):
+                record = replace(record, told=former_record.told)
             place.take(draft, _about(export, snapshot, span))
     finally:
         shutil.rmtree(scratch_folder, ignore_errors=True)
     records.add(export.recorded_as, record)
-    return Done(export=export.name, table=identifier, span=span, record=record, before=before, link=place.link)
+    return Done(export=export.name, table=identifier, span=span, record=record, before=former_record, link=place.link)
 
 
-def _record(place: Place, span: Span | None, snapshot: int, rows: int, draft: Path, now: datetime) -> Record:
+def _record(place: Place, span: Span | None, snapshot: int, rows: int, draft: Path, moment: datetime) -> Record:
     return Record(
         window=span.name if span else "", file=place.file, snapshot=snapshot, rows=rows,
-        bytes=draft.stat().st_size, sha256=_digest(draft), at=now.isoformat(timespec="seconds"),
+        bytes=draft.stat().st_size, sha256=_digest(draft), at=moment.isoformat(timespec="seconds"),
     )  # fmt: skip
 
 
 def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, draft: Path, scratch_folder: Path) -> int:
-    """Writes the rows; how many."""
+    """Writes the rows, and returns their number."""
     files = table.files
     location = str(table.document["location"])
     folders = [files.around(location), files.path(location), str(draft.parent)]
     database = opened(folders, str(scratch_folder), access=[files.access(location)], memory=_MEMORY)
     try:
         scan = f"iceberg_scan({literal(table.file)}, snapshot_from_id = {snapshot})"
-        where = f" WHERE {_within(export, span)}" if span else ""
+        condition = f" WHERE {_within(export, span)}" if span else ""
         with ThreadPoolExecutor(1) as worker:
 
             def run(sql: str) -> Any:
                 return interruptible(worker, database, lambda: database.execute(sql).fetchone())
 
-            run(f"CREATE VIEW input AS SELECT * FROM {scan}{where}")
+            run(f"CREATE VIEW input AS SELECT * FROM {scan}{condition}")
             select = _selected(export, database)
             options = _options(export, _about(export, snapshot, span))
             (rows,) = run(f"COPY ({select}\n) TO {literal(str(draft))} ({options})")
@@ -107,21 +107,21 @@ def _copied(export: Export, span: Span | None, table: Metadata, snapshot: int, d
 
 
 def _within(export: Export, span: Span) -> str:
-    """SQL of whether a row is of the window. A time without a zone is one of the window's zone."""
+    """SQL that is true for a row in the window. A time without a zone is a time of the window's zone."""
     assert export.window is not None
-    by = identifier(export.window.by)
+    time_column = identifier(export.window.by)
     type_ = next(column.type for column in export.pipeline.table.columns if column.name == export.window.by)
     if type_ == DATE:
-        start, end = (f"DATE '{each.date().isoformat()}'" for each in (span.start, span.end))
+        start, end = (f"DATE '{time.date().isoformat()}'" for time in (span.start, span.end))
     elif type_ == TIMESTAMP:
-        start, end = (f"TIMESTAMPTZ '{each.isoformat(sep=' ')}'" for each in (span.start, span.end))
+        start, end = (f"TIMESTAMPTZ '{time.isoformat(sep=' ')}'" for time in (span.start, span.end))
     else:
-        start, end = (f"TIMESTAMP '{each.replace(tzinfo=None).isoformat(sep=' ')}'" for each in (span.start, span.end))
-    return f"{by} >= {start} AND {by} < {end}"
+        start, end = (f"TIMESTAMP '{time.replace(tzinfo=None).isoformat(sep=' ')}'" for time in (span.start, span.end))
+    return f"{time_column} >= {start} AND {time_column} < {end}"
 
 
 def _selected(export: Export, database: duckdb.DuckDBPyConnection) -> str:
-    """The query; for a spreadsheet with `'` in front of texts that it would compute."""
+    """The query. For a spreadsheet, it puts `'` before texts that the spreadsheet would compute."""
     query = checked(export.query)
     if export.format != "csv" or not export.for_spreadsheets:
         return query
@@ -135,7 +135,7 @@ def _selected(export: Export, database: duckdb.DuckDBPyConnection) -> str:
 
 
 def _about(export: Export, snapshot: int, span: Span | None) -> Mapping[str, str]:
-    """The metadata of the file about its rows, where its format has such."""
+    """The metadata about the rows, for file formats and object stores that keep metadata."""
     return {
         "sluice_table": export.pipeline.table.identifier,
         "sluice_snapshot": str(snapshot),
@@ -153,7 +153,7 @@ def _options(export: Export, about: Mapping[str, str]) -> str:
 
 
 def _mark(draft: Path) -> None:
-    """Puts the mark of UTF-8 in front."""
+    """Puts the mark of UTF-8 at the beginning of the file."""
     marked = draft.with_name(f"{draft.name}.marked")
     with draft.open("rb") as plain, marked.open("wb") as whole:
         whole.write(_MARK)

@@ -43,7 +43,7 @@ _TRIES = 3  # of a step whose producers a dead sender ended when it woke up
 _TURN_LOST = "sluice.TurnLost"
 _KAFKA = "org.apache.kafka.common.errors."
 _TOO_LARGE = f"{_KAFKA}RecordTooLargeException"
-_REFUSED = {f"{_KAFKA}{each}AuthorizationException" for each in ("Topic", "Cluster", "TransactionalId")} | {
+_REFUSED = {f"{_KAFKA}{resource}AuthorizationException" for resource in ("Topic", "Cluster", "TransactionalId")} | {
     f"{_KAFKA}SaslAuthenticationException"
 }
 
@@ -54,7 +54,7 @@ class NoTurn(Exception):
 
 @dataclass(frozen=True)
 class Turn:
-    """The right to send a table's rows to a topic. `java` is Kafka's word for it (`Turn.java`)."""
+    """The right to send a table's rows to a topic. `java` is the Java object that holds it in Kafka (`Turn.java`)."""
 
     cluster: Cluster
     topic: str
@@ -67,8 +67,8 @@ class Turn:
 def take_turn(
     spark: SparkSession, cluster: Cluster, topic: str, partitions: int | None, sender: str, secrets: SecretStore
 ) -> Turn:
-    """Take the turn from whoever sends to the topic as this `sender`: Kafka refuses what that one has not committed by now. A topic that
-    is missing is created."""
+    """Takes the turn from an earlier process that sends to the topic as this `sender`: Kafka refuses the messages that it has not
+    committed. Creates the topic if it is missing."""
     topics.ensure(cluster, secrets, topic, partitions)
     name = f"{TRANSACTIONS}{hashlib.sha256(sender.encode()).hexdigest()[:16]}"
     client = {"bootstrap.servers": cluster.bootstrap, **_PRODUCER, **_without_prefix(login(cluster, secrets))}
@@ -78,8 +78,8 @@ def take_turn(
 
 
 def sent_keys(spark: SparkSession, turn: Turn, secrets: SecretStore) -> DataFrame | None:
-    """Return the keys whose last message of this sender in a partition has a value, as the column `key`; None where the topic has no
-    messages. The offset decides, since the clocks of several senders differ."""
+    """Returns the keys whose last message of this sender in a partition has a value, as the column `key`; None if the topic has
+    no messages. The offset decides which message is the last, since the clocks of several senders differ."""
     from pyspark.sql import functions
 
     with _named_errors(turn.cluster, turn.topic):
@@ -88,13 +88,16 @@ def sent_keys(spark: SparkSession, turn: Turn, secrets: SecretStore) -> DataFram
             return None
         messages = spark_reader.read_topic(spark, turn.cluster, starts, ends, secrets)
         sender = f"CAST(filter(headers, header -> header.key = {literal(SENDER)})[0].value AS STRING) = {literal(turn.sender)}"
-        own = messages.where("key IS NOT NULL").where(f"coalesce({sender}, false)")
-        last = own.groupBy("key", "partition").agg(functions.expr("max_by(value IS NULL, offset) AS is_deleted"))
-        return last.where("NOT is_deleted").select("key").distinct()
+        own_messages = messages.where("key IS NOT NULL").where(f"coalesce({sender}, false)")
+        last_messages = own_messages.groupBy("key", "partition").agg(
+            functions.expr("max_by(value IS NULL, offset) AS is_deleted")
+        )
+        return last_messages.where("NOT is_deleted").select("key").distinct()
 
 
 def send(messages: DataFrame, order: Sequence[str], turn: Turn, by_key: bool) -> int:
-    """Send messages with the columns `key`, `value` and `headers`, `by_key` those of a key in their order. Return their number."""
+    """Sends messages with the columns `key`, `value` and `headers`, and returns their number. With `by_key`, the messages of a
+    key are sent in their order."""
     from py4j.protocol import Py4JJavaError
 
     jvm: Any = messages.sparkSession._jvm

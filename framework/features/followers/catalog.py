@@ -31,18 +31,18 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
 
 
 def resolve_for_all(listing: Listing, pipeline: Pipeline, draft: Draft) -> Follower | None:
-    """Of a catalog that lists all its tables in another one."""
+    """The follower of a table whose catalog lists all its tables in another catalog."""
     namespace = listing.namespace or pipeline.table.namespace
     return _follower(listing, f"{namespace}.{pipeline.table.name}", pipeline, draft)
 
 
 def _follower(listing: Listing, identifier: str, pipeline: Pipeline, draft: Draft) -> Follower | None:
-    own, target = pipeline.table.catalog, draft.catalogs.get(listing.catalog)
+    own_catalog, target = pipeline.table.catalog, draft.catalogs.get(listing.catalog)
     if target is None:
         if ("catalog", listing.catalog) not in draft.written.names:
             unknown(draft, "catalog", listing.catalog, listing.where, draft.catalogs)
         return None
-    problem = _problem(own, target, listing.where)
+    problem = _problem(own_catalog, target, listing.where)
     if problem:
         draft.problems.append(problem)
         return None
@@ -52,18 +52,20 @@ def _follower(listing: Listing, identifier: str, pipeline: Pipeline, draft: Draf
     )  # fmt: skip
 
 
-def _problem(own: Catalog, target: Catalog, where: Where) -> Problem | None:
-    if own.name == target.name:
+def _problem(own_catalog: Catalog, target: Catalog, where: Where) -> Problem | None:
+    if own_catalog.name == target.name:
         hint = "name another catalog, or remove it"
         return Problem(where, "published-in-itself", f"the table is in the catalog `{target.name}` already", hint)
-    if not own.type:  # the missing catalog was reported
+    if not own_catalog.type:  # the missing catalog was reported
         return None
-    here, there = catalogs.of(own).on_this_machine, catalogs.of(target).on_this_machine
-    if here != there:
-        message = f"the table's files are {_place(here)}, and the catalog `{target.name}` is for files {_place(there)}"
+    is_here, target_is_here = catalogs.of(own_catalog).on_this_machine, catalogs.of(target).on_this_machine
+    if is_here != target_is_here:
+        message = (
+            f"the table's files are {_place(is_here)}, and the catalog `{target.name}` is for files {_place(target_is_here)}"
+        )
         hint = (
             "keep the table in an object store: a `warehouse` that begins with `s3://`"
-            if here
+            if is_here
             else "name a catalog of that object store"
         )
         return Problem(where, "not-shared", message, hint)
@@ -74,39 +76,39 @@ def _place(on_this_machine: bool) -> str:
     return "on this machine" if on_this_machine else "in an object store"
 
 
-def follow(to: Committed) -> int:
-    listed: ListedTable = to.follower.options
-    there = metadata.read(listed.catalog, listed.identifier)
-    listed_document = published.document(to.table, to.step.until)
-    if there is not None:
-        _refuse_changed(to, there, listed_document)
-    elif not to.is_first:
-        raise _changed(to, "it is not there any more")
-    # Listed before: what another machine writes from here on may be what is listed then.
-    older = published.files(to.table, to.follower)
-    kept = {there.file} if there else set()  # readers may just have begun
-    if there is None or not _shows(there, listed_document):  # else a run died behind this
-        kept.add(_show(to, there, listed_document))
-    for old in older:
-        if old not in {to.table.files.path(each) for each in kept}:
-            published.delete(to.table, old)
+def follow(committed: Committed) -> int:
+    listed: ListedTable = committed.follower.options
+    existing_table = metadata.read(listed.catalog, listed.identifier)
+    listed_document = published.document(committed.table, committed.step.until)
+    if existing_table is not None:
+        _refuse_changed(committed, existing_table, listed_document)
+    elif not committed.is_first:
+        raise _changed(committed, "it is not there any more")
+    # These are listed first, since a file that another machine writes from here on may be the one that is listed in the end.
+    old_files = published.files(committed.table, committed.follower)
+    current_files = {existing_table.file} if existing_table else set()  # readers may just have begun
+    if existing_table is None or not _shows(existing_table, listed_document):  # else a run died behind this
+        current_files.add(_show(committed, existing_table, listed_document))
+    for old_file in old_files:
+        if old_file not in {committed.table.files.path(file) for file in current_files}:
+            published.delete(committed.table, old_file)
     return 0
 
 
-def _show(to: Committed, there: Metadata | None, listed_document: Mapping[str, Any]) -> str:
-    """Lists it; the location of its metadata, where that is a file of ours."""
-    listed: ListedTable = to.follower.options
+def _show(committed: Committed, existing_table: Metadata | None, listed_document: Mapping[str, Any]) -> str:
+    """Lists the table, and returns the location of the metadata that the other catalog gets."""
+    listed: ListedTable = committed.follower.options
     target = catalogs.of(listed.catalog)
-    current = Current(there.file, there.document, there.files) if there else None
+    current = Current(existing_table.file, existing_table.document, existing_table.files) if existing_table else None
     if current is not None and target.writes_metadata:
         new = Current(current.location, listed_document, current.files)
     else:
-        new = _written(to, target, listed_document)
+        new = _written(committed, target, listed_document)
     try:
         target.show(listed.identifier, current, new)
     except Moved:
         if current is None:
-            raise _taken(to, "a view, or a table of another kind") from None
+            raise _taken(committed, "a view, or a table of another kind") from None
         message = f"another program changed it in `{listed.catalog.name}` just now"
         raise SluiceError("published-elsewhere", message, "the next run looks again") from None
     except Exception as error:  # whatever its library raises
@@ -114,73 +116,73 @@ def _show(to: Committed, there: Metadata | None, listed_document: Mapping[str, A
     return new.location
 
 
-def _written(to: Committed, target: catalogs.Catalog, listed_document: Mapping[str, Any]) -> Current:
-    listed: ListedTable = to.follower.options
+def _written(committed: Committed, target: catalogs.Catalog, listed_document: Mapping[str, Any]) -> Current:
+    listed: ListedTable = committed.follower.options
     try:
-        new = published.write(to.table, listed_document, to.follower)
+        new = published.write(committed.table, listed_document, committed.follower)
     except OSError as error:
-        raise metadata.unreachable(to.pipeline.table.catalog, error, "cannot be written to") from None
+        raise metadata.unreachable(committed.pipeline.table.catalog, error, "cannot be written to") from None
     if target.writes_metadata:
         return new
     try:
         target.files_of(listed.identifier).read(new.location)
-    except OSError as error:  # what it cannot read, it does not list
+    except OSError as error:  # a catalog lists only metadata that it can read
         hint = f"give the login of `{listed.catalog.name}` the right to read the table's folder"
         message = f"the catalog `{listed.catalog.name}` cannot read the table's files: {error}"
         raise SluiceError("not-shared", message, hint) from None
     return new
 
 
-def _shows(there: Metadata, listed_document: Mapping[str, Any]) -> bool:
+def _shows(existing_table: Metadata, listed_document: Mapping[str, Any]) -> bool:
     parts = ("current-snapshot-id", "current-schema-id", "default-spec-id", "default-sort-order-id")
-    return all(there.document.get(part) == listed_document[part] for part in parts)
+    return all(existing_table.document.get(part) == listed_document[part] for part in parts)
 
 
-def _refuse_changed(to: Committed, there: Metadata, listed_document: Mapping[str, Any]) -> None:
-    """Refuses if the name shows another table, or what another program has made of this one."""
-    if there.uuid != to.table.uuid:
-        raise _taken(to, f"another table, {there.document['location']}")
-    reason = next(_changes(to, there, listed_document), None)
+def _refuse_changed(committed: Committed, existing_table: Metadata, listed_document: Mapping[str, Any]) -> None:
+    """Refuses if the name stands for another table, or if another program has changed this one."""
+    if existing_table.uuid != committed.table.uuid:
+        raise _taken(committed, f"another table, {existing_table.document['location']}")
+    reason = next(_changes(committed, existing_table, listed_document), None)
     if reason:
-        raise _changed(to, reason)
+        raise _changed(committed, reason)
 
 
-def _changes(to: Committed, there: Metadata, listed_document: Mapping[str, Any]) -> Iterator[str]:
-    if published.is_table_itself(there):
+def _changes(committed: Committed, existing_table: Metadata, listed_document: Mapping[str, Any]) -> Iterator[str]:
+    if published.is_table_itself(existing_table):
         yield "it is the table's own catalog, by another name"
-    elif not catalogs.of(to.follower.options.catalog).writes_metadata:
-        if not published.is_own(to.table, to.follower, there.file):
-            yield f"another program wrote its metadata, {there.files.path(there.file)}"
-    elif there.refs.get("main") not in _may_show(to):
-        yield f"its newest snapshot is {there.refs.get('main')}, which Sluice did not list there"
-    elif others := sorted(set(there.refs) - {"main"}):
-        yield f"it has {', '.join(f'`{name}`' for name in others)} beside main"
+    elif not catalogs.of(committed.follower.options.catalog).writes_metadata:
+        if not published.is_own(committed.table, committed.follower, existing_table.file):
+            yield f"another program wrote its metadata, {existing_table.files.path(existing_table.file)}"
+    elif existing_table.refs.get("main") not in _may_show(committed):
+        yield f"its newest snapshot is {existing_table.refs.get('main')}, which Sluice did not list there"
+    elif other_refs := sorted(set(existing_table.refs) - {"main"}):
+        yield f"it has {', '.join(f'`{name}`' for name in other_refs)} beside main"
     for forms, number in _FORMS:
-        own = {each[number]: _text(each) for each in listed_document[forms]}
-        if any(own.get(each[number]) != _text(each) for each in there.document[forms]):
+        own_forms = {form[number]: _text(form) for form in listed_document[forms]}
+        if any(own_forms.get(form[number]) != _text(form) for form in existing_table.document[forms]):
             yield f"its {forms} are others"
 
 
 def _text(form: Mapping[str, Any]) -> str:
-    """Its fields, to compare: servers write `decimal(9,2)` and `decimal(9, 2)`."""
+    """The fields of a form as comparable text: some servers write `decimal(9,2)`, others `decimal(9, 2)`."""
     return json.dumps(form["fields"], sort_keys=True).replace(" ", "")
 
 
-def _may_show(to: Committed) -> set[int]:
-    """The snapshot that was shown last, and those since: a run that died may have shown one of them."""
-    number = {id_: each.get("sequence-number") or 0 for id_, each in to.table.snapshots.items()}
-    last = number.get(to.step.since, 0)
-    return {to.step.since, to.step.until, *(id_ for id_, each in number.items() if each > last)}
+def _may_show(committed: Committed) -> set[int]:
+    """The snapshot that was shown last and all later ones: a run that died may have shown one of them."""
+    numbers = {id_: snapshot.get("sequence-number") or 0 for id_, snapshot in committed.table.snapshots.items()}
+    last_number = numbers.get(committed.step.since, 0)
+    return {committed.step.since, committed.step.until, *(id_ for id_, snapshot in numbers.items() if snapshot > last_number)}
 
 
-def _taken(to: Committed, by: str) -> SluiceError:
-    listed: ListedTable = to.follower.options
-    message = f"in the catalog `{listed.catalog.name}` {listed.identifier} is {by}"
+def _taken(committed: Committed, owner: str) -> SluiceError:
+    listed: ListedTable = committed.follower.options
+    message = f"in the catalog `{listed.catalog.name}` {listed.identifier} is {owner}"
     return SluiceError("name-taken", message, "give the table another name there by `as`, or remove the other one")
 
 
-def _changed(to: Committed, reason: str) -> SluiceError:
-    listed: ListedTable = to.follower.options
+def _changed(committed: Committed, reason: str) -> SluiceError:
+    listed: ListedTable = committed.follower.options
     message = f"{listed.identifier} was changed in the catalog `{listed.catalog.name}`: {reason}"
-    hint = f"`sluice unpublish {to.pipeline.name} {listed.catalog.name}` ends it there, and the next run lists it again"
+    hint = f"`sluice unpublish {committed.pipeline.name} {listed.catalog.name}` ends it there, and the next run lists it again"
     return SluiceError("published-changed", message, hint)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable, Field, Schema
     from deltalake.transaction import AddAction, RemoveAction
 
-_OURS = "sluice "  # how the log's name begins; then comes the id of the table that it shows
+_OURS = "sluice "  # the beginning of the log's name, before the id of the table that it shows
 _ID = b"PARQUET:field_id"
 
 
@@ -57,98 +57,98 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
     return Follower(type="delta", name="log", where=written.place(), says=tuple(says), options=None, follow=follow, by_files=True)
 
 
-def follow(to: Committed) -> int:
+def follow(committed: Committed) -> int:
     from deltalake import Schema
     from deltalake.exceptions import CommitFailedError
 
-    root = to.table.files.path(str(to.table.document["location"])).rstrip("/")
+    root = committed.table.files.path(str(committed.table.document["location"])).rstrip("/")
     if "%" in root:
         hint = "move the catalog's warehouse to a folder without it, or remove `delta` from `also`"
         raise SluiceError(
             "delta-cannot-show", f"the table's folder {root} has a `%` in its name, which Delta's library reads wrongly", hint
         )
-    files = {_inside(root, to.table.files.path(each.location)): each for each in to.files()}
-    of_table = _schema(to)
+    files = {_inside(root, committed.table.files.path(file.location)): file for file in committed.files()}
+    of_table = _schema(committed)
     log, schema = _log(root), Schema.from_arrow(_of_delta(of_table))
-    _refuse_later(to, log)
-    new = None if log is None or log.metadata().name != _name(to) else _new_columns(log, schema)
+    _refuse_later(committed, log)
+    new = None if log is None or log.metadata().name != _name(committed) else _new_columns(log, schema)
     listed = set() if log is None or new is None else _listed(log)
     adding = {path: file for path, file in files.items() if path not in listed}
-    _refuse_other_columns(to, root, adding, of_table)
+    _refuse_other_columns(committed, root, adding, of_table)
     adds = [_add(path, file) for path, file in adding.items()]
     try:
         if log is None or new is None:
-            _write_whole(to, root, schema, adds)
+            _write_whole(committed, root, schema, adds)
         else:
-            _write_changes(to, log, new, schema, [*adds, *map(_remove, sorted(listed - files.keys()))])
+            _write_changes(committed, log, new, schema, [*adds, *map(_remove, sorted(listed - files.keys()))])
     except CommitFailedError:  # a transaction of the same name came between
-        raise taken(to.follower) from None
+        raise taken(committed.follower) from None
     return sum(file.rows for file in adding.values())
 
 
-def _refuse_later(to: Committed, log: DeltaTable | None) -> None:
-    """Refuse if another process has shown a later commit than the tag said when this step began."""
-    last_commit = log.transaction_version(_name(to)) if log is not None else None
-    if last_commit is None or last_commit == to.until:
+def _refuse_later(committed: Committed, log: DeltaTable | None) -> None:
+    """Refuses if another process has shown a later commit than the tag had when this step began."""
+    last_commit = log.transaction_version(_name(committed)) if log is not None else None
+    if last_commit is None or last_commit == committed.until:
         return
-    since = to.table.snapshots.get(to.step.since)
+    since = committed.table.snapshots.get(committed.step.since)
     if since is not None and last_commit > since.get("sequence-number", 0):
-        raise taken(to.follower)
+        raise taken(committed.follower)
 
 
-def _name(to: Committed) -> str:
-    return f"{_OURS}{to.table.uuid}"
+def _name(committed: Committed) -> str:
+    return f"{_OURS}{committed.table.uuid}"
 
 
 def _new_columns(log: DeltaTable, schema: Schema) -> list[Field] | None:
-    """The columns that the log does not have yet; None where it differs in more than that."""
+    """The columns that the log does not have yet; None if the log differs in anything else."""
     from deltalake import Schema
 
-    there = {field.name for field in log.schema().fields}
-    new = [field for field in schema.fields if field.name not in there]
+    existing_names = {field.name for field in log.schema().fields}
+    new = [field for field in schema.fields if field.name not in existing_names]
     return new if Schema([*log.schema().fields, *new]) == schema else None
 
 
-def _write_whole(to: Committed, root: str, schema: Schema, adds: list[AddAction]) -> None:
-    """A log that begins with these files, or begins again with them: in one commit."""
+def _write_whole(committed: Committed, root: str, schema: Schema, adds: list[AddAction]) -> None:
+    """Writes a log that begins, or begins again, with these files, in one commit."""
     from deltalake.transaction import create_table_with_add_actions
 
     create_table_with_add_actions(
-        root, schema, adds, mode="overwrite", name=_name(to), description=to.pipeline.table.doc or None,
-        commit_properties=_properties(to),
+        root, schema, adds, mode="overwrite", name=_name(committed), description=committed.pipeline.table.doc or None,
+        commit_properties=_properties(committed),
     )  # fmt: skip
 
 
 def _write_changes(
-    to: Committed, log: DeltaTable, new: list[Field], schema: Schema, actions: list[AddAction | RemoveAction]
+    committed: Committed, log: DeltaTable, new_columns: list[Field], schema: Schema, actions: list[AddAction | RemoveAction]
 ) -> None:
     from deltalake import DeltaTable
 
-    if new:
-        log.alter.add_columns(new)
+    if new_columns:
+        log.alter.add_columns(new_columns)
         log = DeltaTable(log.table_uri)
-        _refuse_later(to, log)
+        _refuse_later(committed, log)
     if actions:
-        log.create_write_transaction(actions, "append", schema, commit_properties=_properties(to))
+        log.create_write_transaction(actions, "append", schema, commit_properties=_properties(committed))
 
 
-def _properties(to: Committed) -> CommitProperties:
+def _properties(committed: Committed) -> CommitProperties:
     from deltalake import CommitProperties, Transaction
 
-    return CommitProperties(app_transactions=[Transaction(_name(to), to.until)])
+    return CommitProperties(app_transactions=[Transaction(_name(committed), committed.until)])
 
 
-def _schema(to: Committed) -> Any:
+def _schema(committed: Committed) -> Any:
     """The table's columns as Arrow has them, with their ids."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow
     from pyiceberg.schema import Schema
 
-    return schema_to_pyarrow(Schema.model_validate(to.table.schema))
+    return schema_to_pyarrow(Schema.model_validate(committed.table.schema))
 
 
 def _of_delta(of_table: Any) -> Any:
-    """The columns as the log says them. Each may be null, since what it says must hold for older files, too. Without ids: readers would
-    look for columns by them, and find none."""
+    """The columns for the log. Each may be null, since the log's schema must fit older files, too. The columns have no ids, since
+    readers would search for columns by ids and find none."""
     import pyarrow
 
     return pyarrow.schema([_field_of_delta(field) for field in of_table])
@@ -157,18 +157,20 @@ def _of_delta(of_table: Any) -> Any:
 def _field_of_delta(field: Any) -> Any:
     import pyarrow
 
-    of = field.type
-    if pyarrow.types.is_struct(of):
-        of = pyarrow.struct([_field_of_delta(each) for each in of])
-    elif _is_list(of):
-        of = pyarrow.list_(_field_of_delta(of.value_field))
-    elif pyarrow.types.is_map(of):
-        of = pyarrow.map_(pyarrow.field("key", of.key_type, nullable=False), _field_of_delta(of.item_field))
-    return pyarrow.field(field.name, of, nullable=True)
+    field_type = field.type
+    if pyarrow.types.is_struct(field_type):
+        field_type = pyarrow.struct([_field_of_delta(inner) for inner in field_type])
+    elif _is_list(field_type):
+        field_type = pyarrow.list_(_field_of_delta(field_type.value_field))
+    elif pyarrow.types.is_map(field_type):
+        field_type = pyarrow.map_(
+            pyarrow.field("key", field_type.key_type, nullable=False), _field_of_delta(field_type.item_field)
+        )
+    return pyarrow.field(field.name, field_type, nullable=True)
 
 
 def _log(root: str) -> DeltaTable | None:
-    """The log in a table's folder; refused if Sluice did not write it."""
+    """The log in a table's folder; None if there is none. Refuses a log that Sluice did not write."""
     from deltalake import DeltaTable
 
     if not DeltaTable.is_deltatable(root):
@@ -181,7 +183,7 @@ def _log(root: str) -> DeltaTable | None:
 
 
 def _listed(log: DeltaTable) -> set[str]:
-    """The paths of the log's files, in which it has every special character encoded."""
+    """The paths of the log's files, without the log's encoding of special characters."""
     from urllib.parse import unquote
 
     import pyarrow
@@ -202,53 +204,53 @@ def _remove(path: str) -> RemoveAction:
 
 
 def _inside(root: str, path: str) -> str:
-    """A path as the log has it: relative to the table's folder, in which files of a table lie."""
+    """The path relative to the table's folder, as the log has it."""
     return path.removeprefix(f"{root}/")
 
 
-def _refuse_other_columns(to: Committed, root: str, files: Iterable[str], schema: Any) -> None:
-    """Refuses files whose columns have other names or types than the table's by now: Delta would show null or fail."""
+def _refuse_other_columns(committed: Committed, root: str, files: Iterable[str], schema: Any) -> None:
+    """Refuses files whose columns have other names or types than the table's current ones: Delta would show null or fail."""
     import pyarrow.parquet
 
     for path in files:
-        wrong = next(_differences(pyarrow.parquet.read_schema(f"{root}/{path}"), schema), None)
-        if wrong:
-            hint = f"`sluice rebuild {to.pipeline.name}` writes all files again; or remove `delta` from `also`"
-            raise SluiceError("delta-cannot-show", f"{wrong} in older files, and Delta finds columns by their names", hint)
+        difference = next(_differences(pyarrow.parquet.read_schema(f"{root}/{path}"), schema), None)
+        if difference:
+            hint = f"`sluice rebuild {committed.pipeline.name}` writes all files again; or remove `delta` from `also`"
+            raise SluiceError("delta-cannot-show", f"{difference} in older files, and Delta finds columns by their names", hint)
 
 
 def _differences(of_file: Any, of_table: Any, path: str = "") -> Iterator[str]:
-    """Columns of a file, by their ids, whose names or types are others in the table."""
-    wanted = {field.metadata[_ID]: field for field in of_table if field.metadata}
+    """The columns of a file whose names or types differ from the table's columns with the same ids."""
+    by_id = {field.metadata[_ID]: field for field in of_table if field.metadata}
     names = {field.name: field for field in of_table}
     for field in of_file:
-        here = f"{path}{field.name}"
-        now = wanted.get((field.metadata or {}).get(_ID))
-        if now is None:
+        column_path = f"{path}{field.name}"
+        table_field = by_id.get((field.metadata or {}).get(_ID))
+        if table_field is None:
             if field.name in names:
-                yield f"`{here}` was another column"
-        elif now.name != field.name:
-            yield f"`{path}{now.name}` is called `{field.name}`"
+                yield f"`{column_path}` was another column"
+        elif table_field.name != field.name:
+            yield f"`{path}{table_field.name}` is called `{field.name}`"
         else:
-            yield from _other_types(field.type, now.type, here)
+            yield from _other_types(field.type, table_field.type, column_path)
 
 
-def _other_types(of_file: Any, of_table: Any, here: str) -> Iterator[str]:
-    """The differences of one column's types. Long and short texts and lists are the same in a file."""
+def _other_types(of_file: Any, of_table: Any, column_path: str) -> Iterator[str]:
+    """The differences between one column's types. Long and short texts and lists are the same in a file."""
     from pyarrow import types
 
     if types.is_struct(of_file) and types.is_struct(of_table):
-        yield from _differences(of_file, of_table, f"{here}.")
+        yield from _differences(of_file, of_table, f"{column_path}.")
     elif types.is_map(of_file) and types.is_map(of_table):
-        yield from _other_types(of_file.key_type, of_table.key_type, here)
-        yield from _other_types(of_file.item_type, of_table.item_type, here)
+        yield from _other_types(of_file.key_type, of_table.key_type, column_path)
+        yield from _other_types(of_file.item_type, of_table.item_type, column_path)
     elif _is_list(of_file) and _is_list(of_table):
-        yield from _other_types(of_file.value_type, of_table.value_type, here)
+        yield from _other_types(of_file.value_type, of_table.value_type, column_path)
     elif str(of_file).removeprefix("large_") != str(of_table).removeprefix("large_"):
-        yield f"`{here}` is {of_file}, not {of_table},"
+        yield f"`{column_path}` is {of_file}, not {of_table},"
 
 
-def _is_list(of: Any) -> bool:
+def _is_list(field_type: Any) -> bool:
     from pyarrow import types
 
-    return bool(types.is_list(of) or types.is_large_list(of))
+    return bool(types.is_list(field_type) or types.is_large_list(field_type))

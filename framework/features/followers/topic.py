@@ -71,7 +71,7 @@ class Options(Bound):
 
 @dataclass(frozen=True)
 class Onward:
-    """Where rows are sent. `deletes`: whether a deleted row is sent as a message without a value."""
+    """The topic to which rows are sent. `deletes`: whether a deleted row is sent as a message without a value."""
 
     cluster: Cluster
     kafka_name: str
@@ -88,7 +88,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
     topic = draft.topics.get(written.topic)
     cluster = topic.cluster if topic else _cluster(pipeline, draft, written)
     name = topic.kafka_name if topic else written.topic
-    before = len(draft.problems)
+    problem_count = len(draft.problems)
     draft.problems.extend(_problems(written, pipeline, name, cluster))
     rows = Rows(pipeline.table.columns, draft.problems, kafka=(), event_time=False, document=written.node)
     where = rows.unguarded_condition(written.where, written.place("where")) if written.where else None
@@ -98,7 +98,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
         draft.problems.append(Problem(written.place("where"), "can-fail", message, hint))
     keys = _keys(written, pipeline, rows)
     schema = _schema(written, pipeline, name, cluster, draft) if written.value in ROWS.declared() and cluster else None
-    if cluster is None or len(draft.problems) > before:
+    if cluster is None or len(draft.problems) > problem_count:
         return None
     table = pipeline.table
     onward = Onward(
@@ -115,7 +115,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
 
 
 def _filled(written: Options, pipeline: Pipeline, onward: Onward) -> Topic:
-    """The topic that is filled, for who looks at its messages: no document of the specs describes it."""
+    """The topic to which rows are sent, for readers of its messages, if no document of the specs describes it."""
     subject = f"{onward.kafka_name}-value"
     registered = Registered(of="value", subject=subject, numbers=(), refused=(), columns_known=True)
     return Topic(
@@ -127,7 +127,7 @@ def _filled(written: Options, pipeline: Pipeline, onward: Onward) -> Topic:
 
 
 def _key_format(onward: Onward) -> str:
-    """The format of what `_key` writes."""
+    """The format of the keys that `_key` writes."""
     if not onward.keys:
         return ""
     if _is_object(onward):
@@ -137,8 +137,8 @@ def _key_format(onward: Onward) -> str:
 
 def _is_object(onward: Onward) -> bool:
     """Whether a key is a JSON object, not the text of one column."""
-    first = onward.keys[0]
-    return len(onward.keys) > 1 or not (first.type in (*_AS_TEXT, BINARY) or isinstance(first.type, Decimal))
+    first_column = onward.keys[0]
+    return len(onward.keys) > 1 or not (first_column.type in (*_AS_TEXT, BINARY) or isinstance(first_column.type, Decimal))
 
 
 def _cluster(pipeline: Pipeline, draft: Draft, written: Options) -> Cluster | None:
@@ -147,7 +147,7 @@ def _cluster(pipeline: Pipeline, draft: Draft, written: Options) -> Cluster | No
 
 def _problems(written: Options, pipeline: Pipeline, name: str, cluster: Cluster | None) -> Iterator[Problem]:
     table = pipeline.table
-    if any((name, cluster) == (each.kafka_name, each.cluster) for each in pipeline.topics):
+    if any((name, cluster) == (topic.kafka_name, topic.cluster) for topic in pipeline.topics):
         hint = "send it to another topic"
         yield Problem(written.place("topic"), "feeds-itself", f"`{pipeline.name}` reads the topic `{name}`", hint)
     if table.write.whole:
@@ -196,84 +196,84 @@ def _says(written: Options, onward: Onward) -> Iterator[str]:
     yield f"as {written.value}{', deleted ones without a value' if onward.deletes else ''}"
 
 
-def take_turn(to: Committed) -> Turn:
-    """End whoever still sends rows of the table to the topic, which is created if it is missing."""
+def take_turn(committed: Committed) -> Turn:
+    """Ends earlier senders of the table's rows to the topic, which is created if it is missing."""
     from framework.features.followers import _kafka_sink as kafka_sink
 
-    onward: Onward = to.follower.options
-    sender = (
-        f"{onward.kafka_name} {to.table.document['location']}"  # the same from each home, and of a table that was created again
+    onward: Onward = committed.follower.options
+    sender = f"{onward.kafka_name} {committed.table.document['location']}"  # the same from each home, and of a table that was created again
+    return kafka_sink.take_turn(
+        committed.lake().spark, onward.cluster, onward.kafka_name, onward.partitions, sender, committed.secrets
     )
-    return kafka_sink.take_turn(to.lake().spark, onward.cluster, onward.kafka_name, onward.partitions, sender, to.secrets)
 
 
-def follow(to: Committed) -> int:
+def follow(committed: Committed) -> int:
     from framework.features.followers import _kafka_sink as kafka_sink
 
-    onward: Onward = to.follower.options
+    onward: Onward = committed.follower.options
     chosen = onward.where or "true"
-    current_rows = to.changes.now().where(chosen)
-    messages = current_rows.selectExpr(_key(onward), f"{_whole_value(to, onward)} AS value", *_place(to))
+    current_rows = committed.changes.now().where(chosen)
+    messages = current_rows.selectExpr(_key(onward), f"{_whole_value(committed, onward)} AS value", *_place(committed))
     if onward.deletes:
-        for deletions in _left(to, messages) if to.is_first else _gone(to, current_rows, onward):
+        for deletions in _left(committed, messages) if committed.is_first else _gone(committed, current_rows, onward):
             messages = messages.unionByName(deletions)
     try:
-        return kafka_sink.send(messages, (COMMIT, ROW), to.turn, by_key=bool(onward.keys))
+        return kafka_sink.send(messages, (COMMIT, ROW), committed.turn, by_key=bool(onward.keys))
     except kafka_sink.NoTurn:
-        raise taken(to.follower) from None
+        raise taken(committed.follower) from None
 
 
-def _whole_value(to: Committed, onward: Onward) -> str:
+def _whole_value(committed: Committed, onward: Onward) -> str:
     """SQL of a message's value. The schema of Avro is registered, if it is not yet."""
     if onward.schema is None:
-        return f"CAST({_value(to.columns)} AS BINARY)"
+        return f"CAST({_value(committed.columns)} AS BINARY)"
     from framework.messages.registry.client import Registry
 
-    registry = Registry(onward.cluster, to.secrets, REGISTRY_NEEDED)
+    registry = Registry(onward.cluster, committed.secrets, REGISTRY_NEEDED)
     id_ = registry.register(f"{onward.kafka_name}-value", onward.schema.kind, onward.schema.text)
-    columns = ", ".join(identifier(column.name) for column in to.columns)
+    columns = ", ".join(identifier(column.name) for column in committed.columns)
     row = formats.having("ROW")[onward.format](f"struct({columns})", literal(onward.schema.text))
     return f"concat(X'00{id_:08x}', {row})"
 
 
-def _gone(to: Committed, now: DataFrame, onward: Onward) -> Iterator[DataFrame]:
-    """Messages without a value: of rows that are deleted, and of those that `where` does not choose any more."""
+def _gone(committed: Committed, current_rows: DataFrame, onward: Onward) -> Iterator[DataFrame]:
+    """Messages without a value, for rows that are deleted and for rows that `where` no longer chooses."""
     from pyspark.sql import functions
 
-    there = now.selectExpr(*(f"{identifier(column.name)} AS `there.{column.name}`" for column in onward.keys))
-    # A total can be that of null, which is a group as any other.
-    same = " AND ".join(f"{identifier(column.name)} <=> `there.{column.name}`" for column in onward.keys)
-    for old in (to.changes.deleted(to.columns), to.changes.before()):
-        if old is not None:
-            rows = old.where(onward.where or "true").join(there, functions.expr(same), "left_anti")
-            yield rows.selectExpr(_key(onward), "CAST(NULL AS BINARY) AS value", *_place(to, gone=True))
+    current_keys = current_rows.selectExpr(*(f"{identifier(column.name)} AS `there.{column.name}`" for column in onward.keys))
+    # The key of a total can be null, which is a group like any other.
+    condition = " AND ".join(f"{identifier(column.name)} <=> `there.{column.name}`" for column in onward.keys)
+    for old_rows in (committed.changes.deleted(committed.columns), committed.changes.before()):
+        if old_rows is not None:
+            rows = old_rows.where(onward.where or "true").join(current_keys, functions.expr(condition), "left_anti")
+            yield rows.selectExpr(_key(onward), "CAST(NULL AS BINARY) AS value", *_place(committed, is_deleted=True))
 
 
-def _left(to: Committed, messages: DataFrame) -> Iterator[DataFrame]:
-    """Messages without a value of keys that the topic has of an earlier table, or of another `where`, and that this first step does not
-    send. A later step sends those of its keys again."""
+def _left(committed: Committed, messages: DataFrame) -> Iterator[DataFrame]:
+    """Messages without a value, for keys that the topic has from an earlier table or another `where` and that this first step
+    does not send. A later step sends the messages of its own keys again."""
     from framework.features.followers import _kafka_sink as kafka_sink
 
-    keys = kafka_sink.sent_keys(messages.sparkSession, to.turn, to.secrets)
+    keys = kafka_sink.sent_keys(messages.sparkSession, committed.turn, committed.secrets)
     if keys is not None:
         no_row = (
             "xxhash64(key) | shiftleft(1L, 63)"  # a repeat is known by it, and it is the id of no row: those are not negative
         )
-        left = keys.join(messages.select("key"), "key", "left_anti").selectExpr("*", f"{no_row} AS {ROW}")
-        yield left.selectExpr("key", "CAST(NULL AS BINARY) AS value", *_place(to, gone=True))
+        left_keys = keys.join(messages.select("key"), "key", "left_anti").selectExpr("*", f"{no_row} AS {ROW}")
+        yield left_keys.selectExpr("key", "CAST(NULL AS BINARY) AS value", *_place(committed, is_deleted=True))
 
 
 def _key(onward: Onward) -> str:
-    """SQL of a message's key: the text of the column or, of several, a JSON object."""
+    """SQL of a message's key: the text of the column or, for several columns, a JSON object."""
     if not onward.keys:
         return "CAST(NULL AS BINARY) AS key"
-    first = onward.keys[0]
+    first_column = onward.keys[0]
     if _is_object(onward):
         return f"CAST({_value(onward.keys)} AS BINARY) AS key"
     return (
-        f"CAST(CAST({identifier(first.name)} AS STRING) AS BINARY) AS key"
-        if first.type != BINARY
-        else f"{identifier(first.name)} AS key"
+        f"CAST(CAST({identifier(first_column.name)} AS STRING) AS BINARY) AS key"
+        if first_column.type != BINARY
+        else f"{identifier(first_column.name)} AS key"
     )
 
 
@@ -282,15 +282,17 @@ def _value(columns: tuple[Column, ...]) -> str:
     return f"to_json(struct({', '.join(identifier(column.name) for column in columns)}), map({options}))"
 
 
-def _place(to: Committed, gone: bool = False) -> Iterator[str]:
-    """SQL of the headers by which a repeat is known, and of what puts messages in order. A row is gone by the last commit of the step."""
+def _place(committed: Committed, is_deleted: bool = False) -> Iterator[str]:
+    """SQL of the headers that identify a repeat, and of the columns that order the messages. A deleted row has the step's last
+    commit."""
     from framework.features.followers import _kafka_sink as kafka_sink
 
-    commit = f"CAST({to.until} AS BIGINT)" if gone else f"coalesce({COMMIT}, {to.until})"
+    commit = f"CAST({committed.until} AS BIGINT)" if is_deleted else f"coalesce({COMMIT}, {committed.until})"
     # A row that a rollback brings back has the commit of long ago, and is no repeat.
-    header = commit if to.grows else f"concat({commit}, {literal(f'-{to.step.until}')})"
+    header = commit if committed.grows else f"concat({commit}, {literal(f'-{committed.step.until}')})"
     headers = {
-        "sluice-table": literal(to.table.uuid), "sluice-commit": header, "sluice-row": ROW, kafka_sink.SENDER: literal(to.turn.sender),
+        "sluice-table": literal(committed.table.uuid), "sluice-commit": header, "sluice-row": ROW,
+        kafka_sink.SENDER: literal(committed.turn.sender),
     }  # fmt: skip
     structs = (f"struct({literal(name)} AS key, CAST(CAST({sql} AS STRING) AS BINARY) AS value)" for name, sql in headers.items())
     yield f"array({', '.join(structs)}) AS headers"

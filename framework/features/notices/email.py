@@ -72,8 +72,8 @@ def resolve(written: Options, where: Where, template: Callable[[str, Where], boo
 
 
 def send(notice: Notice, about: About, secrets: SecretStore) -> str:
-    mail, to, subject, valid_for = notice.options
-    message = _message(mail, to, about.filled(subject) or about.title, about, valid_for)
+    mail, recipients, subject, valid_for = notice.options
+    message = _message(mail, recipients, about.filled(subject) or about.title, about, valid_for)
     try:
         with _logged_in(mail, secrets) as server:
             refused = server.send_message(message)
@@ -81,11 +81,11 @@ def send(notice: Notice, about: About, secrets: SecretStore) -> str:
         raise _not_sent(mail, error) from None
     if refused:
         raise _no_recipients(mail, refused)
-    return f"mailed to {', '.join(to)}"
+    return f"mailed to {', '.join(recipients)}"
 
 
 def connect(mail: Mail, secrets: SecretStore) -> None:
-    """Connects and logs in, and sends nothing."""
+    """Connects to the mail server and logs in, without sending anything."""
     try:
         with _logged_in(mail, secrets) as server:
             server.noop()
@@ -106,9 +106,9 @@ def _logged_in(mail: Mail, secrets: SecretStore) -> Iterator[smtplib.SMTP]:
         server.close()
 
 
-def _message(mail: Mail, to: tuple[str, ...], subject: str, about: About, valid_for: int) -> EmailMessage:
+def _message(mail: Mail, recipients: tuple[str, ...], subject: str, about: About, valid_for: int) -> EmailMessage:
     message = EmailMessage()
-    message["From"], message["To"], message["Subject"] = mail.from_, ", ".join(to), subject
+    message["From"], message["To"], message["Subject"] = mail.from_, ", ".join(recipients), subject
     message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=mail.from_.rpartition("@")[2])
     attached = about.content if about.bytes <= _ATTACHED else None
     if about.link:

@@ -51,7 +51,7 @@ def resolve(written: Options, _where: Where, _template: Callable[[str, Where], b
 
 
 def send(notice: Notice, about: About, secrets: SecretStore) -> str:
-    """The address is in no message: it may be a secret."""
+    """Posts the notice. No message contains the address, which may be a secret."""
     import requests
 
     url, key = notice.options
@@ -64,12 +64,12 @@ def send(notice: Notice, about: About, secrets: SecretStore) -> str:
     except requests.RequestException as error:
         raise NotSentYet("webhook-failed", f"the webhook does not answer ({type(error).__name__})", _HINT) from None
     if answer.status_code >= 300:
-        again = answer.status_code == 429 or answer.status_code >= 500
-        raise (NotSentYet if again else SluiceError)("webhook-failed", f"the webhook answers {answer.status_code}", _HINT)
+        can_retry = answer.status_code == 429 or answer.status_code >= 500
+        raise (NotSentYet if can_retry else SluiceError)("webhook-failed", f"the webhook answers {answer.status_code}", _HINT)
     return "posted to the webhook"
 
 
 def _signature(key: str, body: bytes) -> dict[str, str]:
-    now = str(int(time.time()))
-    digest = hmac.new(key.encode(), now.encode() + b"." + body, hashlib.sha256).hexdigest()
-    return {"X-Sluice-Timestamp": now, "X-Sluice-Signature": f"sha256={digest}"}
+    timestamp = str(int(time.time()))
+    digest = hmac.new(key.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+    return {"X-Sluice-Timestamp": timestamp, "X-Sluice-Signature": f"sha256={digest}"}

@@ -31,89 +31,96 @@ from framework.sql.quote import identifier, literal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_MANY = 1_000_000_000  # rows, in place of the number of all rows of the source, which is not known
-LOST, THERE = "_sluice_lost", "_sluice_there"  # of a group: whether it lost rows, and whether it has any
+_UNKNOWN_COUNT = 1_000_000_000  # rows, for the number of all rows of the source, which is not known
+LOST_ROWS, HAS_ROWS = "_sluice_lost", "_sluice_there"  # columns of a group: whether it lost rows, and whether it has any
 
 
-def stage(to: Target, frame: Frame) -> Counted:
-    totals = _totals(to, to.rows(frame))
-    with _fitting(to.accumulated), cached_frame(totals):
-        about = _about(to, totals)
-        counted = to.counted(frame)
+def stage(target: Target, frame: Frame) -> Counted:
+    totals = _totals(target, target.rows(frame))
+    with _fitting(target.accumulated), cached_frame(totals):
+        about = _about(target, totals)
+        counted = target.counted(frame)
         if counted.unknown_schemas:
             return counted
-        window = to.accumulated.window
-        near = ranges.near(to, totals, about.without_nulls, -(-window.size // window.every) if window else 1)
-        new = _with_groups_again(to, totals) if about.some_lost else totals
-        merge(to.with_newest(about.newest_time), new, Near(near, False), lambda view: _statement(to, view, near))
+        window = target.accumulated.window
+        near = ranges.near(target, totals, about.without_nulls, -(-window.size // window.every) if window else 1)
+        new_totals = _with_groups_again(target, totals) if about.some_lost else totals
+        merge(target.with_newest(about.newest_time), new_totals, Near(near, False), lambda view: _statement(target, view, near))
     return replace(counted, newest_time=about.newest_time)
 
 
 @contextmanager
 def _fitting(totals: Accumulated) -> Iterator[None]:
-    """Names an error of Spark where a total does not fit into its type."""
+    """Turns Spark's error about a total that does not fit into its type into a BatchError that names the totals."""
     from pyspark.errors import ArithmeticException
 
     try:
         yield
     except ArithmeticException:
-        sums = [f"{each.name} = {each.text} ({each.type})" for each in totals.measures if each.function in ("sum", "avg")]
+        sums = [
+            f"{measure.name} = {measure.text} ({measure.type})"
+            for measure in totals.measures
+            if measure.function in ("sum", "avg")
+        ]
         message = f"a total does not fit into its type: {', '.join(sums)}"
         hint = "cast what is added to a larger type, such as `sum(cast(x as decimal(38, 2)))`; nothing was published"
         raise BatchError("total-too-large", message, hint) from None
 
 
-def _totals(to: Target, rows: DataFrame) -> DataFrame:
+def _totals(target: Target, rows: DataFrame) -> DataFrame:
     """One row for each group of the batch: its keys, and the parts of its measures."""
     from pyspark.sql import functions
 
-    totals = to.accumulated
+    totals = target.accumulated
     for name in totals.by:
-        rows = rows.withColumn(name, functions.expr(f"CAST({identifier(name)} AS {to.column_types[name].sql})"))
+        rows = rows.withColumn(name, functions.expr(f"CAST({identifier(name)} AS {target.there[name].sql})"))
     keys = list(map(identifier, totals.by))
     if totals.window:
         rows = _in_windows(rows, totals.window.every, totals.window.size)
         keys.append(WINDOW_START)
     sign = f"IF({OLD}, -1, 1)" if OLD in rows.columns else "1"
     parts = {
-        _part(at, name): part.of_rows.format(
+        _part(index, name): part.of_rows.format(
             x=identifier(measure.row_column) if measure.argument else "1", order=ORDER, sign=sign
         )
-        for at, measure in enumerate(totals.measures)
-        for name, part in _parts_of(to, measure).items()
+        for index, measure in enumerate(totals.measures)
+        for name, part in _parts_of(target, measure).items()
     }
     if totals.takes_off:
         parts[ROWS] = aggregates.ROWS.of_rows.format(sign=sign)
     parts |= {TIME: f"max({TIME})"} if totals.window else {}
-    parts |= {LOST: f"bool_or({OLD})" if OLD in rows.columns and not totals.takes_off else "false", THERE: "true"}
+    parts |= {LOST_ROWS: f"bool_or({OLD})" if OLD in rows.columns and not totals.takes_off else "false", HAS_ROWS: "true"}
     return rows.groupBy(*keys).agg(*(functions.expr(f"{sql} AS {name}") for name, sql in parts.items()))
 
 
-def _with_groups_again(to: Target, totals: DataFrame) -> DataFrame:
-    """The totals, in which a group that lost rows is computed from all rows of the source. It is not there if it has none."""
+def _with_groups_again(target: Target, totals: DataFrame) -> DataFrame:
+    """The totals, with each group that lost rows computed from all rows of the source. `HAS_ROWS` is null if the source has
+    none."""
     from pyspark.sql import functions
 
-    reached, keys = to.reached, list(map(identifier, to.accumulated.keys))
-    assert reached is not None
-    lost = totals.where(LOST).select(*keys).alias("l")
-    source: Any = to.source  # a table, of which changes are read
-    rows = frame_of(source.whole(reached.ends, reached.batch), to.pipeline, _MANY, carry=False).good
-    same = functions.expr(" AND ".join(f"l.{key} <=> a.{key}" for key in keys) or "true")
-    again = _totals(to, rows).drop(LOST).alias("a")
-    values = [f"a.{identifier(name)}" for name in again.columns if identifier(name) not in keys]
-    whole = lost.join(again, same, "left").selectExpr(*(f"l.{key}" for key in keys), *values, f"true AS {LOST}")
-    return totals.where(f"NOT {LOST}").unionByName(whole)
+    position, keys = target.reached, list(map(identifier, target.accumulated.keys))
+    assert position is not None
+    lost_groups = totals.where(LOST_ROWS).select(*keys).alias("l")
+    source: Any = target.source  # a table, of which changes are read
+    rows = frame_of(source.whole(position.ends, position.batch), target.pipeline, _UNKNOWN_COUNT, carry=False).good
+    condition = functions.expr(" AND ".join(f"l.{key} <=> a.{key}" for key in keys) or "true")
+    computed_totals = _totals(target, rows).drop(LOST_ROWS).alias("a")
+    values = [f"a.{identifier(name)}" for name in computed_totals.columns if identifier(name) not in keys]
+    computed_groups = lost_groups.join(computed_totals, condition, "left").selectExpr(
+        *(f"l.{key}" for key in keys), *values, f"true AS {LOST_ROWS}"
+    )
+    return totals.where(f"NOT {LOST_ROWS}").unionByName(computed_groups)
 
 
 def _in_windows(rows: DataFrame, every: int, size: int) -> DataFrame:
     """The rows, each with the beginning of its window, or once for each of its windows."""
     micros = every * 1_000_000
-    last = f"unix_micros({TIME}) - pmod(unix_micros({TIME}), {micros}L)"
+    last_start = f"unix_micros({TIME}) - pmod(unix_micros({TIME}), {micros}L)"
     if size == every:
-        return rows.selectExpr("*", f"timestamp_micros({last}) AS {WINDOW_START}")
+        return rows.selectExpr("*", f"timestamp_micros({last_start}) AS {WINDOW_START}")
     # The windows that begin at most `size` before the row, and not at that moment.
     count = f"({size * 1_000_000}L - pmod(unix_micros({TIME}), {micros}L) + {micros - 1}L) div {micros}L"
-    starts = f"transform(sequence(0, {count} - 1), n -> timestamp_micros({last} - n * {micros}L))"
+    starts = f"transform(sequence(0, {count} - 1), n -> timestamp_micros({last_start} - n * {micros}L))"
     return rows.selectExpr("*", f"explode({starts}) AS {WINDOW_START}").where(f"{WINDOW_START} IS NOT NULL")
 
 
@@ -121,57 +128,61 @@ def _in_windows(rows: DataFrame, every: int, size: int) -> DataFrame:
 class _About:
     newest_time: int  # the greatest time in microseconds
     some_lost: bool  # whether a group lost rows
-    without_nulls: tuple[str, ...]  # the keys of which none is null
+    without_nulls: tuple[str, ...]  # the keys that are never null
 
 
-def _about(to: Target, totals: DataFrame) -> _About:
-    """Runs the pass over the messages."""
-    keys = to.accumulated.keys
-    newest_time = f"coalesce(max(unix_micros({TIME})), 0L)" if to.accumulated.window else "0L"
+def _about(target: Target, totals: DataFrame) -> _About:
+    """Reads the messages once, for the facts that the merge needs."""
+    keys = target.accumulated.keys
+    newest_time = f"coalesce(max(unix_micros({TIME})), 0L)" if target.accumulated.window else "0L"
     nulls = (f"count_if({identifier(name)} IS NULL)" for name in keys)
-    (row,) = totals.selectExpr(newest_time, f"coalesce(bool_or({LOST}), false)", *nulls).collect()
+    (row,) = totals.selectExpr(newest_time, f"coalesce(bool_or({LOST_ROWS}), false)", *nulls).collect()
     return _About(int(row[0]), bool(row[1]), tuple(name for name, count in zip(keys, row[2:], strict=True) if not count))
 
 
-def _statement(to: Target, view: str, near: str) -> Iterator[str]:
-    totals = to.accumulated
-    same = [f"t.{identifier(name)} <=> s.{identifier(name)}" for name in totals.keys]
-    yield f"MERGE INTO {to.attempt_branch} t USING {view} s ON {' AND '.join(filter(None, (*same, near))) or 'true'}"
-    some = ""
+def _statement(target: Target, view: str, near: str) -> Iterator[str]:
+    totals = target.accumulated
+    equal_keys = [f"t.{identifier(name)} <=> s.{identifier(name)}" for name in totals.keys]
+    yield f"MERGE INTO {target.own} t USING {view} s ON {' AND '.join(filter(None, (*equal_keys, near))) or 'true'}"
+    condition = ""
     if totals.takes_off:
-        some = f" AND s.{ROWS} > 0"
+        condition = f" AND s.{ROWS} > 0"
         yield f"WHEN MATCHED AND {_rows_left()} <= 0 THEN DELETE"
-    elif to.pipeline.source and to.pipeline.source.old != "none":
-        yield f"WHEN MATCHED AND s.{LOST} AND s.{THERE} IS NULL THEN DELETE"
-        yield f"WHEN MATCHED AND s.{LOST} THEN UPDATE SET {_set(_values(to, merges=False))}"
-    yield f"WHEN MATCHED THEN UPDATE SET {_set(_values(to, merges=True))}"
-    new = {identifier(name): f"s.{identifier(name)}" for name in totals.keys}
+    elif target.pipeline.source and target.pipeline.source.old != "none":
+        yield f"WHEN MATCHED AND s.{LOST_ROWS} AND s.{HAS_ROWS} IS NULL THEN DELETE"
+        yield f"WHEN MATCHED AND s.{LOST_ROWS} THEN UPDATE SET {_set(_values(target, merges=False))}"
+    yield f"WHEN MATCHED THEN UPDATE SET {_set(_values(target, merges=True))}"
+    new_values = {identifier(name): f"s.{identifier(name)}" for name in totals.keys}
     if totals.window:
-        new[WINDOW_END] = f"s.{WINDOW_START} + INTERVAL '{totals.window.size}' SECOND"
-    new |= _values(to, merges=False)
-    yield f"WHEN NOT MATCHED AND s.{THERE}{some} THEN INSERT ({', '.join(new)}) VALUES ({', '.join(new.values())})"
+        new_values[WINDOW_END] = f"s.{WINDOW_START} + INTERVAL '{totals.window.size}' SECOND"
+    new_values |= _values(target, merges=False)
+    yield f"WHEN NOT MATCHED AND s.{HAS_ROWS}{condition} THEN INSERT ({', '.join(new_values)}) VALUES ({', '.join(new_values.values())})"
 
 
 def _set(values: Mapping[str, str]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items())
 
 
-def _values(to: Target, merges: bool) -> dict[str, str]:
+def _values(target: Target, merges: bool) -> dict[str, str]:
     """SQL of the measures' columns, from the batch alone or merged with those of the table."""
     values, hidden = {}, []
-    for at, measure in enumerate(to.accumulated.measures):
-        parts = _parts_of(to, measure)
-        of_batch = {name: f"s.{_part(at, name)}" for name in parts}
-        now = of_batch
+    for index, measure in enumerate(target.accumulated.measures):
+        parts = _parts_of(target, measure)
+        batch_parts = {name: f"s.{_part(index, name)}" for name in parts}
+        part_values = batch_parts
         if merges:
-            of_table = {name: _in_table(measure, name) for name in parts}
-            now = {name: f"({part.merged.format(t=of_table, s=of_batch)})" for name, part in parts.items()}
-        value = aggregates.function(measure.function, to.accumulated.takes_off).value(measure.argument or VOID).format(p=now)
+            table_parts = {name: _in_table(measure, name) for name in parts}
+            part_values = {name: f"({part.merged.format(t=table_parts, s=batch_parts)})" for name, part in parts.items()}
+        value = (
+            aggregates.function(measure.function, target.accumulated.takes_off)
+            .value(measure.argument or VOID)
+            .format(p=part_values)
+        )
         values[identifier(measure.name)] = f"CAST({value} AS {measure.type.sql})"
-        kept_parts = [f"'{name}', {sql}" for name, sql in now.items() if name != "value"]
+        kept_parts = [f"'{name}', {sql}" for name, sql in part_values.items() if name != "value"]
         if kept_parts:
             hidden.append(f"{literal(measure.name)}, named_struct({', '.join(kept_parts)})")
-    if to.accumulated.takes_off:
+    if target.accumulated.takes_off:
         hidden.append(f"'{ROWS}', {_rows_left() if merges else f's.{ROWS}'}")
     if hidden:
         values[MEASURES] = f"named_struct({', '.join(hidden)})"
@@ -182,12 +193,12 @@ def _rows_left() -> str:
     return aggregates.ROWS.merged.format(t=f"t.{MEASURES}.{ROWS}", s=f"s.{ROWS}")
 
 
-def _parts_of(to: Target, measure: Measure) -> Mapping[str, aggregates.Part]:
-    return aggregates.function(measure.function, to.accumulated.takes_off).parts(measure.argument or VOID, VOID)
+def _parts_of(target: Target, measure: Measure) -> Mapping[str, aggregates.Part]:
+    return aggregates.function(measure.function, target.accumulated.takes_off).parts(measure.argument or VOID, VOID)
 
 
-def _part(at: int, name: str) -> str:
-    return f"_sluice_part{at}_{name}"
+def _part(index: int, name: str) -> str:
+    return f"_sluice_part{index}_{name}"
 
 
 def _in_table(measure: Measure, part: str) -> str:

@@ -8,9 +8,9 @@ from framework.core.staging import Target
 from framework.documents.write_mode import WriteMode
 
 
-def stage(to: Target, frame: Frame) -> Counted:
-    to.writer(frame.good).append()
-    return to.counted(frame)
+def stage(target: Target, frame: Frame) -> Counted:
+    target.writer(frame.good).append()
+    return target.counted(frame)
 
 
 MODE = WriteMode(stage, does="adds a row per message", keeps_rows=True)

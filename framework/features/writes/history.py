@@ -33,100 +33,104 @@ from framework.sql.quote import identifier
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_OLD = "_sluice_old"  # whether it is a version that is in the table
-_ENDED = "_sluice_ended"  # its end in the table
-_NEXT = "_sluice_next"  # the order of the next event
+_OLD = "_sluice_old"  # whether the row is a version of the table
+_ENDED = "_sluice_ended"  # the version's end in the table
+_NEXT_ORDER = "_sluice_next"  # the order of the next event
 
 
-def stage(to: Target, frame: Frame) -> Counted:
-    keyed = to.keyed
-    batch = events.batch_rows(to, frame)
+def stage(target: Target, frame: Frame) -> Counted:
+    keyed = target.keyed
+    batch = events.of(target, frame)
     with ExitStack() as stack:
         stack.enter_context(cached_frame(batch))
-        clears = keyed.truncates is not None and events.clears(batch)
-        scan = ranges.Scan(1, Near("", False)) if clears else ranges.scan_keys(to, batch, keyed.keys)
-        counted = to.counted(frame)
+        has_truncate = keyed.truncates is not None and events.clears(batch)
+        scan = ranges.Scan(1, Near("", False)) if has_truncate else ranges.scan_keys(target, batch, keyed.keys)
+        counted = target.counted(frame)
         if counted.unknown_schemas:
             return counted
-        since = ranges.not_before(to, batch, "valid_to", keyed.order[0], to.column_types["valid_to"])
+        since = ranges.not_before(target, batch, "valid_to", keyed.order[0], target.there["valid_to"])
         near = Near(" AND ".join(filter(None, (scan.near.sql, since))), scan.near.listed)
-        line = _in_order(to, events.spread(to, batch) if clears else batch, near.sql)
-        merge(to, _versions(line, keyed), near, lambda view: _statement(to, view, near.sql))
+        ordered_events = _in_order(target, events.spread(target, batch) if has_truncate else batch, near.sql)
+        merge(target, _versions(ordered_events, keyed), near, lambda view: _statement(target, view, near.sql))
         if scan.deleted:
-            own = line.where(f"NOT {rising.STORED}") if keyed.partition else batch
-            deletes.remember(to, events.without_spread(own, batch, keyed) if clears else own.where(DELETE))
+            own_rows = ordered_events.where(f"NOT {rising.STORED}") if keyed.partition else batch
+            deletes.remember(target, events.without_spread(own_rows, batch, keyed) if has_truncate else own_rows.where(DELETE))
     return counted
 
 
-def _versions(line: DataFrame, keyed: Keyed) -> DataFrame:
-    """The new versions, and those in the table whose end changes."""
+def _versions(ordered_events: DataFrame, keyed: Keyed) -> DataFrame:
+    """The new versions, and the table's versions whose end changes."""
     time = identifier(keyed.order[0])
-    # Of equal ones, which are of one message, the last is the version.
-    is_new = f"NOT {_OLD} AND NOT {DELETE} AND NOT {_NEXT} <=> {by_key.moment(keyed)}"
-    ends_otherwise = f"{_OLD} AND NOT {_NEXT}.{time} <=> {_ENDED}"
-    version = {"valid_from": time, "valid_to": f"{_NEXT}.{time}", IS_CURRENT: f"{_NEXT} IS NULL"}
-    return line.where(f"({is_new}) OR ({ends_otherwise})").selectExpr("*", *(f"{sql} AS {name}" for name, sql in version.items()))
+    # Of events with equal order, which come from one message, the last is the version.
+    is_new = f"NOT {_OLD} AND NOT {DELETE} AND NOT {_NEXT_ORDER} <=> {by_key.moment(keyed)}"
+    ends_otherwise = f"{_OLD} AND NOT {_NEXT_ORDER}.{time} <=> {_ENDED}"
+    version = {"valid_from": time, "valid_to": f"{_NEXT_ORDER}.{time}", IS_CURRENT: f"{_NEXT_ORDER} IS NULL"}
+    return ordered_events.where(f"({is_new}) OR ({ends_otherwise})").selectExpr(
+        "*", *(f"{sql} AS {name}" for name, sql in version.items())
+    )
 
 
-def _in_order(to: Target, batch: DataFrame, near: str) -> DataFrame:
+def _in_order(target: Target, batch: DataFrame, near: str) -> DataFrame:
     """The events of the batch's keys, each with the next event."""
     from pyspark.sql import functions
 
-    keyed = to.keyed
+    keyed = target.keyed
     keys, order = (", ".join(map(identifier, names)) for names in (keyed.keys, keyed.order))
     over = f"PARTITION BY {keys} ORDER BY {order}, {_OLD}, {NTH}"
-    before = f"OVER ({over} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+    earlier_rows = f"OVER ({over} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     window_columns = {
-        name: events.filled_value(name, marked, f"last({events.sent_value(name, marked)}, true) {before}")
+        name: events.filled_value(name, marked, f"last({events.sent_value(name, marked)}, true) {earlier_rows}")
         for name, marked in keyed.unsent
     }
-    window_columns[_NEXT] = f"lead({by_key.moment(keyed)}) OVER ({over})"
-    happened = rising.risen_beside(to, _happened(to, batch, near))
-    return happened.withColumns({name: functions.expr(sql) for name, sql in window_columns.items()})
+    window_columns[_NEXT_ORDER] = f"lead({by_key.moment(keyed)}) OVER ({over})"
+    event_rows = rising.risen_beside(target, _happened(target, batch, near))
+    return event_rows.withColumns({name: functions.expr(sql) for name, sql in window_columns.items()})
 
 
-def _happened(to: Target, batch: DataFrame, near: str) -> DataFrame:
+def _happened(target: Target, batch: DataFrame, near: str) -> DataFrame:
     from pyspark.sql import functions
 
-    old = _in_table(to, batch, near)
-    new = batch.withColumn(rising.STORED, functions.lit(False))
-    parts = [new, old, _ends(old, to.keyed), *deletes.of_keys(to, batch)]
-    events_frame: DataFrame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    old_rows = _in_table(target, batch, near)
+    new_rows = batch.withColumn(rising.STORED, functions.lit(False))
+    parts = [new_rows, old_rows, _ends(old_rows, target.keyed), *deletes.of_keys(target, batch)]
+    events_frame: DataFrame = reduce(
+        lambda first_part, second_part: first_part.unionByName(second_part, allowMissingColumns=True), parts
+    )
     # Ends of versions and remembered deletes are deletes.
     return events_frame.fillna({_OLD: False, DELETE: True, rising.STORED: True})
 
 
-def _in_table(to: Target, batch: DataFrame, near: str) -> DataFrame:
+def _in_table(target: Target, batch: DataFrame, near: str) -> DataFrame:
     """The table's versions that had not ended before the batch's oldest row of their key."""
     from pyspark.sql import functions
 
-    keyed = to.keyed
+    keyed = target.keyed
     time = identifier(keyed.order[0])
-    since = batch.groupBy(*map(identifier, keyed.keys)).agg(functions.expr(f"min({time}) AS _sluice_since")).alias("s")
-    table: DataFrame = to.spark.table(to.attempt_branch).alias("t")
-    met = f"{by_key.same(keyed, 's', 't')} AND (t.valid_to IS NULL OR t.valid_to >= s._sluice_since)"
+    oldest_times = batch.groupBy(*map(identifier, keyed.keys)).agg(functions.expr(f"min({time}) AS _sluice_since")).alias("s")
+    table: DataFrame = target.spark.table(target.own).alias("t")
+    condition = f"{by_key.same(keyed, 's', 't')} AND (t.valid_to IS NULL OR t.valid_to >= s._sluice_since)"
     names = dict.fromkeys([*keyed.keys, *keyed.order, *(name for name, _ in keyed.unsent)])
     columns = (f"t.{identifier(name)}" for name in names)
-    versions = table.where(near or "true").join(since, functions.expr(met))
+    versions = table.where(near or "true").join(oldest_times, functions.expr(condition))
     versions = versions.selectExpr(*columns, f"true AS {_OLD}", f"t.valid_to AS {_ENDED}", f"false AS {DELETE}")
     # Other programs may have added the same row twice.
     return by_key.detached(versions.dropDuplicates([*dict.fromkeys([*keyed.keys, *keyed.order]), _ENDED]))
 
 
-def _ends(old: DataFrame, keyed: Keyed) -> DataFrame:
+def _ends(old_rows: DataFrame, keyed: Keyed) -> DataFrame:
     """The ends of versions as deletes, also where the delete itself is no longer remembered."""
-    return old.where(f"{_ENDED} IS NOT NULL").selectExpr(
+    return old_rows.where(f"{_ENDED} IS NOT NULL").selectExpr(
         *map(identifier, keyed.keys), f"{_ENDED} AS {identifier(keyed.order[0])}"
     )
 
 
-def _statement(to: Target, view: str, near: str) -> Iterator[str]:
-    keyed = to.keyed
-    same = [by_key.same(keyed, "s", "t"), *(f"t.{identifier(name)} <=> s.{identifier(name)}" for name in keyed.order)]
-    met = " AND ".join(filter(None, (f"s.{_OLD}", *same, f"t.valid_to <=> s.{_ENDED}", near)))
-    yield f"MERGE INTO {to.attempt_branch} t USING {view} s ON {met}"
+def _statement(target: Target, view: str, near: str) -> Iterator[str]:
+    keyed = target.keyed
+    equal_columns = [by_key.same(keyed, "s", "t"), *(f"t.{identifier(name)} <=> s.{identifier(name)}" for name in keyed.order)]
+    condition = " AND ".join(filter(None, (f"s.{_OLD}", *equal_columns, f"t.valid_to <=> s.{_ENDED}", near)))
+    yield f"MERGE INTO {target.own} t USING {view} s ON {condition}"
     yield f"WHEN MATCHED THEN UPDATE SET valid_to = s.valid_to, {IS_CURRENT} = s.{IS_CURRENT}"
-    yield inserts(to, f"s.{_OLD}")
+    yield inserts(target, f"s.{_OLD}")
 
 
 def _columns(keyed: Keyed, columns: Iterable[Column]) -> Iterator[Column]:
@@ -136,25 +140,25 @@ def _columns(keyed: Keyed, columns: Iterable[Column]) -> Iterator[Column]:
 
 
 def _problems(into: WrittenInto, order: str, topics: tuple[Topic, ...], rows: Rows) -> Iterator[Problem]:
-    """The problems of a history: it needs a time as its order."""
-    column = next((each for each in (*rows.columns, *rows.kafka) if each.name == order), None)
+    """The problems of the options: a history needs a time as its order, and its own column names."""
+    order_column = next((column for column in (*rows.columns, *rows.kafka) if column.name == order), None)
     changes = changes_of(topics)
-    is_time = order == EVENT_TIME or column is None or column.type in (TIMESTAMP, TIMESTAMP_NTZ, DATE, VOID)
-    if into.order_by and column is not None and not is_time:
-        message = f"`{order}` is {column.type}, and `write: history` needs a time: since when a row is valid"
+    is_time = order == EVENT_TIME or order_column is None or order_column.type in (TIMESTAMP, TIMESTAMP_NTZ, DATE, VOID)
+    if into.order_by and order_column is not None and not is_time:
+        message = f"`{order}` is {order_column.type}, and `write: history` needs a time: since when a row is valid"
         yield Problem(
             into.place("order_by"), "bad-order", message, "order by a time, or leave `order_by` out for Kafka's timestamp"
         )
-    elif into.order_by and changes and column in rows.columns and order != changes.at.name and into.deletes != "ignore":
+    elif into.order_by and changes and order_column in rows.columns and order != changes.at.name and into.deletes != "ignore":
         hint = f"order by `{changes.at.name}`, or leave `order_by` out for Kafka's timestamp"
         yield Problem(into.place("order_by"), "bad-order", f"a delete has no `{order}`", hint)
     if order in into.keys:
         message = f"`{order}` is one of the keys, so all rows of a key have the same order"
         yield Problem(into.place("keys"), "bad-order", message, "leave it out of the keys, or order by another time")
-    for each in rows.columns:
-        if folded(each.name) in VERSION:
-            message = f"`{each.name}` is a column that `write: history` adds itself"
-            yield Problem(each.where or into.place("write"), "reserved-name", message, "rename it by a step: `rename: {…}`")
+    for column in rows.columns:
+        if folded(column.name) in VERSION:
+            message = f"`{column.name}` is a column that `write: history` adds itself"
+            yield Problem(column.where or into.place("write"), "reserved-name", message, "rename it by a step: `rename: {…}`")
 
 
 MODE = WriteMode(

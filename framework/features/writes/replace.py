@@ -18,45 +18,47 @@ from framework.sql.quote import identifier, present_or_null
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FEW = 10_000  # groups, which one task merges
+_MAX_GROUPS = 10_000  # that one task merges
 _GROUP = "_sluice_group"  # whether a row is a group that is computed again, in place of one of its new rows
 
 
-def stage(to: Target, frame: Frame) -> Counted:
+def stage(target: Target, frame: Frame) -> Counted:
     from pyspark.sql import functions
 
-    groups = to.source.changed(to.range_) if isinstance(to.source, Select) and to.range_.starts else None
+    groups = target.source.changed(target.range_) if isinstance(target.source, Select) and target.range_.starts else None
     if groups is None:
-        to.writer(frame.good).overwrite(functions.lit(True))
+        target.writer(frame.good).overwrite(functions.lit(True))
     elif groups.partitions:
         ((column, name),) = groups.names
         partitions = groups.listed(column, name)
         assert partitions is not None
-        to.writer(frame.good).overwrite(functions.expr(partitions))
+        target.writer(frame.good).overwrite(functions.expr(partitions))
     else:
         with cached_frame(frame.good):
             frame.good.count()
-            counted = to.counted(frame)
-            _merge(to, frame.good, groups)
+            counted = target.counted(frame)
+            _merge(target, frame.good, groups)
         return counted
-    return to.counted(frame)
+    return target.counted(frame)
 
 
-def _merge(to: Target, rows: DataFrame, groups: Groups) -> None:
-    """Puts the rows of these groups in the place of those that the table has."""
+def _merge(target: Target, rows: DataFrame, groups: Groups) -> None:
+    """Replaces the table's rows of these groups by the new rows."""
     names = [name for _, name in groups.names]
-    keys = groups.frame(to.spark).selectExpr(*present_or_null(to.pipeline.table.columns, names), f"true AS {_GROUP}")
+    keys = groups.frame(target.spark).selectExpr(*present_or_null(target.pipeline.table.columns, names), f"true AS {_GROUP}")
     # A column without nulls among the groups leaves out files that have none of its values.
-    near = ranges.near(to, keys, [name for column, name in groups.names if not groups.values[column].null_count])
-    both = rows.selectExpr("*", f"false AS {_GROUP}").unionByName(keys)
-    merge(to, both, Near(near, len(groups.values) <= _FEW), lambda view: _statement(to, view, names, near))
+    near = ranges.near(target, keys, [name for column, name in groups.names if not groups.values[column].null_count])
+    rows_and_groups = rows.selectExpr("*", f"false AS {_GROUP}").unionByName(keys)
+    merge(
+        target, rows_and_groups, Near(near, len(groups.values) <= _MAX_GROUPS), lambda view: _statement(target, view, names, near)
+    )
 
 
-def _statement(to: Target, view: str, names: list[str], near: str) -> Iterator[str]:
+def _statement(target: Target, view: str, names: list[str], near: str) -> Iterator[str]:
     same = [f"t.{identifier(name)} <=> s.{identifier(name)}" for name in names]
-    yield f"MERGE INTO {to.attempt_branch} t USING {view} s ON {' AND '.join(filter(None, (*same, f's.{_GROUP}', near)))}"
+    yield f"MERGE INTO {target.own} t USING {view} s ON {' AND '.join(filter(None, (*same, f's.{_GROUP}', near)))}"
     yield "WHEN MATCHED THEN DELETE"
-    yield inserts(to, f"s.{_GROUP}")
+    yield inserts(target, f"s.{_GROUP}")
 
 
 MODE = WriteMode(stage, does="computes the whole table from other tables at each run", whole=True)

@@ -18,7 +18,7 @@ def written(plan: Plan, pipeline: Pipeline) -> Iterator[tuple[Export, Record]]:
     for document in plan.documents_of("export"):
         export: Export = document.value
         if export.pipeline.name == pipeline.name:
-            for record in records.of(export.recorded_as).values():
+            for record in records.by_window(export.recorded_as).values():
                 if export.storage or Path(record.file).exists():
                     yield export, record
 

@@ -90,7 +90,7 @@ class HadoopFolder(Catalog):
         return (self.folder,)
 
     def _metadata(self, identifier: str) -> Path | None:
-        """The file of the newest version. The hint is written after it, so that it can be too old."""
+        """The newest metadata file. The hint is written after it, so the hint can be too old."""
         folder = self.folder.joinpath(*identifier.split("."), "metadata")
         if not (folder / _HINT).exists():
             return None

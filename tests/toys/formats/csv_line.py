@@ -23,10 +23,10 @@ def decoding(fields: Sequence[Field], _only_columns: bool) -> Decoding:
     texts = {field.name: f"nullif(get({_PARTS}, {index}), '')" for index, field in enumerate(fields)}
     columns = {field.name: f"try_cast({texts[field.name]} AS {field.type.sql})" for field in fields}
     misfits = (f"({texts[name]} IS NOT NULL AND {sql} IS NULL)" for name, sql in columns.items())
-    is_wrong = " OR ".join(("NOT is_valid_utf8(_sluice_text)", f"size({_PARTS}) <> {len(fields)}", *misfits))
+    condition = " OR ".join(("NOT is_valid_utf8(_sluice_text)", f"size({_PARTS}) <> {len(fields)}", *misfits))
     faults = [
         Fault("value", "null_value", "the message has no value", when="_sluice_value IS NULL"),
-        Fault("value", "undecodable", "the value is no line of these columns", when=is_wrong),
+        Fault("value", "undecodable", "the value is no line of these columns", when=condition),
     ]
     for field in fields:
         if field.required:

@@ -38,10 +38,10 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         first_rows = (
             new.withColumn("_sluice_rank", functions.row_number().over(window)).where("_sluice_rank = 1").drop("_sluice_rank")
         )
-        earlier_rows = earlier.rows()
-        if earlier_rows is None:
+        remembered_rows = earlier.rows()
+        if remembered_rows is None:
             return first_rows
-        same_keys = " AND ".join(f"new.{identifier(name)} <=> old.{identifier(name)}" for name in names)
-        return first_rows.alias("new").join(earlier_rows.alias("old"), functions.expr(same_keys), "left_anti")
+        condition = " AND ".join(f"new.{identifier(name)} <=> old.{identifier(name)}" for name in names)
+        return first_rows.alias("new").join(remembered_rows.alias("old"), functions.expr(condition), "left_anti")
 
     return Resolved(rows.columns, says=(says,), memory=Memory(columns=names, admit=admit, state=State("firstof", names, says)))
