@@ -62,7 +62,7 @@ def with_toys() -> Iterator[None]:
 
 
 def test_one_file_adds_the_toy_command() -> None:
-    assert [path.name for path in (toys.HERE / "cli").glob("*.*")] == ["hello.py"]
+    assert [path.name for path in (toys.FOLDER / "cli").glob("*.*")] == ["hello.py"]
     result = CliRunner().invoke(main, ["hello", "you", "--twice"])
     assert (result.exit_code, result.stdout) == (0, "hello you\nhello you\n")
 

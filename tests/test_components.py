@@ -74,7 +74,7 @@ def test_each_mode_is_declared(name: str) -> None:
 
 def test_a_toy_needs_no_second_file() -> None:
     """The folder of each toy is installed, with its one file and its case."""
-    for kind in toys.HERE.iterdir():
+    for kind in toys.FOLDER.iterdir():
         if kind.is_dir() and not kind.name.startswith("_"):
             assert {path.suffix for path in kind.iterdir() if path.is_file()} <= {".py", ".case"}
             toys_of_kind = {path.stem for path in kind.glob("*.py")}

@@ -73,7 +73,7 @@ def _totals(target: Target, rows: DataFrame) -> DataFrame:
 
     totals = target.accumulated
     for name in totals.by:
-        rows = rows.withColumn(name, functions.expr(f"CAST({identifier(name)} AS {target.there[name].sql})"))
+        rows = rows.withColumn(name, functions.expr(f"CAST({identifier(name)} AS {target.column_types[name].sql})"))
     keys = list(map(identifier, totals.by))
     if totals.window:
         rows = _in_windows(rows, totals.window.every, totals.window.size)
@@ -143,7 +143,7 @@ def _about(target: Target, totals: DataFrame) -> _About:
 def _statement(target: Target, view: str, near: str) -> Iterator[str]:
     totals = target.accumulated
     equal_keys = [f"t.{identifier(name)} <=> s.{identifier(name)}" for name in totals.keys]
-    yield f"MERGE INTO {target.own} t USING {view} s ON {' AND '.join(filter(None, (*equal_keys, near))) or 'true'}"
+    yield f"MERGE INTO {target.attempt_branch} t USING {view} s ON {' AND '.join(filter(None, (*equal_keys, near))) or 'true'}"
     condition = ""
     if totals.takes_off:
         condition = f" AND s.{ROWS} > 0"

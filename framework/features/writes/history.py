@@ -40,7 +40,7 @@ _NEXT_ORDER = "_sluice_next"  # the order of the next event
 
 def stage(target: Target, frame: Frame) -> Counted:
     keyed = target.keyed
-    batch = events.of(target, frame)
+    batch = events.batch_rows(target, frame)
     with ExitStack() as stack:
         stack.enter_context(cached_frame(batch))
         has_truncate = keyed.truncates is not None and events.clears(batch)
@@ -48,7 +48,7 @@ def stage(target: Target, frame: Frame) -> Counted:
         counted = target.counted(frame)
         if counted.unknown_schemas:
             return counted
-        since = ranges.not_before(target, batch, "valid_to", keyed.order[0], target.there["valid_to"])
+        since = ranges.not_before(target, batch, "valid_to", keyed.order[0], target.column_types["valid_to"])
         near = Near(" AND ".join(filter(None, (scan.near.sql, since))), scan.near.listed)
         ordered_events = _in_order(target, events.spread(target, batch) if has_truncate else batch, near.sql)
         merge(target, _versions(ordered_events, keyed), near, lambda view: _statement(target, view, near.sql))
@@ -107,7 +107,7 @@ def _in_table(target: Target, batch: DataFrame, near: str) -> DataFrame:
     keyed = target.keyed
     time = identifier(keyed.order[0])
     oldest_times = batch.groupBy(*map(identifier, keyed.keys)).agg(functions.expr(f"min({time}) AS _sluice_since")).alias("s")
-    table: DataFrame = target.spark.table(target.own).alias("t")
+    table: DataFrame = target.spark.table(target.attempt_branch).alias("t")
     condition = f"{by_key.same(keyed, 's', 't')} AND (t.valid_to IS NULL OR t.valid_to >= s._sluice_since)"
     names = dict.fromkeys([*keyed.keys, *keyed.order, *(name for name, _ in keyed.unsent)])
     columns = (f"t.{identifier(name)}" for name in names)
@@ -128,7 +128,7 @@ def _statement(target: Target, view: str, near: str) -> Iterator[str]:
     keyed = target.keyed
     equal_columns = [by_key.same(keyed, "s", "t"), *(f"t.{identifier(name)} <=> s.{identifier(name)}" for name in keyed.order)]
     condition = " AND ".join(filter(None, (f"s.{_OLD}", *equal_columns, f"t.valid_to <=> s.{_ENDED}", near)))
-    yield f"MERGE INTO {target.own} t USING {view} s ON {condition}"
+    yield f"MERGE INTO {target.attempt_branch} t USING {view} s ON {condition}"
     yield f"WHEN MATCHED THEN UPDATE SET valid_to = s.valid_to, {IS_CURRENT} = s.{IS_CURRENT}"
     yield inserts(target, f"s.{_OLD}")
 

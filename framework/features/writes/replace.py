@@ -56,7 +56,7 @@ def _merge(target: Target, rows: DataFrame, groups: Groups) -> None:
 
 def _statement(target: Target, view: str, names: list[str], near: str) -> Iterator[str]:
     same = [f"t.{identifier(name)} <=> s.{identifier(name)}" for name in names]
-    yield f"MERGE INTO {target.own} t USING {view} s ON {' AND '.join(filter(None, (*same, f's.{_GROUP}', near)))}"
+    yield f"MERGE INTO {target.attempt_branch} t USING {view} s ON {' AND '.join(filter(None, (*same, f's.{_GROUP}', near)))}"
     yield "WHEN MATCHED THEN DELETE"
     yield inserts(target, f"s.{_GROUP}")
 

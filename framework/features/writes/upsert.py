@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def stage(target: Target, frame: Frame) -> Counted:
     keyed = target.keyed
-    batch = events.of(target, frame)
+    batch = events.batch_rows(target, frame)
     with ExitStack() as stack:
         has_truncate = False
         if keyed.truncates:
@@ -74,7 +74,7 @@ def _statement(target: Target, view: str, near: str) -> Iterator[str]:
     time = {rising.TIME: rising.merged_time(keyed, "s", "t")} if keyed.partition else {}
     not_older = f"{by_key.moment(keyed, 's.', time)} >= {by_key.moment(keyed, 't.')}"  # equal: the same message, read again
     values.update({identifier(name): sql for name, sql in time.items()})
-    yield f"MERGE INTO {target.own} t USING {view} s ON {by_key.same(keyed, 's', 't')}{f' AND {near}' if near else ''}"
+    yield f"MERGE INTO {target.attempt_branch} t USING {view} s ON {by_key.same(keyed, 's', 't')}{f' AND {near}' if near else ''}"
     if keyed.deletes:
         yield f"WHEN MATCHED AND s.{DELETE} AND {not_older} THEN DELETE"
     yield f"WHEN MATCHED AND {not_older} THEN UPDATE SET {', '.join(f'{name} = {value}' for name, value in values.items())}"

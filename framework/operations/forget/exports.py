@@ -40,7 +40,7 @@ def abandoned_files(plan: Plan, pipeline: Pipeline, current_time: datetime) -> I
             export = namesake if namesake and namesake.recorded_as == name else None
             yield from (
                 record.file
-                for record in records.of(name).values()
+                for record in records.by_window(name).values()
                 if export is None or not _is_written(export, record, current_time)
             )
 

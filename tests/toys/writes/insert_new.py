@@ -12,7 +12,7 @@ from framework.documents.write_mode import WriteMode
 
 
 def stage(target: Target, frame: Frame) -> Counted:
-    with cached_frame(by_key.newest_per_key(events.of(target, frame), target.keyed, NTH)) as rows:
+    with cached_frame(by_key.newest_per_key(events.batch_rows(target, frame), target.keyed, NTH)) as rows:
         near = ranges.scan_keys(target, rows, target.keyed.keys).near
         counted = target.counted(frame)
         condition = by_key.same(target.keyed, "s", "t") + (f" AND {near.sql}" if near.sql else "")
@@ -20,7 +20,7 @@ def stage(target: Target, frame: Frame) -> Counted:
             target,
             rows,
             near,
-            lambda view: [f"MERGE INTO {target.own} t USING {view} s ON {condition}", inserts(target, "false")],
+            lambda view: [f"MERGE INTO {target.attempt_branch} t USING {view} s ON {condition}", inserts(target, "false")],
         )
     return counted
 
