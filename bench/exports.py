@@ -15,7 +15,7 @@ from pathlib import Path
 from bench import handwritten, load
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.publish.tables import open_table
 from framework.core.query import database
 from framework.host.plans import make
@@ -97,7 +97,7 @@ def _pipeline(folder: Path) -> tuple[Context, Pipeline]:
 def _fill(folder: Path) -> None:
     """Ten million rows, a tenth of them in each week."""
     context, pipeline = _pipeline(folder)
-    lake: Lake = context.lake(pipeline)
+    lake: TableStore = context.lake(pipeline)
     open_table(context, lake, pipeline)
     values = [
         "concat('o-', id) AS order_id", "element_at(array('web', 'mobile', 'store', 'marketplace'), int(id % 4 + 1)) AS channel",

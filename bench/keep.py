@@ -16,7 +16,7 @@ from bench.quick import place, report
 from framework.base.types import BIGINT, STRING
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.maintain.maintain import maintain
 from framework.core.run.run import catch_up
 from framework.core.sources import changes
@@ -156,7 +156,7 @@ def _feed(context: Context) -> dict[str, float]:
     return results
 
 
-def _main(lake: Lake, identifier: str) -> int:
+def _main(lake: TableStore, identifier: str) -> int:
     table = lake.load(identifier)
     assert table is not None
     return int(table.currentSnapshot().snapshotId())

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from bench import exports, load, selects, totals
 from bench.quick import place, report
 from framework.core.context.context import Context
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.publish.batch import next_batch
 from framework.core.publish.tables import open_table
 from framework.core.rules import protocol
@@ -192,7 +192,7 @@ def _people(context: Context) -> None:
 def _filled(context: Context, name: str) -> tuple[int, str]:
     """Fills a table. Returns its snapshot and position afterwards."""
     pipeline = _pipeline(context, name)
-    lake: Lake = context.lake(pipeline)
+    lake: TableStore = context.lake(pipeline)
     open_table(context, lake, pipeline)
     topic, millions, _ = TABLES[name]
     key = "printf('o-%010d', id)" if topic == "ordered" else "lower(lpad(hex(id * -7046029254386353131), 16, '0'))"

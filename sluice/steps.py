@@ -25,12 +25,9 @@ from framework.base.types import (
     Type,
 )
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import Bound as OptionGroup
-from framework.language.options import WrittenStep as StepDocument
-from framework.language.options import option
+from framework.language.options import OptionGroup, StepDocument, option
 from framework.language.scalars import ColumnName, Duration, Expression
-from framework.plan import Column, ColumnSql, Fault, State
-from framework.plan import Memory as Remember
+from framework.plan import Column, ColumnSql, Fault, Remember, State
 from framework.sql.expressions import Checked
 from framework.sql.quote import column_path, identifier, literal
 

@@ -27,8 +27,8 @@ from framework.host.plans import make
 from framework.host.serve import server
 from framework.machine.services import aws as service
 from framework.operations.access import aws, connect, described, script, targets
-from framework.operations.access.about import About, AboutTopic
-from framework.operations.access.steps import PARTS, Step
+from framework.operations.access.about import AccessSubject, TopicSubject
+from framework.operations.access.steps import PARTS, ScriptStep
 from framework.operations.reference import access
 from framework.plan import Cluster, Login, Plan, SecretRef, Security
 from framework.systems.aws_policy import below
@@ -63,19 +63,19 @@ def plan() -> Plan:
         return make(FOLDER)
 
 
-def about(plan: Plan, target: str, name: str) -> About | AboutTopic:
+def about(plan: Plan, target: str, name: str) -> AccessSubject | TopicSubject:
     if TARGETS[target] == "topic":
-        return AboutTopic(plan, next(topic for topic in plan.topics if topic.name == name))
+        return TopicSubject(plan, next(topic for topic in plan.topics if topic.name == name))
     pipeline = plan.pipeline(name)
     assert pipeline is not None
-    return About(plan, pipeline)
+    return AccessSubject(plan, pipeline)
 
 
-def steps_of(plan: Plan, target: str, name: str) -> tuple[list[Any], list[Step]]:
+def steps_of(plan: Plan, target: str, name: str) -> tuple[list[Any], list[ScriptStep]]:
     return script.script(targets.targets()[target], about(plan, target, name))
 
 
-def refusal_or_steps(plan: Plan, target: str, name: str) -> tuple[SluiceError | None, list[Step]]:
+def refusal_or_steps(plan: Plan, target: str, name: str) -> tuple[SluiceError | None, list[ScriptStep]]:
     try:
         return None, steps_of(plan, target, name)[1]
     except SluiceError as error:
@@ -129,7 +129,7 @@ def test_what_is_created_is_taken_back_the_last_first(plan: Plan, target: str, n
 def test_a_table_is_called_as_in_the_plan(plan: Plan, target: str, name: str) -> None:
     subject = about(plan, target, name)
     refusal, steps = refusal_or_steps(plan, target, name)
-    if isinstance(subject, AboutTopic):
+    if isinstance(subject, TopicSubject):
         names = {subject.topic.kafka_name}
     else:
         table, topics = subject.pipeline.table, subject.pipeline.topics
@@ -206,7 +206,7 @@ def test_what_the_other_system_printed_is_filled_in(plan: Plan, form: str, tmp_p
     assert {name: answers.get(name) for name in ANSWERS} == ANSWERS
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
-    warnings, steps = script.script(targets.targets()["aws-trust"], About(plan, pipeline, described=answers))
+    warnings, steps = script.script(targets.targets()["aws-trust"], AccessSubject(plan, pipeline, described=answers))
     assert not any("once it is set up" in warning.says for warning in warnings)
     (command,) = [shlex.split(step.run) for step in steps if step.run.startswith("aws iam create-role")]
     statements = json.loads(command[command.index("--assume-role-policy-document") + 1])["Statement"]
@@ -223,14 +223,14 @@ def test_a_name_that_was_not_described_is_asked_for(plan: Plan, tmp_path: Path) 
     file.write_text(f'"{LOCATION}"')
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
-    warned, _ = script.script(targets.targets()["aws-trust"], About(plan, pipeline, described=described.read(file)))
+    warned, _ = script.script(targets.targets()["aws-trust"], AccessSubject(plan, pipeline, described=described.read(file)))
     assert "the other side tells GLUE_AWS_IAM_USER_ARN, GLUE_AWS_EXTERNAL_ID once it is set up" in warned[0].says
     file.write_text("nothing of this kind")
     with pytest.raises(SluiceError, match="nothing-described"):
         described.read(file)
 
 
-def run_in_duckdb(steps: list[Step], values: dict[str, str]) -> list[Any]:
+def run_in_duckdb(steps: list[ScriptStep], values: dict[str, str]) -> list[Any]:
     """The answers of the script's queries. Extensions are those of Sluice's own packages."""
     answers = []
     with duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}) as database:
@@ -447,13 +447,13 @@ def test_a_name_in_aws_is_never_too_long(plan: Plan) -> None:
     assert pipeline is not None
     names = set()
     for table in ("t" * 100, "t" * 101):
-        of_long = About(plan, replace(pipeline, table=replace(pipeline.table, name=table)))
+        of_long = AccessSubject(plan, replace(pipeline, table=replace(pipeline.table, name=table)))
         names |= {aws.called(of_long, part) for part in (*aws.USES, aws.READERS)}
     assert max(map(len, names)) == 64
     assert len(names) == 2 * (len(aws.USES) + 1) - 1  # the policy for Athena is one for all
 
 
-def documents_in(steps: list[Step]) -> dict[str, dict[str, Any]]:
+def documents_in(steps: list[ScriptStep]) -> dict[str, dict[str, Any]]:
     """The policies that a script creates, by their names."""
     documents = {}
     for step in steps:
@@ -501,7 +501,7 @@ def test_a_warehouse_that_is_a_whole_bucket_can_be_listed() -> None:
 def test_readers_get_bad_rows_only_where_asked(plan: Plan) -> None:
     pipeline = plan.pipeline("totals")
     assert pipeline is not None
-    subject = About(plan, pipeline, bad_rows=True)
+    subject = AccessSubject(plan, pipeline, bad_rows=True)
     documents = documents_in(script.script(targets.targets()["aws-policy"], subject)[1])
     assert resources(documents["sluice-aws-markets-totals-bad-rows"]) == READ_BAD_ROWS
     assert resources(documents["sluice-aws-markets-totals-read"]) == READ

@@ -12,7 +12,7 @@ from framework.core.context.context import Context
 from framework.core.publish.batch import next_batch
 from framework.host.plans import make
 from framework.machine.services import catalog, s3
-from framework.operations.access.steps import Step
+from framework.operations.access.steps import ScriptStep
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Plan
 from tests.locked_kafka import CLUSTER, locked_kafka
@@ -67,7 +67,7 @@ def plan(rest_catalog: str, quick_store: str, spark: SparkSession, tmp_path: Pat
     return plan
 
 
-def python_of(steps: list[Step]) -> str:
+def python_of(steps: list[ScriptStep]) -> str:
     return "\n".join(step.run for step in steps if step.system.language == "python" and step.part != "cleanup")
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.kafka.spark_reader import options
 from framework.core.rules.protocol import Range
 from framework.plan import SecretStore
@@ -229,7 +229,7 @@ def test_bad_rows_need_no_job_but_in_a_table_that_somebody_changed(project: Proj
     jobs_of_a_batch(5)
     usual_count = jobs_of_a_batch(0)
     assert jobs_of_a_batch(5) == usual_count
-    lake = Lake(project.spark, project.pipeline.table.catalog)
+    lake = TableStore(project.spark, project.pipeline.table.catalog)
     table = lake.load(project.pipeline.table.bad_rows)
     assert table is not None
     iceberg = lake.iceberg

@@ -16,7 +16,7 @@ import requests
 from framework.base.errors import SluiceError
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, moves, table_state
-from framework.core.iceberg.lake import CommitCall, Lake, commit_transaction
+from framework.core.iceberg.lake import CommitCall, TableStore, commit_transaction
 from framework.core.iceberg.metadata import Metadata
 from framework.core.maintain import expire
 from framework.core.publish.batch import next_batch
@@ -309,7 +309,7 @@ def slipped(places: Places, spark: SparkSession) -> Slipped:
 
 
 def test_a_position_does_not_move_after_another_commit_moved_main(slipped: Slipped, spark: SparkSession) -> None:
-    lake = Lake(spark, slipped.catalog)
+    lake = TableStore(spark, slipped.catalog)
     late_table, before = lake.begin(lake.load(slipped.table)), slipped.read()
     position = Position.read(before.properties[protocol.POSITION])
     slipped.before(lambda request: bool(request.changes()), slipped.back())
@@ -326,7 +326,7 @@ def test_a_snapshot_does_not_expire_after_main_went_back_to_it(slipped: Slipped,
     parent_id = before.main["parent-snapshot-id"]
     slipped.before(lambda request: bool(request.changes()), slipped.back())
     with pytest.raises(CommitRefused):
-        expire.expire(Lake(spark, slipped.catalog), slipped.catalog, slipped.table, [parent_id])
+        expire.expire(TableStore(spark, slipped.catalog), slipped.catalog, slipped.table, [parent_id])
     assert slipped.read().refs["main"] == parent_id
 
 

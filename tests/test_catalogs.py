@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.query.one_select import ask
 from framework.core.rules import protocol
 from framework.core.spark import session
@@ -25,7 +25,7 @@ from framework.operations.reference import pages
 from framework.operations.trials.trial import Trials
 from framework.plan import Pipeline, Plan, digest
 from framework.systems import catalogs
-from framework.systems.catalogs import Catalog
+from framework.systems.catalogs import CatalogClient
 from tests import toys
 from tests.rest import STORAGE, login
 from tests.spark_catalogs import tell
@@ -120,12 +120,12 @@ def plan(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: py
 
 
 @pytest.fixture
-def tested_catalog(plan: Plan) -> Catalog:
-    return catalogs.of(plan.catalogs[0])
+def tested_catalog(plan: Plan) -> CatalogClient:
+    return catalogs.client_of(plan.catalogs[0])
 
 
 @pytest.fixture
-def landed(plan: Plan, tested_catalog: Catalog, spark: SparkSession) -> Iterator[Pipeline]:
+def landed(plan: Plan, tested_catalog: CatalogClient, spark: SparkSession) -> Iterator[Pipeline]:
     """The pipeline's table after two batches."""
     tell(spark, plan)
     session.prepare(plan)
@@ -145,7 +145,7 @@ def landed(plan: Plan, tested_catalog: Catalog, spark: SparkSession) -> Iterator
 
 
 @pytest.mark.parametrize("name", every_catalog())
-def test_a_file_says_all_of_its_catalog(name: str, tested_catalog: Catalog) -> None:
+def test_a_file_says_all_of_its_catalog(name: str, tested_catalog: CatalogClient) -> None:
     assert tested_catalog.does[0].islower()
     assert not tested_catalog.does.endswith(".")
     page = pages()["catalog.md"]
@@ -167,7 +167,7 @@ def test_the_schema_for_editors_has_the_options_of_each_type(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", every_catalog())
-def test_a_catalog_that_is_not_there_yet_has_no_tables(tested_catalog: Catalog) -> None:
+def test_a_catalog_that_is_not_there_yet_has_no_tables(tested_catalog: CatalogClient) -> None:
     assert "shop.orders" not in tested_catalog.tables()
     assert tested_catalog.current("shop.orders") is None
     assert tested_catalog.load("shop.orders") is None
@@ -178,7 +178,7 @@ def test_one_catalog_needs_only_a_folder(tmp_path: Path) -> None:
     assert (
         digest.text(local) == f"Catalog(name='lake', type='sql', uri='sqlite:///{tmp_path}/lake.db', warehouse='{tmp_path}/lake')"
     )
-    assert all(tmp_path in place.parents for place in catalogs.of(local).places())
+    assert all(tmp_path in place.parents for place in catalogs.client_of(local).places())
     files = [name for name, file in catalogs.CATALOGS.load_all().items() if hasattr(file, "in_folder")]
     assert files == [local.type]
 
@@ -191,14 +191,16 @@ def test_no_other_file_knows_what_a_catalog_is_made_of() -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", with_tables(always=True))
-def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(tested_catalog: Catalog, landed: Pipeline, spark: SparkSession) -> None:
+def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(
+    tested_catalog: CatalogClient, landed: Pipeline, spark: SparkSession
+) -> None:
     assert tested_catalog.where()
     assert {identifier for identifier in tested_catalog.tables() if identifier.startswith(TABLE)} == {TABLE, f"{TABLE}__bad_rows"}
     current = metadata.read(landed.table.catalog, TABLE)
     table = table_state.table(landed.table.catalog, TABLE)
     assert current is not None
     assert table is not None
-    in_jvm: Any = Lake(spark, landed.table.catalog).load(TABLE)
+    in_jvm: Any = TableStore(spark, landed.table.catalog).load(TABLE)
     assert current.uuid == str(table.metadata.table_uuid) == str(in_jvm.uuid())
     assert current.main is not None
     assert current.main["snapshot-id"] == in_jvm.currentSnapshot().snapshotId()
@@ -213,7 +215,7 @@ def test_a_table_is_seen_without_a_jvm_as_spark_sees_it(tested_catalog: Catalog,
 @pytest.mark.parametrize("name", with_tables())
 def test_a_commit_is_refused_after_another(landed: Pipeline, spark: SparkSession) -> None:
     """A late commit is refused, even if it changes properties alone."""
-    lake = Lake(spark, landed.table.catalog)
+    lake = TableStore(spark, landed.table.catalog)
     table: Any = lake.load(TABLE)
     late_table = lake.begin(table)
     lake.mark(lake.load(TABLE), {"somebody": "else"})
@@ -229,7 +231,7 @@ def test_a_commit_is_refused_after_another(landed: Pipeline, spark: SparkSession
 @pytest.mark.parametrize("name", with_tables(always=True))
 def test_a_branch_of_others_with_the_name_of_the_pin_stops_no_commit(landed: Pipeline, spark: SparkSession) -> None:
     """A commit creates and removes a branch of its own, which shows whether another came before it."""
-    lake = Lake(spark, landed.table.catalog)
+    lake = TableStore(spark, landed.table.catalog)
     table: Any = lake.load(TABLE)
     snapshot = table.currentSnapshot().snapshotId()
     table.manageSnapshots().createBranch("sluice_pin", snapshot).createTag("sluice_pin2", snapshot).commit()
@@ -245,9 +247,9 @@ def test_a_branch_of_others_with_the_name_of_the_pin_stops_no_commit(landed: Pip
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["sql"])
-def test_tasks_get_few_settings_with_a_table(tested_catalog: Catalog, landed: Pipeline, spark: SparkSession) -> None:
+def test_tasks_get_few_settings_with_a_table(tested_catalog: CatalogClient, landed: Pipeline, spark: SparkSession) -> None:
     """Tasks get the settings that somebody made, not the thousand that Hadoop has by itself."""
-    table: Any = Lake(spark, landed.table.catalog).load(TABLE)
+    table: Any = TableStore(spark, landed.table.catalog).load(TABLE)
     java: Any = spark._jvm
     spark_utils, source = java.org.apache.spark.util.Utils, java.org.apache.iceberg.spark.source
     assert len(spark_utils.serialize(source.SerializableTableWithSize.copyOf(table))) < 20_000
@@ -260,7 +262,7 @@ def test_tasks_get_few_settings_with_a_table(tested_catalog: Catalog, landed: Pi
 @pytest.mark.spark
 @pytest.mark.parametrize("data", [True, False])
 @pytest.mark.parametrize("name", with_tables())
-def test_a_dropped_table_leaves_its_files_only_if_asked(tested_catalog: Catalog, landed: Pipeline, data: bool) -> None:
+def test_a_dropped_table_leaves_its_files_only_if_asked(tested_catalog: CatalogClient, landed: Pipeline, data: bool) -> None:
     catalog = landed.table.catalog
     table = table_state.table(catalog, TABLE)
     assert table is not None
@@ -279,7 +281,7 @@ def test_a_dropped_table_leaves_its_files_only_if_asked(tested_catalog: Catalog,
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", with_tables())
-def test_what_another_table_names_is_not_deleted(tested_catalog: Catalog, landed: Pipeline, tmp_path: Path) -> None:
+def test_what_another_table_names_is_not_deleted(tested_catalog: CatalogClient, landed: Pipeline, tmp_path: Path) -> None:
     table = table_state.table(landed.table.catalog, TABLE)
     assert table is not None
     files, location = tested_catalog.files_of(TABLE), table.metadata.location

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from framework.base.types import BIGINT, INT, STRING, Map
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.sources import changes
 from framework.core.sources.changes import ADDED, AFTER, BEFORE, CHANGE, COMMIT, DELETED, NOTHING, ROW
 from framework.plan import Column
@@ -25,7 +25,7 @@ _MODES = ", ".join(f"'write.{kind}.mode' = 'merge-on-read'" for kind in ("merge"
 class _Table:
     """A table to which anything happens."""
 
-    def __init__(self, spark: Any, lake: Lake, name: str, format_version: int) -> None:
+    def __init__(self, spark: Any, lake: TableStore, name: str, format_version: int) -> None:
         self.spark, self.lake, self.name, self.sql = spark, lake, name, f"{lake.component.name}.{name}"
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {self.sql.rpartition('.')[0]}")
         spark.sql(
@@ -105,8 +105,8 @@ class _Table:
 
 
 @pytest.fixture
-def lake_of_changes(spark: Any, lake: Any) -> Lake:
-    return Lake(spark, plan_for(lake, "127.0.0.1:1").catalogs[0])
+def lake_of_changes(spark: Any, lake: Any) -> TableStore:
+    return TableStore(spark, plan_for(lake, "127.0.0.1:1").catalogs[0])
 
 
 def _anything(table: _Table, chance: random.Random, commits: int) -> list[int]:
@@ -134,13 +134,13 @@ def _line(table: _Table) -> list[int]:
 
 
 @pytest.mark.parametrize("format_version", few([2, 3], 3))
-def test_changes_are_those_that_a_comparison_finds(spark: Any, lake_of_changes: Lake, format_version: int) -> None:
+def test_changes_are_those_that_a_comparison_finds(spark: Any, lake_of_changes: TableStore, format_version: int) -> None:
     table = _Table(spark, lake_of_changes, f"feed.anything{format_version}", format_version)
     kinds = _compared(table, seed=5, commits=8, pairs=3)
     assert kinds >= ({ADDED, BEFORE, AFTER, DELETED} if table.has_row_ids else {ADDED, DELETED})
 
 
-def test_rows_that_were_changed_and_then_deleted(spark: Any, lake_of_changes: Lake) -> None:
+def test_rows_that_were_changed_and_then_deleted(spark: Any, lake_of_changes: TableStore) -> None:
     """The file of the changed rows stays, for another row; its statistics do not know which of its rows are deleted."""
     table = _Table(spark, lake_of_changes, "feed.gone", 3)
     table.append([1, 2, 4, 5], "a")
@@ -155,7 +155,7 @@ def test_rows_that_were_changed_and_then_deleted(spark: Any, lake_of_changes: La
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(EXAMPLES))
 @pytest.mark.parametrize("format_version", [2, 3])
-def test_changes_are_right_after_anything(spark: Any, lake_of_changes: Lake, format_version: int, seed: int) -> None:
+def test_changes_are_right_after_anything(spark: Any, lake_of_changes: TableStore, format_version: int, seed: int) -> None:
     table = _Table(spark, lake_of_changes, f"feed.long{format_version}_{seed}", format_version)
     _compared(table, seed=seed, commits=14, pairs=12)
 

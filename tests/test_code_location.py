@@ -517,7 +517,7 @@ def test_two_folders_in_one_run_write_into_their_own_catalogs(
     from dagster import DagsterInstance, Definitions
 
     from framework.host.plans import make
-    from framework.systems.catalogs import of
+    from framework.systems.catalogs import client_of
     from sluice.dagster import build_sluice_definitions
 
     project.make_topic()
@@ -537,7 +537,7 @@ def test_two_folders_in_one_run_write_into_their_own_catalogs(
         assert defs.resolve_implicit_global_asset_job_def().execute_in_process(instance=instance).success
     for folder in (first_folder, second_folder):
         (pipeline,) = make(folder).pipelines
-        table = of(pipeline.table.catalog).load(pipeline.table.identifier)
+        table = client_of(pipeline.table.catalog).load(pipeline.table.identifier)
         assert table is not None
         assert ("/second_warehouse/" in table.location()) is (folder == second_folder)
         assert len(table.scan().to_arrow()) == 5

@@ -18,7 +18,7 @@ from framework.messages.encoding.debezium import CHANGES
 from framework.messages.formats import debezium_avro
 from framework.messages.schemas.versions import Shape, Unsupported
 from framework.operations.trials.trial import Outcome, Trials
-from framework.plan import Example, Message
+from framework.plan import Message, SpecTest
 from tests.project import plan_for
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def run(spark: SparkSession, lake: Path, specs: str, values: list[bytes | None])
     plan = plan_for(lake, "127.0.0.1:1", specs + PIPELINE.replace("NAMESPACE", f"n{uuid.uuid4().hex}"))
     messages = tuple(message(offset, value) for offset, value in enumerate(values))
     outcome = Trials(spark, plan).run(
-        plan.pipelines[0], Example(name="events", where=Where("", 0, 0), given=messages, expect=None, expect_bad=())
+        plan.pipelines[0], SpecTest(name="events", where=Where("", 0, 0), given=messages, expect=None, expect_bad=())
     )
     assert outcome.error is None
     return outcome
@@ -155,7 +155,7 @@ def test_a_key_that_is_declared_as_in_the_database_has_a_hint_that_gives_the_tab
         value = json.dumps({"op": op, **image, "source": {"ts_ms": 1000 * offset}}).encode()
         has_long_key = "long" in obeyed
         messages.append(message(offset, value, id_.to_bytes(8, "big") if has_long_key else json.dumps({"id": id_}).encode()))
-    example = Example(name="events", where=Where("", 0, 0), given=tuple(messages), expect=None, expect_bad=())
+    example = SpecTest(name="events", where=Where("", 0, 0), given=tuple(messages), expect=None, expect_bad=())
     outcome = Trials(spark, plan).run(plan.pipelines[0], example)
     assert outcome.error is None and outcome.bad == ()
     assert [(row["id"], row["customer"]) for row in outcome.rows] == [(1, "Cy")]

@@ -310,14 +310,14 @@ def test_only_files_that_can_have_a_key_of_the_batch_are_read(project: Project, 
         send(project, *range(start, start + 50))
         project.run()
     from framework.core.rules.protocol import Range
-    from framework.core.staging import Target
+    from framework.core.staging import StagingTarget
     from framework.core.staging.admission import Earlier
 
     context = project.context()
     pipeline = context.plan.pipelines[0]
     lake = context.lake(pipeline)
     table = lake.load(pipeline.table.identifier)
-    target = Target(
+    target = StagingTarget(
         context=context,
         lake=lake,
         pipeline=pipeline,

@@ -32,7 +32,7 @@ from framework.plan import (
     SelectSource,
     Step,
     Table,
-    TableSource,
+    TableChanges,
     digest,
 )
 from framework.plan.export import Export
@@ -45,7 +45,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "digests.txt"
 # The classes of the objects of which digests are made.
 ROOTS = (
-    *(Cluster, Column, Decoding, Engine, Expectation, Mail, SchemaChanges, SecretStore, SelectSource, Step, Table, TableSource),
+    *(Cluster, Column, Decoding, Engine, Expectation, Mail, SchemaChanges, SecretStore, SelectSource, Step, Table, TableChanges),
 )
 LOGINS = """\
 cluster: main
@@ -126,7 +126,7 @@ def digested(plan: Plan) -> Iterator[object]:
 def failures(plan: Plan) -> Iterator[str]:
     """The inputs of each pipeline's run, if it failed: without tables, and with the schemas of the plan."""
     for pipeline in plan.pipelines:
-        if catalogs.of(pipeline.table.catalog).on_this_machine and not any(topic.registered for topic in pipeline.topics):
+        if catalogs.client_of(pipeline.table.catalog).on_this_machine and not any(topic.registered for topic in pipeline.topics):
             yield f"run of {pipeline.name}: {same_failure._digest(Context(plan), pipeline)}"
 
 

@@ -12,7 +12,7 @@ import pytest
 from framework.base.errors import Where
 from framework.base.type_text import parse
 from framework.host.plans import make
-from framework.plan import Column, Example, Message
+from framework.plan import Column, Message, SpecTest
 from framework.plan.compare import Beyond, alike, differences, lines, show
 from tests.test_cases import MAIN
 
@@ -84,7 +84,7 @@ def lines_of(
     expect: list[dict[str, Any]] | None, rows: list[dict[str, Any]], bad: list[dict[str, Any]] | None = None
 ) -> list[str]:
     messages = tuple(Message(batch=1, topic="t", partition=0, offset=offset, timestamp=START, value=b"") for offset in range(5))
-    example = Example(
+    example = SpecTest(
         name="one", where=Where("a", 1, 1), given=messages, expect=None if expect is None else tuple(expect), expect_bad=()
     )
     compared = differences(example, COLUMNS, rows, bad or [])

@@ -10,7 +10,7 @@ import pytest
 
 from framework.base.errors import SluiceError
 from framework.core.run import run as loop
-from framework.core.run.fills import Fills
+from framework.core.run.fills import WaitingSize
 from framework.plan import Pipeline, Run
 from tests.project import Project
 from tests.shop import planned
@@ -24,7 +24,7 @@ def test_what_waits_is_measured_from_the_position_on(project: Project) -> None:
     project.send_good(200)
     context = project.context()
     (pipeline,) = context.plan.pipelines
-    fills = Fills(context)
+    fills = WaitingSize(context)
     assert not fills.full(pipeline)  # without a position the first run begins in its time
     project.run()
     assert not fills.full(pipeline)

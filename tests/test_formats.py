@@ -15,17 +15,27 @@ import pytest
 from framework.base.errors import SluiceError, Where
 from framework.base.types import BIGINT, STRING, Field, Struct
 from framework.documents.draft import Draft
-from framework.documents.topic.registered import Schemas
+from framework.documents.topic.registered import RegistrySchemas
 from framework.documents.topic.written import KEYS, VALUES
 from framework.host.cli import send
-from framework.host.plans import load, resolve
+from framework.host.plans import load, plan_documents
 from framework.messages.encoding.confluent_frame import prefix_bytes
 from framework.messages.encoding.schema_writer import Writer
-from framework.messages.formats import FORMATS, BySchema, Format, Given, Single, every, find, schema_of, writer
+from framework.messages.formats import (
+    FORMATS,
+    DeclaredColumns,
+    Format,
+    OneColumn,
+    RegisteredSchema,
+    every,
+    find,
+    schema_of,
+    writer,
+)
 from framework.messages.schemas.versions import Unsupported
 from framework.operations.send import generate
 from framework.operations.trials.trial import Trials
-from framework.plan import Cluster, Example, Message, Of, Plan, Topic, compare, digest
+from framework.plan import Cluster, Message, MessagePart, Plan, SpecTest, Topic, compare, digest
 from framework.plan.schema import Schema, Subject, Version
 from tests import toys
 from tests.project import BASE
@@ -54,7 +64,7 @@ def with_toys() -> Iterator[None]:
         yield
 
 
-def names(part: Of) -> list[tuple[Of, str]]:
+def names(part: MessagePart) -> list[tuple[MessagePart, str]]:
     with toys.installed():
         return [(part, name) for name in every(part)]
 
@@ -62,7 +72,7 @@ def names(part: Of) -> list[tuple[Of, str]]:
 USES = [*names("value"), *names("key")]
 
 
-def of_name(part: Of, name: str) -> Format:
+def of_name(part: MessagePart, name: str) -> Format:
     format_ = find(part, name)
     assert format_
     return format_
@@ -78,7 +88,7 @@ def values(format_: Format) -> Mapping[str, Any]:
     return format_.changes.created(format_.sample.values, TIME) if format_.changes else format_.sample.values
 
 
-def schema(format_: BySchema) -> Schema:
+def schema(format_: RegisteredSchema) -> Schema:
     """A schema of the sample's columns or, where a format makes none, of the change that creates its row."""
     columns = format_.sample.columns
     try:
@@ -87,27 +97,27 @@ def schema(format_: BySchema) -> Schema:
         plain = next(
             candidate
             for candidate in every("value").values()
-            if isinstance(candidate, BySchema) and candidate.kind == format_.kind and not candidate.changes
+            if isinstance(candidate, RegisteredSchema) and candidate.kind == format_.kind and not candidate.changes
         )
         image, source = Struct(columns), Struct((Field("ts_ms", BIGINT),))
         parts = (Field("before", image), Field("after", image), Field("op", STRING), Field("source", source))
         return schema_of(plain, "orders", parts)
 
 
-class Registry(Schemas):
+class Registry(RegistrySchemas):
     """A registry in which each subject has the schema of the sample."""
 
-    format: BySchema | None = None
+    format: RegisteredSchema | None = None
 
     def subject(self, cluster: Cluster, name: str) -> Subject:
         assert self.format
         return Subject(name, (Version(5, schema(self.format), 1),))
 
 
-def spec(part: Of, name: str, namespace: str = "n") -> str:
+def spec(part: MessagePart, name: str, namespace: str = "n") -> str:
     """A topic of this format with the columns of its sample, and a pipeline with a test: the sample comes back as it is."""
     format_ = of_name(part, name)
-    columns = f"columns: {written_columns(format_)}" if isinstance(format_, Given) else ""
+    columns = f"columns: {written_columns(format_)}" if isinstance(format_, DeclaredColumns) else ""
     sample = dict(format_.sample.values)
     given_values: Mapping[str, Any] = values(format_) if part == "value" else {**sample, "beside": "x"}
     expected_values: Mapping[str, Any] = sample if part == "value" else {**sample, "beside": "x"}
@@ -116,20 +126,20 @@ def spec(part: Of, name: str, namespace: str = "n") -> str:
     if part == "value":
         topic = f"topic: orders\nvalue: {name}\n{columns}"
     else:
-        key_columns = f"as: {format_.sample.columns[0].name}" if isinstance(format_, Single) else columns
+        key_columns = f"as: {format_.sample.columns[0].name}" if isinstance(format_, OneColumn) else columns
         topic = f"topic: orders\nvalue: json\ncolumns: {{beside: string}}\nkey: {{format: {name}{', ' * bool(key_columns)}{key_columns}}}"
     return topic + PIPELINE.format(namespace=namespace, given=json.dumps(given_values), expect=json.dumps(expected_values))
 
 
-def planned(folder: Path, part: Of, name: str, namespace: str = "n") -> tuple[Plan, Draft]:
+def planned(folder: Path, part: MessagePart, name: str, namespace: str = "n") -> tuple[Plan, Draft]:
     place = folder / "specs" / uuid.uuid4().hex
     place.mkdir(parents=True)
     text = f"{BASE.format(bootstrap='127.0.0.1:1')}---\n{spec(part, name, namespace)}"
     (place / "main.yaml").write_text(text.replace("cluster: main\n", "cluster: main\nregistry: http://127.0.0.1:1\n", 1))
     registry = Registry()
     format_ = of_name(part, name)
-    registry.format = format_ if isinstance(format_, BySchema) else None
-    draft = resolve(Draft(written=load(place), problems=[], schemas=registry))
+    registry.format = format_ if isinstance(format_, RegisteredSchema) else None
+    draft = plan_documents(Draft(written=load(place), problems=[], schemas=registry))
     assert draft.problems == [], [str(problem) for problem in draft.problems]
     plan = Plan(
         environment="local", engine=draft.engine, secrets=draft.secrets, clusters=tuple(draft.clusters.values()),
@@ -138,7 +148,7 @@ def planned(folder: Path, part: Of, name: str, namespace: str = "n") -> tuple[Pl
     return plan, draft
 
 
-def writers(topic: Topic) -> dict[Of, Writer]:
+def writers(topic: Topic) -> dict[MessagePart, Writer]:
     return {
         registered.of: writer(registered.write_version.id, registered.write_version.schema, registered.names)
         for registered in topic.registered
@@ -146,14 +156,14 @@ def writers(topic: Topic) -> dict[Of, Writer]:
     }
 
 
-def encoded(part: Of, topic: Topic, format_: Format) -> bytes:
+def encoded(part: MessagePart, topic: Topic, format_: Format) -> bytes:
     """The sample, as `sluice generate` writes values."""
     sample_values = values(format_) if part == "value" else format_.sample.values
     return generate._encoded(part, topic, dict(sample_values), writers(topic))
 
 
 @pytest.mark.parametrize(("part", "name"), USES)
-def test_a_format_says_what_it_is(part: Of, name: str) -> None:
+def test_a_format_says_what_it_is(part: MessagePart, name: str) -> None:
     format_ = of_name(part, name)
     assert FORMATS.load(name).__doc__
     assert {field.name for field in format_.sample.columns} == set(format_.sample.values)
@@ -162,7 +172,7 @@ def test_a_format_says_what_it_is(part: Of, name: str) -> None:
 
 
 @pytest.mark.parametrize(("part", "name"), USES)
-def test_the_columns_of_a_topic(part: Of, name: str, tmp_path: Path) -> None:
+def test_the_columns_of_a_topic(part: MessagePart, name: str, tmp_path: Path) -> None:
     (topic,) = planned(tmp_path, part, name)[0].topics
     format_ = of_name(part, name)
     expected = [(column.name, column.type) for column in format_.sample.columns]
@@ -175,11 +185,11 @@ def test_the_columns_of_a_topic(part: Of, name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("part", "name"), USES)
-def test_the_sample_is_shown_as_json(part: Of, name: str, tmp_path: Path) -> None:
+def test_the_sample_is_shown_as_json(part: MessagePart, name: str, tmp_path: Path) -> None:
     (topic,) = planned(tmp_path, part, name)[0].topics
     format_ = of_name(part, name)
     data = encoded(part, topic, format_)
-    if isinstance(format_, BySchema):
+    if isinstance(format_, RegisteredSchema):
         assert data[:5] == prefix_bytes(5)
         document = json.loads(format_.decoder(schema(format_))(data[5:]))
         assert set(document) == set(values(format_))
@@ -187,22 +197,22 @@ def test_the_sample_is_shown_as_json(part: Of, name: str, tmp_path: Path) -> Non
     assert format_.wrong is None or format_.wrong(data) is None
     assert json.loads(format_.decoded(data).json or "") is not None
     assert format_.decoded(b"\xff").json is None or format_.wrong is None
-    if format_.sample.wrong and isinstance(format_, Single):
+    if format_.sample.wrong and isinstance(format_, OneColumn):
         assert format_.wrong is not None
         assert format_.wrong(format_.sample.wrong)
 
 
 @pytest.mark.parametrize(("part", "name"), USES)
-def test_the_sample_is_sent_as_it_is_and_another_message_is_refused(part: Of, name: str, tmp_path: Path) -> None:
+def test_the_sample_is_sent_as_it_is_and_another_message_is_refused(part: MessagePart, name: str, tmp_path: Path) -> None:
     (topic,) = planned(tmp_path, part, name)[0].topics
     format_ = of_name(part, name)
-    if isinstance(format_, BySchema):
+    if isinstance(format_, RegisteredSchema):
         return  # these are encoded by the newest schema of a registry
     data = encoded(part, topic, format_)
     writes = send._Written(topic, {}, raw=False)
     if part == "value":
         assert writes.value(data) == data
-    elif isinstance(format_, Single):
+    elif isinstance(format_, OneColumn):
         assert writes.key(str(next(iter(format_.sample.values.values())))) == data
     else:
         assert writes.key(data.decode()) == data
@@ -214,7 +224,9 @@ def test_the_sample_is_sent_as_it_is_and_another_message_is_refused(part: Of, na
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("part", "name"), USES)
-def test_the_sample_comes_back_and_another_message_is_a_bad_row(part: Of, name: str, lake: Path, spark: SparkSession) -> None:
+def test_the_sample_comes_back_and_another_message_is_a_bad_row(
+    part: MessagePart, name: str, lake: Path, spark: SparkSession
+) -> None:
     plan, _ = planned(lake, part, name, f"n{uuid.uuid4().hex}")
     (pipeline,) = plan.pipelines
     (example,) = pipeline.examples
@@ -222,7 +234,7 @@ def test_the_sample_comes_back_and_another_message_is_a_bad_row(part: Of, name: 
     assert isinstance(message, Message)
     format_ = of_name(part, name)
     data = message.value if part == "value" else message.key
-    if not isinstance(format_, BySchema):
+    if not isinstance(format_, RegisteredSchema):
         assert data == encoded(part, pipeline.topic, format_)  # tests and `sluice generate` encode alike
     wrong = [body for body in wrong_messages(part, format_) if body is not None]
     parts = (_parts(part, body, message) for body in [data, *wrong])
@@ -231,7 +243,7 @@ def test_the_sample_comes_back_and_another_message_is_a_bad_row(part: Of, name: 
         for offset, (key, value) in enumerate(parts)
     ]
     outcome = Trials(spark, plan).run(
-        pipeline, Example(name="messages", where=NOWHERE, given=tuple(messages), expect=None, expect_bad=())
+        pipeline, SpecTest(name="messages", where=NOWHERE, given=tuple(messages), expect=None, expect_bad=())
     )
     assert outcome.error is None
     assert compare.differences(example, pipeline.table.columns, outcome.rows, ()) == ()
@@ -241,13 +253,13 @@ def test_the_sample_comes_back_and_another_message_is_a_bad_row(part: Of, name: 
     assert all(row["stage"] == part and len(row["message"]) > 10 for row in outcome.bad)
 
 
-def wrong_messages(part: Of, format_: Format) -> Iterator[bytes | None]:
+def wrong_messages(part: MessagePart, format_: Format) -> Iterator[bytes | None]:
     yield format_.sample.wrong
-    if isinstance(format_, BySchema):
+    if isinstance(format_, RegisteredSchema):
         yield prefix_bytes(5) + b"\xff\xff"
 
 
-def _parts(part: Of, data: bytes | None, message: Message) -> tuple[bytes | None, bytes | None]:
+def _parts(part: MessagePart, data: bytes | None, message: Message) -> tuple[bytes | None, bytes | None]:
     return (message.key, data) if part == "value" else (data, message.value)
 
 
@@ -267,7 +279,7 @@ def test_no_format_is_named_outside_its_own_file() -> None:
         name: {f"messages/formats/{name}.py", f"messages/formats/{name}/"}
         for name in (*dict(every("value")), *dict(every("key")))
     }
-    kinds = {format_.kind for format_ in every("value").values() if isinstance(format_, BySchema)} - {"JSON"}
+    kinds = {format_.kind for format_ in every("value").values() if isinstance(format_, RegisteredSchema)} - {"JSON"}
     problems = []
     for path in sorted(FRAMEWORK.rglob("*.py")):
         place = path.relative_to(FRAMEWORK).as_posix()

@@ -243,9 +243,9 @@ class _Log:
         return [row["id"] for row in rows]
 
     def java(self, table: str) -> Any:
-        from framework.core.iceberg.lake import Lake
+        from framework.core.iceberg.lake import TableStore
 
-        return Lake(self.project.spark, self.project.plan.catalogs[0]).load(f"{self.project.namespace}.{table}")
+        return TableStore(self.project.spark, self.project.plan.catalogs[0]).load(f"{self.project.namespace}.{table}")
 
 
 @pytest.fixture

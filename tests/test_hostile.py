@@ -20,7 +20,7 @@ from framework.core.run.run import batches
 from framework.operations.rebuild import rebuild
 from framework.operations.trials.preview import preview
 from framework.operations.trials.trial import Trials
-from framework.plan import Pipeline, TableSource
+from framework.plan import Pipeline, TableChanges
 from framework.plan.change import Change
 from tests.project import TRADES, Project
 from tests.registered import Registered, framed
@@ -134,7 +134,7 @@ def test_registered_names_are_names_everywhere(shop: Registered) -> None:
     copy = context.plan.pipeline("copy")
     assert copy is not None
     assert [(batch.rows, batch.bad) for batch in batches(context, copy)] == [(3, 0)]
-    assert isinstance(copy.source, TableSource)
+    assert isinstance(copy.source, TableChanges)
     trials = Trials(shop.spark, context.plan)
     source = replace(copy.source, identifier=f"given_{shop.namespace}.trades")
     trials.put(source, [row_of(9)])

@@ -28,7 +28,7 @@ from framework.core.run.run import batches
 from framework.operations.rebuild import rebuild
 from framework.operations.trials.preview import preview
 from framework.operations.trials.trial import Trials
-from framework.plan import Example, GivenRow, Message, Pipeline
+from framework.plan import Message, Pipeline, SpecTest, SpecTestRow
 from tests.registered import Registered
 from tests.test_hostile import TEXTS, message, written
 from tests.wide import EXAMPLES
@@ -300,10 +300,10 @@ def as_plain_python_says(project: Searched, drawn: Drawn, write: str) -> None:
         assert previewed_row.fate == ("bad" if is_bad(drawn, sent, deletes) else "deletes" if sent.value is None else "lands")
         assert previewed_row.fate != "lands" or previewed_row.after[-1] == row(drawn, sent)
 
-    given_rows = tuple(GivenRow(1, row) for row in landed(of_topic)) if write == "replace" else tuple(messages)
+    given_rows = tuple(SpecTestRow(1, row) for row in landed(of_topic)) if write == "replace" else tuple(messages)
     tried = (
         Trials(project.spark, context.plan).run(
-            last_pipeline, Example(name="x", where=Where("x", 1, 1), given=given_rows, expect=None, expect_bad=())
+            last_pipeline, SpecTest(name="x", where=Where("x", 1, 1), given=given_rows, expect=None, expect_bad=())
         )
         if given_rows
         else None

@@ -20,7 +20,7 @@ from framework.messages.encoding import confluent_frame, decoder
 from framework.messages.formats import json_schema
 from framework.messages.schemas.versions import Merged, Unsupported, merge
 from framework.operations.trials.trial import Outcome, Trials
-from framework.plan import Example, Message, Of
+from framework.plan import Message, MessagePart, SpecTest
 from framework.plan.schema import Schema, Version
 from tests.project import plan_for
 
@@ -393,7 +393,7 @@ def run(
     spark: SparkSession, lake: Path, versions: Merged, values: list[bytes], keys: list[bytes | None] | None = None
 ) -> Outcome:
     """Runs a pipeline of a topic whose values, or keys, have the schemas of a registry."""
-    part: Of = "value" if keys is None else "key"
+    part: MessagePart = "value" if keys is None else "key"
     columns = [(shape.name, decoder.column_sql(part, shape.name)) for shape in versions.shapes]
     decoding = confluent_frame.decoding(part, versions, json_schema.read(part, versions), columns, (), absent=(77,))
     column_lines = ", ".join(f'"{shape.name}": "{shape.type.sql}"' for shape in versions.shapes)
@@ -418,7 +418,7 @@ into: {{table: n{uuid.uuid4().hex}.t}}
         for offset, (key, value) in enumerate(zip(keys or [None] * len(values), values, strict=True))
     )
     outcome = Trials(spark, plan).run(
-        pipeline, Example(name="messages", where=Where("", 0, 0), given=messages, expect=None, expect_bad=())
+        pipeline, SpecTest(name="messages", where=Where("", 0, 0), given=messages, expect=None, expect_bad=())
     )
     assert outcome.error is None
     return outcome

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from framework.host.cli import main
 from framework.host.plans import draft, load
 from framework.language.editor import as_data, document_schema
-from framework.language.kind import DocumentKind, document_kinds, later_kinds
+from framework.language.kind import Kind, document_kinds, later_kinds
 from framework.language.reader import read_text
 from framework.operations.reference import pages
 from framework.plan.text import plan_text
@@ -27,7 +27,7 @@ def with_toys() -> Iterator[None]:
         yield
 
 
-def every_kind() -> Mapping[str, DocumentKind]:
+def every_kind() -> Mapping[str, Kind]:
     with toys.installed():
         return document_kinds()
 

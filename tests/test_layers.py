@@ -172,7 +172,7 @@ def changeable(node: ast.ClassDef) -> list[str]:
 
 
 def _is_bound(node: ast.ClassDef) -> bool:
-    return bool({ast.unparse(base) for base in node.bases} & {"Bound", "Kind"})
+    return bool({ast.unparse(base) for base in node.bases} & {"OptionGroup", "Document"})
 
 
 @pytest.mark.slow  # and `make check` has it

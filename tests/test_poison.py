@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from framework.core.context.context import Context
 from framework.core.rules.protocol import Range
 from framework.core.run.run import batches
-from framework.core.sources.source import Messages
+from framework.core.sources.source import MessageStore
 from framework.plan import Pipeline
 from tests.project import Project, good
 
@@ -270,7 +270,7 @@ def test_many_large_bad_messages_do_not_pass_through_memory(project: Project) ->
 class CompactedBetweenReads:
     """Messages of a topic that lacks some of them when it is read a second time."""
 
-    def __init__(self, kafka: Messages, condition: str) -> None:
+    def __init__(self, kafka: MessageStore, condition: str) -> None:
         self.kafka, self.condition, self.reads = kafka, condition, 0
         self.topic_state, self.topic_ids, self.starts = kafka.topic_state, kafka.topic_ids, kafka.starts
 

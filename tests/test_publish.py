@@ -14,7 +14,7 @@ from framework.base.errors import SluiceError
 from framework.core.follow import follow
 from framework.core.iceberg import metadata, published, table_state
 from framework.core.iceberg.jvm_state import names
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.metadata import Metadata
 from framework.core.maintain import expire, maintain
 from framework.core.spark import session
@@ -23,7 +23,7 @@ from framework.operations.observe.status import status_of
 from framework.operations.undo import accept, rollback
 from framework.plan import PUBLISHED
 from framework.systems import catalogs
-from framework.systems.catalogs import Current, _rest_changes
+from framework.systems.catalogs import ListedMetadata, _rest_changes
 from tests.following import ran
 from tests.project import Project
 from tests.rest import DOCUMENT, STORAGE, login
@@ -177,7 +177,7 @@ def test_columns_that_are_added_and_a_rollback(shared: Project) -> None:
 def test_what_another_program_changed_there_is_reported(shared: Project) -> None:
     send(shared, 1)
     ran(shared)
-    Lake(shared.spark, other_catalog(shared))
+    TableStore(shared.spark, other_catalog(shared))
     shared.spark.sql(f"ALTER TABLE {other_catalog(shared).name}.{name(shared)} ADD COLUMN theirs bigint")
     send(shared, 2)
     with pytest.raises(SluiceError) as caught:
@@ -207,7 +207,7 @@ def untag(project: Project) -> None:
 def test_what_was_removed_there_is_reported(shared: Project) -> None:
     send(shared, 1)
     ran(shared)
-    catalogs.of(other_catalog(shared)).drop(name(shared))
+    catalogs.client_of(other_catalog(shared)).drop(name(shared))
     send(shared, 2)
     with pytest.raises(SluiceError, match="is not there any more"):
         ran(shared)
@@ -257,7 +257,7 @@ def test_between_two_looks_somebody_else_is_first(shared: Project, monkeypatch: 
     monkeypatch.setattr(published, "write", then_another)
     with pytest.raises(SluiceError, match="another program changed it"):
         ran(shared)
-    catalogs.of(other_catalog(shared)).drop(name(shared))
+    catalogs.client_of(other_catalog(shared)).drop(name(shared))
 
 
 @pytest.mark.parametrize("shared", ["sql"], indirect=True)
@@ -303,8 +303,8 @@ def test_the_table_itself_is_never_unpublished(shared: Project) -> None:
     send(shared, 1)
     ran(shared)
     own_table, other_table = both_tables(shared)
-    catalogs.of(other_catalog(shared)).show(
-        name(shared), Current(other_table.file, {}, other_table.files), Current(own_table.file, {}, own_table.files)
+    catalogs.client_of(other_catalog(shared)).show(
+        name(shared), ListedMetadata(other_table.file, {}, other_table.files), ListedMetadata(own_table.file, {}, own_table.files)
     )
     (listed,) = unpublish.of_pipeline(shared.plan, shared.pipeline)
     assert (listed.listed_table, listed.listing) == (None, "where another table is: that stays")
@@ -327,7 +327,7 @@ def test_a_listing_whose_catalog_is_gone_is_forgotten(shared: Project) -> None:
     unpublish.forget_tags(context, context.plan.pipelines[0], listed)
     assert state(shared) == ("lagging", 1)
     file.write_bytes(before)
-    catalogs.of(other_catalog(shared)).drop(name(shared))
+    catalogs.client_of(other_catalog(shared)).drop(name(shared))
     ran(shared)
     assert seen_ids(shared) == [1]
 

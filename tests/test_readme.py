@@ -25,7 +25,7 @@ from framework.documents.pipeline.written import NOT_YET
 from framework.host.cli import help_lines
 from framework.host.components import COMPONENTS
 from framework.language.kind import later_kinds
-from framework.language.options import Bound, Option
+from framework.language.options import Option, OptionGroup
 from tests.followed import parse
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -173,7 +173,7 @@ def test_what_is_refused_by_name_is_all_that_this_version_lacks() -> None:
     folders = (COMPONENTS.kinds, COMPONENTS.steps, COMPONENTS.followers, COMPONENTS.notices)
     of_components = [module for folder in folders for module in folder.load_all().values()]
     for module in (*of_components, *modules(pipeline), *modules(topic)):
-        for cls in (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Bound)):
+        for cls in (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, OptionGroup)):
             lacks |= {name for field in dataclasses.fields(cls) for name in later(field)}
     listed = re.findall(r"^[-0-9 ].*\n", section("Refused by name", FEATURES.read_text(encoding="utf-8")), re.MULTILINE)
     assert set(re.findall(r"`([\w-]+)`", "".join(listed))) == lacks

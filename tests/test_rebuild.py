@@ -67,7 +67,9 @@ def is_new(project: Project) -> None:
 
 
 def nothing_left(project: Project) -> None:
-    names = {name for name in catalogs.of(project.pipeline.table.catalog).tables() if name.startswith(f"{project.namespace}.")}
+    names = {
+        name for name in catalogs.client_of(project.pipeline.table.catalog).tables() if name.startswith(f"{project.namespace}.")
+    }
     assert names <= {f"{project.namespace}.trades", f"{project.namespace}.trades__bad_rows"}
     folders = {path.name for path in (project.lake / "warehouse" / project.namespace).iterdir()}
     assert folders <= {"trades", "trades__bad_rows"}, "files of the second table are left"
@@ -395,7 +397,7 @@ def test_a_leftover_of_another_spec_is_thrown_away(project: Project) -> None:
     with_flag(project, 500)
     with pytest.raises(BatchError):
         run_rebuild(project, hook=once(partial(fail, "stopped here"), "rebuild_built"))
-    assert f"{project.namespace}.trades__rebuild" in catalogs.of(project.pipeline.table.catalog).tables()
+    assert f"{project.namespace}.trades__rebuild" in catalogs.client_of(project.pipeline.table.catalog).tables()
     project.send_good(3)
     project.run()
     with_flag(project, 3)
@@ -413,7 +415,9 @@ def test_a_leftover_goes_with_the_table(project: Project) -> None:
         run_rebuild(project, hook=once(partial(fail, "stopped here"), "rebuild_built"))
     output = sluice(project, "drop", "trades", "--data", "--yes")
     assert f"{project.namespace}.trades__rebuild, 9 rows, " in output
-    assert [name for name in catalogs.of(project.pipeline.table.catalog).tables() if name.startswith(project.namespace)] == []
+    assert [
+        name for name in catalogs.client_of(project.pipeline.table.catalog).tables() if name.startswith(project.namespace)
+    ] == []
     assert [path for path in (project.lake / "warehouse" / project.namespace).rglob("*") if path.is_file()] == []
     project.run()
     is_new(project)

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.base.errors import BatchError
-from framework.core.schemas.schema_lookup import Schemas
+from framework.core.schemas.schema_lookup import LiveSchemas
 from framework.host.plans import make
 from framework.machine.services.ports import free_port
 from framework.plan import Message
@@ -425,7 +425,7 @@ into: {{table: shop.b}}
     for name in "ab":
         shop.register(record(("id", "long")), f"{shop.name}-{name}")
     shop.specs(two_pipelines)
-    schemas = Schemas(make(Path("specs")))
+    schemas = LiveSchemas(make(Path("specs")))
     a, b = schemas.plan.pipelines
     for name, field in (("a", "ID"), ("b", "more")):
         shop.register(record(("id", "long"), (field, ["null", "string"], {"default": None})), f"{shop.name}-{name}")

@@ -17,7 +17,7 @@ import requests
 
 from framework.base.errors import CatalogAway, SetupError
 from framework.core.iceberg import metadata, table_state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.query.one_select import ask
 from framework.core.spark import session
 from framework.host.plans import make
@@ -122,10 +122,10 @@ def test_a_wrong_login_and_a_wrong_address_are_said(
 def test_a_token_that_was_taken_back_is_asked_for_again(
     planned: Callable[[str], Catalog], rest_catalog: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalog: Any = catalogs.of(planned(rest_catalog))
+    catalog: Any = catalogs.client_of(planned(rest_catalog))
     assert catalog.current("shop.none") is None
     client = catalog._client
-    assert client is catalogs.of(planned(rest_catalog))._client  # type: ignore[attr-defined]
+    assert client is catalogs.client_of(planned(rest_catalog))._client  # type: ignore[attr-defined]
     client._token = ("taken back", client._token[1])
     assert catalog.current("shop.none") is None
     assert client._token[0] != "taken back"
@@ -166,9 +166,9 @@ def test_spark_writes_with_keys_that_the_catalog_gives(
     monkeypatch.setenv("HOME", str(Path.cwd()))
     with server(**{"catalog_to_include-credentials": "true"}) as url:
         catalog = replace(planned(url, keys=""), name="vending")
-        for key, value in session.catalog_settings(catalogs.of(catalog)).items():
+        for key, value in session.catalog_settings(catalogs.client_of(catalog)).items():
             spark.conf.set(key, value)
-        Lake(spark, catalog)
+        TableStore(spark, catalog)
         spark.sql("CREATE NAMESPACE vending.vended")
         spark.sql("CREATE TABLE vending.vended.two AS SELECT id FROM range(2)")
         assert spark.table("vending.vended.two").count() == 2

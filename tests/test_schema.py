@@ -22,7 +22,7 @@ from framework.language import extensions
 from framework.language.bind import bind
 from framework.language.editor import as_data, document_schema
 from framework.language.kind import document_types
-from framework.language.node import Node
+from framework.language.node import YamlNode
 from framework.language.reader import read_text
 from framework.language.references import References
 from tests.test_cases import CASES, read
@@ -73,13 +73,13 @@ ODD = (
 )  # fmt: skip
 
 
-def documents(text: str) -> list[Node]:
+def documents(text: str) -> list[YamlNode]:
     problems: list[Any] = []
     nodes = read_text(text, "f.yaml", problems)
     return [] if problems else nodes
 
 
-def written(node: Node) -> str:
+def written(node: YamlNode) -> str:
     """Returns the node as YAML on one line."""
     if node.kind == "list":
         return f"[{', '.join(map(written, node.items))}]"
@@ -90,11 +90,11 @@ def written(node: Node) -> str:
 
 
 @cache
-def odd_values() -> tuple[Node, ...]:
+def odd_values() -> tuple[YamlNode, ...]:
     return documents(f"[{', '.join(ODD)}]")[0].items
 
 
-def mutations(node: Node) -> Iterator[Node]:
+def mutations(node: YamlNode) -> Iterator[YamlNode]:
     """Yields the node with one change: a value replaced, or a key removed, added or misspelt."""
     yield from odd_values()
     for index, item in enumerate(node.items):
@@ -109,7 +109,7 @@ def mutations(node: Node) -> Iterator[Node]:
             yield replace(node, entries=(*before, (key, changed), *after))
 
 
-def right() -> list[Node]:
+def right() -> list[YamlNode]:
     """Returns documents without problems."""
     cases = [case for path in sorted(CASES.parent.rglob("*.case")) for case in read(path) if case.expected.strip() == "ok"]
     texts = [GOOD, MORE_DOCUMENTS, *(path.read_text(encoding="utf-8") for path in SHIPPED)]
@@ -124,7 +124,7 @@ def wrong_texts(count: int) -> list[str]:
     return [written(changed) for node in right() for changed in chance.sample(list(mutations(node)), count)]
 
 
-def refused(node: Node) -> bool:
+def refused(node: YamlNode) -> bool:
     return not EDITOR.is_valid(as_data(node))
 
 
@@ -132,7 +132,7 @@ def refused(node: Node) -> bool:
 
 
 @pytest.mark.parametrize("node", right(), ids=lambda node: f"{node.entries[0][0].text}-{node.entries[0][1].text}")
-def test_the_schema_accepts_right_specs(node: Node) -> None:
+def test_the_schema_accepts_right_specs(node: YamlNode) -> None:
     assert [error.message for error in EDITOR.iter_errors(as_data(node))] == []
 
 
@@ -162,7 +162,7 @@ def test_a_case_that_the_schema_refuses_has_problems() -> None:
     assert count > 50
 
 
-def problems_of_shape(node: Node) -> list[Any]:
+def problems_of_shape(node: YamlNode) -> list[Any]:
     """Returns the problems that the compiler finds from a document's declared options alone."""
     problems: list[Any] = []
     expanded = References(environ={"SLUICE_VAR_ONE": "1"}, written={}, problems=problems).expand(node)
@@ -170,7 +170,7 @@ def problems_of_shape(node: Node) -> list[Any]:
     return problems
 
 
-def beyond_json_schema(node: Node) -> bool:
+def beyond_json_schema(node: YamlNode) -> bool:
     """Returns whether an editor sees another document: references, numbers of YAML 1.2, or a map in place of a message."""
     numbers = [scalar.text for scalar in node.scalars() if not scalar.quoted and not isinstance(as_data(scalar), str | None)]
     odd = [text for text in numbers if not re.fullmatch(r"-?(0|[1-9][0-9]*)|true|false", text)]

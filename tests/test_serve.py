@@ -58,7 +58,7 @@ def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalog: str = LOCA
 
 def fill(plan: Plan) -> Any:
     """Writes a table with rows, a staged branch and a property of Sluice, and a table of bad rows, without a JVM."""
-    catalog = catalogs.of(plan.catalogs[0])
+    catalog = catalogs.client_of(plan.catalogs[0])
     catalog.prepare()
     by_pyiceberg = catalog._by_pyiceberg()  # type: ignore[attr-defined]
     by_pyiceberg.create_namespace("shop")
@@ -118,7 +118,7 @@ def test_no_reader_can_write(address: str, plan: Plan) -> None:
         assert requests.delete(f"{address}/v1/{path}", headers=token(address)).status_code == 405
     answer = requests.post(f"{address}/v1/namespaces/shop/tables/orders", json={}, headers=token(address))
     assert (answer.status_code, answer.json()["error"]["message"]) == (405, "this catalog can only be read")
-    current = catalogs.of(plan.catalogs[0]).load("shop.orders")
+    current = catalogs.client_of(plan.catalogs[0]).load("shop.orders")
     assert current is not None and len(current.scan().to_arrow()) == 3
 
 

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from framework.base.errors import SluiceError
 from framework.core.context.context import Context
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.run import run as loop
 from framework.core.spark import java_errors, session
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
@@ -165,13 +165,13 @@ def test_a_session_in_a_spark_of_ones_own_leaves_nothing_there(project: Project)
         (catalog,) = project.plan.catalogs
         jvm.sluice.SecretCatalog.put("any", "aws.accessKeyId", "key")
         jvm.sluice.Keys.put("of masks", "secret")
-        lake = Lake(spark, catalog)
+        lake = TableStore(spark, catalog)
         assert lake.load("no.table") is None
         session.stop(spark)
         assert login() == ["mine", None]
         with pytest.raises(SluiceError, match="closed"):
             lake.load("no.table")
-        assert Lake(host, catalog).load("no.table") is None
+        assert TableStore(host, catalog).load("no.table") is None
         assert jvm.SparkSession.active().equals(host._jsparkSession)
     finally:
         properties.clearProperty("aws.profile")

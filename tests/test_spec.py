@@ -27,14 +27,14 @@ from framework.documents.pipeline.written import Pipeline, Run
 from framework.documents.topic.written import Topic
 from framework.host.components import COMPONENTS
 from framework.host.plans import load
-from framework.language import Written
+from framework.language import Documents
 from framework.language.bind import FAILED, bind
 from framework.language.components import using
 from framework.language.editor import json_schema
 from framework.language.files import decode
 from framework.language.kind import document_types
-from framework.language.node import Node
-from framework.language.options import Bound, Files, WrittenStep, option
+from framework.language.node import YamlNode
+from framework.language.options import OptionGroup, StepDocument, StepName, option
 from framework.language.reader import read_text
 from framework.language.scalars import Duration, Size
 from framework.plan.secret import SecretRef
@@ -110,11 +110,11 @@ def specs(folder: Path, text: str | bytes = GOOD, name: str = "a.yaml") -> Path:
     return folder / "specs"
 
 
-def codes(written: Written) -> list[str]:
+def codes(written: Documents) -> list[str]:
     return [problem.code for problem in written.problems]
 
 
-def read(text: str) -> tuple[list[Node], list[Problem]]:
+def read(text: str) -> tuple[list[YamlNode], list[Problem]]:
     problems: list[Problem] = []
     return read_text(text, "f.yaml", problems), problems
 
@@ -142,7 +142,7 @@ def test_values_are_read_as_their_types(tmp_path: Path) -> None:
     assert pipeline.into.partition_by == ("day(at)", "bucket(16, userid)")
     assert pipeline.into.format_version == 2
     assert [step.name for step in pipeline.steps] == ["filter", "flag", "derive"]
-    assert pipeline.steps[0] == WrittenStep("filter", "price > 0")
+    assert pipeline.steps[0] == StepDocument("filter", "price > 0")
     assert pipeline.steps[1].value.rules[1].when == "price > 4000"
     assert pipeline.steps[2].value == {"twice": "price * 2"}
     assert cluster.bootstrap == "127.0.0.1:19092"
@@ -402,12 +402,12 @@ def test_no_text_raises_and_every_failure_has_a_problem(tmp_path: Path, edits: l
 
 
 @dataclass(frozen=True)
-class Inner(Bound):
+class Inner(OptionGroup):
     size: Size = option("A size.", at_least="1KB", at_most="1GB")
 
 
 @dataclass(frozen=True)
-class Everything(Bound):
+class Everything(OptionGroup):
     words: list[str] = option("Words.", default=())
     pair: tuple[int, int] = option("Two.", default=(1, 2))
     ratio: float = option("A number.", default=0.5, at_least=0, at_most=1)
@@ -481,8 +481,8 @@ def test_every_type_refuses_wrong_values(text: str, code: str) -> None:
 
 
 @dataclass(frozen=True)
-class Chain(Bound):
-    steps: tuple[Annotated[WrittenStep, Files("steps", "step", later=("join", "sort"))], ...] = option("Steps.")
+class Chain(OptionGroup):
+    steps: tuple[Annotated[StepDocument, StepName("steps", "step", later=("join", "sort"))], ...] = option("Steps.")
 
 
 def test_an_extension_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -502,7 +502,7 @@ def bind_made_up_steps(tmp_path: Path) -> None:
     [node], problems = read("steps:\n  - limit: 5\n  - sort: [a]\n")
     value = bind(Chain, node, tmp_path, problems)
     assert problems == []
-    assert value.steps == (WrittenStep("limit", 5), WrittenStep("sort", ["a"]))
+    assert value.steps == (StepDocument("limit", 5), StepDocument("sort", ["a"]))
     [node], problems = read("steps:\n  - limt: 5\n  - limit: five\n  - join: {}\n")
     bind(Chain, node, tmp_path, problems)
     assert [problem.code for problem in problems] == ["unknown-step", "wrong-type", "not-in-this-version"]

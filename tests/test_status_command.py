@@ -42,7 +42,7 @@ from framework.host.cli import _grid, _status
 from framework.host.cli import history as history_command
 from framework.operations.observe import status as status_module
 from framework.operations.observe.commits import History, history
-from framework.operations.observe.progress import Offsets, Progress, newest_event
+from framework.operations.observe.progress import Offsets, PipelineProgress, newest_event
 from framework.operations.observe.status import Status, status_from, statuses
 from framework.plan import Pipeline
 from framework.systems.catalogs._local_files import local_files
@@ -81,7 +81,7 @@ def position_at(batch: int = 1, attempt: str = "019b8d4b1a00f", **ends: int) -> 
     )
 
 
-CAUGHT_UP = Progress(
+CAUGHT_UP = PipelineProgress(
     pipeline="trades",
     table="shop.trades",
     rows=10,
@@ -130,7 +130,7 @@ def failed(error: SluiceError, hours: float = 0.5) -> RunRecord:
     ],
 )  # fmt: skip
 def test_a_state_follows_from_progress_and_record(
-    folder: Path, progress: Progress, record: RunRecord, state: str, codes: list[str]
+    folder: Path, progress: PipelineProgress, record: RunRecord, state: str, codes: list[str]
 ) -> None:
     status = status_from(planned(folder, "n: bigint"), progress, record, None, MOMENT)
     assert (status.state, [reason.code for reason in status.reasons]) == (state, codes)
@@ -167,7 +167,9 @@ def test_each_reason_has_its_next_step(folder: Path, error: SluiceError, do: str
         (replace(CAUGHT_UP, lag=5, position=None), None),
     ],
 )
-def test_a_table_is_fresh_when_caught_up_or_recently_committed(folder: Path, progress: Progress, fresh: bool | None) -> None:
+def test_a_table_is_fresh_when_caught_up_or_recently_committed(
+    folder: Path, progress: PipelineProgress, fresh: bool | None
+) -> None:
     pipeline = planned(folder, "n: bigint", "fresh_within: 15m")
     assert status_from(pipeline, progress, RunRecord(), None, MOMENT).fresh is fresh
     assert status_from(replace(pipeline, fresh_within=None), progress, RunRecord(), None, MOMENT).fresh is None

@@ -17,7 +17,7 @@ from framework.base.errors import Where
 from framework.documents import steps
 from framework.documents.pipeline.written_expectation import OF_MANY, TESTS
 from framework.operations.trials.trial import Outcome, Trials
-from framework.plan import Example, Message, Plan
+from framework.plan import Message, Plan, SpecTest
 from tests.project import plan_for
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def test_a_step_gives_the_rows_of_its_case(
 
     outcome = Trials(spark, plan, partitions).run(
         replace(pipeline, table=table),
-        Example(name=name, where=Where("", 0, 0), given=messages(partitions, batches), expect=None, expect_bad=()),
+        SpecTest(name=name, where=Where("", 0, 0), given=messages(partitions, batches), expect=None, expect_bad=()),
     )
 
     assert case.stops in str(outcome.error) if case.stops else outcome.error is None
@@ -278,7 +278,7 @@ def test_an_error_that_nobody_foresaw_fails_its_own_test_alone(
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
     monkeypatch.setattr("framework.operations.trials.trial.next_batch", broken)
     work = [
-        (plan.pipelines[0], Example(name=name, where=Where("", 0, 0), given=(), expect=None, expect_bad=()))
+        (plan.pipelines[0], SpecTest(name=name, where=Where("", 0, 0), given=(), expect=None, expect_bad=()))
         for name in ("a", "b")
     ]
     outcomes = list(Trials(spark, plan).outcomes(work))

@@ -90,7 +90,7 @@ def specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_catalog_goes_not_whole_where_its_files_are_elsewhere(specs: Path) -> None:
     (specs / "a.yaml").write_text(ORDERS.format(catalog="catalog: lake\n" + IN_BUCKET))
     (catalog,) = make(specs).catalogs
-    assert catalogs.of(catalog).places()
+    assert catalogs.client_of(catalog).places()
     assert not clean._goes_whole(catalog)
 
 

@@ -14,7 +14,7 @@ import requests
 
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.publish.tables import open_table
 from framework.core.query.one_select import ask
 from framework.host.plans import make
@@ -150,7 +150,7 @@ def test_the_login_of_the_spec_is_used_by_all(
     tell(spark, plan)
     (pipeline,) = plan.pipelines
     context = Context(plan, spark=lambda: spark, source=GivenMessages((), 0, 1))
-    lake: Lake = context.lake(pipeline)
+    lake: TableStore = context.lake(pipeline)
     open_table(context, lake, pipeline)
     expected = "ASIA" if with_role else "AKIAOFTHEPROFILE" if "profile" in login else "AKIAOFTHESPEC"
     assert all(key_id.startswith(expected) for key_id in requested.logins) and requested.logins, requested.logins

@@ -25,7 +25,7 @@ from framework.host.cli import main
 from framework.host.plans import make
 from framework.machine.processes import began
 from framework.messages.encoding.json_text import Decoded, in_one_line, indented
-from framework.messages.formats import Given, Single, find
+from framework.messages.formats import DeclaredColumns, OneColumn, find
 from tests.commands import Commands
 from tests.pace import bar
 from tests.project import wait_for_partitions
@@ -114,7 +114,7 @@ def shop(tmp_path: Path, kafka: str) -> Iterator[Shop]:
 )
 def test_bytes_are_shown_by_their_format(format_: str, data: bytes, decoded: Decoded) -> None:
     decoder = find("key", format_)
-    assert isinstance(decoder, Given | Single)
+    assert isinstance(decoder, DeclaredColumns | OneColumn)
     assert decoder.decoded(data) == decoded
 
 

@@ -12,7 +12,7 @@ from framework.base.errors import RefusedError, SluiceError
 from framework.core.context.context import Context
 from framework.operations.forget import keys
 from framework.operations.undo import rewind
-from framework.plan import Pipeline, Plan, TableSource
+from framework.plan import Pipeline, Plan, TableChanges
 from framework.plan.lineage import lineage
 from tests.project import plan_for
 
@@ -69,7 +69,7 @@ def test_what_measures_are_computed_from_is_for_nobody(plan: Plan) -> None:
     assert "_measures" in [column.name for column in totals.table.columns]
     names = ["symbol", "window_start", "window_end", "total", "trades", "mean", "users"]
     assert [column.name for column in totals.table.readable] == names
-    assert isinstance(largest.source, TableSource)
+    assert isinstance(largest.source, TableChanges)
     assert [column.name for column in largest.source.columns] == names
     assert largest.source.rows_change
     (onward,) = totals.also

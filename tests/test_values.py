@@ -22,7 +22,7 @@ import pytest
 
 from framework.base.errors import SpecError, Where
 from framework.operations.trials.trial import Outcome, Trials
-from framework.plan import Example, Message, Pipeline
+from framework.plan import Message, Pipeline, SpecTest
 from tests.project import plan_for
 
 if TYPE_CHECKING:
@@ -439,8 +439,8 @@ def keyed_messages() -> Iterable[Message]:
                 offset += 1
 
 
-def example(messages: Iterable[Message]) -> Example:
-    return Example(name="values", where=Where("", 0, 0), given=tuple(messages), expect=None, expect_bad=())
+def example(messages: Iterable[Message]) -> SpecTest:
+    return SpecTest(name="values", where=Where("", 0, 0), given=tuple(messages), expect=None, expect_bad=())
 
 
 @pytest.fixture(scope="module")

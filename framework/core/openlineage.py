@@ -19,7 +19,7 @@ from typing import Any
 
 from framework.base.errors import SluiceError
 from framework.core.iceberg import metadata
-from framework.plan import Column, Pipeline, TableSource, Topic
+from framework.plan import Column, Pipeline, TableChanges, Topic
 from framework.plan.lineage import by_source
 
 _PREFIX = "OPENLINEAGE_"
@@ -196,7 +196,7 @@ def _origins(pipeline: Pipeline) -> dict[str, list[tuple[Dataset, str]]]:
     return {name: [(datasets[id(source)], origin) for source, origin in origins] for name, origins in places.items()}
 
 
-def _dataset(source: Topic | TableSource) -> Dataset:
+def _dataset(source: Topic | TableChanges) -> Dataset:
     return _topic(source) if isinstance(source, Topic) else _table(source.catalog, source.identifier)
 
 

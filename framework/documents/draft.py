@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from framework.base.errors import Problem, Where
 from framework.base.spelling import did_you_mean, the_names
-from framework.documents.topic.registered import Schemas
-from framework.language import Written
+from framework.documents.topic.registered import RegistrySchemas
+from framework.language import Documents
 from framework.plan import Catalog, Cluster, Engine, Pipeline, PlannedDocument, SecretStore, Topic
 
 Thing = TypeVar("Thing")
@@ -19,7 +19,7 @@ Thing = TypeVar("Thing")
 class Draft:
     """The draft of a plan. Not frozen: each kind of document adds its part and its problems."""
 
-    written: Written
+    written: Documents
     problems: list[Problem]
     engine: Engine = field(default_factory=Engine)
     secrets: SecretStore = field(default_factory=SecretStore)
@@ -32,7 +32,7 @@ class Draft:
     pipelines: tuple[Pipeline, ...] = ()
     without_columns: list[Pipeline] = field(default_factory=list)  # pipelines from topics whose columns are unknown
     documents: list[PlannedDocument] = field(default_factory=list)  # of all other kinds
-    schemas: Schemas = field(default_factory=Schemas)
+    schemas: RegistrySchemas = field(default_factory=RegistrySchemas)
 
 
 def only(draft: Draft, things: dict[str, Thing], noun: str, where: Where) -> Thing | None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from framework.base.errors import MOST_PROBLEMS, Problem, SpecError
 from framework.documents.draft import Draft
 from framework.documents.runnable import runnable_pipelines
-from framework.documents.topic.registered import Also, Schemas
-from framework.language import Written, extensions, load, without_collection
+from framework.documents.topic.registered import OtherSubjects, RegistrySchemas
+from framework.language import Documents, extensions, load, without_collection
 from framework.language import kind as kinds
-from framework.plan import Pipeline, Plan, Replanned
+from framework.plan import LaterPlan, Pipeline, Plan
 
 
 def make(folder: Path, environment: str = "local") -> Plan:
@@ -32,7 +32,7 @@ def make_without_registries(folder: Path, environment: str = "local") -> Plan:
     Raises SpecError with all other problems."""
     with without_collection(), extensions.project(folder.absolute().parent):
         written = load(folder, environment)
-        resolved = resolve(Draft(written=written, problems=list(written.problems)))
+        resolved = plan_documents(Draft(written=written, problems=list(written.problems)))
     problems = [problem for problem in resolved.problems if not problem.code.startswith(_REGISTRY_CODES)]
     if problems:
         raise SpecError(problems)
@@ -54,17 +54,19 @@ def parts(
         context = copy_context()  # planning again uses the same steps of the user
         plan, problems, runnable = _parts(environment, written, {}, logins)
 
-    def again(extra_schemas: Also) -> Replanned:
+    def again(extra_schemas: OtherSubjects) -> LaterPlan:
         plan, problems, runnable = context.run(_parts, environment, written, extra_schemas)
-        return Replanned(replace(plan, again=again), problems, runnable)
+        return LaterPlan(replace(plan, again=again), problems, runnable)
 
     return replace(plan, again=again), problems, runnable
 
 
 def _parts(
-    environment: str, written: Written, extra_schemas: Also, logins: bool = True
+    environment: str, written: Documents, extra_schemas: OtherSubjects, logins: bool = True
 ) -> tuple[Plan, tuple[Problem, ...], tuple[Pipeline, ...]]:
-    draft = resolve(Draft(written=written, problems=list(written.problems), schemas=Schemas(also=extra_schemas, logins=logins)))
+    draft = plan_documents(
+        Draft(written=written, problems=list(written.problems), schemas=RegistrySchemas(also=extra_schemas, logins=logins))
+    )
     plan = _plan(environment, draft)
     candidates = () if len(draft.problems) > MOST_PROBLEMS else draft.pipelines  # beyond that number, checks stop early
     return plan, SpecError(draft.problems).problems, runnable_pipelines(draft.written, candidates, draft.problems)
@@ -83,7 +85,7 @@ def _plan(environment: str, draft: Draft) -> Plan:
     )
 
 
-def resolve(draft: Draft, *kind_names: str) -> Draft:
+def plan_documents(draft: Draft, *kind_names: str) -> Draft:
     """Resolves the documents of these kinds and of the kinds that they need, or all documents, and returns the draft."""
     all_kinds = kinds.document_kinds()
     needed_names = {
@@ -96,5 +98,5 @@ def resolve(draft: Draft, *kind_names: str) -> Draft:
             Problem(extra.place(), "one-only", f"there is a second `{name}`", f"the first is at {documents[0].place()}")
             for extra in (documents[1:] if kind.one_only else ())
         )
-        kind.resolve(draft, documents)
+        kind.plan(draft, documents)
     return draft

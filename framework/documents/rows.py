@@ -10,7 +10,7 @@ from typing import Any
 from framework.base.errors import Problem, Where
 from framework.base.spelling import did_you_mean, the_names
 from framework.base.types import BOOLEAN, TIMESTAMP, VOID, Type, folded
-from framework.language.node import NOWHERE, Node
+from framework.language.node import NOWHERE, YamlNode
 from framework.language.scalars import is_column_name
 from framework.plan import (
     EVENT_TIME,
@@ -19,12 +19,12 @@ from framework.plan import (
     Bounds,
     Column,
     ColumnSql,
-    Each,
+    Explode,
     Fault,
-    Join,
+    Lookup,
     Masks,
-    Memory,
-    TableSource,
+    Remember,
+    TableChanges,
 )
 from framework.plan.totals import Groups
 from framework.sql.expressions import Checked, ExpressionError, attempt, check
@@ -41,12 +41,12 @@ class Resolved:
     keep: str | None = None
     faults: tuple[Fault, ...] = ()
     says: tuple[str, ...] = ()
-    each: Each | None = None
+    each: Explode | None = None
     more: bool = False  # there may be other columns, because a problem that was reported hides them
-    memory: Memory | None = None
+    memory: Remember | None = None
     masks: Masks | None = None
     groups: Groups | None = None  # of a step that adds rows up
-    join: Join | None = None
+    join: Lookup | None = None
     bounds: tuple[Bounds, ...] = ()
     landing: Callable[[Any], Iterable[Problem]] | None = None  # returns the problems of the step with a `Landing`
 
@@ -60,10 +60,10 @@ class Rows:
     kafka: tuple[Column, ...] = KAFKA_COLUMNS
     _: KW_ONLY
     event_time: bool = True  # whether rows have an event time; rows of a table have none
-    document: Node = NOWHERE  # the document that contains the texts of the expressions
+    document: YamlNode = NOWHERE  # the document that contains the texts of the expressions
     more: bool = False  # there may be other columns
     quiet: bool = False  # a step masks columns: no reason of a bad row has a value
-    tables: Callable[[str, Where], TableSource | None] | None = None  # finds a table of another pipeline, or reports a problem
+    tables: Callable[[str, Where], TableChanges | None] | None = None  # finds a table of another pipeline, or reports a problem
     attempts: dict[str, str] = field(default_factory=dict)  # of one step: the name of each attempt, by its SQL
 
     @property
@@ -102,7 +102,7 @@ class Rows:
         for fault in error.faults:
             if self.more and fault.code == "unknown-column":
                 continue
-            node = _texts(self.document).get(where) or Node("scalar", where, text)
+            node = _texts(self.document).get(where) or YamlNode("scalar", where, text)
             self.problems.append(Problem(node.inside(text, fault.offset), fault.code, fault.message, fault.hint))
 
     def column(self, name: str, where: Where, kafka: bool = False) -> Column | None:
@@ -125,7 +125,7 @@ class Rows:
             self.problems.append(Problem(where, "unknown-column", f"there is no column `{name}`", hint))
         return column
 
-    def table(self, name: str, where: Where) -> TableSource | None:
+    def table(self, name: str, where: Where) -> TableChanges | None:
         """Returns the table of another pipeline; if there is none, reports a problem and returns None."""
         return self.tables(name, where) if self.tables else None
 
@@ -189,7 +189,7 @@ _RESERVED = frozenset([EVENT_TIME, *(column.name for column in FROM_COLUMNS)])
 
 
 @lru_cache(maxsize=1)  # one document may have many problems
-def _texts(document: Node) -> dict[Where, Node]:
+def _texts(document: YamlNode) -> dict[Where, YamlNode]:
     return {node.where: node for node in document.scalars()}
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from framework.base.errors import Problem
-from framework.language import ENVIRONMENTS, Written
+from framework.language import ENVIRONMENTS, Documents
 from framework.plan import Pipeline
 
 
-def runnable_pipelines(written: Written, pipelines: Iterable[Pipeline], problems: Iterable[Problem]) -> tuple[Pipeline, ...]:
+def runnable_pipelines(written: Documents, pipelines: Iterable[Pipeline], problems: Iterable[Problem]) -> tuple[Pipeline, ...]:
     problems = tuple(problems)
     if any(_is_of_environment(problem) for problem in problems):
         return ()  # without the values of its environment, a pipeline would run somewhere else
@@ -34,7 +34,7 @@ def _stands(pipeline: Pipeline, broken: set[tuple[str, str]]) -> bool:
     return not uses & broken
 
 
-def _broken(written: Written, problems: Iterable[Problem]) -> Iterator[tuple[str, str]]:
+def _broken(written: Documents, problems: Iterable[Problem]) -> Iterator[tuple[str, str]]:
     """The documents with problems. Text that cannot be read or has no kind is no document, and no pipeline uses it."""
     places = sorted(written.places)
     documents = {document.node.where: (document.kind, document.name) for document in written.documents}

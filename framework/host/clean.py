@@ -121,7 +121,7 @@ def _tables(
                         yield Going(f"table {table.words}", table.bytes, partial(drop.drop, table, True))
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
-        component = catalogs.of(catalog)
+        component = catalogs.client_of(catalog)
         mine |= {publication.identifier for _, publication in publications if publication.catalog == catalog.name}
         other_tables = sorted(set(metadata.names(catalog)) - mine)
         if place := component.where():
@@ -131,7 +131,7 @@ def _tables(
 
 def _goes_whole(catalog: Catalog) -> bool:
     """Whether a catalog is in `.sluice`, with its warehouse, and has no table of others."""
-    component = catalogs.of(catalog)
+    component = catalogs.client_of(catalog)
     # Links and `..` followed: what is elsewhere is not Sluice's alone.
     places = [place.resolve() for place in component.places()]
     inside = component.on_this_machine and bool(places) and all(home().resolve() in place.parents for place in places)
@@ -144,7 +144,7 @@ def _has_more(catalog: Catalog) -> bool:
     for name in metadata.names(catalog):
         if (table := metadata.read(catalog, name)) is not None:
             folders.add(Path(table.files.path(str(table.document["location"]))).resolve())
-    warehouses = [place.resolve() for place in catalogs.of(catalog).places() if place.is_dir()]
+    warehouses = [place.resolve() for place in catalogs.client_of(catalog).places() if place.is_dir()]
     files = (path for warehouse in warehouses for path in warehouse.rglob("*") if path.is_file())
     return any(folders.isdisjoint(path.parents) for path in files)
 
@@ -168,8 +168,8 @@ def _files(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Going]:
 
 
 def _existing(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Path]:
-    staying = [place for catalog in plan.catalogs if catalog not in whole for place in catalogs.of(catalog).places()]
-    for place in (place for catalog in whole for place in catalogs.of(catalog).places()):
+    staying = [place for catalog in plan.catalogs if catalog not in whole for place in catalogs.client_of(catalog).places()]
+    for place in (place for catalog in whole for place in catalogs.client_of(catalog).places()):
         if not any(_overlap(place.resolve(), staying_place.resolve()) for staying_place in staying):  # a warehouse may be of two
             yield place
     yield from (services.folder(name) for name in services.services() if (services.folder(name) / "lock").exists())

@@ -16,9 +16,9 @@ from framework.base.spelling import did_you_mean
 from framework.language import extensions, files
 from framework.language.bind import FAILED, bind
 from framework.language.failure import not_in_this_version
-from framework.language.kind import DocumentKind, document_kinds, later_kinds
-from framework.language.node import Node
-from framework.language.options import Kind
+from framework.language.kind import Kind, document_kinds, later_kinds
+from framework.language.node import YamlNode
+from framework.language.options import Document
 from framework.language.reader import read_text
 from framework.language.references import References, variables_of
 from framework.language.syntax import short
@@ -27,25 +27,25 @@ ENVIRONMENTS = "environments"
 LOCAL = "local"
 # Problems after which every document that others could name is still read.
 _KEEPING = ("duplicate-key", "unquoted-comma", "unknown-variable", "bad-key", "merge-key", "not-in-this-version")
-_Kind = TypeVar("_Kind", bound=Kind)
+_Kind = TypeVar("_Kind", bound=Document)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Document:
+class FoundDocument:
     """One document. Its value is None if it has problems, except for kinds that are still checked in part."""
 
     kind: str
     name: str
     where: Where
-    value: Kind | None
-    node: Node = field(compare=False, repr=False)
+    value: Document | None
+    node: YamlNode = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True)
-class Written:
+class Documents:
     """All documents of the spec files, and all problems in them."""
 
-    documents: tuple[Document, ...]
+    documents: tuple[FoundDocument, ...]
     problems: tuple[Problem, ...]
     _: KW_ONLY
     places: tuple[Where, ...] = ()  # where each document begins, also one of no known kind
@@ -58,7 +58,7 @@ class Written:
     @cached_property
     def _values(self) -> dict[type, tuple[Any, ...]]:
         """The documents by kind, cached because every pipeline asks for them."""
-        by_kind: dict[type, list[Kind]] = {}
+        by_kind: dict[type, list[Document]] = {}
         for document in self.documents:
             if document.value is not None:
                 by_kind.setdefault(type(document.value), []).append(document.value)
@@ -70,7 +70,7 @@ class Written:
         return frozenset((document.kind, document.name) for document in self.documents)
 
 
-def load(folder: Path, environment: str = LOCAL, environ: Mapping[str, str] | None = None) -> Written:
+def load(folder: Path, environment: str = LOCAL, environ: Mapping[str, str] | None = None) -> Documents:
     """The specs of a folder, such as `specs`. A user's mistake is a problem in the result and never raises."""
     with without_collection(), extensions.project(folder.absolute().parent):
         return _load(folder, environment, environ)
@@ -88,13 +88,13 @@ def without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> Written:
+def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> Documents:
     problems: list[Problem] = []
     if not os.path.isdir(folder):
         reason = "is not a folder" if os.path.exists(folder) else "does not exist"
         hint = "`sluice init` creates a project with a first spec; `--specs` names another folder that holds the *.yaml files"
         problem = Problem(Where(files.path_text(folder), 0, 0), "no-folder", f"the folder of the specs {reason}", hint)
-        return Written((), (problem,))
+        return Documents((), (problem,))
     root = Path(os.path.abspath(folder)).parent
     roots = (os.path.realpath(root), os.path.realpath(folder))  # the folder itself may be a link
     base = _read(files.find(folder, problems, roots, skip=ENVIRONMENTS), problems)
@@ -119,18 +119,18 @@ def _load(folder: Path, environment: str, environ: Mapping[str, str] | None) -> 
         _document(kind, kinds[kind].document, name, node, references, root) for (kind, name), node in nodes_by_name.items()
     )
     places = tuple(node.where for node in (*base, *environment_nodes))
-    return Written(documents, tuple(sorted(set(problems))), places=places, environment=environment, lost=lost)
+    return Documents(documents, tuple(sorted(set(problems))), places=places, environment=environment, lost=lost)
 
 
-def _steps(nodes: Iterable[Node]) -> Iterator[str]:
+def _steps(nodes: Iterable[YamlNode]) -> Iterator[str]:
     """The names of the steps that are used."""
     for node in nodes:
         steps = node.get("steps")
         yield from (key.text for step in (steps.items if steps else ()) for key, _ in step.entries)
 
 
-def _read(paths: list[Path], problems: list[Problem]) -> list[Node]:
-    nodes: list[Node] = []
+def _read(paths: list[Path], problems: list[Problem]) -> list[YamlNode]:
+    nodes: list[YamlNode] = []
     for path in paths:
         text = files.read(path, problems)
         if text is not None:
@@ -139,10 +139,10 @@ def _read(paths: list[Path], problems: list[Problem]) -> list[Node]:
 
 
 def _named(
-    nodes: list[Node], kinds: Mapping[str, DocumentKind], references: References, problems: list[Problem]
-) -> dict[tuple[str, str], Node]:
+    nodes: list[YamlNode], kinds: Mapping[str, Kind], references: References, problems: list[Problem]
+) -> dict[tuple[str, str], YamlNode]:
     """Documents by kind and name."""
-    nodes_by_name: dict[tuple[str, str], Node] = {}
+    nodes_by_name: dict[tuple[str, str], YamlNode] = {}
     for node in nodes:
         kind = _kind(node, kinds, problems)
         if kind is None:
@@ -160,7 +160,7 @@ def _named(
     return nodes_by_name
 
 
-def _kind(node: Node, kinds: Mapping[str, DocumentKind], problems: list[Problem]) -> str | None:
+def _kind(node: YamlNode, kinds: Mapping[str, Kind], problems: list[Problem]) -> str | None:
     """A document's first key, if this version has that kind."""
     if node.kind != "map" or not node.entries:
         problems.append(Problem(
@@ -186,7 +186,7 @@ def _kind(node: Node, kinds: Mapping[str, DocumentKind], problems: list[Problem]
     return None
 
 
-def _read_environment(folder: Path, environment: str, roots: tuple[str, ...], problems: list[Problem]) -> list[Node]:
+def _read_environment(folder: Path, environment: str, roots: tuple[str, ...], problems: list[Problem]) -> list[YamlNode]:
     place = folder / ENVIRONMENTS
     try:
         entries = sorted((entry for entry in os.scandir(place) if entry.name[0] != "."), key=lambda entry: entry.name)
@@ -210,8 +210,8 @@ def _read_environment(folder: Path, environment: str, roots: tuple[str, ...], pr
 
 
 def _replacements(
-    nodes_by_name: dict[tuple[str, str], Node], kinds: Mapping[str, DocumentKind], problems: list[Problem]
-) -> dict[tuple[str, str], Node]:
+    nodes_by_name: dict[tuple[str, str], YamlNode], kinds: Mapping[str, Kind], problems: list[Problem]
+) -> dict[tuple[str, str], YamlNode]:
     """The documents that replace those of the same kind and name."""
     for (kind, _), node in nodes_by_name.items():
         if kinds[kind].same_everywhere:
@@ -222,10 +222,10 @@ def _replacements(
     return {key: node for key, node in nodes_by_name.items() if not kinds[key[0]].same_everywhere}
 
 
-def _document(kind: str, cls: type[Kind], name: str, written: Node, references: References, root: Path) -> Document:
+def _document(kind: str, cls: type[Document], name: str, written: YamlNode, references: References, root: Path) -> FoundDocument:
     problems = references.problems
     if len(problems) > MOST_PROBLEMS:
-        return Document(kind=kind, name=name, where=written.place(kind), value=None, node=written)
+        return FoundDocument(kind=kind, name=name, where=written.place(kind), value=None, node=written)
     node = references.expand(written)
     value = bind(cls, node, root, problems)
-    return Document(kind=kind, name=name, where=node.place(kind), value=None if value is FAILED else value, node=node)
+    return FoundDocument(kind=kind, name=name, where=node.place(kind), value=None if value is FAILED else value, node=node)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from framework.base.errors import MOST_PROBLEMS, Problem
-from framework.language.failure import Failure
+from framework.language.failure import Misfit
 from framework.language.keys import could_mean, is_not_indented, missing_keys, unknown_keys, unnamed, wrong_count
 from framework.language.messages import bad_text, missing_value, unknown_value, wrong_type
-from framework.language.node import Node
-from framework.language.options import Bound, Option, WrittenStep
+from framework.language.node import YamlNode
+from framework.language.options import Option, OptionGroup, StepDocument
 from framework.language.shapes import (
     NO_OPTION,
     AnyShape,
@@ -39,12 +39,12 @@ FAILED: Any = object()
 _ABSENT: Any = object()
 
 
-def bind(cls: BoundClass, node: Node, root: Path, problems: list[Problem]) -> Any:
+def bind(cls: BoundClass, node: YamlNode, root: Path, problems: list[Problem]) -> Any:
     """A document as the dataclass of its kind, or FAILED. A document that has problems and did not fail has gaps."""
     return _Binder(root, problems).record(record_shape(cls), NO_OPTION, node, ())
 
 
-def bind_part(shape: Shape, option: Option, node: Node) -> Any:
+def bind_part(shape: Shape, option: Option, node: YamlNode) -> Any:
     """The value of one option, or FAILED. Any path counts as inside the project here."""
     return _Binder(Path("/"), None).value(shape, option, node, ())
 
@@ -62,12 +62,12 @@ class _Binder:
             self.problems.extend(islice(problems, max(0, MOST_PROBLEMS + 1 - len(self.problems))))
         return FAILED
 
-    def value(self, shape: Shape, option: Option, node: Node, path: tuple[str | int, ...]) -> Any:
+    def value(self, shape: Shape, option: Option, node: YamlNode, path: tuple[str | int, ...]) -> Any:
         if node.unknown:
             return FAILED
         if isinstance(shape, RecordShape) and shape.cls.short and node.kind == "scalar":
             return self.short(shape, shape.slots[shape.cls.short], node, path)
-        failure = Failure(node, shape, option, path=path)
+        failure = Misfit(node, shape, option, path=path)
         if isinstance(shape, AnyShape):
             return self.anything(failure)
         if node.is_null:
@@ -89,7 +89,7 @@ class _Binder:
         assert isinstance(shape, FilesShape)
         return self.step(shape, failure)
 
-    def alternative(self, shape: UnionShape, failure: Failure) -> Any:
+    def alternative(self, shape: UnionShape, failure: Misfit) -> Any:
         node, option, path = failure.node, failure.option, failure.path
         if shape.known_by and node.kind == "map" and not any(key.text in shape.known_by for key, _ in node.entries):
             return self.refuse(unnamed(failure, shape.known_by)) if node.whole else FAILED
@@ -113,15 +113,15 @@ class _Binder:
             else self.value(chosen_shape, option, node, path)
         )
 
-    def short(self, shape: RecordShape, slot: Slot, node: Node, path: tuple[str | int, ...]) -> Any:
+    def short(self, shape: RecordShape, slot: Slot, node: YamlNode, path: tuple[str | int, ...]) -> Any:
         """The value of a scalar in place of a map."""
         value = self.value(slot.shape, slot.option, node, path)
         return FAILED if value is FAILED else self.judged(shape.cls(**{slot.field: value}, node=node))
 
-    def record(self, shape: RecordShape, option: Option, node: Node, path: tuple[str | int, ...]) -> Any:
+    def record(self, shape: RecordShape, option: Option, node: YamlNode, path: tuple[str | int, ...]) -> Any:
         nodes = {key.text: value for key, value in node.entries}
         component_shape, shape = shape.named(node), shape.complete(node)
-        self.keys(shape, Failure(node, shape, option, path=path), nodes)
+        self.keys(shape, Misfit(node, shape, option, path=path), nodes)
         values = {slot.field: self.slot(shape, name, nodes.get(name), path) for name, slot in shape.slots.items()}
         failed_names = {name for name, slot in shape.slots.items() if values[slot.field] is FAILED}
         # An unknown key may be a misspelt option. If it is close to no missing option, the rest is still checked.
@@ -154,12 +154,12 @@ class _Binder:
             values[shape.chosen.field] = self.built(component_shape, component_values, node, gaps & component_shape.slots.keys())
         return FAILED if _failed(values.values()) else self.built(shape, values, node, gaps)
 
-    def built(self, shape: RecordShape, values: Mapping[str, Any], node: Node, gaps: frozenset[str]) -> Any:
+    def built(self, shape: RecordShape, values: Mapping[str, Any], node: YamlNode, gaps: frozenset[str]) -> Any:
         bound = shape.cls(**{field: value for field, value in values.items() if value is not _ABSENT}, node=node, gaps=gaps)
         bound = _with_places(bound, [field for field, value in values.items() if value is _ABSENT])
         return bound if gaps and not shape.cls.partly else self.judged(bound)
 
-    def keys(self, shape: RecordShape, failure: Failure, nodes: Mapping[str, Node]) -> None:
+    def keys(self, shape: RecordShape, failure: Misfit, nodes: Mapping[str, YamlNode]) -> None:
         if not nodes.keys() <= shape.slots.keys():
             self.refuse(unknown_keys(failure))
         if failure.node.whole and any(slot.required and name not in nodes for name, slot in shape.slots.items()):
@@ -167,18 +167,18 @@ class _Binder:
         if shape.cls.exactly_one and len(nodes.keys() - {*shape.cls.besides}) != 1:
             self.refuse(wrong_count(failure))
 
-    def slot(self, shape: RecordShape, name: str, node: Node | None, path: tuple[str | int, ...]) -> Any:
+    def slot(self, shape: RecordShape, name: str, node: YamlNode | None, path: tuple[str | int, ...]) -> Any:
         slot = shape.slots[name]
         if node is None:
             return FAILED if slot.required else _ABSENT
         if slot.required or not node.is_null or node.unknown or isinstance(slot.shape, AnyShape):
             return self.value(slot.shape, slot.option, node, (*path, name))
         if shape.cls.exactly_one:
-            self.refuse(missing_value(Failure(node, slot.shape, slot.option, path=(*path, name))))
+            self.refuse(missing_value(Misfit(node, slot.shape, slot.option, path=(*path, name))))
             return FAILED
         return _ABSENT
 
-    def part(self, slot: Slot, node: Node | None, path: tuple[str | int, ...]) -> Any:
+    def part(self, slot: Slot, node: YamlNode | None, path: tuple[str | int, ...]) -> Any:
         """The good parts of an option's list or map; for any other option its default, or None. FAILED for a missing name."""
         if slot.required and slot.field == "name":
             return FAILED
@@ -194,22 +194,22 @@ class _Binder:
             return {name: value for name, value in values.items() if value is not FAILED}
         return None if slot.required else _ABSENT
 
-    def judged(self, bound: Bound) -> Any:
+    def judged(self, bound: OptionGroup) -> Any:
         problems = list(bound.problems())
         self.refuse(problems)
         return FAILED if problems and not bound.partly else bound
 
-    def list(self, shape: ListShape, failure: Failure) -> Any:
+    def list(self, shape: ListShape, failure: Misfit) -> Any:
         nodes, option = failure.node.items, item_option(failure.option)
         items = [self.value(shape.item, option, item, (*failure.path, index)) for index, item in enumerate(nodes)]
         if len(items) != shape.length if shape.length is not None else len(items) < _least(failure.option):
             return self.refuse(wrong_count(failure))
         return FAILED if _failed(items) else items if shape.as_list else tuple(items)
 
-    def map(self, shape: MapShape, failure: Failure) -> Any:
+    def map(self, shape: MapShape, failure: Misfit) -> Any:
         node, option, path = failure.node, item_option(failure.option), failure.path
         bad_keys = [
-            Failure(key, shape.key, NO_OPTION, path=path, is_key=True) for key, _ in node.entries if not fits(shape.key, key)
+            Misfit(key, shape.key, NO_OPTION, path=path, is_key=True) for key, _ in node.entries if not fits(shape.key, key)
         ]
         self.refuse(chain.from_iterable(map(bad_text, bad_keys)))
         values = {key.text: self.value(shape.value, option, value, (*path, key.text)) for key, value in node.entries}
@@ -217,7 +217,7 @@ class _Binder:
             return self.refuse(wrong_count(failure))
         return FAILED if _failed(values.values()) or bad_keys or not node.whole else values
 
-    def step(self, shape: FilesShape, failure: Failure) -> Any:
+    def step(self, shape: FilesShape, failure: Misfit) -> Any:
         node, slots = failure.node, shape.slots()
         if len(node.entries) != 1 and (node.whole or node.entries):
             self.refuse(wrong_count(failure))
@@ -227,9 +227,9 @@ class _Binder:
             self.refuse(unknown_keys(failure))
         steps = [(slots[key.text], key.text, value) for key, value in node.entries if key.text in slots]
         values = [self.value(slot.shape, slot.option, value, (*failure.path, name)) for slot, name, value in steps]
-        return FAILED if len(node.entries) != 1 or not values or _failed(values) else WrittenStep(steps[0][1], values[0], node)
+        return FAILED if len(node.entries) != 1 or not values or _failed(values) else StepDocument(steps[0][1], values[0], node)
 
-    def anything(self, failure: Failure) -> Any:
+    def anything(self, failure: Misfit) -> Any:
         node = failure.node
         if node.secret is not None:
             return self.refuse(refused_secret(failure))
@@ -239,7 +239,7 @@ class _Binder:
         has_failed = _failed([self.anything(dataclasses.replace(failure, node=part)) for part in parts])
         return FAILED if has_failed or node.unknown or not node.whole else node
 
-    def enum(self, shape: EnumShape, failure: Failure) -> Any:
+    def enum(self, shape: EnumShape, failure: Misfit) -> Any:
         if failure.node.secret is not None:
             return self.refuse(refused_secret(failure))
         value = next((value for value in shape.values if written(value) == failure.node.text), FAILED)
@@ -258,11 +258,11 @@ def _stands_alone(slot: Slot) -> bool:
     return not slot.required and isinstance(slot.shape, (ScalarShape, EnumShape))
 
 
-def _with_places(bound: Bound, absent_fields: list[str]) -> Bound:
+def _with_places(bound: OptionGroup, absent_fields: list[str]) -> OptionGroup:
     """Give defaults the place of the map that lacks them."""
-    defaults = {field: value for field in absent_fields if isinstance(value := getattr(bound, field), Bound)}
+    defaults = {field: value for field in absent_fields if isinstance(value := getattr(bound, field), OptionGroup)}
     if not defaults:
         return bound
-    map_node = Node("map", bound.node.where)
+    map_node = YamlNode("map", bound.node.where)
     placed_defaults: dict[str, Any] = {field: dataclasses.replace(value, node=map_node) for field, value in defaults.items()}
     return dataclasses.replace(bound, **placed_defaults)

@@ -14,7 +14,7 @@ from typing import Any
 
 from framework.language.bind import bind_part
 from framework.language.kind import document_types
-from framework.language.node import Node
+from framework.language.node import YamlNode
 from framework.language.options import Option
 from framework.language.reader import read_text
 from framework.language.references import HAS_VARIABLE, IS_SECRET
@@ -62,7 +62,7 @@ def document_schema() -> dict[str, Any]:
     }
 
 
-def as_data(node: Node) -> Any:
+def as_data(node: YamlNode) -> Any:
     """A node as an editor reads it: plain data, by the core schema of YAML 1.2."""
     if node.kind == "list":
         return [as_data(item) for item in node.items]
@@ -198,7 +198,7 @@ def _about(shape: Shape, option: Option) -> dict[str, Any]:
     return {**about, "examples": [as_data(_example(option))]} if option.example else about
 
 
-def _example(option: Option) -> Node:
+def _example(option: Option) -> YamlNode:
     return read_text(option.example, "example", [])[0]
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from framework.base.components import Folder
 from framework.base.errors import Problem, Where
 from framework.language import components, moved_names
-from framework.language.node import Node
+from framework.language.node import YamlNode
 
 
 @dataclass(kw_only=True)
@@ -132,7 +132,7 @@ def _load_files(noun: str, own_folder: Folder, files: tuple[tuple[Path, int], ..
             )
             continue
         if not loads:
-            extensions[name] = Extension(written=Node, doc="", resolve=_nothing, file=file, built_in=False, loaded=False)
+            extensions[name] = Extension(written=YamlNode, doc="", resolve=_nothing, file=file, built_in=False, loaded=False)
         elif import_problems := list(moved_names.problems(source(), _path_text(file))):
             problems += import_problems
         elif isinstance(outcome := _load(load, file), Extension):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 from framework.base.errors import Problem
-from framework.language.node import Node
+from framework.language.node import YamlNode
 from framework.language.options import Option
 from framework.language.shapes import ScalarShape, Shape
 from framework.language.syntax import SECRET_NAME, SECRET_TEXT, short
@@ -13,10 +13,10 @@ from framework.language.words import example
 
 
 @dataclass(frozen=True)
-class Failure:
+class Misfit:
     """A refused part of a document. `path` leads to it from the document; `is_key`: it is a key of the map at that path."""
 
-    node: Node
+    node: YamlNode
     shape: Shape
     option: Option
     _: KW_ONLY
@@ -59,11 +59,11 @@ def _has_login(text: str) -> bool:
     return "@" in text and any(":" in part.rpartition("@")[0][1:-1] for part in text.split())
 
 
-def line_of(failure: Failure) -> str:
+def line_of(failure: Misfit) -> str:
     """An example line for the option."""
     text = failure.option.example or example(failure.shape)
     return f"`{failure.key}: {text}`" if failure.key else f"`{text}`"
 
 
-def not_in_this_version(node: Node, subject: str, hint: str) -> Problem:
+def not_in_this_version(node: YamlNode, subject: str, hint: str) -> Problem:
     return Problem(node.where, "not-in-this-version", f"{subject} is not in this version of Sluice", hint)

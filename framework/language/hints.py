@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from framework.language.failure import Failure, line_of
-from framework.language.node import Node
+from framework.language.failure import Misfit, line_of
+from framework.language.node import YamlNode
 from framework.language.shapes import EnumShape, FilesShape, ListShape, MapShape, RecordShape, ScalarShape, Shape
 from framework.language.syntax import quote
 from framework.language.words import alternatives, example, written
@@ -24,7 +24,7 @@ _TRUTHS = {
 }
 
 
-def wrapped(failure: Failure) -> str:
+def wrapped(failure: Misfit) -> str:
     """The option with the text under the key where it fits: `run: 5m` becomes `run: {every: 5m}`."""
     for shape in alternatives(failure.shape):
         slots = shape.slots if isinstance(shape, RecordShape) else {}
@@ -37,7 +37,7 @@ def wrapped(failure: Failure) -> str:
     return ""
 
 
-def _takes(shape: Shape, node: Node) -> bool:
+def _takes(shape: Shape, node: YamlNode) -> bool:
     if isinstance(shape, EnumShape):
         return node.text in map(written, shape.values)
     if len(node.text) > LONGEST or re.search(r"[,\[\]{}:#]", node.text):
@@ -48,7 +48,7 @@ def _takes(shape: Shape, node: Node) -> bool:
     return fits.get(shape.json, bool(shape.scalar.pattern and re.search(shape.scalar.pattern, node.text)))
 
 
-def type_hint(failure: Failure) -> str:
+def type_hint(failure: Misfit) -> str:
     node, shape = failure.node, failure.shape
     if isinstance(shape, ListShape) and node.kind == "scalar" and shape.length is not None:
         return f"write {line_of(failure)}"
@@ -70,7 +70,7 @@ def type_hint(failure: Failure) -> str:
     return f"write {line_of(failure)}"
 
 
-def _scalar_hint(failure: Failure, shape: ScalarShape) -> str:
+def _scalar_hint(failure: Misfit, shape: ScalarShape) -> str:
     text = failure.node.text
     if shape.json == "boolean":
         truth = _TRUTHS.get(text.lower()) or (text.lower() if text.lower() in ("true", "false") else "")

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from framework.base.errors import Problem
 from framework.base.spelling import closest, did_you_mean
 from framework.language import extensions
-from framework.language.failure import Failure, line_of, not_in_this_version
+from framework.language.failure import Misfit, line_of, not_in_this_version
 from framework.language.kind import document_types
-from framework.language.node import Node
+from framework.language.node import YamlNode
 from framework.language.shapes import BoundClass, FilesShape, ListShape, RecordShape, Shape, Slot, record_shape
 from framework.language.syntax import short
 from framework.language.words import example, in_quotes
 
 
-def unknown_keys(failure: Failure) -> Iterator[Problem]:
+def unknown_keys(failure: Misfit) -> Iterator[Problem]:
     slots, later_names = _slots(failure.shape)
     has_step_name = _step_in_value(failure)
     if has_step_name:
@@ -43,7 +43,7 @@ def unknown_keys(failure: Failure) -> Iterator[Problem]:
             yield Problem(key.where, "unknown-key", f"`{short(name)}` is not an option of {failure.label}", hint)
 
 
-def missing_keys(failure: Failure) -> Iterator[Problem]:
+def missing_keys(failure: Misfit) -> Iterator[Problem]:
     slots, later_names = _slots(failure.shape)
     given_keys = {key.text for key, _ in failure.node.entries}
     if given_keys & set(later_names):
@@ -58,14 +58,14 @@ def missing_keys(failure: Failure) -> Iterator[Problem]:
             yield failure.problem("missing-key", f"{failure.label} has no `{name}`", f"add `{name}: {text}`{doc}")
 
 
-def unnamed(failure: Failure, names: Iterable[str]) -> Iterator[Problem]:
+def unnamed(failure: Misfit, names: Iterable[str]) -> Iterator[Problem]:
     """A problem with a map that has none of the keys in `names`, of which it needs one."""
     first_key = next((key.text for key, _ in failure.node.entries), "")
     hint = did_you_mean(first_key, names, f"write one of: {in_quotes(names)}")
     yield failure.problem("missing-key", f"{failure.label} has none of {in_quotes(names)}", hint)
 
 
-def wrong_count(failure: Failure) -> Iterator[Problem]:
+def wrong_count(failure: Misfit) -> Iterator[Problem]:
     """A problem with the number of a list's items or of a map's keys."""
     node, shape = failure.node, failure.shape
     if isinstance(shape, RecordShape | FilesShape):
@@ -77,14 +77,14 @@ def wrong_count(failure: Failure) -> Iterator[Problem]:
         yield failure.problem("wrong-count", f"{failure.label} is empty", f"write {line_of(failure)}")
 
 
-def _no_key(failure: Failure) -> Iterator[Problem]:
+def _no_key(failure: Misfit) -> Iterator[Problem]:
     if failure.node.whole:
         names = [name for name in _slots(failure.shape)[0] if name not in _besides(failure.shape)]
         fault = f"has none of {in_quotes(names)}" if failure.node.entries else "is empty"
         yield failure.problem("missing-key", f"{failure.label} {fault}", f"write one of: {in_quotes(names)}")
 
 
-def _counted(failure: Failure) -> list[Node]:
+def _counted(failure: Misfit) -> list[YamlNode]:
     """The keys of the map among which exactly one is allowed."""
     return [key for key, _ in failure.node.entries if key.text not in _besides(failure.shape)]
 
@@ -93,7 +93,7 @@ def _besides(shape: Shape) -> tuple[str, ...]:
     return shape.cls.besides if isinstance(shape, RecordShape) else ()
 
 
-def _second_key(failure: Failure) -> Iterator[Problem]:
+def _second_key(failure: Misfit) -> Iterator[Problem]:
     """A problem with a second key where only one is allowed."""
     node, shape = failure.node, failure.shape
     keys = _counted(failure)
@@ -127,7 +127,7 @@ def _instead(shape: Shape, name: str, slots: Mapping[str, Slot]) -> str:
     return shape.later[name].instead
 
 
-def is_not_indented(shape: Shape, node: Node) -> bool:
+def is_not_indented(shape: Shape, node: YamlNode) -> bool:
     """Whether a step, such as `derive:`, has its options at its own indent instead of below it."""
     if not isinstance(shape, FilesShape) or len(node.entries) < 2:
         return False
@@ -135,7 +135,7 @@ def is_not_indented(shape: Shape, node: Node) -> bool:
     return first_key.text in shape.slots() and value.is_null
 
 
-def _step_in_value(failure: Failure) -> bool:
+def _step_in_value(failure: Misfit) -> bool:
     """Whether the step's name is a value, as in `- name: filter`, which is how other tools write it."""
     key, value = failure.node.entries[0]
     if not isinstance(failure.shape, FilesShape) or failure.shape.files.noun != "step":
@@ -167,7 +167,7 @@ def _owners(name: str, slots: Mapping[str, Slot]) -> list[str]:
     return [*requiring_owners, *possible_owners, *(option for option, shape in inner_shapes.items() if name in shape.later)]
 
 
-def _above(failure: Failure, name: str) -> str:
+def _above(failure: Misfit, name: str) -> str:
     """A hint for an option that is one level too deep, or for a step outside of `steps`."""
     if not failure.path:
         steps = [slot.shape for slot in _slots(failure.shape)[0].values() if isinstance(slot.shape, ListShape)]

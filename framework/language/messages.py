@@ -7,29 +7,29 @@ from collections.abc import Iterator
 
 from framework.base.errors import Problem
 from framework.base.spelling import closest
-from framework.language.failure import Failure, line_of, not_in_this_version
+from framework.language.failure import Misfit, line_of, not_in_this_version
 from framework.language.hints import LONGEST, type_hint, wrapped
 from framework.language.shapes import EnumShape, ScalarShape
 from framework.language.words import alternatives, describe, in_quotes, written
 
 
-def wrong_type(failure: Failure) -> Iterator[Problem]:
+def wrong_type(failure: Misfit) -> Iterator[Problem]:
     yield failure.problem("wrong-type", _must_be(failure, with_quotes=True), type_hint(failure))
 
 
-def _must_be(failure: Failure, with_quotes: bool = False) -> str:
+def _must_be(failure: Misfit, with_quotes: bool = False) -> str:
     actual_value = {"list": "a list", "map": "a map", "scalar": failure.value_text(with_quotes)}[failure.node.kind]
     return f"{failure.label} must be {describe(failure.shape)}, and is {actual_value}"
 
 
-def missing_value(failure: Failure) -> Iterator[Problem]:
+def missing_value(failure: Misfit) -> Iterator[Problem]:
     if failure.path and isinstance(failure.path[-1], int):
         yield failure.problem("missing-value", f"{failure.label} is empty", "write a value in its place, or remove it")
     else:
         yield failure.problem("missing-value", f"{failure.label} has no value", f"write {line_of(failure)}")
 
 
-def out_of_range(failure: Failure) -> Iterator[Problem]:
+def out_of_range(failure: Misfit) -> Iterator[Problem]:
     minimum, maximum = failure.option.at_least, failure.option.at_most
     bounds = (
         f"at least {minimum}" if maximum is None else f"at most {maximum}" if minimum is None else f"from {minimum} to {maximum}"
@@ -39,7 +39,7 @@ def out_of_range(failure: Failure) -> Iterator[Problem]:
     )
 
 
-def bad_text(failure: Failure) -> Iterator[Problem]:
+def bad_text(failure: Misfit) -> Iterator[Problem]:
     shape = failure.shape
     assert isinstance(shape, ScalarShape)
     scalar = shape.scalar
@@ -57,7 +57,7 @@ def bad_text(failure: Failure) -> Iterator[Problem]:
     yield failure.problem(scalar.code, message, hint)
 
 
-def unknown_value(failure: Failure) -> Iterator[Problem]:
+def unknown_value(failure: Misfit) -> Iterator[Problem]:
     node, text = failure.node, failure.node.text
     choices = alternatives(failure.shape)
     allowed_texts = [written(value) for choice in choices if isinstance(choice, EnumShape) for value in choice.values]

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2
 
 # Not frozen, although nothing changes a node: a frozen one takes four times as long to create, and a large folder has 100,000.
 @dataclass(eq=False, slots=True)
-class Node:
+class YamlNode:
     """A scalar, a list or a map. A scalar keeps its exact text, and its option decides how the text is read."""
 
     kind: Literal["scalar", "list", "map"]
@@ -25,8 +25,8 @@ class Node:
     text: str = ""
     _: KW_ONLY
     quoted: bool = False
-    items: tuple[Node, ...] = field(default=(), repr=False)
-    entries: tuple[tuple[Node, Node], ...] = field(default=(), repr=False)
+    items: tuple[YamlNode, ...] = field(default=(), repr=False)
+    entries: tuple[tuple[YamlNode, YamlNode], ...] = field(default=(), repr=False)
     whole: bool = True  # False: some keys of this map were dropped and reported
     secret: str | None = None  # the name in ${secret:NAME}
     expanded: bool = False  # the text came from ${var:…}
@@ -34,7 +34,7 @@ class Node:
     text_at: int | None = 0  # columns from its place to its text; None: the file's text differs, by escapes or references
     pieces: tuple[Piece, ...] = ()  # of a text of several lines
 
-    def get(self, key: str) -> Node | None:
+    def get(self, key: str) -> YamlNode | None:
         return next((value for name, value in self.entries if name.text == key), None)
 
     def place(self, *path: str | int) -> Where:
@@ -56,7 +56,7 @@ class Node:
             return where
         return Where(where.file, where.line, where.column + self.text_at + offset)
 
-    def _walk(self, path: tuple[str | int, ...]) -> tuple[Node, Node]:
+    def _walk(self, path: tuple[str | int, ...]) -> tuple[YamlNode, YamlNode]:
         key = value = self
         for part in path:
             child = next(value._children(part), None)
@@ -65,12 +65,12 @@ class Node:
             key, value = child
         return key, value
 
-    def _children(self, part: str | int) -> Iterator[tuple[Node, Node]]:
+    def _children(self, part: str | int) -> Iterator[tuple[YamlNode, YamlNode]]:
         if isinstance(part, str):
             return ((key, value) for key, value in self.entries if key.text == part)
         return iter([(self.items[part], self.items[part])] if -len(self.items) <= part < len(self.items) else [])
 
-    def scalars(self) -> Iterator[Node]:
+    def scalars(self) -> Iterator[YamlNode]:
         """All scalars of the node."""
         if self.kind == "scalar":
             yield self
@@ -94,4 +94,4 @@ class Node:
         return self.kind == "scalar" and (self.expanded or not self.quoted) and self.text in ("true", "false")
 
 
-NOWHERE = Node("map", Where("", 0, 0))
+NOWHERE = YamlNode("map", Where("", 0, 0))

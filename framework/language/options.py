@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from framework.base.errors import Problem, Where
 from framework.language import components
-from framework.language.node import NOWHERE, Node
+from framework.language.node import NOWHERE, YamlNode
 from framework.language.scalars import Name
 
 _REQUIRED: Any = object()
@@ -30,7 +30,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Bound:
+class OptionGroup:
     """Options read from a map, with the place of each."""
 
     exactly_one: ClassVar[bool] = False  # exactly one of the options must be given
@@ -44,7 +44,7 @@ class Bound:
     # here only if it is given.
     in_digest: ClassVar[str] = ""
 
-    node: Node = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+    node: YamlNode = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
     # Options that could not be read, or only in part.
     gaps: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
@@ -64,19 +64,19 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Kind(Bound):
+class Document(OptionGroup):
     """A document. Its first key is its kind, and the value of that key is its name."""
 
     name: Name
 
 
 @dataclass(frozen=True)
-class WrittenStep:
+class StepDocument:
     """One item of `steps`: the step's name, and its options as the step's file declares them."""
 
     name: Name
     value: Any
-    node: Node = field(default=NOWHERE, compare=False, repr=False)
+    node: YamlNode = field(default=NOWHERE, compare=False, repr=False)
 
     def place(self, *path: str | int) -> Where:
         """The place of the step's value, or of a part of it."""
@@ -88,7 +88,7 @@ class WrittenStep:
 
 
 @dataclass(frozen=True)
-class Files:
+class StepName:
     """Marks a type whose values are the names of `components`, such as `steps`. `noun` is one of them; `later` are names that have no
     file yet."""
 
@@ -98,20 +98,20 @@ class Files:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class ComponentOptions:
     """Marks a map with the options of one of these components, such as `followers`. The file of each declares them as `Options`,
     `known_by` the file's name. `but` are components that are left out."""
 
     components: str
     but: tuple[str, ...] = ()
 
-    def declared(self) -> tuple[type[Bound], ...]:
+    def declared(self) -> tuple[type[OptionGroup], ...]:
         files = components.current().named(self.components)
         return tuple(files.load(name).Options for name in files.names() if name not in self.but)
 
 
 @dataclass(frozen=True)
-class Named:
+class ComponentName:
     """Marks a text that is the name of one of these components, such as `formats`, whose file has the attribute `having`; or one of
     `besides`. The `does` of each attribute completes the option's help."""
 
@@ -132,13 +132,13 @@ class Named:
 
 
 @dataclass(frozen=True)
-class OptionsOf:
+class RestOfOptions:
     """Marks a field that holds the map's other options: those of the component that the option `by` names, whose file declares them
     as `Options`."""
 
     by: str
 
-    def declared(self, named: Named) -> dict[str, type[Bound]]:
+    def declared(self, named: ComponentName) -> dict[str, type[OptionGroup]]:
         files = named.values()
         modules = components.current().named(named.components).load_all()
         return {name: module.Options for name, module in modules.items() if name in files}

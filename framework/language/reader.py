@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import yaml
 
 from framework.base.errors import Problem, Where
-from framework.language.node import Node
+from framework.language.node import YamlNode
 from framework.language.syntax import SECRET_NAME, Flow, explain, quote, short
 from framework.language.tree import MAX_REPAIRS, MAX_VALUES, Stop, Tree, Unquoted, too_many
 
@@ -25,9 +25,9 @@ class _Budget:
     repaired: int = _MAX_REPAIRED
 
 
-def read_text(text: str, file: str, problems: list[Problem]) -> list[Node]:
+def read_text(text: str, file: str, problems: list[Problem]) -> list[YamlNode]:
     """The documents of a file. `---` at the start of a line always ends a document, even a broken one."""
-    documents: list[Node] = []
+    documents: list[YamlNode] = []
     budget = _Budget()
     line = 0
     parts = _SPLIT.split(text)
@@ -41,7 +41,7 @@ def read_text(text: str, file: str, problems: list[Problem]) -> list[Node]:
     return documents
 
 
-def _read_part(text: str, file: str, first_line: int, budget: _Budget, problems: list[Problem]) -> list[Node]:
+def _read_part(text: str, file: str, first_line: int, budget: _Budget, problems: list[Problem]) -> list[YamlNode]:
     repaired: dict[int, str] = {}
     while True:
         tree = Tree(text, file, first_line, budget.values, repaired)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from framework.base.errors import MOST_PROBLEMS, Problem
 from framework.base.spelling import closest
-from framework.language.node import Node
+from framework.language.node import YamlNode
 from framework.language.syntax import SECRET_NAME
 
 _ANY = re.compile(r"\$\{([^{}]*)\}?")
@@ -30,13 +30,13 @@ class References:
     """The variables, and the problems of expanding them. Not frozen, because it caches expanded values."""
 
     environ: Mapping[str, str]
-    written: Mapping[str, Node]
+    written: Mapping[str, YamlNode]
     problems: list[Problem]
     values: dict[str, str | None] = field(default_factory=dict)  # None: no value, and a problem was reported
     open: list[str] = field(default_factory=list)
     put_in: int = 0  # characters
 
-    def expand(self, node: Node, hidden: bool = False) -> Node:
+    def expand(self, node: YamlNode, hidden: bool = False) -> YamlNode:
         """The node with expanded references. A `hidden` node may hold a secret, and no problem repeats its text."""
         if node.kind == "scalar":
             return node if _is_plain(node) else self._scalar(node, hidden)
@@ -50,7 +50,7 @@ class References:
             return node
         return dataclasses.replace(node, items=items, entries=entries)
 
-    def _scalar(self, node: Node, hidden: bool) -> Node:
+    def _scalar(self, node: YamlNode, hidden: bool) -> YamlNode:
         parts: list[str] = []
         end = 0
         for match in _ANY.finditer(node.text):
@@ -65,7 +65,7 @@ class References:
             parts.append(value)
         return dataclasses.replace(node, text="".join([*parts, node.text[end:]]), expanded=True, text_at=None, pieces=())
 
-    def _fits(self, value: str, node: Node) -> bool:
+    def _fits(self, value: str, node: YamlNode) -> bool:
         """Whether the total length is within the limit: variables in variables can double a text with each step."""
         before = self.put_in
         self.put_in += len(value)
@@ -74,7 +74,7 @@ class References:
             self._refuse(node, "reference-limit", message, "make the values of the variables shorter")
         return self.put_in <= MAX_TEXT
 
-    def _one(self, match: re.Match[str], node: Node, hidden: bool) -> str | None:
+    def _one(self, match: re.Match[str], node: YamlNode, hidden: bool) -> str | None:
         variable = _VARIABLE.match(match[1])
         if not match[0].endswith("}") or (not variable and not _SECRET.match(match[1])):
             subject = "this" if hidden else f"`{match[0][:60]}`"
@@ -95,7 +95,7 @@ class References:
             return None
         return self._variable(name, variable["default"], node)
 
-    def _variable(self, name: str, default: str | None, node: Node) -> str | None:
+    def _variable(self, name: str, default: str | None, node: YamlNode) -> str | None:
         if _PREFIX + name in self.environ:
             return self._given(name, node)
         if name in self.values:
@@ -123,7 +123,7 @@ class References:
         )  # fmt: skip
         return None
 
-    def _given(self, name: str, node: Node) -> str | None:
+    def _given(self, name: str, node: YamlNode) -> str | None:
         """The value from the process environment. It can hold any bytes, and must be UTF-8."""
         value = self.environ[_PREFIX + name]
         if value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value):
@@ -132,11 +132,11 @@ class References:
         self._refuse(node, "not-utf8", message, "set it to UTF-8 text")
         return None
 
-    def _refuse(self, node: Node, code: str, message: str, hint: str) -> None:
+    def _refuse(self, node: YamlNode, code: str, message: str, hint: str) -> None:
         self.problems.append(Problem(node.where, code, message, hint))
 
 
-def _is_plain(node: Node) -> bool:
+def _is_plain(node: YamlNode) -> bool:
     return node.kind == "scalar" and "${" not in node.text
 
 
@@ -150,9 +150,9 @@ def _reference_hint(text: str) -> str:
     return "write `${var:NAME}`, `${var:NAME:-default}` or `${secret:NAME}`"
 
 
-def variables_of(documents: Iterable[Node], problems: list[Problem]) -> dict[str, Node]:
+def variables_of(documents: Iterable[YamlNode], problems: list[Problem]) -> dict[str, YamlNode]:
     """The values of all `variables` documents."""
-    variables: dict[str, tuple[Node, Node]] = {}
+    variables: dict[str, tuple[YamlNode, YamlNode]] = {}
     for document in documents:
         values = document.get("values")
         for key, value in values.entries if values else ():

@@ -12,13 +12,13 @@ from functools import cache
 from typing import Any, Literal, TypeAlias, Union
 
 from framework.language import extensions
-from framework.language.node import Node
-from framework.language.options import Bound, Files, Kind, Named, OneOf, Option, OptionsOf
+from framework.language.node import YamlNode
+from framework.language.options import ComponentName, ComponentOptions, Document, Option, OptionGroup, RestOfOptions, StepName
 from framework.language.scalars import BOOL, NUMBER, TEXT, WHOLE, Scalar
 from framework.plan.secret import SecretRef
 
 NO_OPTION = Option(doc="")
-BoundClass: TypeAlias = Any  # a subclass of Bound, which mypy considers unhashable as the key of a cache
+BoundClass: TypeAlias = Any  # a subclass of OptionGroup, which mypy considers unhashable as the key of a cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,21 +73,21 @@ class Slot:
 @dataclass(frozen=True, eq=False)
 class RecordShape(Shape):
     form = "map"
-    cls: type[Bound]
+    cls: type[OptionGroup]
     slots: Mapping[str, Slot]  # by the YAML's name
     later: Mapping[str, Option]
     _: KW_ONLY
     name: str  # of the kind, for a document
     chosen: Chosen | None = None
 
-    def named(self, node: Node) -> RecordShape | None:
+    def named(self, node: YamlNode) -> RecordShape | None:
         """The options of the component that a map names, if it names one."""
         if self.chosen is None:
             return None
         option_name = self.chosen.by
         return self.chosen.records.get(next((value.text for key, value in node.entries if key.text == option_name), ""))
 
-    def complete(self, node: Node) -> RecordShape:
+    def complete(self, node: YamlNode) -> RecordShape:
         """The shape, and the options of the component that the map names, or of all components if it names none."""
         if self.chosen is None:
             return self
@@ -119,7 +119,7 @@ class FilesShape(Shape):
     """A map with one key, which is the name of a file in a package."""
 
     form = "map"
-    files: Files
+    files: StepName
 
     def slots(self) -> Mapping[str, Slot]:
         return _step_slots(extensions.extensions_of(self.files.components))
@@ -164,7 +164,7 @@ class UnionShape(Shape):
             if isinstance(alternative, RecordShape) and alternative.cls.known_by
         )
 
-    def fitting(self, node: Node) -> list[Shape]:
+    def fitting(self, node: YamlNode) -> list[Shape]:
         """The alternatives of the node's form."""
         candidates = [alternative for alternative in self.alternatives if alternative.form == node.kind]
         only_key_shapes = [
@@ -180,11 +180,11 @@ class UnionShape(Shape):
         ]
 
 
-def _is_known(shape: Shape, node: Node) -> bool:
+def _is_known(shape: Shape, node: YamlNode) -> bool:
     return isinstance(shape, RecordShape) and any(key.text == shape.cls.known_by for key, _ in node.entries)
 
 
-def _tells(shape: RecordShape, node: Node) -> bool:
+def _tells(shape: RecordShape, node: YamlNode) -> bool:
     return len(node.entries) == 1 and node.entries[0][0].text == shape.cls.only_key and node.entries[0][1].kind == "map"
 
 
@@ -194,7 +194,7 @@ _PLAIN = {
     float: ScalarShape(NUMBER, "number"),
     bool: ScalarShape(BOOL, "boolean"),
     SecretRef: ScalarShape(TEXT, "string", "must"),
-    Node: AnyShape(),
+    YamlNode: AnyShape(),
 }
 
 
@@ -212,11 +212,11 @@ def shape_of(hint: Any) -> Shape:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         marker = arguments[1]
-        if isinstance(marker, Named):
+        if isinstance(marker, ComponentName):
             return EnumShape(marker.values)
-        if isinstance(marker, OneOf):
+        if isinstance(marker, ComponentOptions):
             return UnionShape(tuple(map(shape_of, marker.declared())))
-        return FilesShape(marker) if isinstance(marker, Files) else ScalarShape(marker, "string")
+        return FilesShape(marker) if isinstance(marker, StepName) else ScalarShape(marker, "string")
     if origin is Literal:
         return EnumShape(lambda: arguments)
     if origin in (list, tuple):
@@ -232,7 +232,7 @@ def shape_of(hint: Any) -> Shape:
 
 
 def _is_bound(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, Bound)
+    return isinstance(hint, type) and issubclass(hint, OptionGroup)
 
 
 def _union(hints: list[Any]) -> Shape:
@@ -243,14 +243,14 @@ def _union(hints: list[Any]) -> Shape:
     return shape_of(hints[0]) if len(hints) == 1 else UnionShape(tuple(shape_of(hint) for hint in hints))
 
 
-_BOUND_FIELDS = {field.name for field in dataclasses.fields(Bound)}
+_BOUND_FIELDS = {field.name for field in dataclasses.fields(OptionGroup)}
 
 
 @cache
 def record_shape(cls: BoundClass) -> RecordShape:
     """The shape of a class of options. A document's first key fills the field `name`."""
     hints = typing.get_type_hints(cls, include_extras=True)
-    kind = cls.__name__.lower() if issubclass(cls, Kind) else ""
+    kind = cls.__name__.lower() if issubclass(cls, Document) else ""
     slots: dict[str, Slot] = {}
     later: dict[str, Option] = {}
     chosen = _chosen(hints)
@@ -276,11 +276,11 @@ def record_shape(cls: BoundClass) -> RecordShape:
 
 
 def _chosen(hints: Mapping[str, Any]) -> Chosen | None:
-    marks = ((field, _mark(hint, OptionsOf)) for field, hint in hints.items())
+    marks = ((field, _mark(hint, RestOfOptions)) for field, hint in hints.items())
     field, options = next((pair for pair in marks if pair[1]), ("", None))
     if options is None:
         return None
-    declared = options.declared(_mark(hints[options.by], Named))
+    declared = options.declared(_mark(hints[options.by], ComponentName))
     return Chosen(field, options.by, {name: record_shape(cls) for name, cls in declared.items()})
 
 
@@ -290,7 +290,7 @@ def _mark(hint: Any, kind: type) -> Any:
 
 def _completed(option: Option, hint: Any) -> Option:
     """The option with the help of the components that it may name. A component that exists is not among the later values."""
-    marker = _mark(hint, Named)
+    marker = _mark(hint, ComponentName)
     if marker is None:
         return option
     later_values = tuple(name for name in option.later if name not in marker.values())

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 from framework.base.errors import Problem
 from framework.base.hosts import is_open
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.language.scalars import Url
 from framework.plan import storage as model
 from framework.plan.secret import SecretRef
 
 
 @dataclass(frozen=True)
-class Storage(Bound):
+class Storage(OptionGroup):
     """An object store that speaks the protocol of S3. Without keys and profile, the machine's own AWS login is used."""
 
     in_digest: ClassVar[str] = "Storage endpoint region access_key secret_key profile role external_id kms_key path_style"

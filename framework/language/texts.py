@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from framework.base.errors import Problem
-from framework.language.failure import Failure
+from framework.language.failure import Misfit
 from framework.language.messages import bad_text, out_of_range, wrong_type
-from framework.language.node import Node
+from framework.language.node import YamlNode
 from framework.language.scalars import BOOL, NUMBER, WHOLE, Location
 from framework.language.shapes import ScalarShape
 from framework.language.syntax import SECRET_NAME, SECRET_TEXT
@@ -24,7 +24,7 @@ _SCHEME = r"[a-z][a-z0-9+.-]+:"
 _FILE = rf"^file:(//)?|^{_SCHEME}///"  # before a path; without a host, as `x:///a.db`, the path is one of this machine
 
 
-def read_scalar(shape: ScalarShape, failure: Failure, root: Path, refuse: Callable[[Iterator[Problem]], Any]) -> Any:
+def read_scalar(shape: ScalarShape, failure: Misfit, root: Path, refuse: Callable[[Iterator[Problem]], Any]) -> Any:
     """The value of `failure.node`. Problems go to `refuse`. No path may lead out of `root`, the project's folder."""
     node, option = failure.node, failure.option
     if node.secret is not None:
@@ -45,7 +45,7 @@ def read_scalar(shape: ScalarShape, failure: Failure, root: Path, refuse: Callab
     return value
 
 
-def fits(shape: ScalarShape, node: Node) -> bool:
+def fits(shape: ScalarShape, node: YamlNode) -> bool:
     """Whether the text has the form of the shape's values."""
     if shape.scalar is WHOLE:
         return node.is_whole
@@ -60,7 +60,7 @@ def _bound(shape: ScalarShape, written: float | str | None) -> Any:
     return shape.scalar.read(written) if isinstance(written, str) else written
 
 
-def _misplaced(failure: Failure, root: Path) -> Iterator[Problem]:
+def _misplaced(failure: Misfit, root: Path) -> Iterator[Problem]:
     """A problem with a path that leads out of the project, or that hides where it leads."""
     if _leaves(failure.node.text, root):
         message, hint = "is outside the project", "write a path below the project's folder, such as `.sluice/…`"
@@ -78,13 +78,13 @@ def _leaves(text: str, root: Path) -> bool:
     return os.path.commonpath([folder, os.path.normpath(os.path.join(folder, path))]) != folder
 
 
-def _looks_secret(failure: Failure) -> bool:
+def _looks_secret(failure: Misfit) -> bool:
     path = failure.path
     has_secret_name = len(path) > 1 and path[-2] in ("conf", "values") and SECRET_NAME.search(str(path[-1]))
     return bool(has_secret_name or SECRET_TEXT.search(failure.node.text))
 
 
-def literal_secret(failure: Failure) -> Iterator[Problem]:
+def literal_secret(failure: Misfit) -> Iterator[Problem]:
     """A problem with a secret that is written out in a spec."""
     key = str(failure.path[-1]) if failure.path else ""
     subject = f"`{key}`" if key else "this"
@@ -96,6 +96,6 @@ def literal_secret(failure: Failure) -> Iterator[Problem]:
     yield failure.problem("literal-secret", message, hint)
 
 
-def refused_secret(failure: Failure) -> Iterator[Problem]:
+def refused_secret(failure: Misfit) -> Iterator[Problem]:
     message = f"{f'`{failure.key}`' if failure.key else 'this'} is shown in plans and logs, so it cannot be a secret"
     yield failure.problem("secret-not-allowed", message, "use `${var:…}` for a value that is not secret")

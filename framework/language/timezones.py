@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 
 from framework.base.errors import Problem
 from framework.base.spelling import did_you_mean
-from framework.language.options import Bound
+from framework.language.options import OptionGroup
 
 ALSO_CALLED = ["tz", "zone"]
 
@@ -17,7 +17,7 @@ def is_timezone(name: str) -> bool:
     return name in _timezones()
 
 
-def problems(bound: Bound, timezone: str) -> Iterator[Problem]:
+def problems(bound: OptionGroup, timezone: str) -> Iterator[Problem]:
     """A problem with the option `timezone` of these options."""
     if "timezone" not in bound.gaps and not is_timezone(timezone):
         hint = did_you_mean(timezone, _timezones(), "write a name such as `Europe/Berlin` or `UTC`")

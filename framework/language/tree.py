@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from framework.base.errors import Problem, Where
-from framework.language.node import Node
+from framework.language.node import YamlNode
 from framework.language.places import Piece, pieces
 from framework.language.syntax import SECRET_NAME, short, span_from, unbalanced
 
@@ -48,8 +48,8 @@ class Tree:
         self.max_values = max_values
         self.repaired = repaired
         self.problems: list[Problem] = []
-        self.whole: list[Node] = []
-        self.anchors: dict[str, tuple[Node, int, int, int] | None] = {}
+        self.whole: list[YamlNode] = []
+        self.anchors: dict[str, tuple[YamlNode, int, int, int] | None] = {}
         self.count = 0
         self.length = 0  # of all text
         self.aliased = 0
@@ -60,7 +60,7 @@ class Tree:
         self.open_ended = 0  # texts whose end the search did not find
         self.events: Iterator[Any] = iter(_PARSER(text).get_event, None)
 
-    def documents(self) -> list[Node]:
+    def documents(self) -> list[YamlNode]:
         for event in self.events:
             if isinstance(event, yaml.DocumentStartEvent):
                 self.anchors = {}
@@ -74,7 +74,7 @@ class Tree:
         mark = event.start_mark
         return Where(self.file, self.first_line + mark.line + 1, mark.column + 1)
 
-    def build(self, event: Any, depth: int, in_flow: bool) -> tuple[Node, int]:
+    def build(self, event: Any, depth: int, in_flow: bool) -> tuple[YamlNode, int]:
         """The node of an event, and the node's height."""
         where = self.where(event)
         if depth > MAX_DEPTH:
@@ -98,13 +98,13 @@ class Tree:
                 where, "yaml-tag", f"YAML tags{'' if self.hidden else ' such as ' + _tag(event.tag)} are not used here",
                 "remove it; text that starts with ! needs quotes",
             ))  # fmt: skip
-            return Node("scalar", where, unknown=True), 1
+            return YamlNode("scalar", where, unknown=True), 1
         return result
 
-    def scalar(self, event: Any, where: Where, in_flow: bool) -> Node:
+    def scalar(self, event: Any, where: Where, in_flow: bool) -> YamlNode:
         start = event.start_mark.index
         if start in self.repaired:
-            return Node("scalar", where, self.repaired[start], quoted=True)
+            return YamlNode("scalar", where, self.repaired[start], quoted=True)
         self.length += len(event.value)
         plain = event.style in (None, "")
         if in_flow:
@@ -119,7 +119,7 @@ class Tree:
             event.start_mark.line == event.end_mark.line and event.end_mark.index - start == len(event.value) + 2 * quotes
         )
         text_at = quotes if is_unchanged else None
-        return Node("scalar", where, event.value, quoted=not plain, text_at=text_at, pieces=self.pieces(event, is_unchanged))
+        return YamlNode("scalar", where, event.value, quoted=not plain, text_at=text_at, pieces=self.pieces(event, is_unchanged))
 
     def pieces(self, event: Any, is_unchanged: bool) -> tuple[Piece, ...]:
         """The places of the parts of a text; none if it is on one line and unchanged."""
@@ -128,7 +128,7 @@ class Tree:
         written = self.text[event.start_mark.index : event.end_mark.index]
         return pieces(written, event.value, event.style, event.start_mark.column + 1)
 
-    def collection(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
+    def collection(self, event: Any, where: Where, depth: int) -> tuple[YamlNode, int]:
         bracket = event.end_mark.index - 1
         # A pair in [] is a map without brackets of its own.
         has_brackets = event.flow_style and event.start_mark.index <= bracket and self.text[bracket] in "[{"
@@ -140,8 +140,8 @@ class Tree:
             self.opened.pop()
         return result
 
-    def sequence(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
-        items: list[Node] = []
+    def sequence(self, event: Any, where: Where, depth: int) -> tuple[YamlNode, int]:
+        items: list[YamlNode] = []
         height = 0
         for item in self.events:
             if isinstance(item, yaml.SequenceEndEvent):
@@ -151,10 +151,10 @@ class Tree:
                 raise Stop(_too_many_parts(where, f"list has over {MAX_ITEMS:,} items"))
             items.append(node)
             height = max(height, inner)
-        return Node("list", where, items=tuple(items)), height + 1
+        return YamlNode("list", where, items=tuple(items)), height + 1
 
-    def mapping(self, event: Any, where: Where, depth: int) -> tuple[Node, int]:
-        entries: dict[str, tuple[Node, Node]] = {}
+    def mapping(self, event: Any, where: Where, depth: int) -> tuple[YamlNode, int]:
+        entries: dict[str, tuple[YamlNode, YamlNode]] = {}
         height = 0
         whole = True
         for item in self.events:
@@ -172,7 +172,7 @@ class Tree:
                 hint = "write `---` on a line above it"
                 message = f"a new {short(key.text)} begins here, in the middle of another"
                 self.problems.append(Problem(key.where, "no-separator", message, hint))
-                self.whole.append(Node("map", where, entries=tuple(entries.values()), whole=whole))
+                self.whole.append(YamlNode("map", where, entries=tuple(entries.values()), whole=whole))
                 where, entries, whole = key.where, {key.text: (key, value)}, True
             elif problem:
                 self.problems.append(problem)
@@ -181,14 +181,14 @@ class Tree:
                 raise Stop(_too_many_parts(where, f"map has over {MAX_KEYS:,} keys"))
             else:
                 entries[key.text] = key, value
-        return Node("map", where, entries=tuple(entries.values()), whole=whole), height + 1
+        return YamlNode("map", where, entries=tuple(entries.values()), whole=whole), height + 1
 
-    def alias(self, anchor: str, where: Where, depth: int) -> tuple[Node, int]:
+    def alias(self, anchor: str, where: Where, depth: int) -> tuple[YamlNode, int]:
         if anchor not in self.anchors:
             message = f"`*{short(anchor)}` repeats the value marked `&{short(anchor)}`, and there is none above"
             message = "there is no anchor of this name above" if self.hidden else message
             self.problems.append(Problem(where, "unknown-anchor", message, "text that starts with * needs quotes"))
-            return Node("scalar", where, unknown=True), 1
+            return YamlNode("scalar", where, unknown=True), 1
         anchor_data = self.anchors[anchor]
         if anchor_data is None:
             raise Stop(
@@ -228,7 +228,7 @@ def _too_deep(where: Where) -> Problem:
     return Problem(where, "too-deep", f"this is nested over {MAX_DEPTH} levels deep", "use fewer levels of [] and {}")
 
 
-def _key_problem(key: Node, entries: dict[str, tuple[Node, Node]]) -> Problem | None:
+def _key_problem(key: YamlNode, entries: dict[str, tuple[YamlNode, YamlNode]]) -> Problem | None:
     if key.unknown:
         return Problem(key.where, "bad-key", "a key must be plain text", "write the key out")
     if key.kind != "scalar" or key.is_null:

@@ -7,19 +7,19 @@ from framework.plan.expectation import Expectation, SetExpectation
 from framework.plan.follower import FOLLOWED, PUBLISHED, Follower, ListedTable
 from framework.plan.maintenance import Maintain, Reader, Thin
 from framework.plan.pipeline import Pipeline, Run, in_order
-from framework.plan.plan import Engine, Plan, PlannedDocument, Replanned
+from framework.plan.plan import Engine, LaterPlan, Plan, PlannedDocument
 from framework.plan.secret import Joined, MaskKey, Masks, SecretRef
 from framework.plan.side_table import BAD_ROW_COLUMNS, DISCARDED, LOST_BYTES, OPEN, REPLAYED, WAITS, SideTable
-from framework.plan.source import FROM_COLUMNS, OLD, Join, SelectSource, TableSource
-from framework.plan.step import Each, Memory, Step
+from framework.plan.source import FROM_COLUMNS, OLD, Lookup, SelectSource, TableChanges
+from framework.plan.step import Explode, Remember, Step
 from framework.plan.storage import Storage
 from framework.plan.table import IS_CURRENT, VERSION, Keyed, PartitionField, SchemaChanges, State, Table
-from framework.plan.tests import Example, GivenRow, Message
+from framework.plan.tests import Message, SpecTest, SpecTestRow
 from framework.plan.topic import (
     EVENT_TIME,
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
-    Changes,
+    ChangeFormat,
     Cluster,
     Column,
     Decoding,
@@ -28,13 +28,13 @@ from framework.plan.topic import (
     GeneratedFields,
     Generator,
     Login,
-    Of,
+    MessagePart,
     Outliers,
-    Registered,
+    PlannedSubject,
     SecretStore,
     Security,
     Topic,
-    raw,
+    part_sql,
 )
 
 __all__ = [
@@ -55,41 +55,39 @@ __all__ = [
     "WAITS",
     "Bounds",
     "Catalog",
-    "Changes",
+    "ChangeFormat",
     "Cluster",
     "Column",
     "ColumnSql",
     "Decoding",
-    "Each",
     "Engine",
-    "Example",
     "Expectation",
+    "Explode",
     "Fault",
     "Follower",
     "Generated",
     "GeneratedFields",
     "Generator",
-    "GivenRow",
-    "Join",
     "Joined",
     "Keyed",
+    "LaterPlan",
     "ListedTable",
     "Listing",
     "Login",
+    "Lookup",
     "Maintain",
     "MaskKey",
     "Masks",
-    "Memory",
     "Message",
-    "Of",
+    "MessagePart",
     "Outliers",
     "PartitionField",
     "Pipeline",
     "Plan",
     "PlannedDocument",
+    "PlannedSubject",
     "Reader",
-    "Registered",
-    "Replanned",
+    "Remember",
     "Run",
     "SchemaChanges",
     "SecretRef",
@@ -98,14 +96,16 @@ __all__ = [
     "SelectSource",
     "SetExpectation",
     "SideTable",
+    "SpecTest",
+    "SpecTestRow",
     "State",
     "Step",
     "Storage",
     "Table",
-    "TableSource",
+    "TableChanges",
     "Thin",
     "Topic",
     "columns_read",
     "in_order",
-    "raw",
+    "part_sql",
 ]

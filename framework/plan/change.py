@@ -36,7 +36,7 @@ HINTS: dict[Kind, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Existing:
+class TableNow:
     """The current state of a table."""
 
     columns: tuple[Field, ...]
@@ -79,7 +79,7 @@ class Change:
         return f"{self.what} ({'no longer in the spec' if self.kind == 'drop' and self.allowed else self.where})"
 
 
-def changes(pipeline: Pipeline, existing: Existing | None) -> tuple[Change, ...]:
+def changes(pipeline: Pipeline, existing: TableNow | None) -> tuple[Change, ...]:
     """All differences; none if the table matches the spec."""
     if existing is None:
         return (Change("create", f"creates table {pipeline.table.identifier}", _option(pipeline, "table"), allowed=True),)
@@ -174,7 +174,7 @@ def _inside(path: Path, old: Struct, new: Struct, renames: _Renamed, current_pat
 
 
 def _column(
-    pipeline: Pipeline, existing: Existing, kind: Kind, path: Path, old: Type | None, new: Type | None, new_name: str
+    pipeline: Pipeline, existing: TableNow, kind: Kind, path: Path, old: Type | None, new: Type | None, new_name: str
 ) -> Change:
     policy = pipeline.table.schema_changes
     policies = {"add": policy.add, "widen": policy.widen, "drop": policy.drop, "alias": policy.rename, "narrow": policy.narrow}
@@ -201,7 +201,7 @@ def _column(
     )
 
 
-def _schemas(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
+def _schemas(pipeline: Pipeline, existing: TableNow) -> Iterator[Change]:
     """The refused versions of schemas in the registry."""
     narrow = pipeline.table.schema_changes.narrow == "allow"
     for topic in pipeline.topics:
@@ -242,7 +242,7 @@ def _refuses(kind: Kind, path: Path, old: Type | None, new: Type | None, new_nam
     return f"`{name}` is {old}, the spec says {new}{reason}"
 
 
-def _layout(pipeline: Pipeline, existing: Existing) -> Iterator[Change]:
+def _layout(pipeline: Pipeline, existing: TableNow) -> Iterator[Change]:
     table = pipeline.table
     if existing.words != table.words:
         old_words, new_words = existing.words or "a row per message", table.words or f"`write: {table.write.name}`"

@@ -15,7 +15,7 @@ from framework.base import iso_times
 from framework.base.amounts import counted
 from framework.base.errors import visible
 from framework.base.types import BIGINT, BINARY, INT, STRING, Array, Map, Struct, Type, is_fractional
-from framework.plan import Column, Example, Message
+from framework.plan import Column, Message, SpecTest
 
 Row = Mapping[str, Any]
 _CLOSE = 1e-9  # relative difference up to which floats are equal
@@ -52,7 +52,7 @@ class Difference:
     pairs: tuple[Pair, ...]
 
 
-def differences(example: Example, columns: Sequence[Column], rows: Sequence[Row], bad: Sequence[Row]) -> tuple[Difference, ...]:
+def differences(example: SpecTest, columns: Sequence[Column], rows: Sequence[Row], bad: Sequence[Row]) -> tuple[Difference, ...]:
     """The differences between a test's rows and its expectations; none for a test that passes."""
     found_differences = []
     types = {column.name: column.type for column in columns}
@@ -65,7 +65,7 @@ def differences(example: Example, columns: Sequence[Column], rows: Sequence[Row]
 
 def _difference(
     noun: str,
-    example: Example,
+    example: SpecTest,
     expected: Sequence[Row],
     rows: Sequence[Row],
     types: Mapping[str, Type],
@@ -91,7 +91,7 @@ def _difference(
     return Difference(noun=noun, expected=len(expected), actual=len(rows), columns=columns, pairs=tuple(pairs))
 
 
-def _message(example: Example, row: Row) -> int | None:
+def _message(example: SpecTest, row: Row) -> int | None:
     """The number, from 1, of the message of a row or bad row, if the row has its offset."""
     place = [row.get(name, row.get(f"_kafka_{name}")) for name in ("partition", "offset")]
     topic = row.get("_kafka_topic", row.get("topic") if "code" in row else None)

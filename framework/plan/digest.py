@@ -52,22 +52,22 @@ WORDS: Mapping[type, Words] = {
     model.Fault: Words("Fault", "stage code message when why cause"),
     model.Decoding: Words("Decoding", "columns faults structs keep schema_id unknown"),
     # Tables that are read
-    model.TableSource: Words(
+    model.TableChanges: Words(
         "TableSource",
         "pipeline catalog identifier columns kafka reads rows_change by_value keys versions event_time partitions old",
     ),
     model.SelectSource: Words(
         "SelectSource", "says sql names tables columns origins apart by_partition kafka reads event_time old"
     ),
-    model.Join: Words("Join", "source on take within", never="snapshot rows now"),
+    model.Lookup: Words("Join", "source on take within", never="snapshot rows now"),
     # Steps
     model.Step: Words(
         "Step",
         "name says attempts assign keep faults columns each of_tombstones memory masks join bounds",
         never="where",
     ),
-    model.Each: Words("Each", "list into"),
-    model.Memory: Words("Memory", "columns state", never="admit"),
+    model.Explode: Words("Each", "list into"),
+    model.Remember: Words("Memory", "columns state", never="admit"),
     model.State: Words("State", "name columns says keep_for outlives_rebuild"),
     model.Masks: Words("Masks", "keys paths encrypted joined"),
     model.MaskKey: Words("MaskKey", "id secret"),
@@ -82,7 +82,7 @@ WORDS: Mapping[type, Words] = {
     ),
     model.PartitionField: Words("PartitionField", "transform column width"),
     model.Keyed: Words("Keyed", "keys order versions deletes ends truncates remember says stands_in unsent", if_set="partition"),
-    accumulated.Accumulated: Words("Accumulated", "by window measures order nth rows hidden before takes_off"),
+    accumulated.Totals: Words("Accumulated", "by window measures order nth rows hidden before takes_off"),
     accumulated.Measure: Words("Measure", "name text function type argument"),
     accumulated.Window: Words("Window", "column every size late_after"),
     model.SchemaChanges: Words("SchemaChanges", "add widen drop rename narrow"),

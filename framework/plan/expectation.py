@@ -7,7 +7,7 @@ from typing import Literal
 
 from framework.base.errors import Where
 from framework.plan.column_sql import ColumnSql
-from framework.plan.source import TableSource
+from framework.plan.source import TableChanges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class SetExpectation:
     otherwise: Literal["warn", "stop"]
     kind: Literal["unique", "references", "rows"]
     columns: tuple[str, ...] = ()
-    of: TableSource | None = None  # the other table
+    of: TableChanges | None = None  # the other table
     of_columns: tuple[str, ...] = ()
     snapshot: int | None = None  # of the other table, when a batch begins
     least: int = 0

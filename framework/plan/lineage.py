@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from framework.plan import EVENT_TIME, KAFKA_COLUMNS, VERSION, Pipeline, SelectSource, Step, TableSource, Topic, columns_read
-from framework.plan.totals import MEASURES, TIME, WINDOW_END, WINDOW_START, Accumulated
+from framework.plan import EVENT_TIME, KAFKA_COLUMNS, VERSION, Pipeline, SelectSource, Step, TableChanges, Topic, columns_read
+from framework.plan.totals import MEASURES, TIME, WINDOW_END, WINDOW_START, Totals
 
 
 def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
@@ -31,15 +31,15 @@ def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
     return {column.name: origins[column.name] for column in pipeline.table.columns}
 
 
-def by_source(pipeline: Pipeline) -> dict[str, list[tuple[Topic | TableSource, str]]]:
+def by_source(pipeline: Pipeline) -> dict[str, list[tuple[Topic | TableChanges, str]]]:
     """The source columns of each column that is for readers, each with its topic or its table."""
     select_tables = pipeline.source.tables if isinstance(pipeline.source, SelectSource) else ()
-    table_columns: dict[str, tuple[Topic | TableSource, str]] = {
+    table_columns: dict[str, tuple[Topic | TableChanges, str]] = {
         f"{table.identifier}.{column.name}": (table, column.name)
         for table in (*select_tables, *(join.source for join in pipeline.joins))
         for column in (*table.columns, *table.kafka)
     }
-    sources = [pipeline.source] if isinstance(pipeline.source, TableSource) else pipeline.topics
+    sources = [pipeline.source] if isinstance(pipeline.source, TableChanges) else pipeline.topics
     origins = lineage(pipeline)
     return {
         column.name: [
@@ -52,12 +52,12 @@ def by_source(pipeline: Pipeline) -> dict[str, list[tuple[Topic | TableSource, s
     }
 
 
-def _has(source: Topic | TableSource, name: str) -> bool:
+def _has(source: Topic | TableChanges, name: str) -> bool:
     """Whether the source has the column. A table lacks the columns that name the commit of a row."""
     return isinstance(source, Topic) or any(column.name == name for column in (*source.columns, *source.kafka))
 
 
-def _of_totals(totals: Accumulated, origins: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
+def _of_totals(totals: Totals, origins: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
     measures = {measure.name: origins.get(measure.row_column, frozenset()) for measure in totals.measures}
     window = dict.fromkeys((WINDOW_START, WINDOW_END), origins.get(TIME, frozenset()))
     return {**measures, **window, MEASURES: frozenset().union(*measures.values())}

@@ -36,9 +36,9 @@ class Notice:
     type: str  # the name of its file among the notices
     says: str
     options: Any
-    # Sends the notice of a written file, and returns what was sent, in words. Its arguments are the notice, an `About`, and the store of
-    # secrets.
-    send: Callable[[Notice, About, SecretStore], str] = field(compare=False, repr=False)
+    # Sends the notice of a written file, and returns what was sent, in words. Its arguments are the notice, its `NoticeContent`, and the
+    # store of secrets.
+    send: Callable[[Notice, NoticeContent, SecretStore], str] = field(compare=False, repr=False)
 
 
 class NotSentYet(SluiceError):
@@ -46,7 +46,7 @@ class NotSentYet(SluiceError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
+class NoticeContent:
     """The content of a notice. `window` are the beginning and the end of the window, if there is one. `content` is the file's
     path on this machine. `link` returns an address of a file in an object store that is valid for some seconds, and the time at
     which it ends."""

@@ -14,10 +14,10 @@ from framework.plan.expectation import Expectation, SetExpectation
 from framework.plan.follower import Follower
 from framework.plan.maintenance import Maintain, Reader
 from framework.plan.secret import MaskKey
-from framework.plan.source import Join, SelectSource, TableSource
+from framework.plan.source import Lookup, SelectSource, TableChanges
 from framework.plan.step import Step
 from framework.plan.table import Table
-from framework.plan.tests import Example
+from framework.plan.tests import SpecTest
 from framework.plan.topic import EVENT_TIME, Column, Fault, Topic
 
 
@@ -41,7 +41,7 @@ class Pipeline:
     owner: str | None
     tags: tuple[tuple[str, str], ...]
     topics: tuple[Topic, ...]  # none where the rows come from a table
-    source: TableSource | SelectSource | None
+    source: TableChanges | SelectSource | None
     kafka_columns: tuple[Column, ...]  # partition, offset and timestamp of each message
     steps: tuple[Step, ...]
     table: Table
@@ -55,7 +55,7 @@ class Pipeline:
     sets: tuple[SetExpectation, ...] = ()
     maintain: Maintain
     spec: str  # a digest of all fields above that decide which rows are written
-    examples: tuple[Example, ...] = field(default=(), compare=False, repr=False)
+    examples: tuple[SpecTest, ...] = field(default=(), compare=False, repr=False)
     readers: tuple[Reader, ...] = field(default=(), compare=False, repr=False)  # of its table
     also: tuple[Follower, ...] = ()  # each shows the rows of its table elsewhere
 
@@ -80,7 +80,7 @@ class Pipeline:
         return bool(self.topics) and all(topic.steady for topic in self.topics)
 
     @property
-    def joins(self) -> tuple[Join, ...]:
+    def joins(self) -> tuple[Lookup, ...]:
         """The tables in which the pipeline's steps look rows up."""
         return tuple(step.join for step in self.steps if step.join)
 
@@ -95,7 +95,7 @@ class Pipeline:
         return frozenset(table.pipeline for table in (*(self.source.tables if self.source else ()), *self.looked_up))
 
     @property
-    def looked_up(self) -> tuple[TableSource, ...]:
+    def looked_up(self) -> tuple[TableChanges, ...]:
         """The tables in which steps and expectations look for rows."""
         return (*(join.source for join in self.joins), *(expectation.of for expectation in self.sets if expectation.of))
 

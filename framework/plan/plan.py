@@ -42,7 +42,7 @@ class Plan:
     pipelines: tuple[Pipeline, ...]
     documents: tuple[PlannedDocument, ...] = ()
     # Plans the same specs again with the registry's current schemas and, for each topic, schemas of other subjects.
-    again: Callable[[Mapping[str, Mapping[int, Schema | None]]], Replanned] | None = field(
+    again: Callable[[Mapping[str, Mapping[int, Schema | None]]], LaterPlan] | None = field(
         default=None, compare=False, repr=False
     )
 
@@ -54,7 +54,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Replanned:
+class LaterPlan:
     """A plan of the same specs at a later time, and the problems of the specs. No problem concerns the `runnable` pipelines."""
 
     plan: Plan

@@ -22,7 +22,7 @@ OLD = "_sluice_gone"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSource:
+class TableChanges:
     """A table of another pipeline that this pipeline reads."""
 
     pipeline: str
@@ -45,11 +45,11 @@ class TableSource:
         return f"{self.identifier}/0"
 
     @property
-    def tables(self) -> tuple[TableSource, ...]:
+    def tables(self) -> tuple[TableChanges, ...]:
         """All tables that are read, which is this one."""
         return (self,)
 
-    def with_tables(self, change: Callable[[TableSource], TableSource]) -> TableSource:
+    def with_tables(self, change: Callable[[TableChanges], TableChanges]) -> TableChanges:
         return change(self)
 
 
@@ -62,7 +62,7 @@ class SelectSource:
     says: tuple[str, ...]
     sql: str
     names: tuple[str, ...]
-    tables: tuple[TableSource, ...]
+    tables: tuple[TableChanges, ...]
     columns: tuple[Column, ...]
     origins: tuple[tuple[str, tuple[str, ...]], ...]  # of each column, those of the tables with their names in front
     apart: tuple[tuple[str, str], ...]
@@ -86,16 +86,16 @@ class SelectSource:
         """The names of the pipelines that write the select's tables."""
         return " ".join(table.pipeline for table in self.tables)
 
-    def with_tables(self, change: Callable[[TableSource], TableSource]) -> SelectSource:
+    def with_tables(self, change: Callable[[TableChanges], TableChanges]) -> SelectSource:
         return replace(self, tables=tuple(map(change, self.tables)))
 
 
 @dataclass(frozen=True)
-class Join:
+class Lookup:
     """A table that a step looks rows up in, by columns that are its keys. `snapshot` is the one that a batch reads; None: the newest. A row
     without a match waits `within` so many seconds; `now` is the time of a batch in microseconds."""
 
-    source: TableSource
+    source: TableChanges
     on: tuple[str, ...]
     take: tuple[str, ...]
     _: KW_ONLY

@@ -9,7 +9,7 @@ from typing import Any
 from framework.base.errors import Where
 from framework.plan.bounds import Bounds
 from framework.plan.secret import Masks
-from framework.plan.source import Join
+from framework.plan.source import Lookup
 from framework.plan.table import State
 from framework.plan.topic import Column, Fault
 
@@ -30,16 +30,16 @@ class Step:
     keep: str | None = None
     faults: tuple[Fault, ...] = ()
     columns: tuple[Column, ...]
-    each: Each | None = None
+    each: Explode | None = None
     of_tombstones: bool = False  # whether its faults are also checked in messages without a value that delete a row
-    memory: Memory | None = None
+    memory: Remember | None = None
     masks: Masks | None = None
-    join: Join | None = None
+    join: Lookup | None = None
     bounds: tuple[Bounds, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Memory:
+class Remember:
     """The memory of a step that compares rows with those of earlier batches: with the rows of its table, or with a `state` of its own.
 
     `admit` takes the rows after all steps as a frame, and the earlier rows to compare them with (`Earlier` of
@@ -51,7 +51,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Each:
+class Explode:
     """SQL of a list, and the column that holds one item."""
 
     list: str

@@ -11,7 +11,7 @@ from framework.plan.catalog import Catalog
 from framework.plan.column_sql import ColumnSql
 from framework.plan.side_table import BAD_ROW_COLUMNS, SideTable
 from framework.plan.topic import Column
-from framework.plan.totals import MEASURES, Accumulated
+from framework.plan.totals import MEASURES, Totals
 from framework.plan.write import Write
 
 IS_CURRENT = "is_current"
@@ -103,7 +103,7 @@ class Table:
     doc: str = ""
     masked: tuple[tuple[str, ...], ...] = ()  # paths of columns and fields of which there are no statistics
     keyed: Keyed | None = None
-    accumulated: Accumulated | None = None
+    accumulated: Totals | None = None
     step_states: tuple[State, ...] = ()  # of steps that remember rows
     adopt: bool = field(default=False, repr=False)  # whether a table that already exists is taken over
     schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # does not decide which rows are written

@@ -25,7 +25,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class GivenRow:
+class SpecTestRow:
     """A row of the table that a tested pipeline reads. A column that `values` lacks is null."""
 
     batch: int  # the first is 1
@@ -33,12 +33,12 @@ class GivenRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Example:
+class SpecTest:
     """A test: messages or rows, and the expected rows and bad rows, each with the columns to compare."""
 
     name: str
     where: Where
-    given: tuple[Message | GivenRow, ...]
+    given: tuple[Message | SpecTestRow, ...]
     expect: tuple[Mapping[str, Any], ...] | None  # None: rows are not compared
     expect_bad: tuple[Mapping[str, Any], ...]
     tables: Mapping[str, tuple[Mapping[str, Any], ...]] = field(

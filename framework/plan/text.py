@@ -15,14 +15,14 @@ from framework.plan import (
     Maintain,
     Pipeline,
     Plan,
-    Registered,
+    PlannedSubject,
     Run,
     SelectSource,
     SetExpectation,
     Step,
     Topic,
 )
-from framework.plan.totals import Accumulated
+from framework.plan.totals import Totals
 
 _WIDTH = 118  # of a line, without its indent
 
@@ -98,7 +98,7 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"  fresh within {duration(pipeline.fresh_within)}{warn}{steady}"
 
 
-def _totals(totals: Accumulated) -> str:
+def _totals(totals: Totals) -> str:
     row_text = f"one row per {', '.join(totals.keys)}" if totals.keys else "one row"
     late_after = totals.late_after
     removal_text = ", and from which rows that are no more are taken off" if totals.takes_off else ""
@@ -143,7 +143,7 @@ def _source(pipeline: Pipeline) -> Iterator[str]:
     yield from (f"          {line}" for line in _columns(columns))
 
 
-def _versions(registered: Registered) -> str:
+def _versions(registered: PlannedSubject) -> str:
     numbers = registered.numbers
     if not numbers:
         return f"{registered.of}s by {registered.subject}, whose versions are unknown: the registry does not answer, or has no such subject"

@@ -33,10 +33,10 @@ KAFKA_TOPIC = Column("_kafka_topic", STRING, "Kafka topic of the message")  # wh
 EVENT_TIME = "_event_time"
 
 
-Of = Literal["key", "value"]
+MessagePart = Literal["key", "value"]
 
 
-def raw(part: Of) -> str:
+def part_sql(part: MessagePart) -> str:
     """SQL of the message's key or value, whole."""
     return f"_sluice_{part}"
 
@@ -70,7 +70,7 @@ class Decoding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes:
+class ChangeFormat:
     """The columns of messages that are changes of a table's rows. `op` and `at` follow the row's own columns: they hold what was
     done, as one of the texts in `writes`, `deletes` and `truncates`, and when."""
 
@@ -149,11 +149,11 @@ class Generator:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Registered:
+class PlannedSubject:
     """The registry's answer for a topic's keys or values at planning time. `refused` are versions that not every table accepts: the
     schema's id, the kind of its change, and the change in words. `trouble`: the registry did not answer, or lacks the subject."""
 
-    of: Of
+    of: MessagePart
     subject: str
     numbers: tuple[int, ...]
     refused: tuple[tuple[int, str, str], ...]
@@ -183,10 +183,10 @@ class Topic:
     start_from: Literal["earliest", "latest"] | datetime
     generator: Generator | None
     steady: bool = False  # messages always come, so that silence is a fault
-    registered: tuple[Registered, ...] = ()
-    changes: Changes | None = None
+    registered: tuple[PlannedSubject, ...] = ()
+    changes: ChangeFormat | None = None
 
-    def columns_of(self, part: Of) -> tuple[Column, ...]:
+    def columns_of(self, part: MessagePart) -> tuple[Column, ...]:
         """The columns that are decoded from a message's key or value."""
         other_columns = (*self.key_columns, *self.headers)
         return tuple(

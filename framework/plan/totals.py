@@ -57,7 +57,7 @@ class Groups:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accumulated(Groups):
+class Totals(Groups):
     """The description of the totals that the table holds."""
 
     order: tuple[str, ...]  # the columns that say which of two rows is the first

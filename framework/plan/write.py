@@ -11,7 +11,7 @@ from typing import Any
 class Write:
     """A write mode. Two are equal if they have the same name."""
 
-    # Writes a Frame's good rows to the branch of a Target, and returns the numbers as Counted.
+    # Writes a Frame's good rows to the branch of a StagingTarget, and returns the numbers as BatchCounts.
     stage: Callable[[Any, Any], Any] = field(compare=False, repr=False)
     _: KW_ONLY
     name: str = ""

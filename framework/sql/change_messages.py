@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from framework.plan import Changes, Topic
+from framework.plan import ChangeFormat, Topic
 from framework.sql.quote import literal
 
 
-def changes_of(read: tuple[Topic, ...]) -> Changes | None:
+def changes_of(read: tuple[Topic, ...]) -> ChangeFormat | None:
     """Returns the description of the changes in these topics, if they are changes. The topics of one pipeline have one format."""
     return read[0].changes if read else None
 
@@ -19,5 +19,5 @@ def is_one_of(topic: Topic, ops: Iterable[str]) -> str:
     return f"coalesce({op} IN ({', '.join(map(literal, ops))}), false)"
 
 
-def is_end(topic: Topic, changes: Changes) -> str:
+def is_end(topic: Topic, changes: ChangeFormat) -> str:
     return is_one_of(topic, (*changes.deletes, *changes.truncates))

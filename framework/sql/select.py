@@ -15,7 +15,7 @@ from framework.sql.expressions import Checked, typed
 from framework.sql.faults import ExpressionError, Fault
 from framework.sql.operand_remedies import suggest_for_condition
 from framework.sql.quote import column_path
-from framework.sql.statement import Written
+from framework.sql.statement import ParsedSelect
 from framework.sql.suggested import code
 from framework.sql.tokens import Token
 from framework.sql.tree import Column, Member, Node, walk
@@ -87,7 +87,7 @@ class _Names:
     star: tuple[str, ...]
     tables: frozenset[str]
 
-    def items(self, parsed_item: Written) -> list[Item]:
+    def items(self, parsed_item: ParsedSelect) -> list[Item]:
         if parsed_item.value is None:
             return [
                 Item(name, Checked(column_path(name), self.columns[name]), name, parsed_item.offset)
@@ -136,7 +136,7 @@ class _Names:
             return field.name if field else node.name
         return None
 
-    def condition(self, parsed_item: Written) -> Checked:
+    def condition(self, parsed_item: ParsedSelect) -> Checked:
         assert parsed_item.value is not None, "a condition is no star"
         value = self.typed(parsed_item.value)
         if value.type not in (BOOLEAN, VOID):

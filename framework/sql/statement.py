@@ -60,7 +60,7 @@ _STATEMENTS = reserved.words("""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class ParsedSelect:
     """A parsed item; `*` has no value. `offset` is the place of the name, or of the item if it has no name."""
 
     value: Node | None
@@ -74,8 +74,8 @@ class Written:
 class Read:
     """The parsed select and its faults. `tables` are the names given to the table, `input` among them."""
 
-    items: tuple[Written, ...]
-    where: Written | None
+    items: tuple[ParsedSelect, ...]
+    where: ParsedSelect | None
     tables: frozenset[str]
     faults: tuple[Fault, ...]
 
@@ -89,8 +89,8 @@ def read(text: str) -> Read:
 class _Parser(Parser):
     def __init__(self, token_list: list[Token]) -> None:
         super().__init__(token_list)
-        self.items: list[Written] = []
-        self.where: Written | None = None
+        self.items: list[ParsedSelect] = []
+        self.where: ParsedSelect | None = None
         self.tables = {INPUT}
         self.faults: list[Fault] = []
 
@@ -126,14 +126,14 @@ class _Parser(Parser):
             if token.word in ("from", "where", ",", ";") or token.kind == "end":
                 self.refuse(token, "sql-syntax", f"a column is missing{but_found(token)}", _SHAPE)
             elif self.skip("*"):
-                self.items.append(Written(value=None, name=None, text="*", offset=token.offset, left_out=self.left_out()))
+                self.items.append(ParsedSelect(value=None, name=None, text="*", offset=token.offset, left_out=self.left_out()))
             else:
                 value = self.expression()
                 text = self.text(start)
                 token = self.tokens[self.position + (self.next.word == "as")]
                 name = self.name()
                 self.items.append(
-                    Written(value=value, name=name, text=text, offset=(token if name else self.tokens[start]).offset)
+                    ParsedSelect(value=value, name=name, text=text, offset=(token if name else self.tokens[start]).offset)
                 )
         except ExpressionError as error:
             self.faults += error.faults
@@ -210,7 +210,7 @@ class _Parser(Parser):
         start = self.position
         try:
             value = self.expression()
-            self.where = Written(value=value, name=None, text=self.text(start), offset=self.tokens[start].offset)
+            self.where = ParsedSelect(value=value, name=None, text=self.text(start), offset=self.tokens[start].offset)
         except ExpressionError as error:
             self.faults += error.faults
             self.recover(start, *_CLAUSES)

@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from framework.base.errors import SetupError
-from framework.core.iceberg.lake import CommitCall, Lake, commit_transaction
+from framework.core.iceberg.lake import CommitCall, TableStore, commit_transaction
 from framework.core.kafka.cluster import Kafka
 from framework.core.rules.protocol import Partition
-from framework.core.schemas.schema_lookup import Schemas
+from framework.core.schemas.schema_lookup import LiveSchemas
 from framework.core.sources import table as table_source
-from framework.core.sources.source import FromTopics, Messages, SourceWithCounts
+from framework.core.sources.source import MessageStore, SourceWithCounts, TopicsReader
 from framework.core.spark import session, start, warm
 from framework.plan import Catalog, MaskKey, Pipeline, Plan
 from framework.systems import secrets
@@ -42,11 +42,11 @@ class Context:
         spark: Callable[[], SparkSession] | None = None,
         at: Callable[[str], None] = _continue,
         commit: CommitCall = commit_transaction,
-        source: Messages | None = None,
+        source: MessageStore | None = None,
         until: Until | None = None,
         warm: bool | Plan = True,
     ) -> None:
-        self.schemas = Schemas(plan)
+        self.schemas = LiveSchemas(plan)
         self.at = at
         self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None, self.rows))
         self._own = spark is None
@@ -60,7 +60,7 @@ class Context:
         ] = {}  # the offsets of a time, asked for once: a batch needs its source often
         self._spark: SparkSession | None = None
         self._kafka: dict[str, Kafka] = {}
-        self._lakes: dict[str, Lake] = {}
+        self._lakes: dict[str, TableStore] = {}
 
     @property
     def plan(self) -> Plan:
@@ -91,7 +91,7 @@ class Context:
         """Whether Spark runs. While Spark starts, it writes to the terminal."""
         return self._spark is not None
 
-    def kafka(self, pipeline: Pipeline) -> Messages:
+    def kafka(self, pipeline: Pipeline) -> MessageStore:
         if self._source is not None:
             return self._source
         cluster = pipeline.topic.cluster
@@ -110,7 +110,7 @@ class Context:
             topic_limits = (kafka.offsets_at(topic, self._until) for topic in pipeline.topics)
             self._limits[pipeline.name] = {partition: offset for offsets in topic_limits for partition, offset in offsets.items()}
         limits = self._limits.get(pipeline.name) if isinstance(self._until, datetime) else self._until
-        return FromTopics(pipeline, kafka, limits)
+        return TopicsReader(pipeline, kafka, limits)
 
     def provide_keys(self, pipeline: Pipeline) -> None:
         """Gives the secrets of masks to the JVM, where SQL names them. Tests need none: a secret is its name there."""
@@ -126,12 +126,12 @@ class Context:
             raise SetupError("mask-key-short", message, f"take at least {_SHORTEST_KEY} random ones: `openssl rand -hex 32`")
         return secret
 
-    def lake(self, pipeline: Pipeline) -> Lake:
+    def lake(self, pipeline: Pipeline) -> TableStore:
         return self.lake_of(pipeline.table.catalog)
 
-    def lake_of(self, catalog: Catalog) -> Lake:
+    def lake_of(self, catalog: Catalog) -> TableStore:
         if catalog.name not in self._lakes:
-            self._lakes[catalog.name] = Lake(self.spark, catalog, self._commit)
+            self._lakes[catalog.name] = TableStore(self.spark, catalog, self._commit)
         return self._lakes[catalog.name]
 
     def stop(self) -> None:

@@ -7,27 +7,27 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from framework.core.follow.waiting import Step
+from framework.core.follow.waiting import FollowStep
 from framework.core.iceberg import metadata
 from framework.core.iceberg.metadata import DataFile, Metadata
 from framework.core.sources import changes
-from framework.core.sources.changes import NOTHING, Changes
+from framework.core.sources.changes import NOTHING, RowChanges
 from framework.plan import Column, Follower, Pipeline, SecretStore
 
 if TYPE_CHECKING:
-    from framework.core.iceberg.lake import Lake
+    from framework.core.iceberg.lake import TableStore
 
 
 @dataclass(frozen=True)
-class Committed:
+class FollowInput:
     """Commits that the follower has not shown yet, up to one of the table's snapshots."""
 
     pipeline: Pipeline
     follower: Follower
     _: KW_ONLY
     table: Metadata
-    step: Step
-    lake: Callable[[], Lake]  # starts Spark
+    step: FollowStep
+    lake: Callable[[], TableStore]  # starts Spark
     secrets: SecretStore
     turn: Any = None  # what the follower's `take_turn` returned
 
@@ -46,7 +46,7 @@ class Committed:
         return self.step.since == NOTHING
 
     @cached_property
-    def changes(self) -> Changes:
+    def changes(self) -> RowChanges:
         """The rows that changed."""
         return changes.between(self.lake(), self.pipeline.table.identifier, self.columns, self.step.since, self.step.until)
 

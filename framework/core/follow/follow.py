@@ -17,7 +17,7 @@ from framework.base.errors import SluiceError, TurnTaken
 from framework.base.home import private
 from framework.core.context.context import Context
 from framework.core.follow import waiting
-from framework.core.follow.committed import Committed
+from framework.core.follow.committed import FollowInput
 from framework.core.follow.taken import taken
 from framework.core.iceberg import metadata
 from framework.core.rules import attempts, run_record
@@ -101,7 +101,7 @@ def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped:
                 return
             if not is_ours:
                 raise taken(follower)
-            committed = Committed(
+            committed = FollowInput(
                 pipeline, follower, table=table, step=step, lake=lambda: context.lake(pipeline), secrets=context.plan.secrets, turn=turn
             )  # fmt: skip
             if follower.take_turn is not None and turn is None:
@@ -110,7 +110,7 @@ def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped:
             yield _show(context, pipeline, follower, committed)
 
 
-def _show(context: Context, pipeline: Pipeline, follower: Follower, committed: Committed) -> int:
+def _show(context: Context, pipeline: Pipeline, follower: Follower, committed: FollowInput) -> int:
     """Show one step. The tags say before it what is being shown, and then what is."""
     table, step = committed.table, committed.step
     earlier = None if step.since == NOTHING else step.since

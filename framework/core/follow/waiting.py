@@ -17,7 +17,7 @@ _STEP = 1_000_000  # rows; a step that dies is shown again as a whole
 
 
 @dataclass(frozen=True)
-class Step:
+class FollowStep:
     """The snapshots between which the follower shows what changed, and the number of the later one's commit."""
 
     since: int
@@ -32,7 +32,7 @@ def rows(table: Metadata, follower: Follower) -> int:
     return sum(map(changed, _news(table, _last_followed(table, follower))))
 
 
-def step(table: Metadata, follower: Follower) -> Step | None:
+def step(table: Metadata, follower: Follower) -> FollowStep | None:
     """The next step of the follower; None if it has shown all rows. A step that was begun is repeated unchanged."""
     since = _last_followed(table, follower)
     shown_snapshot = table.snapshots.get(table.refs.get(follower.showing, NOTHING))
@@ -43,7 +43,7 @@ def step(table: Metadata, follower: Follower) -> Step | None:
     return _by_files(table, since) if follower.by_files else by_rows(table, since)
 
 
-def _newest_step(table: Metadata, since: int) -> Step | None:
+def _newest_step(table: Metadata, since: int) -> FollowStep | None:
     return None if table.main is None or table.main["snapshot-id"] == since else _step(since, table.main)
 
 
@@ -52,7 +52,7 @@ def _commits(table: Metadata, since: int) -> int:
     return ids.index(since) if since in ids else min(1, len(ids))
 
 
-def _by_files(table: Metadata, since: int) -> Step | None:
+def _by_files(table: Metadata, since: int) -> FollowStep | None:
     """The step to the newest snapshot whose files have no deleted rows."""
     for snapshot in table.ancestors():
         if snapshot["snapshot-id"] == since:
@@ -72,7 +72,7 @@ def _was_seen(snapshot: Mapping[str, Any]) -> bool:
     return protocol.REBUILT not in metadata.summary(snapshot)
 
 
-def by_rows(table: Metadata, since: int, limit: int = _STEP) -> Step | None:
+def by_rows(table: Metadata, since: int, limit: int = _STEP) -> FollowStep | None:
     """The step over the oldest commits that were not shown, of about `limit` rows. Compactions are no news."""
     news = _news(table, since)
     if not news:
@@ -87,8 +87,8 @@ def by_rows(table: Metadata, since: int, limit: int = _STEP) -> Step | None:
     return _step(since, until)
 
 
-def _step(since: int, until: Mapping[str, Any]) -> Step:
-    return Step(since, until["snapshot-id"], until.get("sequence-number") or 0)
+def _step(since: int, until: Mapping[str, Any]) -> FollowStep:
+    return FollowStep(since, until["snapshot-id"], until.get("sequence-number") or 0)
 
 
 def _last_followed(table: Metadata, follower: Follower) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from framework.core.iceberg import metadata
-from framework.systems.catalogs import Files
+from framework.systems.catalogs import TableFiles
 
 _SECOND = re.compile(r"(.+)__[0-9a-f]{8}")  # the folder of a rebuild's second table, behind that of the first
 
@@ -21,7 +21,7 @@ def of_first(location: str) -> str:
     return match[1] if match else location
 
 
-def of_attempts(files: Files, location: str, data: str | None) -> tuple[str, ...]:
+def of_attempts(files: TableFiles, location: str, data: str | None) -> tuple[str, ...]:
     """The folders in which attempts write. A rebuild's second table has its data in the folder of the first."""
     folder = PurePosixPath(files.path(location))
     match = _SECOND.fullmatch(folder.name)
@@ -29,7 +29,7 @@ def of_attempts(files: Files, location: str, data: str | None) -> tuple[str, ...
     return files.folders(location, *([data] if is_second and data else []))
 
 
-def delete(files: Files, locations: Iterable[str], folders: Iterable[str]) -> int:
+def delete(files: TableFiles, locations: Iterable[str], folders: Iterable[str]) -> int:
     """Deletes the files that lie in `folders`, and returns their number."""
     folders = tuple(folders)
     inside, _ = files.split_deletable(locations, folders)
@@ -38,7 +38,7 @@ def delete(files: Files, locations: Iterable[str], folders: Iterable[str]) -> in
     return len(inside)
 
 
-def names_nothing_else(files: Files, folders: Iterable[str], manifest_list: str, main: str) -> bool:
+def names_nothing_else(files: TableFiles, folders: Iterable[str], manifest_list: str, main: str) -> bool:
     """Whether all files that a snapshot names, and main does not, lie in `folders`."""
     try:
         own_manifests, main_manifests = (

@@ -8,7 +8,7 @@ from typing import Any
 from framework.base import type_text, types
 from framework.base.types import Type
 from framework.core.rules.protocol import ACCEPTED, OWNER, WRITE
-from framework.plan.change import Existing
+from framework.plan.change import TableNow
 
 _ATOMS: dict[str, Type] = {
     **{str(atom): atom for atom in (types.BOOLEAN, types.INT, types.FLOAT, types.DOUBLE, types.STRING, types.BINARY, types.DATE)},
@@ -18,14 +18,14 @@ _ATOMS: dict[str, Type] = {
 }
 
 
-def existing(schema: str, partitions: str, order: str, format_version: int, properties: Any) -> Existing:
+def existing(schema: str, partitions: str, order: str, format_version: int, properties: Any) -> TableNow:
     """The table from the JSON of its schema, partition spec and sort order, and from its properties."""
     parsed_schema = json.loads(schema)
     names = dict(_names(parsed_schema, ""))
     fields = [
         field for field in json.loads(partitions)["fields"] if field["transform"] != "void"
     ]  # void: no longer partitioned by
-    return Existing(
+    return TableNow(
         columns=_struct(parsed_schema).fields,
         partition_by=tuple(_transformed(field, names) for field in fields),
         sort_by=tuple(_ordered(field, names) for field in json.loads(order)["fields"]),

@@ -21,7 +21,7 @@ from framework.core.spark.causes import TRUST, catalog_failed, is_spark_gone, sp
 from framework.core.spark.java_errors import CommitRefused, commit_answers, is_a, text
 from framework.core.spark.java_package import Package
 from framework.plan import Catalog, Column, PartitionField, Table
-from framework.plan.change import Change, Existing, renamed_columns
+from framework.plan.change import Change, TableNow, renamed_columns
 from framework.systems import catalogs
 
 CommitCall = Callable[[Any], None]
@@ -32,11 +32,11 @@ def commit_transaction(transaction: Any) -> None:
     transaction.commitTransaction()
 
 
-class Lake:
+class TableStore:
     """One catalog."""
 
     def __init__(self, spark: Any, catalog: Catalog, commit: CommitCall = commit_transaction) -> None:
-        self.component = catalogs.of(catalog)
+        self.component = catalogs.client_of(catalog)
         self.spark = spark
         self.apache = Package(spark._jvm, "org.apache")
         self.commit = commit
@@ -260,7 +260,7 @@ class Lake:
                 yield files.next().copy()
             reader.close()
 
-    def existing(self, table: Any) -> Existing:
+    def existing(self, table: Any) -> TableNow:
         """The table without its rows."""
         iceberg = self.iceberg
         return existing(

@@ -21,7 +21,7 @@ from framework.core.rules import protocol, recorded_moves
 from framework.plan import Catalog
 from framework.plan.follower import is_follower_tag
 from framework.systems import catalogs
-from framework.systems.catalogs import Files
+from framework.systems.catalogs import TableFiles
 
 _ATTEMPTED = re.compile(r".+_[0-9a-f]{32}")  # a branch of an attempt
 _DELETED = 2  # of a line in a list of files
@@ -33,7 +33,7 @@ class Metadata:
 
     file: str
     document: Mapping[str, Any]
-    files: Files
+    files: TableFiles
 
     @property
     def uuid(self) -> str:
@@ -145,7 +145,7 @@ class Metadata:
 def read(catalog: Catalog, identifier: str) -> Metadata | None:
     """The table's current metadata; None where there is no such table."""
     try:
-        current = catalogs.of(catalog).current(identifier)
+        current = catalogs.client_of(catalog).current(identifier)
         if current is None:
             return None
         if not current.document["table-uuid"] or not current.document["schemas"]:
@@ -158,7 +158,7 @@ def read(catalog: Catalog, identifier: str) -> Metadata | None:
 def names(catalog: Catalog) -> tuple[str, ...]:
     """The names of all tables of a catalog."""
     try:
-        return catalogs.of(catalog).tables()
+        return catalogs.client_of(catalog).tables()
     except Exception as error:
         raise unreachable(catalog, error) from None
 
@@ -166,7 +166,7 @@ def names(catalog: Catalog) -> tuple[str, ...]:
 def probe(catalog: Catalog, identifier: str) -> None:
     """Tries without a change whether a table may be created and changed. Raises an error with what is missing."""
     try:
-        catalogs.of(catalog).probe(identifier)
+        catalogs.client_of(catalog).probe(identifier)
     except Exception as error:
         raise unreachable(catalog, error, "does not allow this") from None
 
@@ -223,7 +223,7 @@ def newest_time(table: Metadata, column: str) -> datetime | None:
 
 
 @lru_cache(maxsize=10_000)
-def _latest_bound(files: Files, manifest: str, field: int) -> int | None:
+def _latest_bound(files: TableFiles, manifest: str, field: int) -> int | None:
     latest = None
     for entry in records(files, manifest):
         bounds = entry["data_file"]["upper_bounds"] or ()
@@ -235,7 +235,7 @@ def _latest_bound(files: Files, manifest: str, field: int) -> int | None:
     return latest
 
 
-def records(files: Files, location: str) -> list[Any]:
+def records(files: TableFiles, location: str) -> list[Any]:
     """The records of an Avro file, such as Iceberg's manifests."""
     import fastavro
 

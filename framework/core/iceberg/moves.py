@@ -7,13 +7,13 @@ from typing import Any
 
 from framework.core.iceberg import state_branches
 from framework.core.iceberg.jvm_state import branches, unused_name
-from framework.core.iceberg.lake import Lake, set_properties, set_tag
+from framework.core.iceberg.lake import TableStore, set_properties, set_tag
 from framework.core.rules import forgotten, protocol
 from framework.core.rules.protocol import Position
 from framework.core.spark.java_errors import CommitRefused, commit_answers
 
 
-def publish(lake: Lake, transaction: Any, attempt: str, position: Position, forget: Iterable[str] = ()) -> None:
+def publish(lake: TableStore, transaction: Any, attempt: str, position: Position, forget: Iterable[str] = ()) -> None:
     """Publishes a staged batch: main, position, tag, branch and state change together or not at all. `forget` are branches of state that
     are no longer needed."""
     with commit_answers():
@@ -31,7 +31,7 @@ def publish(lake: Lake, transaction: Any, attempt: str, position: Position, forg
 
 
 def move_position(
-    lake: Lake, transaction: Any, position: Position, properties: Mapping[str, str] | None = None, main: int | None = None
+    lake: TableStore, transaction: Any, position: Position, properties: Mapping[str, str] | None = None, main: int | None = None
 ) -> None:
     """Moves the position without a batch, as `sluice accept` does, and main back to the snapshot `main`, if it is given. State of
     batches that were rolled back is deleted: their messages are read again."""
@@ -51,7 +51,7 @@ def move_position(
         lake.commit(transaction)
 
 
-def join(lake: Lake, table: Any, attempt: str) -> None:
+def join(lake: TableStore, table: Any, attempt: str) -> None:
     """Publishes the branch's rows to main, whatever was committed there since. Does nothing if that is done already."""
     transaction = lake.begin(table)
     current_table = transaction.table()
@@ -70,7 +70,12 @@ def join(lake: Lake, table: Any, attempt: str) -> None:
 
 
 def advance(
-    lake: Lake, transaction: Any, attempt: str, base: int, other_attempt: str = "", properties: Mapping[str, str] | None = None
+    lake: TableStore,
+    transaction: Any,
+    attempt: str,
+    base: int,
+    other_attempt: str = "",
+    properties: Mapping[str, str] | None = None,
 ) -> None:
     """Moves main to the tip of the attempt's branch, if main is still where the branch began, and sets properties. The branch is
     removed, and so is that of `other_attempt`."""
@@ -89,7 +94,7 @@ def advance(
         lake.commit(transaction)
 
 
-def empty(lake: Lake, transaction: Any, properties: Mapping[str, str]) -> None:
+def empty(lake: TableStore, transaction: Any, properties: Mapping[str, str]) -> None:
     """Deletes all rows and the branches of all attempts and sets the properties, in one commit."""
     with commit_answers():
         before = transaction.table().currentSnapshot().snapshotId()
@@ -101,7 +106,7 @@ def empty(lake: Lake, transaction: Any, properties: Mapping[str, str]) -> None:
         lake.commit(transaction)
 
 
-def remove_own(lake: Lake, transaction: Any, branch: str, other_snapshot: int) -> None:
+def remove_own(lake: TableStore, transaction: Any, branch: str, other_snapshot: int) -> None:
     """Removes the branch that a commit publishes. Refused if another process has removed it, which took the attempt for dead.
 
     A catalog that compares only the branches that a commit sets has to set this one first, to `other_snapshot`.
@@ -112,7 +117,7 @@ def remove_own(lake: Lake, transaction: Any, branch: str, other_snapshot: int) -
     transaction.manageSnapshots().removeBranch(branch).commit()
 
 
-def replace_state(lake: Lake, transaction: Any, branch: str, attempt: str) -> None:
+def replace_state(lake: TableStore, transaction: Any, branch: str, attempt: str) -> None:
     """Moves a branch of state to the snapshot that an attempt has staged, unless another commit has moved it meanwhile. After the empty
     commit on the branch, no list of files has the former files."""
     table = transaction.table()
@@ -125,7 +130,7 @@ def replace_state(lake: Lake, transaction: Any, branch: str, attempt: str) -> No
         lake.commit(transaction)
 
 
-def renew_empty(lake: Lake, table: Any) -> None:
+def renew_empty(lake: TableStore, table: Any) -> None:
     """Lets states begin at a new empty snapshot: after a rebuild, the current one lists the files that were deleted."""
     tag = protocol.EMPTY
     if not table.refs().containsKey(tag):

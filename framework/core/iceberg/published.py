@@ -14,7 +14,7 @@ from typing import Any
 from framework.core.iceberg import deletable_files, metadata
 from framework.core.iceberg.metadata import Metadata
 from framework.plan import PUBLISHED, Follower, Pipeline
-from framework.systems.catalogs import Current
+from framework.systems.catalogs import ListedMetadata
 
 _OURS = "sluice."  # the prefix of properties that only the table itself has
 _FILE = "published-"
@@ -61,12 +61,12 @@ def is_table_itself(listing: Metadata) -> bool:
     return len(properties(listing)) < len(listing.properties)
 
 
-def write(table: Metadata, content: Mapping[str, Any], follower: Follower) -> Current:
+def write(table: Metadata, content: Mapping[str, Any], follower: Follower) -> ListedMetadata:
     """Writes a new metadata file to the folder of the table's own."""
     number = content["last-sequence-number"]
     location = f"{_folder(table)}/{_prefix(follower)}{number:08}-{uuid.uuid4().hex[:12]}.metadata.json"
     table.files.write(location, json.dumps(content).encode())
-    return Current(location, content, table.files)
+    return ListedMetadata(location, content, table.files)
 
 
 def is_own(table: Metadata, follower: Follower, location: str) -> bool:

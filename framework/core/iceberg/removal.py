@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from framework.core.iceberg import deletable_files, state_branches
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.rules import protocol
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
-from framework.systems.catalogs import Files
+from framework.systems.catalogs import TableFiles
 
 _TRIES = 5
 
@@ -28,7 +28,7 @@ def unpin(table: Any, names: Iterable[str]) -> None:
             snapshots.commit()
 
 
-def sweep(lake: Lake, table: Any, attempt: str) -> None:
+def sweep(lake: TableStore, table: Any, attempt: str) -> None:
     """Deletes the branch of a dead attempt, and the files that only it had."""
     tip = table.snapshot(protocol.BRANCH + attempt)
     with commit_answers():
@@ -45,7 +45,7 @@ def sweep(lake: Lake, table: Any, attempt: str) -> None:
             _expiring(table, [tip.snapshotId()]).commit()
 
 
-def _deletable(lake: Lake, table: Any, tip: Any) -> bool:
+def _deletable(lake: TableStore, table: Any, tip: Any) -> bool:
     """Whether Iceberg may delete the files of this snapshot: Iceberg deletes every file that it names and main does not."""
     main = table.currentSnapshot()
     statistics = (*table.statisticsFiles().toArray(), *table.partitionStatisticsFiles().toArray())
@@ -55,7 +55,7 @@ def _deletable(lake: Lake, table: Any, tip: Any) -> bool:
     return deletable_files.names_nothing_else(files, folders, tip.manifestListLocation(), main.manifestListLocation())
 
 
-def own_files(lake: Lake, table: Any) -> tuple[Files, tuple[str, ...]]:
+def own_files(lake: TableStore, table: Any) -> tuple[TableFiles, tuple[str, ...]]:
     """The catalog's files, and the folders of a table in which some may be deleted."""
     files = lake.component.files_of(str(table.name()).removeprefix(f"{lake.component.name}."))
     if files.root:
@@ -63,7 +63,7 @@ def own_files(lake: Lake, table: Any) -> tuple[Files, tuple[str, ...]]:
     return files, deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
 
 
-def expire(lake: Lake, table: Any, snapshots: Collection[int], collector: Any) -> None:
+def expire(lake: TableStore, table: Any, snapshots: Collection[int], collector: Any) -> None:
     """Removes these snapshots and no others, and gives the files that only they had to `collector`."""
     if lake.component.checks_all:
         with commit_answers():
@@ -83,7 +83,7 @@ def expire(lake: Lake, table: Any, snapshots: Collection[int], collector: Any) -
                 raise
 
 
-def _expire_pinned(lake: Lake, table: Any, snapshots: Collection[int], before: Collection[int]) -> None:
+def _expire_pinned(lake: TableStore, table: Any, snapshots: Collection[int], before: Collection[int]) -> None:
     """Expires the snapshots by a commit that also moves main: a server removes main with its snapshot, so the commit is refused if main
     went back to one of them. It is also refused if a snapshot that is not in `before` has one of them as its parent, and so its files."""
     with commit_answers():

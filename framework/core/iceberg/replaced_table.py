@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from framework.core.iceberg import evolve, moves, state_branches
-from framework.core.iceberg.lake import Lake, set_properties, set_tag
+from framework.core.iceberg.lake import TableStore, set_properties, set_tag
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position
 from framework.core.spark.java_errors import CommitRefused, commit_answers
@@ -18,7 +18,7 @@ from framework.plan.change import Change
 
 
 def create_second_table(
-    lake: Lake,
+    lake: TableStore,
     main: Any,
     identifier: str,
     changes: Sequence[Change],
@@ -52,7 +52,7 @@ def create_second_table(
         transaction.commitTransaction()
 
 
-def can_swap(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, second: Any) -> bool:
+def can_swap(lake: TableStore, main: Any, changes: Sequence[Change], planned: Table, second: Any) -> bool:
     """Whether the second table still equals the first one after these changes, so that its files can become the first's."""
     with commit_answers():
         transaction = main.newTransaction()
@@ -62,7 +62,7 @@ def can_swap(lake: Lake, main: Any, changes: Sequence[Change], planned: Table, s
 
 
 def swap_in(
-    lake: Lake, transaction: Any, changes: Sequence[Change], planned: Table, second: Any, snapshot: int, position: Position,
+    lake: TableStore, transaction: Any, changes: Sequence[Change], planned: Table, second: Any, snapshot: int, position: Position,
     properties: Mapping[str, str],
 ) -> int:  # fmt: skip
     """Makes the table equal to a snapshot of the second one: columns, partitions, order, files, position and tag, in one commit.
@@ -94,7 +94,7 @@ def swap_in(
         return position.snapshot
 
 
-def _replace_state(lake: Lake, transaction: Any, planned: Table, before: Any, second: Any) -> None:
+def _replace_state(lake: TableStore, transaction: Any, planned: Table, before: Any, second: Any) -> None:
     """Replaces the state by the second table's. State that outlives a rebuild, with the same meaning, is added to instead. The table
     is empty at this moment."""
     empty = transaction.table().currentSnapshot().snapshotId()

@@ -10,7 +10,7 @@ from framework.core.iceberg.jvm_state import names
 from framework.core.rules import protocol
 
 if TYPE_CHECKING:
-    from framework.core.iceberg.lake import Lake
+    from framework.core.iceberg.lake import TableStore
 
 _MAX_KEPT = 100  # snapshots of a branch that expiry leaves, so that a rollback over so many batches finds the state before it
 
@@ -81,7 +81,7 @@ def roll_back(table: Any, snapshots: Any, branch: str, published: Any) -> Any:
     return snapshots.replaceBranch(branch, tip.snapshotId()).setMinSnapshotsToKeep(branch, kept_count)
 
 
-def begin(lake: Lake, table: Any, attempt: str, branch: str) -> int:
+def begin(lake: TableStore, table: Any, attempt: str, branch: str) -> int:
     """Creates the branch on which the attempt adds to a part of a state. Returns the number of files of that part."""
     base = table.snapshot(branch) or table.snapshot(protocol.EMPTY)
     lake.branch_as(table, protocol.staged_state(branch, attempt), base.snapshotId())

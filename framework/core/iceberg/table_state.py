@@ -14,7 +14,7 @@ from framework.core.rules import attempts, protocol
 from framework.core.rules.protocol import Position, Snapshot, TableState
 from framework.core.rules.read_again import read_again, replay_undone
 from framework.plan import Catalog, Pipeline, Table
-from framework.plan.change import Existing
+from framework.plan.change import TableNow
 from framework.systems import catalogs
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _RECENT = 20  # snapshots
 def table(catalog: Catalog, identifier: str) -> IcebergTable | None:
     """The table as it is now, or None."""
     try:
-        return catalogs.of(catalog).load(identifier)
+        return catalogs.client_of(catalog).load(identifier)
     except Exception as error:  # a broken catalog raises errors of PyIceberg, SQLAlchemy or the file system
         raise metadata.unreachable(catalog, error) from None
 
@@ -53,7 +53,7 @@ def state_of(table_metadata: Metadata) -> TableState | None:
     )
 
 
-def existing(table_: Table) -> Existing | None:
+def existing(table_: Table) -> TableNow | None:
     """The table without its rows; None where it does not exist."""
     table_metadata = metadata.read(table_.catalog, table_.identifier)
     if table_metadata is None:

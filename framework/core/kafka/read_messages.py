@@ -19,7 +19,7 @@ from framework.core.kafka.newest_messages import KafkaMessage
 from framework.core.rules.protocol import parted
 from framework.plan import SecretStore, Topic
 
-Bounds = Mapping[int, tuple[int, int]]  # the first offset and the end of each partition
+OffsetRanges = Mapping[int, tuple[int, int]]  # the first offset and the end of each partition
 _AT_ONCE = 500  # messages
 _WIDER = 4  # factor of the next range, where offsets without messages gave too few messages
 
@@ -32,7 +32,7 @@ def bounds(topic: Topic, secrets: SecretStore) -> dict[int, tuple[int, int]]:
 
 
 def read_some(
-    topic: Topic, secrets: SecretStore, offsets: Bounds, limit: int, side: Literal["earliest", "latest"]
+    topic: Topic, secrets: SecretStore, offsets: OffsetRanges, limit: int, side: Literal["earliest", "latest"]
 ) -> list[KafkaMessage]:
     """At most `limit` messages between these offsets: the earliest or the latest ones."""
     by_partition: dict[int, list[KafkaMessage]] = {number: [] for number in offsets}
@@ -71,7 +71,7 @@ def follow(topic: Topic, secrets: SecretStore, starts: Mapping[int, int], stoppe
                     raise KafkaException(error)
 
 
-def _parts(offsets: Bounds, width: int, side: str) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
+def _parts(offsets: OffsetRanges, width: int, side: str) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
     """Cuts `width` offsets from the beginning or the end of each partition's; returns these and the rest."""
     ranges, rest = {}, {}
     for number, (start, end) in offsets.items():

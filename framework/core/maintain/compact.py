@@ -11,7 +11,7 @@ from datetime import datetime
 
 from framework.core.iceberg import moves
 from framework.core.iceberg.jvm_state import state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.maintain.due import FEWEST_FILES, SMALL, Due, compacted
 from framework.core.rules import protocol
 from framework.core.spark.causes import catalog_failed
@@ -31,7 +31,7 @@ class Compacted:
     after: int
 
 
-def compact(lake: Lake, pipeline: Pipeline, due: Due, byte_limit: int | None, every_delete: bool = False) -> Compacted:
+def compact(lake: TableStore, pipeline: Pipeline, due: Due, byte_limit: int | None, every_delete: bool = False) -> Compacted:
     """Compacts at most about `byte_limit` bytes, first in the partitions that were not written to for longest. With
     `every_delete`, also rewrites each file in which a row is marked as deleted."""
     table = lake.load(due.identifier)
@@ -70,7 +70,7 @@ def compact(lake: Lake, pipeline: Pipeline, due: Due, byte_limit: int | None, ev
         ) from None
 
 
-def settle(lake: Lake, identifier: str, current_time: datetime) -> None:
+def settle(lake: TableStore, identifier: str, current_time: datetime) -> None:
     """Moves the position from the snapshot before a compaction to the one after it, and records the time of the compaction."""
     for _ in range(_TRIES):
         table = lake.load(identifier)

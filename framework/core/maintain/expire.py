@@ -6,13 +6,13 @@ from collections.abc import Collection
 
 from framework.core.iceberg import deletable_files, metadata, removal
 from framework.core.iceberg.jvm_state import names
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.maintain import others
 from framework.core.spark.java_errors import CommitRefused
 from framework.plan import Catalog
 
 
-def expire(lake: Lake, catalog: Catalog, identifier: str, snapshots: Collection[int]) -> tuple[int, int]:
+def expire(lake: TableStore, catalog: Catalog, identifier: str, snapshots: Collection[int]) -> tuple[int, int]:
     """Expires snapshots; returns the numbers of deleted snapshots and files. A file outside the table's folders stays, whatever
     the metadata says, and so does a file that others name."""
     table = lake.load(identifier)

@@ -12,7 +12,7 @@ from framework.base import amounts
 from framework.core.context.context import Context
 from framework.core.iceberg import published
 from framework.core.iceberg.jvm_state import names, state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.maintain import compact, expire, orphans
 from framework.core.maintain.due import Due, due
 from framework.core.publish import side_tables
@@ -34,7 +34,7 @@ _AFTER_RUN = 2 << 30  # bytes, some half a minute on one core
 
 
 @dataclass(frozen=True)
-class Done:
+class MaintenanceDone:
     """The maintenance that was done on one table."""
 
     identifier: str
@@ -50,16 +50,16 @@ def is_due(pipeline: Pipeline) -> bool:
     return any(duty.behind_a_run for duty in due(pipeline, _now()))
 
 
-def after_run(context: Context, pipeline: Pipeline) -> Iterator[Done]:
+def after_run(context: Context, pipeline: Pipeline) -> Iterator[MaintenanceDone]:
     """Maintains the tables after the batches of a run, which it neither fails nor delays for long."""
     try:
         if is_due(pipeline):
             yield from maintain(context, pipeline, _AFTER_RUN)
     except Exception as error:
-        yield Done(pipeline.table.identifier, (f"maintenance: {defects.as_sluice_error(pipeline.name, error)}",))
+        yield MaintenanceDone(pipeline.table.identifier, (f"maintenance: {defects.as_sluice_error(pipeline.name, error)}",))
 
 
-def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None) -> Iterator[Done]:
+def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None) -> Iterator[MaintenanceDone]:
     """Does the maintenance that each of the pipeline's tables is due for, and compacts at most about `byte_limit` bytes; without
     it, all, as a person asked for. If another commit comes first, the rest is left to the next time."""
     by_person = byte_limit is None
@@ -74,10 +74,10 @@ def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None
     _forget_followers(lake, pipeline, table)
     context.at("rolled_forward")
     for identifier in [duty.identifier for duty in due(pipeline, _now(), by_person)]:
-        yield Done(identifier, tuple(_steps(context, lake, pipeline, identifier, byte_limit)))
+        yield MaintenanceDone(identifier, tuple(_steps(context, lake, pipeline, identifier, byte_limit)))
 
 
-def _forget_followers(lake: Lake, pipeline: Pipeline, table: Any) -> None:
+def _forget_followers(lake: TableStore, pipeline: Pipeline, table: Any) -> None:
     """Removes the tags of followers that the spec no longer has, which would keep their snapshots for ever. The tags of catalogs
     that still list the table stay."""
     kept_tags = {
@@ -97,7 +97,7 @@ def _due(pipeline: Pipeline, identifier: str, by_person: bool) -> Due:
     )
 
 
-def _steps(context: Context, lake: Lake, pipeline: Pipeline, identifier: str, byte_limit: int | None) -> Iterator[str]:
+def _steps(context: Context, lake: TableStore, pipeline: Pipeline, identifier: str, byte_limit: int | None) -> Iterator[str]:
     try:
         duty = _due(pipeline, identifier, byte_limit is None)
         if duty.compact:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from framework.core.iceberg import deletable_files, metadata
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import second_pipeline
 from framework.core.maintain import others
 from framework.plan import Pipeline
@@ -19,7 +19,7 @@ from framework.sql.quote import identifier
 from framework.systems.catalogs import ANY_TIME
 
 
-def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, current_time: datetime) -> int:
+def delete_orphans(lake: TableStore, pipeline: Pipeline, name: str, current_time: datetime) -> int:
     """Deletes the orphans of the table, or of one of its side tables; returns their number."""
     table = metadata.read(pipeline.table.catalog, name)
     if table is None:
@@ -33,7 +33,7 @@ def delete_orphans(lake: Lake, pipeline: Pipeline, name: str, current_time: date
     return deletable_files.delete(files, old_files - by_others, folders)
 
 
-def unnamed(lake: Lake, pipeline: Pipeline, name: str, time_limit: datetime = ANY_TIME) -> set[str]:
+def unnamed(lake: TableStore, pipeline: Pipeline, name: str, time_limit: datetime = ANY_TIME) -> set[str]:
     """The files in Iceberg's folders that the table does not name, apart from metadata files."""
     table = metadata.read(pipeline.table.catalog, name)
     if table is None:
@@ -47,7 +47,7 @@ def unnamed(lake: Lake, pipeline: Pipeline, name: str, time_limit: datetime = AN
     return paths - {files.path(path) for owner in (name, *names) for path in named(lake, pipeline, owner)} if paths else paths
 
 
-def named(lake: Lake, pipeline: Pipeline, name: str) -> Iterator[str]:
+def named(lake: TableStore, pipeline: Pipeline, name: str) -> Iterator[str]:
     """Yields all files that a table's metadata names, for all its snapshots."""
     table = metadata.read(pipeline.table.catalog, name)
     if table is None:

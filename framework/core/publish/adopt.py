@@ -15,7 +15,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import moves
 from framework.core.iceberg.commit import again
 from framework.core.iceberg.jvm_state import names, state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.publish.tables import LAYOUT, schema_change, write_properties
 from framework.core.rules import protocol, recorded_moves, refusals
 from framework.plan import Pipeline
@@ -24,7 +24,7 @@ from framework.plan.change import changes
 _HINT = "run again when the other writer is done; nothing was lost"
 
 
-def adoptable(lake: Lake, pipeline: Pipeline) -> Any:
+def adoptable(lake: TableStore, pipeline: Pipeline) -> Any:
     """The table, if a run takes it over, else None. Raises a refusal if the spec does not fit the table."""
     table = lake.load(pipeline.table.identifier)
     if table is None or not refusals.may_adopt(pipeline, state(table)):
@@ -41,12 +41,12 @@ def adoptable(lake: Lake, pipeline: Pipeline) -> Any:
     return table
 
 
-def adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
+def adopt(context: Context, lake: TableStore, pipeline: Pipeline) -> None:
     """Takes the table over; does nothing if it is missing or is a pipeline's."""
     again(pipeline.table.identifier, partial(_adopt, context, lake, pipeline), _HINT)
 
 
-def _adopt(context: Context, lake: Lake, pipeline: Pipeline) -> None:
+def _adopt(context: Context, lake: TableStore, pipeline: Pipeline) -> None:
     table = adoptable(lake, pipeline)
     if table is None:
         return

@@ -15,13 +15,13 @@ from framework.base.errors import BatchError, RefusedError, Transient, Unexpecte
 from framework.core.context.context import Context
 from framework.core.iceberg import moves
 from framework.core.iceberg.jvm_state import staged, state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.publish import bad_rows, sets, side_tables
 from framework.core.publish.adopt import adopt
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.sweep import sweep, withdraw
 from framework.core.publish.tables import join_topics, open_table
-from framework.core.rows.counts import Changed, Counted, Unmet
+from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
 from framework.core.rows.frame import frame_of
 from framework.core.rules import attempts, protocol, refusals
 from framework.core.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
@@ -29,7 +29,7 @@ from framework.core.schemas import schema_lookup
 from framework.core.spark.causes import commit_failed
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.core.spark.reading_errors import named_errors
-from framework.core.staging import Target, admission
+from framework.core.staging import StagingTarget, admission
 from framework.core.staging import state as states
 from framework.plan import Pipeline
 from framework.plan.write import Write
@@ -61,7 +61,7 @@ class Staged:
     range_: Range
     snapshot: protocol.Snapshot
     position: Position
-    counted: Counted
+    counted: BatchCounts
     forget: tuple[str, ...]  # branches of state that have expired
 
 
@@ -75,7 +75,7 @@ class Attempt:
         self.pipeline = pipeline
         self.attempt = attempt
         self.clock = clock
-        self.lake: Lake = context.lake(pipeline)
+        self.lake: TableStore = context.lake(pipeline)
         self.replayed = replayed
         self.source = replayed or context.source(pipeline)
         self.at: Callable[[str], None] = context.at
@@ -177,13 +177,13 @@ class Attempt:
         forget = states.expired(table, self.pipeline.table.states)
         return Staged(range_=range_, snapshot=tip, position=new_position, counted=counted, forget=forget)
 
-    def _stage_bad_rows(self, opened: TableState, range_: Range, counted: Counted) -> None:
+    def _stage_bad_rows(self, opened: TableState, range_: Range, counted: BatchCounts) -> None:
         if self.replayed:
             bad_rows.stage_outcomes(self.lake, self.pipeline, self.attempt, opened, range_, counted, self.replayed)
         else:
             bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
 
-    def _expect(self, counted: Counted, unmet: Iterable[Unmet]) -> None:
+    def _expect(self, counted: BatchCounts, unmet: Iterable[UnmetExpectation]) -> None:
         """Refuses a batch for which an expectation with `else: stop` does not hold."""
         stops = {
             expectation.name: expectation.where for expectation in self.pipeline.of_batches if expectation.otherwise == "stop"
@@ -197,7 +197,7 @@ class Attempt:
                 hint = f"nothing was published; correct the spec, or set `else: warn`{or_else}"
                 raise Unexpected(failing.name, "not-as-expected", f"{message} ({where})", hint)
 
-    def _write(self, table: Any, position: Position, range_: Range, topic: TopicState) -> Counted:
+    def _write(self, table: Any, position: Position, range_: Range, topic: TopicState) -> BatchCounts:
         number = position.batch + 1
         ends = Position(
             attempt=self.attempt, batch=number, cluster=topic.cluster, topics=topic.topics, ends=range_.ends, snapshot=0,
@@ -210,8 +210,8 @@ class Attempt:
         with named_errors(self.pipeline):
             return admission.staged(target, frame, self.pipeline.table.write.stage)
 
-    def _target(self, table: Any, range_: Range, reached: Position | None) -> Target:
-        return Target(
+    def _target(self, table: Any, range_: Range, reached: Position | None) -> StagingTarget:
+        return StagingTarget(
             context=self.context,
             lake=self.lake,
             pipeline=self.pipeline,

@@ -11,12 +11,12 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.publish import side_rows
 from framework.core.rows.bad_rows import sealed
 from framework.core.rows.own_columns import ONLY
 from framework.core.rules.protocol import Partition, Position, Range, TopicState
-from framework.core.sources.source import Source
+from framework.core.sources.source import SourceReader
 from framework.plan import BAD_ROW_COLUMNS, LOST_BYTES, OPEN, REPLAYED, Pipeline
 from framework.sql.quote import identifier, literal
 
@@ -37,8 +37,8 @@ class BadRowSource:
     """The bad rows for which `where` is true, and which no batch after `since` has tried."""
 
     pipeline: Pipeline
-    lake: Lake
-    topics: Source
+    lake: TableStore
+    topics: SourceReader
     _: KW_ONLY
     where: str
     since: int

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from framework.base.errors import BadRowsStop
 from framework.core.context.context import Context
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.side_tables import append, append_few, open_side_table, side_identifier
 from framework.core.rows.bad_rows import table_rows
-from framework.core.rows.counts import Counted
+from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import frame_of
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position, Range, TableState
@@ -26,7 +26,7 @@ _MAX_LOCAL_ROWS = 1_000  # bad rows: for more, a job takes less time, since Spar
 
 
 def stage(
-    context: Context, lake: Lake, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: Counted
+    context: Context, lake: TableStore, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: BatchCounts
 ) -> None:
     """Writes the batch's bad rows to a branch of their table. Bad rows too large for the first pass are read again."""
     assert counted.carried is not None
@@ -57,12 +57,12 @@ def stage(
 
 
 def stage_outcomes(
-    lake: Lake,
+    lake: TableStore,
     pipeline: Pipeline,
     attempt: str,
     opened: TableState,
     range_: Range,
-    counted: Counted,
+    counted: BatchCounts,
     source: BadRowSource,
 ) -> None:
     """Writes the outcomes of a replay of bad rows to a branch of their table."""
@@ -101,7 +101,7 @@ def _with_lost(pipeline: Pipeline, number: int, second_read: DataFrame, carried:
     return batch_rows.unionByName(lost_rows.selectExpr(*(f"{sql} AS {identifier(name)}" for name, sql in columns_sql.items())))
 
 
-def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: Counted) -> None:
+def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: BatchCounts) -> None:
     """Refuses a batch with bad rows that are not accepted, if the pipeline has `bad_rows: stop`."""
     if pipeline.bad_rows != "stop" or not counted.bad or counted.carried is None:
         return

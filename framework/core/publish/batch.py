@@ -14,7 +14,7 @@ from framework.core.iceberg import table_state
 from framework.core.publish.attempt import Attempt, Clock, Staged
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.pinning import pinned
-from framework.core.rows.counts import Changed, Unmet
+from framework.core.rows.counts import Changed, UnmetExpectation
 from framework.core.rules import attempts, protocol, refusals
 from framework.core.rules.protocol import Verdict
 from framework.core.schemas import schema_lookup
@@ -37,7 +37,7 @@ class Batch:
     bad: int
     filtered: int
     changed: Changed | None  # of rows by their keys
-    warnings: tuple[Unmet, ...]  # expectations that do not hold
+    warnings: tuple[UnmetExpectation, ...]  # expectations that do not hold
     waiting: int  # messages left up to the last stable offsets
     snapshot: int
     phases: tuple[tuple[str, float], ...]  # seconds

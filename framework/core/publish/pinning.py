@@ -15,7 +15,7 @@ from framework.core.rows import moments
 from framework.core.sources import commits
 from framework.core.sources.commits import Snapshot
 from framework.core.spark.causes import catalog_failed
-from framework.plan import Bounds, Join, Pipeline, SetExpectation, TableSource
+from framework.plan import Bounds, Lookup, Pipeline, SetExpectation, TableChanges
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatchReader
@@ -58,13 +58,13 @@ def measured(pipeline: Pipeline) -> Pipeline:
     return replace(pipeline, steps=tuple(steps))
 
 
-def _pinned_join(join: Join, pipeline: Pipeline) -> Join:
+def _pinned_join(join: Lookup, pipeline: Pipeline) -> Lookup:
     main = _main(join.source, pipeline)
     moment = None if join.within is None else current_micros()
     return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=moment)
 
 
-def _main(source: TableSource, pipeline: Pipeline) -> Snapshot:
+def _main(source: TableChanges, pipeline: Pipeline) -> Snapshot:
     """The newest snapshot of a table in which rows are looked up."""
     return commits.current(pipeline, source, "in which {} looks rows up")[1]
 

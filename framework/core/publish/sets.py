@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from framework.core.iceberg import metadata
 from framework.core.rows import joining
-from framework.core.rows.counts import Unmet, place
+from framework.core.rows.counts import UnmetExpectation, place
 from framework.core.sources import changes
-from framework.core.staging import Target
+from framework.core.staging import StagingTarget
 from framework.plan import IS_CURRENT, Column, SetExpectation
 from framework.sql.quote import identifier
 
@@ -22,27 +22,29 @@ if TYPE_CHECKING:
 _PLACE = ("_kafka_partition", "_kafka_offset")
 
 
-def unmet(target: Target, since: int, tip: int) -> Iterator[Unmet]:
+def unmet(target: StagingTarget, since: int, tip: int) -> Iterator[UnmetExpectation]:
     """The expectations that do not hold in the staged snapshot `tip`, which adds the batch to the snapshot `since`."""
     for expected in target.pipeline.sets:
         if expected.kind == "rows":
             table: Any = target.lake.load(target.pipeline.table.identifier)
             rows = metadata.rows(dict(table.snapshot(tip).summary()))
             if not expected.least <= rows <= expected.most:
-                yield Unmet(name=expected.name, rows=0, says=f"{rows:,} rows in the table, not as `{expected.name}` expects")
+                yield UnmetExpectation(
+                    name=expected.name, rows=0, says=f"{rows:,} rows in the table, not as `{expected.name}` expects"
+                )
             continue
         failing = _doubled(target, expected, since, tip) if expected.kind == "unique" else _without(target, expected, since, tip)
         count, first_place, last_place = _counted(target, failing)
         if count:
-            yield Unmet(name=expected.name, rows=count, first_place=first_place, last_place=last_place)
+            yield UnmetExpectation(name=expected.name, rows=count, first_place=first_place, last_place=last_place)
 
 
-def _columns(target: Target, expected: SetExpectation) -> list[Column]:
+def _columns(target: StagingTarget, expected: SetExpectation) -> list[Column]:
     names = [*expected.columns, *(name for name in _PLACE if name not in expected.columns)]
     return [column for name in names for column in target.pipeline.table.columns if column.name == name]
 
 
-def _new(target: Target, expected: SetExpectation, since: int, tip: int) -> DataFrame:
+def _new(target: StagingTarget, expected: SetExpectation, since: int, tip: int) -> DataFrame:
     """The rows that the batch added or changed."""
     table = target.pipeline.table
     if table.write.whole:
@@ -50,13 +52,13 @@ def _new(target: Target, expected: SetExpectation, since: int, tip: int) -> Data
     return changes.between(target.lake, table.identifier, tuple(_columns(target, expected)), since, tip, keeps_others=True).now()
 
 
-def _all(target: Target, expected: SetExpectation, tip: int) -> DataFrame:
+def _all(target: StagingTarget, expected: SetExpectation, tip: int) -> DataFrame:
     rows: DataFrame = target.spark.read.option("versionAsOf", tip).table(target.name)
     rows = rows.where(IS_CURRENT) if target.pipeline.table.keyed and target.pipeline.table.keyed.versions else rows
     return rows.select(*(identifier(column.name) for column in _columns(target, expected)))
 
 
-def _doubled(target: Target, expected: SetExpectation, since: int, tip: int) -> DataFrame:
+def _doubled(target: StagingTarget, expected: SetExpectation, since: int, tip: int) -> DataFrame:
     """The rows with the same values as another row; nulls are no values."""
     from pyspark.sql import functions
 
@@ -68,7 +70,7 @@ def _doubled(target: Target, expected: SetExpectation, since: int, tip: int) -> 
     return doubtful.join(counts, list(expected.columns), "left_semi")
 
 
-def _without(target: Target, expected: SetExpectation, since: int, tip: int) -> DataFrame:
+def _without(target: StagingTarget, expected: SetExpectation, since: int, tip: int) -> DataFrame:
     """The rows of the batch whose value the other table does not have."""
     assert expected.of is not None
     (column,), (other_column,) = expected.columns, expected.of_columns
@@ -80,7 +82,7 @@ def _without(target: Target, expected: SetExpectation, since: int, tip: int) -> 
     return rows.join(values, rows[column] == values["_sluice_value"], "left_anti")
 
 
-def _counted(target: Target, rows: DataFrame) -> tuple[int, str | None, str | None]:
+def _counted(target: StagingTarget, rows: DataFrame) -> tuple[int, str | None, str | None]:
     """The number of rows, and the places of the first and the last."""
     has_place = set(_PLACE) <= set(rows.columns)
     places = (f"{function}(struct({', '.join(_PLACE)}))" if has_place else "NULL" for function in ("min", "max"))

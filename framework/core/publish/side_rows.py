@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from framework.core.iceberg import moves, removal
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.rules import attempts, protocol
 from framework.core.rules.protocol import Position
 from framework.core.rules.read_again import read_again, replay_undone
@@ -21,14 +21,14 @@ from framework.sql.quote import identifier
 _PLACE = ("batch", "topic", "partition", "offset", "item")
 
 
-def add_columns(lake: Lake, table: Any, columns: Iterable[Column]) -> None:
+def add_columns(lake: TableStore, table: Any, columns: Iterable[Column]) -> None:
     """Adds columns that a newer Sluice keeps."""
     missing = [column for column in columns if table.schema().findField(column.name) is None]
     if missing:
         lake.add_columns(table, missing)
 
 
-def forget(lake: Lake, table: Any, position: Position) -> None:
+def forget(lake: TableStore, table: Any, position: Position) -> None:
     """Deletes bad rows whose messages are read again, and reopens bad rows whose replay is undone."""
     has_states = table.schema().findField("replayed_in") is not None
 
@@ -40,7 +40,7 @@ def forget(lake: Lake, table: Any, position: Position) -> None:
     change(lake, table, statements)
 
 
-def settle(lake: Lake, table: Any, position: Position) -> None:
+def settle(lake: TableStore, table: Any, position: Position) -> None:
     """Marks bad rows as a replay left them. The outcomes are staged on the branch of the replay's attempt."""
     tip = table.snapshot(protocol.BRANCH + position.attempt)
     if tip is None:
@@ -67,7 +67,7 @@ def settle(lake: Lake, table: Any, position: Position) -> None:
         lake.spark.catalog.dropTempView(view)
 
 
-def change(lake: Lake, table: Any, statements: Callable[[str], Iterable[str]], other_attempt: str = "") -> None:
+def change(lake: TableStore, table: Any, statements: Callable[[str], Iterable[str]], other_attempt: str = "") -> None:
     """Makes changes in one commit, which also removes the branch of `other_attempt`. Refused if the table changed meanwhile."""
     base = table.currentSnapshot().snapshotId()
     with attempts.attempt() as attempt:
@@ -86,13 +86,13 @@ def change(lake: Lake, table: Any, statements: Callable[[str], Iterable[str]], o
         attempts.forget(attempt)
 
 
-def _settled(lake: Lake, table: Any, branch: str) -> int:
+def _settled(lake: TableStore, table: Any, branch: str) -> int:
     if table.schema().findField("state") is None:
         return 0
     return int(lake.spark.table(branch).where(f"coalesce(state, '{OPEN}') <> '{OPEN}'").count())
 
 
-def _name(lake: Lake, table: Any) -> str:
+def _name(lake: TableStore, table: Any) -> str:
     return identifier(lake.component.name, *_parts(table))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from framework.base.errors import BatchError
 from framework.core.iceberg import moves
 from framework.core.iceberg.commit import again
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.publish import side_rows
 from framework.core.rules import protocol, refusals
 from framework.core.rules.protocol import Position
@@ -28,7 +28,7 @@ def side_identifier(pipeline: Pipeline, side: SideTable) -> str:
     return identifier(pipeline.table.catalog.name, *side.identifier.split("."))
 
 
-def open_side_table(lake: Lake, pipeline: Pipeline, side: SideTable, uuid: str) -> Any:
+def open_side_table(lake: TableStore, pipeline: Pipeline, side: SideTable, uuid: str) -> Any:
     """The side table of the table with this uuid; created if it is missing."""
     table = lake.load(side.identifier)
     if table is None:
@@ -57,14 +57,14 @@ def append_few(rows: Any, pipeline: Pipeline, table: Any, attempt: str) -> bool:
         return bool(local_rows.append(rows._jdf, table, protocol.BRANCH + attempt, {protocol.ATTEMPT: attempt}))
 
 
-def roll_forward(lake: Lake, pipeline: Pipeline, uuid: str, position: Position) -> None:
+def roll_forward(lake: TableStore, pipeline: Pipeline, uuid: str, position: Position) -> None:
     """Publishes the side rows of the last published batch, unless that is done; deletes the rows of batches that are read again."""
     for side in pipeline.table.side_tables if position.is_followed else ():
         once = partial(_roll_forward, lake, side.identifier, uuid, position)
         again(side.identifier, once, "they are kept, and the next run publishes them first", "bad-rows-not-published")
 
 
-def _roll_forward(lake: Lake, name: str, uuid: str, position: Position) -> None:
+def _roll_forward(lake: TableStore, name: str, uuid: str, position: Position) -> None:
     table = lake.find(name)
     if table is None:
         return
@@ -78,7 +78,9 @@ def _roll_forward(lake: Lake, name: str, uuid: str, position: Position) -> None:
         side_rows.forget(lake, table, position)
 
 
-def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str, uuid: str, number: int, last_batch: int) -> int:
+def copy_batches(
+    lake: TableStore, pipeline: Pipeline, second: Pipeline, attempt: str, uuid: str, number: int, last_batch: int
+) -> int:
     """Stages the rows that a rebuild's batches appended to its side tables, as one batch. Returns their number."""
     total = 0
     for side, second_side in zip(pipeline.table.side_tables, second.table.side_tables, strict=True):
@@ -95,7 +97,7 @@ def copy_batches(lake: Lake, pipeline: Pipeline, second: Pipeline, attempt: str,
     return total
 
 
-def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
+def refuse_leftovers(lake: TableStore, pipeline: Pipeline, table: Any | None) -> None:
     """Refuses side tables of a predecessor of the table, which was dropped: a new table reads their messages again."""
     for side in pipeline.table.side_tables:
         side_table = lake.find(side.identifier)
@@ -103,7 +105,7 @@ def refuse_leftovers(lake: Lake, pipeline: Pipeline, table: Any | None) -> None:
             raise refusals.leftover_bad_rows(pipeline)
 
 
-def begin_again(lake: Lake, pipeline: Pipeline) -> None:
+def begin_again(lake: TableStore, pipeline: Pipeline) -> None:
     """Empties the side tables of a dropped table, so that the current table can use them."""
     for side in pipeline.table.side_tables:
         side_table = lake.find(side.identifier)

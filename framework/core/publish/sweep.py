@@ -8,14 +8,14 @@ from typing import Any
 
 from framework.core.iceberg import removal
 from framework.core.iceberg.jvm_state import attempting
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.rules import attempts, protocol
 from framework.core.rules.protocol import Position
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.plan import Pipeline
 
 
-def sweep(lake: Lake, pipeline: Pipeline) -> None:
+def sweep(lake: TableStore, pipeline: Pipeline) -> None:
     """Deletes the branches of dead attempts. Branches of side tables are deleted last: while an attempt has a branch of the table, it
     may still be alive and publish."""
     sides = [lake.find(side.identifier) for side in pipeline.table.side_tables]
@@ -42,7 +42,7 @@ def sweep(lake: Lake, pipeline: Pipeline) -> None:
             attempts.forget(name)
 
 
-def withdraw(lake: Lake, pipeline: Pipeline, attempt: str) -> None:
+def withdraw(lake: TableStore, pipeline: Pipeline, attempt: str) -> None:
     """Deletes the branches of an attempt of this process that will not publish, if the catalog allows it now."""
     tables = [lake.load(pipeline.table.identifier), *(lake.find(side.identifier) for side in pipeline.table.side_tables)]
     swept = [_swept(lake, table, attempt) for table in _with_branch(tables, attempt)]
@@ -58,7 +58,7 @@ def _dead(table: Any | None) -> list[str]:
     return [name for name in attempting(table) if attempts.is_dead(name)] if table is not None else []
 
 
-def _swept(lake: Lake, table: Any, name: str) -> bool:
+def _swept(lake: TableStore, table: Any, name: str) -> bool:
     """Deletes the branch, and returns whether that was done. Another commit may come between; then the next run sweeps it."""
     with suppress(CommitRefused, CommitUnknown):
         removal.sweep(lake, table, name)

@@ -13,7 +13,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import moves
 from framework.core.iceberg.commit import again
 from framework.core.iceberg.jvm_state import state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.publish import side_tables
 from framework.core.rules import protocol, recorded_moves, refusals
 from framework.core.rules.protocol import Partition, TableState, TopicState
@@ -38,7 +38,7 @@ _ROWS_CHANGE = {
 _WITH_STATISTICS = 100  # columns
 
 
-def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
+def open_table(context: Context, lake: TableStore, pipeline: Pipeline) -> Any:
     """Opens the table: creates it if it is missing, and changes it as the spec has changed."""
     identifier = pipeline.table.identifier
     table = lake.load(identifier)
@@ -52,7 +52,7 @@ def open_table(context: Context, lake: Lake, pipeline: Pipeline) -> Any:
     return _with_columns(lake, pipeline, _with_properties(lake, pipeline, table))
 
 
-def _with_properties(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
+def _with_properties(lake: TableStore, pipeline: Pipeline, table: Any) -> Any:
     """Turns off statistics of columns that the spec masks by now; another pipeline's table stays as it is."""
     if not refusals.is_ours(pipeline, table.properties().get(protocol.OWNER)):
         return table
@@ -65,7 +65,7 @@ def _with_properties(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
 
 def create_table(
     context: Context,
-    lake: Lake,
+    lake: TableStore,
     pipeline: Pipeline,
     extra_properties: Mapping[str, str] | None = None,
     accepted: Mapping[Partition, int] | None = None,
@@ -137,7 +137,7 @@ def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic:
         moves.move_position(lake, transaction, new_position, {protocol.OWNER: refusals.owner(pipeline), **record})
 
 
-def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
+def _with_columns(lake: TableStore, pipeline: Pipeline, table: Any) -> Any:
     """The table after the changes of its spec, made in one commit, so that readers never see half of them. If one change is not
     allowed, all are refused, and no batch begins."""
     if not _wanted(lake, pipeline, table):
@@ -161,7 +161,7 @@ def _with_columns(lake: Lake, pipeline: Pipeline, table: Any) -> Any:
     return again(pipeline.table.identifier, once, "run again when the other writer is done; nothing was lost")
 
 
-def _wanted(lake: Lake, pipeline: Pipeline, table: Any) -> list[Change]:
+def _wanted(lake: TableStore, pipeline: Pipeline, table: Any) -> list[Change]:
     """The changes that the spec asks of a table; none for another pipeline's table, which the next check refuses."""
     current = lake.existing(table)
     if not refusals.is_ours(pipeline, current.owner):
@@ -172,7 +172,7 @@ def _wanted(lake: Lake, pipeline: Pipeline, table: Any) -> list[Change]:
     return [change for change in spec_changes if change.kind not in ("drop", "narrow")]  # these leave the column as it is
 
 
-def accept_changes(lake: Lake, pipeline: Pipeline, changes_: tuple[Change, ...]) -> None:
+def accept_changes(lake: TableStore, pipeline: Pipeline, changes_: tuple[Change, ...]) -> None:
     """Makes the refused changes and records them as accepted, in one commit."""
     table = lake.load(pipeline.table.identifier)
     current = lake.existing(table) if table is not None else None

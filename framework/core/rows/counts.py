@@ -28,7 +28,7 @@ class Changed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unmet:
+class UnmetExpectation:
     """An expectation that a batch does not meet: the rows that fail it, and where the first and the last of them are in Kafka, as far as
     that is known. `says`: what the table has instead."""
 
@@ -55,7 +55,7 @@ class Unmet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class BatchCounts:
     """The counts of one pass over a batch. `carried` are its bad rows, which stay in the JVM; `too_large` of them lack their
     bytes."""
 
@@ -63,7 +63,7 @@ class Counted:
     rows: int
     filtered: int
     bad: int
-    unmet: tuple[Unmet, ...]  # expectations that do not hold
+    unmet: tuple[UnmetExpectation, ...]  # expectations that do not hold
     carried: DataFrame | None
     too_large: int
     unknown_schemas: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
@@ -106,7 +106,7 @@ def _place(row: Any) -> str | None:
     return None if row is None else place((row.get(0), row.get(1)))
 
 
-def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> Counted:
+def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> BatchCounts:
     """The counts of an observation. The bad rows stay in the JVM: as Python objects, ten thousand would take longer than their write."""
     from pyspark.sql import DataFrame
 
@@ -124,7 +124,7 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
     filtered = counts.get("filtered", 0)
     rows = counts.get("rows", counts["read"] - bad - filtered)
     unmet = tuple(
-        Unmet(
+        UnmetExpectation(
             name=expectation.name,
             rows=rows_,
             first_place=_place(counts.get(f"first{index}")),
@@ -134,7 +134,7 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> C
         if (rows_ := counts[f"expected{index}"])
     )
     unknown_schemas = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
-    return Counted(
+    return BatchCounts(
         read=counts["read"],
         rows=rows,
         filtered=filtered,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from framework.plan import IS_CURRENT, Join, TableSource
+from framework.plan import IS_CURRENT, Lookup, TableChanges
 from framework.sql.quote import identifier, present_or_null
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def taken_column(name: str) -> str:
     return identifier(f"_sluice_taken_{name}")
 
 
-def current(spark: Any, source: TableSource, snapshot: int | None) -> DataFrame:
+def current(spark: Any, source: TableChanges, snapshot: int | None) -> DataFrame:
     """The rows of another table in a snapshot, or now; of a history, those that have not ended."""
     reader = spark.read if snapshot is None else spark.read.option("versionAsOf", snapshot)
     rows: DataFrame = reader.table(identifier(source.catalog.name, *source.identifier.split(".")))
@@ -26,7 +26,7 @@ def current(spark: Any, source: TableSource, snapshot: int | None) -> DataFrame:
     return rows.selectExpr(*present_or_null((*source.columns, *source.kafka), rows.columns))
 
 
-def joined(rows: DataFrame, join: Join) -> DataFrame:
+def joined(rows: DataFrame, join: Lookup) -> DataFrame:
     """The rows, each with what the other table has: `_sluice_there` is null where it has nothing, and then `_sluice_waits` says whether it
     may still come."""
     from pyspark.sql import functions

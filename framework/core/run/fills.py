@@ -17,7 +17,7 @@ from framework.plan import Pipeline
 _SAMPLED = 300  # seconds that a sample is used
 
 
-class Fills:
+class WaitingSize:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._sizes: dict[str, tuple[float, float]] = {}  # of a message, and until when it is used

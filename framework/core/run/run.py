@@ -15,7 +15,7 @@ from framework.core.context.outage import outage
 from framework.core.follow import follow
 from framework.core.follow.follow import Followed
 from framework.core.maintain import maintain
-from framework.core.maintain.maintain import Done
+from framework.core.maintain.maintain import MaintenanceDone
 from framework.core.publish import waiting
 from framework.core.publish.batch import Batch, next_batch
 from framework.core.rules import run_record
@@ -29,7 +29,7 @@ _INTERVAL = 10.0  # seconds between two checks of how much waits
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failed:
     """A pipeline that stopped, with its error."""
 
     pipeline: str
@@ -37,7 +37,7 @@ class Failure:
     of_follower: bool = False  # the table itself has all
 
 
-def _ignored(_done: Done) -> None:
+def _ignored(_done: MaintenanceDone) -> None:
     pass
 
 
@@ -55,12 +55,12 @@ def catch_up(
     on_batch: Callable[[Batch], None],
     stopped: Callable[[], bool],
     around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
-    on_maintained: Callable[[Done], object] = _ignored,
+    on_maintained: Callable[[MaintenanceDone], object] = _ignored,
     on_followed: Callable[[Followed], object] = _unheard,
-) -> tuple[Failure, ...]:
+) -> tuple[Failed, ...]:
     """Runs each pipeline until nothing waits, inside its `around` block; then its followers catch up, and its tables are maintained if
     they are due. A pipeline or a follower that fails does not stop the others."""
-    failures: list[Failure] = []
+    failures: list[Failed] = []
     for pipeline in in_order(pipelines):
         try:
             run_record.refuse_paused(pipeline)
@@ -91,7 +91,7 @@ def catch_up(
             raise  # the reader of standard output is gone
         except Exception as error:
             context.forget_spark_if_gone()
-            failures.append(Failure(pipeline.name, _named(pipeline, error)))
+            failures.append(Failed(pipeline.name, _named(pipeline, error)))
             if not isinstance(error, Paused):  # followers catch up with the table all the same
                 failures += _followed(context, pipeline, stopped, on_followed)
         if stopped():
@@ -101,11 +101,11 @@ def catch_up(
 
 def _followed(
     context: Context, pipeline: Pipeline, stopped: Callable[[], bool], on_followed: Callable[[Followed], object]
-) -> Iterator[Failure]:
+) -> Iterator[Failed]:
     """Lets followers catch up; yields the failures of those that could not."""
     for followed in follow.after_run(context, pipeline, stopped):
         if followed.trouble:
-            yield Failure(pipeline.name, followed.trouble, of_follower=True)
+            yield Failed(pipeline.name, followed.trouble, of_follower=True)
         else:
             on_followed(followed)
 
@@ -157,10 +157,10 @@ def keep_up(
     pipelines: Sequence[Pipeline],
     every: float,
     on_batch: Callable[[Batch], None],
-    on_failure: Callable[[Failure], object],
+    on_failure: Callable[[Failed], object],
     stop: threading.Event,
     around: Callable[[Pipeline], AbstractContextManager[object]] = nullcontext,
-    on_maintained: Callable[[Done], object] = _ignored,
+    on_maintained: Callable[[MaintenanceDone], object] = _ignored,
     on_followed: Callable[[Followed], object] = _unheard,
     is_full: Callable[[Pipeline], bool] = _never,
 ) -> None:

@@ -14,10 +14,10 @@ from framework.base.patience import REGISTRY
 from framework.core.kafka.newest_messages import KafkaMessage
 from framework.messages.encoding.confluent_frame import id_of
 from framework.messages.encoding.json_text import Decoded, undecoded, utf8
-from framework.messages.formats import BySchema, by_schema, find
+from framework.messages.formats import RegisteredSchema, by_schema, find
 from framework.messages.registry.client import Registry
 from framework.messages.schemas.versions import Unsupported
-from framework.plan import Of, SecretStore, Topic
+from framework.plan import MessagePart, SecretStore, Topic
 from framework.plan.schema import Version
 
 BadReason = tuple[str, str]
@@ -50,7 +50,7 @@ class Reader:
     secrets: SecretStore
     trouble: SluiceError | None = None
     _registry: Registry | None = None
-    _versions: dict[Of, dict[int, Version]] = field(default_factory=dict)
+    _versions: dict[MessagePart, dict[int, Version]] = field(default_factory=dict)
     _decoders: dict[int, Callable[[bytes], str] | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -66,11 +66,11 @@ class Reader:
             self.trouble = self.trouble or subject.trouble
             self._versions[registered.of] = {version.id: version for version in subject.versions}
 
-    def read(self, part: Of, data: bytes) -> Read:
+    def read(self, part: MessagePart, data: bytes) -> Read:
         format_ = find(part, self.topic.value if part == "value" else self.topic.key_format)
         if format_ is None:
             return Read(undecoded(data))
-        if not isinstance(format_, BySchema):
+        if not isinstance(format_, RegisteredSchema):
             reason = format_.wrong(data) if format_.wrong else None
             return Read(format_.decoded(data), None, (_code(part), f"the {part} {reason}") if reason else None)
         bytes_ = Decoded(f"0x{data.hex()}", None)
@@ -105,7 +105,7 @@ class Reader:
             if utf8(headers.get(name) or b"") is None:
                 yield "undecodable_header", f"the header `{name}` is not UTF-8 text"
 
-    def _version(self, part: Of, id_: int) -> Version | None:
+    def _version(self, part: MessagePart, id_: int) -> Version | None:
         versions = self._versions.setdefault(part, {})
         if id_ not in versions and self._registry and not self.trouble:
             try:
@@ -126,5 +126,5 @@ class Reader:
         return self._decoders[version.id]
 
 
-def _code(part: Of, code: str = "undecodable") -> str:
+def _code(part: MessagePart, code: str = "undecodable") -> str:
     return code if part == "value" else f"{code}_key"

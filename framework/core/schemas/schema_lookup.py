@@ -14,7 +14,7 @@ from framework.base.errors import BatchError, SpecError, UnreachableError
 from framework.base.patience import REGISTRY, REGISTRY_FOR_BATCH
 from framework.messages.encoding.confluent_frame import ALL
 from framework.messages.registry.client import Registry
-from framework.plan import Pipeline, Plan, Registered, Topic
+from framework.plan import Pipeline, Plan, PlannedSubject, Topic
 from framework.plan.schema import Schema
 
 _ABSENT_FOR = 60.0  # seconds until an id that the registry does not have is asked for again
@@ -30,7 +30,7 @@ class UnknownSchemas(Exception):
 
 
 @dataclass
-class Schemas:
+class LiveSchemas:
     """The schemas of one process. `also` has schemas outside the topic's subject, by topic and id; None: the registry has none."""
 
     plan: Plan
@@ -67,7 +67,7 @@ class Schemas:
                 self._absent[topic.name, ALL] = time.monotonic()
         return self._replanned(pipeline)
 
-    def _moved(self, topic: Topic, registered: Registered) -> bool:
+    def _moved(self, topic: Topic, registered: PlannedSubject) -> bool:
         try:
             numbers = self._registry(topic, REGISTRY if registered.numbers else REGISTRY_FOR_BATCH).numbers(registered.subject)
         except UnreachableError:

@@ -13,7 +13,7 @@ from framework.messages.encoding import json_values
 from framework.messages.encoding.schema_writer import Writer
 from framework.messages.registry.client import Registry
 from framework.messages.schemas.versions import Unsupported
-from framework.plan import Of, Registered, SecretStore, Topic
+from framework.plan import MessagePart, PlannedSubject, SecretStore, Topic
 from framework.plan.schema import Version
 
 
@@ -21,7 +21,7 @@ from framework.plan.schema import Version
 class WriteSchema:
     """A schema that keys or values are written with. `new`: it is still to be registered, as the subject's first one."""
 
-    of: Of
+    of: MessagePart
     subject: str
     version: Version
     writer: Writer
@@ -34,7 +34,7 @@ def current_schemas(topic: Topic, secrets: SecretStore) -> tuple[WriteSchema, ..
     return tuple(_current(topic, registered, registry) for registered in topic.registered)
 
 
-def _current(topic: Topic, registered: Registered, registry: Registry) -> WriteSchema:
+def _current(topic: Topic, registered: PlannedSubject, registry: Registry) -> WriteSchema:
     try:
         subject = registry.subject(registered.subject)
     except NoSubject as error:

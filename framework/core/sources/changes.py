@@ -19,7 +19,7 @@ from framework.sql.settings import STAGED_FILES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from framework.core.iceberg.lake import Lake
+    from framework.core.iceberg.lake import TableStore
 
 CHANGE, ROW, COMMIT = "_sluice_change", "_sluice_row", "_sluice_commit"
 """What happened to a row, its id, and the sequence number of the commit that wrote it."""
@@ -33,11 +33,11 @@ _PLACE = {_FILE: "_file", _POSITION: "_pos", _MARKED: "_deleted"}
 
 
 @dataclass(frozen=True)
-class Changes:
+class RowChanges:
     """The differences of two snapshots. `most` is an upper bound of the number of rows. `by_value`: rows have no lasting ids, so
     equal rows before and after are the same row, and a changed row is a deleted and an added one."""
 
-    lake: Lake
+    lake: TableStore
     table: Any
     columns: tuple[Column, ...]
     _: KW_ONLY
@@ -185,21 +185,23 @@ class _Counted:
 
 
 def between(
-    lake: Lake,
+    lake: TableStore,
     identifier_: str,
     columns: tuple[Column, ...],
     since: int,
     until: int,
     by_value: bool = False,
     keeps_others: bool = False,
-) -> Changes:
-    """The changes from one snapshot to another; since NOTHING, all rows are added. Earlier `Changes` of the same table become
+) -> RowChanges:
+    """The changes from one snapshot to another; since NOTHING, all rows are added. Earlier `RowChanges` of the same table become
     unreadable, unless `keeps_others` is true."""
     table = lake.load(identifier_)
     files = lake.spark._jvm.sluice.ChangedFiles(table, since, until)
     if not keeps_others:
         files.forgetOthers()
-    return Changes(lake, table, columns, files=files, by_value=by_value or not lake.iceberg.TableUtil.supportsRowLineage(table))
+    return RowChanges(
+        lake, table, columns, files=files, by_value=by_value or not lake.iceberg.TableUtil.supportsRowLineage(table)
+    )
 
 
 def _union(frames: list[DataFrame | None]) -> DataFrame | None:

@@ -8,13 +8,13 @@ from typing import Any
 from framework.base.errors import SourceMissing, Transient
 from framework.core.iceberg import metadata
 from framework.core.iceberg.metadata import Metadata
-from framework.plan import Pipeline, TableSource
+from framework.plan import Pipeline, TableChanges
 
 Snapshot = Mapping[str, Any]
 COMPACTION = "replace"
 
 
-def current(pipeline: Pipeline, source: TableSource, use: str = "which {} reads") -> tuple[Metadata, Snapshot]:
+def current(pipeline: Pipeline, source: TableChanges, use: str = "which {} reads") -> tuple[Metadata, Snapshot]:
     """A table that a pipeline uses, and its newest commit. `use` tells the error what for."""
     table = metadata.read(source.catalog, source.identifier)
     main = table.main if table else None
@@ -35,7 +35,7 @@ def of_number(table: Metadata, sequence: int) -> Snapshot | None:
     return next((snapshot for snapshot in table.snapshots.values() if number(snapshot) == sequence), None)
 
 
-def read_at(table: Metadata, source: TableSource, sequence: int) -> Snapshot:
+def read_at(table: Metadata, source: TableChanges, sequence: int) -> Snapshot:
     """The commit of this number, whose rows are read; raises if it is gone."""
     snapshot = of_number(table, sequence)
     if snapshot is None:

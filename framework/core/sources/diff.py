@@ -17,7 +17,7 @@ from framework.plan import Column, Pipeline
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
-    from framework.core.iceberg.lake import Lake
+    from framework.core.iceberg.lake import TableStore
 
 _CHANGE_COLUMN = "what"
 _AS_IT_IS = (BIGINT, INT, DOUBLE, FLOAT, BOOLEAN, STRING)
@@ -46,7 +46,7 @@ def snapshots(pipeline: Pipeline, since: Moment, until: Moment | None) -> tuple[
     return snapshot_at(table, identifier_, since), main if until is None else snapshot_at(table, identifier_, until)
 
 
-def diff(lake: Lake, pipeline: Pipeline, since: int, until: int, limit: int) -> Diff:
+def diff(lake: TableStore, pipeline: Pipeline, since: int, until: int, limit: int) -> Diff:
     """Counts the rows that differ, and reads the first `limit` of them."""
     columns = pipeline.table.columns
     rows = changes.between(lake, pipeline.table.identifier, columns, since, until).rows().cache()

@@ -17,13 +17,13 @@ from framework.core.iceberg import metadata
 from framework.core.iceberg.metadata import Metadata
 from framework.core.rules.protocol import Partition, Position, Range, TopicState
 from framework.core.sources import changes, commits
-from framework.plan import Catalog, Column, Pipeline, SelectSource, TableSource
+from framework.plan import Catalog, Column, Pipeline, SelectSource, TableChanges
 from framework.sql.quote import identifier, literal_of, present_or_null, substituted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from framework.core.iceberg.lake import Lake
+    from framework.core.iceberg.lake import TableStore
 
 _MOST_GROUPS = 100_000  # that have changed; if more have, all groups are computed
 _FEW_VALUES = 1_000  # of a column, by which files are left out
@@ -32,9 +32,9 @@ _TABLES = "tables"  # in a position, in the place of a topic
 
 
 @dataclass
-class Select:
+class SelectReader:
     pipeline: Pipeline
-    lake: Callable[[Catalog], Lake]
+    lake: Callable[[Catalog], TableStore]
     _changed: dict[int, Groups | None] = field(default_factory=dict, compare=False, repr=False)  # by the batch
 
     @property
@@ -129,7 +129,7 @@ class Select:
         groups = differences.rows().select(*names).distinct().limit(_MOST_GROUPS + 1).toArrow()
         return Groups(self.source.apart, groups) if len(groups) <= _MOST_GROUPS else None
 
-    def _table(self, source: TableSource, sequence: int) -> str:
+    def _table(self, source: TableChanges, sequence: int) -> str:
         """SQL of a table's rows after a commit. A column that the spec has and the table does not have yet is null."""
         table, _ = commits.current(self.pipeline, source)
         snapshot = commits.read_at(table, source, sequence)
@@ -191,7 +191,7 @@ class Groups:
         return spark.createDataFrame(self.values.rename_columns([as_ for _, as_ in self.names]))
 
 
-def _column(source: TableSource, name: str) -> Column:
+def _column(source: TableChanges, name: str) -> Column:
     return next(column for column in (*source.columns, *source.kafka) if column.name == name)
 
 

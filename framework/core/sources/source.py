@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Source(Protocol):
+class SourceReader(Protocol):
     """A source: its state, the next range, and the rows of a range."""
 
     def topic_state(self) -> TopicState: ...
@@ -34,7 +34,7 @@ class Source(Protocol):
         ...
 
 
-class SourceWithCounts(Source, Protocol):
+class SourceWithCounts(SourceReader, Protocol):
     """A source that counts what waits, without Spark."""
 
     def lag(self, range_: Range | None) -> int:
@@ -46,7 +46,7 @@ class SourceWithCounts(Source, Protocol):
         ...
 
 
-class Messages(Protocol):
+class MessageStore(Protocol):
     """The source of messages: a Kafka cluster, or the messages of a test."""
 
     def topic_state(self, *topics: Topic) -> TopicState:
@@ -62,11 +62,11 @@ class Messages(Protocol):
 
 
 @dataclass(frozen=True)
-class FromTopics:
+class TopicsReader:
     """Topics as a source. `until` are offsets at which this run stops."""
 
     pipeline: Pipeline
-    kafka: Messages
+    kafka: MessageStore
     until: Mapping[Partition, int] | None = None
 
     def topic_state(self) -> TopicState:

@@ -17,28 +17,28 @@ from framework.core.rules.refusals import source_lost
 from framework.core.sources import changes, commits
 from framework.core.sources.changes import COMMIT, NOTHING, ROW
 from framework.core.sources.commits import Snapshot
-from framework.core.sources.select import Select
-from framework.plan import FROM_COLUMNS, OLD, Catalog, Join, Pipeline, SelectSource, TableSource
+from framework.core.sources.select import SelectReader
+from framework.plan import FROM_COLUMNS, OLD, Catalog, Lookup, Pipeline, SelectSource, TableChanges
 from framework.sql.quote import identifier, present_or_null
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from framework.core.iceberg.lake import Lake
+    from framework.core.iceberg.lake import TableStore
 
 _AS_NOW = {True: (f"false AS {OLD}", "false AS _sluice_before"), False: ()}
 
 
-def _no_lake(catalog: Catalog) -> Lake:
+def _no_lake(catalog: Catalog) -> TableStore:
     raise AssertionError(f"rows of {catalog.name} are read only by a batch")
 
 
-def source_of(pipeline: Pipeline, lake: Callable[[Catalog], Lake] = _no_lake) -> WholeTable | Select:
+def source_of(pipeline: Pipeline, lake: Callable[[Catalog], TableStore] = _no_lake) -> TableReader | SelectReader:
     """The table or select that a pipeline reads. Without a `lake` its rows cannot be read."""
     assert pipeline.source is not None
     if isinstance(pipeline.source, SelectSource):
-        return Select(pipeline, lake)
-    return WholeTable(pipeline) if pipeline.source.reads == "all" else ChangesOfTable(pipeline, lake)
+        return SelectReader(pipeline, lake)
+    return TableReader(pipeline) if pipeline.source.reads == "all" else ChangesReader(pipeline, lake)
 
 
 def _key(table: Metadata) -> Partition:
@@ -47,14 +47,14 @@ def _key(table: Metadata) -> Partition:
 
 
 @dataclass(frozen=True)
-class WholeTable:
+class TableReader:
     """A table's current rows as a source. All of them are one range."""
 
     pipeline: Pipeline
 
     @property
-    def source(self) -> TableSource:
-        assert isinstance(self.pipeline.source, TableSource)
+    def source(self) -> TableChanges:
+        assert isinstance(self.pipeline.source, TableChanges)
         return self.pipeline.source
 
     def topic_state(self) -> TopicState:
@@ -83,12 +83,12 @@ class WholeTable:
         }
         return any(commits.news(table, position.ends[key]) != 0 for key, table in tables.items())
 
-    def _joined(self, join: Join) -> tuple[Partition, int]:
+    def _joined(self, join: Lookup) -> tuple[Partition, int]:
         """The key of a joined table, and the number of its commit that a batch reads."""
         table, main = self._looked_up(join)
         return _key(table), commits.number(main if join.snapshot is None else table.snapshots.get(join.snapshot, main))
 
-    def _looked_up(self, join: Join) -> tuple[Metadata, Snapshot]:
+    def _looked_up(self, join: Lookup) -> tuple[Metadata, Snapshot]:
         return commits.current(self.pipeline, join.source, "in which {} looks rows up")
 
     def lag(self, range_: Range | None) -> int:
@@ -114,10 +114,10 @@ class WholeTable:
 
 
 @dataclass(frozen=True)
-class ChangesOfTable(WholeTable):
+class ChangesReader(TableReader):
     """The rows that the commits of a table added, changed and deleted."""
 
-    lake: Callable[[Catalog], Lake]
+    lake: Callable[[Catalog], TableStore]
 
     def next(self, position: Position, state: TopicState) -> Range | None:
         partition = self.source.partition

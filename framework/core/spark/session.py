@@ -21,7 +21,7 @@ from framework.messages.encoding import decoder
 from framework.plan import Plan
 from framework.sql.settings import EXTENSIONS, FUNCTIONS, LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS, STAGED_FILES
 from framework.systems import catalogs
-from framework.systems.catalogs import Catalog
+from framework.systems.catalogs import CatalogClient
 
 # A run of a million rows takes less processor time in a JVM that starts fast than in one that becomes fast: measured. By the cost
 # of a row in each, they are equal at about two million rows, and at four million it pays to end one and start the other: estimated.
@@ -87,7 +87,7 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         "spark.sql.constraintPropagation.enabled": "false",
     }
     for catalog in plan.catalogs:
-        conf.update(catalog_settings(catalogs.of(catalog)))
+        conf.update(catalog_settings(catalogs.client_of(catalog)))
     conf |= dict(plan.engine.conf)
     conf |= {**SQL_SETTINGS, f"spark.sql.catalog.{FUNCTIONS}": decoder.CLASS}
     conf[f"spark.sql.catalog.{STAGED_FILES}"] = "sluice.StagedFiles"
@@ -116,7 +116,7 @@ def more_jars(plan: Plan) -> list[Path]:
 
 def more_sets(plan: Plan) -> tuple[str, ...]:
     """The names of the sets of jars that the catalogs need."""
-    return tuple(dict.fromkeys(name for catalog in plan.catalogs for name in catalogs.of(catalog).jars()))
+    return tuple(dict.fromkeys(name for catalog in plan.catalogs for name in catalogs.client_of(catalog).jars()))
 
 
 def _java_options(rows: int | None) -> Iterator[str]:
@@ -136,7 +136,7 @@ def classes(digest: str) -> str:
     return f"classes-{build.jar().stem.rpartition('-')[2]}-{digest}.jsa"
 
 
-def catalog_settings(catalog: Catalog) -> dict[str, str]:
+def catalog_settings(catalog: CatalogClient) -> dict[str, str]:
     key = f"spark.sql.catalog.{catalog.name}"
     return {
         key: "sluice.SecretCatalog",
@@ -151,7 +151,7 @@ def prepare(plan: Plan) -> None:
     """Prepares the environment and the folders of a session."""
     environment(plan)
     for catalog in plan.catalogs:
-        catalogs.of(catalog).prepare()
+        catalogs.client_of(catalog).prepare()
 
 
 def environment(plan: Plan) -> None:

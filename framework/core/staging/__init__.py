@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from framework.base.types import Type
 from framework.core.rows import counts
-from framework.core.rows.counts import Counted
+from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position, Range
-from framework.core.sources.source import Source
+from framework.core.sources.source import SourceReader
 from framework.plan import Keyed, Pipeline
-from framework.plan.totals import Accumulated
+from framework.plan.totals import Totals
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from pyspark.sql.readwriter import DataFrameWriterV2
 
     from framework.core.context.context import Context
-    from framework.core.iceberg.lake import Lake
+    from framework.core.iceberg.lake import TableStore
 
 
 _SMALL_BATCH = 20_000  # messages
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class StagingTarget:
     """The target of an attempt's writes, and the source of its rows. `reached` is the position that its snapshot is for; `table` is the
     table as it was opened."""
 
     context: Context
-    lake: Lake
+    lake: TableStore
     pipeline: Pipeline
     attempt: str
     table: Any
     reached: Position | None  # None where nothing is written
-    source: Source
+    source: SourceReader
     range_: Range
 
     @property
@@ -66,7 +66,7 @@ class Target:
         return self.pipeline.table.keyed
 
     @property
-    def accumulated(self) -> Accumulated:
+    def accumulated(self) -> Totals:
         """The description of the totals that the table holds."""
         assert self.pipeline.table.accumulated is not None
         return self.pipeline.table.accumulated
@@ -92,7 +92,7 @@ class Target:
             **({protocol.TIME: str(min(times))} if times else {}),
         }
 
-    def with_newest(self, newest_time: int) -> Target:
+    def with_newest(self, newest_time: int) -> StagingTarget:
         """The target with a position that has the greatest time of rows so far."""
         reached = self.reached
         return self if reached is None else replace(self, reached=replace(reached, newest=max(newest_time, reached.newest)))
@@ -114,7 +114,7 @@ class Target:
         """The rows that land, in one task where they are few: sorting or grouping them then shuffles none."""
         return frame.good.coalesce(1) if self.size <= _SMALL_BATCH and not self.pipeline.explodes else frame.good
 
-    def counted(self, frame: Frame) -> Counted:
+    def counted(self, frame: Frame) -> BatchCounts:
         """The counts of the pass over the batch that has just ended."""
         return counts.counted(self.spark, self.pipeline, frame.observed)
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from framework.base.errors import RefusedError
-from framework.core.rows.counts import Counted
+from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame
 from framework.core.rules import forgotten
 from framework.core.spark.reading_errors import cached_frame, held_frame
-from framework.core.staging import Target, ranges, state
-from framework.plan import Memory, State
+from framework.core.staging import StagingTarget, ranges, state
+from framework.plan import Remember, State
 from framework.sql.quote import identifier
 from framework.sql.settings import FUNCTIONS
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-Stage = Callable[[Target, Frame], Counted]
+Stage = Callable[[StagingTarget, Frame], BatchCounts]
 
 
-def staged(target: Target, frame: Frame, stage: Stage) -> Counted:
+def staged(target: StagingTarget, frame: Frame, stage: Stage) -> BatchCounts:
     """Stages the rows that land, and the state that steps keep of them."""
     return _without_forgotten(target, frame, lambda rest: _staged(target, rest, stage))
 
 
-def _staged(target: Target, frame: Frame, stage: Stage) -> Counted:
+def _staged(target: StagingTarget, frame: Frame, stage: Stage) -> BatchCounts:
     memories = _memories(target)
     if not memories:
         return stage(target, frame)
@@ -48,17 +48,17 @@ def _staged(target: Target, frame: Frame, stage: Stage) -> Counted:
     return counted
 
 
-def tried(target: Target, frame: Frame) -> Counted:
+def tried(target: StagingTarget, frame: Frame) -> BatchCounts:
     """Counts the rows that would land, without writing them."""
     return _without_forgotten(target, frame, lambda rest: _tried(target, rest))
 
 
-def _tried(target: Target, frame: Frame) -> Counted:
+def _tried(target: StagingTarget, frame: Frame) -> BatchCounts:
     with admitted(target, frame) as rows:
         return _counted(target, replace(frame, good=rows), _written_nowhere)
 
 
-def _without_forgotten(target: Target, frame: Frame, stage_rest: Callable[[Frame], Counted]) -> Counted:
+def _without_forgotten(target: StagingTarget, frame: Frame, stage_rest: Callable[[Frame], BatchCounts]) -> BatchCounts:
     """Stages the rows whose keys were not forgotten by `stage_rest`. Returns its counts, in which the other rows are filtered."""
     from pyspark.sql import Observation, functions
 
@@ -82,12 +82,12 @@ def _without_forgotten(target: Target, frame: Frame, stage_rest: Callable[[Frame
     return replace(counted, rows=counted.rows - count, filtered=counted.filtered + count)
 
 
-def _written_nowhere(target: Target, frame: Frame) -> Counted:
+def _written_nowhere(target: StagingTarget, frame: Frame) -> BatchCounts:
     frame.good.write.format("noop").mode("overwrite").save()
     return target.counted(frame)
 
 
-def _counted(target: Target, frame: Frame, stage: Stage) -> Counted:
+def _counted(target: StagingTarget, frame: Frame, stage: Stage) -> BatchCounts:
     """Stages the rows. Returns the counts, in which rows that do not land are filtered."""
     from pyspark.sql import Observation, functions
 
@@ -101,7 +101,7 @@ def _counted(target: Target, frame: Frame, stage: Stage) -> Counted:
 
 
 @contextmanager
-def admitted(target: Target, frame: Frame) -> Iterator[DataFrame]:
+def admitted(target: StagingTarget, frame: Frame) -> Iterator[DataFrame]:
     """The rows that land, without their places."""
     with ExitStack() as stack:
         rows = frame.good
@@ -110,7 +110,7 @@ def admitted(target: Target, frame: Frame) -> Iterator[DataFrame]:
         yield rows.drop(*frame.places)
 
 
-def _memories(target: Target) -> list[Memory]:
+def _memories(target: StagingTarget) -> list[Remember]:
     return [step.memory for step in target.pipeline.steps if step.memory]
 
 
@@ -152,7 +152,7 @@ def _forget(numbers: Any) -> None:
 class Earlier:
     """The earlier rows with which a step compares those of a batch."""
 
-    target: Target
+    target: StagingTarget
     state: State | None
     stack: ExitStack
 

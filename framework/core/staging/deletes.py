@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from framework.core.staging import Target, by_key, state
+from framework.core.staging import StagingTarget, by_key, state
 from framework.plan import Keyed
 from framework.sql.quote import identifier
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def remember(target: Target, deleted: DataFrame) -> None:
+def remember(target: StagingTarget, deleted: DataFrame) -> None:
     """Adds the deleted keys to those of today. A row without keys is a delete of all keys."""
     keyed = target.keyed
     state.remember(
@@ -21,7 +21,7 @@ def remember(target: Target, deleted: DataFrame) -> None:
     )
 
 
-def without_late(target: Target, rows: DataFrame, near: str) -> DataFrame:
+def without_late(target: StagingTarget, rows: DataFrame, near: str) -> DataFrame:
     """The rows that are not older than a deletion of their key."""
     from pyspark.sql import functions
 
@@ -35,7 +35,7 @@ def without_late(target: Target, rows: DataFrame, near: str) -> DataFrame:
     return rows
 
 
-def of_keys(target: Target, batch: DataFrame) -> Iterator[DataFrame]:
+def of_keys(target: StagingTarget, batch: DataFrame) -> Iterator[DataFrame]:
     """The remembered deletes of the batch's keys."""
     from pyspark.sql import functions
 
@@ -48,7 +48,7 @@ def of_keys(target: Target, batch: DataFrame) -> Iterator[DataFrame]:
         yield keys.crossJoin(remembered.where(of_all(keyed)).drop(*keyed.keys))
 
 
-def all_deletes(target: Target) -> DataFrame | None:
+def all_deletes(target: StagingTarget) -> DataFrame | None:
     """All deletes that are remembered, as `t`."""
     remembered = state.remembered(target, target.keyed.deletes_state)
     return None if remembered is None else remembered.alias("t")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from framework.core.rows.frame import Frame
 from framework.core.rows.own_columns import DELETE, NTH, TRUNCATES
-from framework.core.staging import Target, by_key
+from framework.core.staging import StagingTarget, by_key
 from framework.plan import Keyed
 from framework.plan.change import stored
 from framework.sql import unsent
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def batch_rows(target: Target, frame: Frame) -> DataFrame:
+def batch_rows(target: StagingTarget, frame: Frame) -> DataFrame:
     """The batch's rows with the table's types, which may be wider."""
     columns = (
         (identifier(column.name), stored(column.type), target.column_types[column.name]) for column in target.pipeline.table.sent
@@ -34,7 +34,7 @@ def clears(batch: DataFrame) -> bool:
     return not batch.where(TRUNCATES).isEmpty()
 
 
-def spread(target: Target, batch: DataFrame) -> DataFrame:
+def spread(target: StagingTarget, batch: DataFrame) -> DataFrame:
     """The batch with each truncate replaced by deletes of all keys in the table and in the batch."""
     keys = target.keyed.keys
     rows = batch.where(f"NOT {TRUNCATES}")

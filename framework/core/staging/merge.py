@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from framework.core.staging import Target
-from framework.core.staging.ranges import Near
+from framework.core.staging import StagingTarget
+from framework.core.staging.ranges import KeyRange
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -28,19 +28,19 @@ _LISTED = {
 }
 
 
-def inserts(target: Target, unless: str) -> str:
+def inserts(target: StagingTarget, unless: str) -> str:
     """The clause that inserts rows that the table does not have."""
     columns = sources(target)
     return f"WHEN NOT MATCHED AND NOT {unless} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
 
 
-def sources(target: Target) -> dict[str, str]:
+def sources(target: StagingTarget) -> dict[str, str]:
     """SQL of the value for each column of the table; null where the spec no longer has the column."""
     ours = {column.name for column in target.pipeline.table.columns}
     return {identifier(name): f"s.{identifier(name)}" if name in ours else "NULL" for name in target.column_types}
 
 
-def merge(target: Target, rows: DataFrame, near: Near, statement: Callable[[str], Iterable[str]]) -> None:
+def merge(target: StagingTarget, rows: DataFrame, near: KeyRange, statement: Callable[[str], Iterable[str]]) -> None:
     """Merges rows. `statement` gives the clauses, from the name of the view `s`; the table is `t`."""
     from py4j.protocol import Py4JError
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from framework.base.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Type
 from framework.core.rows.own_columns import DELETE, SEVERAL
-from framework.core.staging import Target
+from framework.core.staging import StagingTarget
 from framework.sql.quote import identifier, literal
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ _MOST_PARTITIONS = 64  # of Kafka, of which each has a condition of its own
 _LONGEST = 256  # bytes of a text that is read
 _SMALL = 32 << 20  # bytes of a table in which there is little to leave out
 
-Bounds = tuple[Any, Any]
+KeyBounds = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class Near:
+class KeyRange:
     """A condition in SQL over the table `t`, empty where it would skip no file. `listed`: it lists all values of the keys."""
 
     sql: str
@@ -44,26 +44,26 @@ class Scan:
     """The result of the first pass over a batch's rows."""
 
     deleted: int  # rows that delete
-    near: Near  # the condition for rows with the same keys
+    near: KeyRange  # the condition for rows with the same keys
     several: bool = False  # whether a key has messages of several partitions, where the rows say so
 
 
-def scan_keys(target: Target, rows: DataFrame, keys: Sequence[str]) -> Scan:
+def scan_keys(target: StagingTarget, rows: DataFrame, keys: Sequence[str]) -> Scan:
     """Runs the first pass over a batch's rows, which counts deletes and finds the condition for rows with the same keys."""
     types = {column.name: column.type for column in target.pipeline.table.columns}
     all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if target.size <= _LISTED or _is_large(target) else []
     several = f"{SEVERAL if SEVERAL in rows.columns else 'false'} AS {SEVERAL}"
     if (rows.count() if target.pipeline.explodes else target.size) > _MOST_KEYS:
         ((deleted, any_several),) = _values(rows.selectExpr(DELETE, several).selectExpr(f"count_if({DELETE})", f"any({SEVERAL})"))
-        return Scan(deleted, Near(_all(_bounded(rows, name, types[name]) for name in keys), False), bool(any_several))
+        return Scan(deleted, KeyRange(_all(_bounded(rows, name, types[name]) for name in keys), False), bool(any_several))
     table = rows.selectExpr(DELETE, several, *(_looked_at(name, types[name]) for name in keys)).toArrow()
     conditions = [_condition(target, table[name], name, types[name]) for name in keys]
     listed = keys == list(all_) and all(conditions) and len(table) <= _LISTED
-    near = Near(_all(conditions), bool(conditions) and listed)
+    near = KeyRange(_all(conditions), bool(conditions) and listed)
     return Scan(sum(table[DELETE].to_pylist()), near, any(table[SEVERAL].to_pylist()))
 
 
-def steps_back(target: Target, rows: DataFrame, partition: Sequence[str], time: str) -> str:
+def steps_back(target: StagingTarget, rows: DataFrame, partition: Sequence[str], time: str) -> str:
     """The condition for rows of a partition with a time later than the batch's earliest one in that partition."""
     names = [identifier(name) for name in partition]
     earliest_times = _values(rows.groupBy(*names).agg({time: "min"}))
@@ -81,7 +81,7 @@ def steps_back(target: Target, rows: DataFrame, partition: Sequence[str], time: 
     return f"({' OR '.join(parts)})" if parts else "false"
 
 
-def near(target: Target, rows: DataFrame, keys: Sequence[str], windows: int = 1) -> str:
+def near(target: StagingTarget, rows: DataFrame, keys: Sequence[str], windows: int = 1) -> str:
     """The condition for rows with the same keys, of which none is null. The rows must have been kept; a message has up to `windows` of
     them."""
     if not _is_large(target):
@@ -93,7 +93,7 @@ def near(target: Target, rows: DataFrame, keys: Sequence[str], windows: int = 1)
     return _all(_condition(target, table[name], name, target.column_types[name]) for name in keys)
 
 
-def within(target: Target, rows: DataFrame, name: str, seconds: int) -> str:
+def within(target: StagingTarget, rows: DataFrame, name: str, seconds: int) -> str:
     """The condition for rows without a time, or with one at most `seconds` from one of the batch."""
     if not _is_large(target):
         return ""
@@ -109,7 +109,7 @@ def within(target: Target, rows: DataFrame, name: str, seconds: int) -> str:
     return f"(t.{time} IS NULL OR t.{time} BETWEEN {low} AND {high})"
 
 
-def not_before(target: Target, batch: DataFrame, name: str, batch_column: str, type_: Type) -> str:
+def not_before(target: StagingTarget, batch: DataFrame, name: str, batch_column: str, type_: Type) -> str:
     """SQL over the table `t`: a column is null, or not below the least value of `batch_column`."""
     if not _is_large(target):
         return ""
@@ -128,7 +128,7 @@ def _looked_at(name: str, type_: Type) -> str:
     return f"IF(octet_length({column}) <= {_LONGEST}, {column}, NULL) AS {column}" if type_ == STRING else column
 
 
-def _is_large(target: Target) -> bool:
+def _is_large(target: StagingTarget) -> bool:
     """Whether the table is large enough to skip files."""
     return int(target.table.currentSnapshot().summary().get("total-files-size") or 0) > _SMALL
 
@@ -141,7 +141,7 @@ def _has_bounds(type_: Type) -> bool:
     return isinstance(type_, Decimal) or type_ in (INT, BIGINT, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def _condition(target: Target, column: Any, name: str, type_: Type) -> str:
+def _condition(target: StagingTarget, column: Any, name: str, type_: Type) -> str:
     try:
         column = set(column.to_pylist())
         if None in column:
@@ -178,7 +178,7 @@ def _values(frame: DataFrame) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def _cut(values: Sequence[Any], files: Sequence[tuple[Any, Any, int]]) -> list[Bounds]:
+def _cut(values: Sequence[Any], files: Sequence[tuple[Any, Any, int]]) -> list[KeyBounds]:
     """The ranges that hold all values, cut where the files between them have the most bytes."""
     gaps: dict[int, int] = {}
     for low, high, size in files:
@@ -190,7 +190,7 @@ def _cut(values: Sequence[Any], files: Sequence[tuple[Any, Any, int]]) -> list[B
     return [(values[start], values[end - 1]) for start, end in pairwise(cuts)]
 
 
-def _sql(name: str, ranges: Sequence[Bounds], type_: Type) -> str:
+def _sql(name: str, ranges: Sequence[KeyBounds], type_: Type) -> str:
     parts = (f"t.{identifier(name)} BETWEEN {_literal(low, type_)} AND {_literal(high, type_)}" for low, high in ranges)
     return f"({' OR '.join(parts)})"
 

@@ -15,7 +15,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from framework.core.rows.own_columns import SEVERAL
-from framework.core.staging import Target, by_key, deletes, ranges
+from framework.core.staging import StagingTarget, by_key, deletes, ranges
 from framework.core.staging.ranges import Scan
 from framework.plan import KAFKA_COLUMNS, Keyed
 from framework.sql.quote import identifier
@@ -34,7 +34,7 @@ def risen(rows: DataFrame, keyed: Keyed) -> DataFrame:
     return rows.withColumn(TIME, functions.expr(_risen_time(keyed))) if keyed.partition else rows
 
 
-def risen_beside(target: Target, rows: DataFrame) -> DataFrame:
+def risen_beside(target: StagingTarget, rows: DataFrame) -> DataFrame:
     """Returns the rows, of which some are `STORED`, with times that rise after the stored ones. Replayed messages were late:
     in their partition they stay before the messages that were stored meanwhile."""
     from pyspark.sql import functions
@@ -64,7 +64,7 @@ def _fields(keyed: Keyed) -> str:
     return ", ".join(map(identifier, _log(keyed)))
 
 
-def with_several(target: Target, rows: DataFrame) -> DataFrame:
+def with_several(target: StagingTarget, rows: DataFrame) -> DataFrame:
     """Returns the rows, each with whether messages of its key are of several partitions, if the batch can have such keys."""
     from pyspark.sql import functions
 
@@ -82,7 +82,7 @@ def merged_time(keyed: Keyed, new: str, stored: str) -> str:
     return f"IF({_is_later(keyed, new, stored)}, greatest({new}.{TIME}, {stored}.{TIME}), {new}.{TIME})"
 
 
-def is_before_stored(target: Target, rows: DataFrame, scan: Scan) -> bool:
+def is_before_stored(target: StagingTarget, rows: DataFrame, scan: Scan) -> bool:
     """Whether a row's time is before that of an earlier message of its key and partition, which was deleted or which the batch deletes.
     The MERGE finds other earlier messages in the table."""
     from pyspark.sql import DataFrame, functions
@@ -101,7 +101,7 @@ def is_before_stored(target: Target, rows: DataFrame, scan: Scan) -> bool:
     return not stored.alias("t").join(rows.alias("s"), functions.expr(condition), "left_semi").isEmpty()
 
 
-def beside_stored(target: Target, rows: DataFrame, scan: Scan) -> DataFrame:
+def beside_stored(target: StagingTarget, rows: DataFrame, scan: Scan) -> DataFrame:
     """Returns the rows with times that rise after those of earlier batches: of the keys' remembered deletes and rows in the table."""
     from pyspark.sql import DataFrame, functions
 
@@ -117,7 +117,7 @@ def beside_stored(target: Target, rows: DataFrame, scan: Scan) -> DataFrame:
     return risen_beside(target, all_rows).where(f"NOT {STORED}").drop(STORED)
 
 
-def _table(target: Target, scan: Scan) -> DataFrame:
+def _table(target: StagingTarget, scan: Scan) -> DataFrame:
     table: DataFrame = target.spark.table(target.attempt_branch).alias("t")
     return table.where(scan.near.sql or "true")
 

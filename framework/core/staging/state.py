@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from framework.core.iceberg import state_branches
 from framework.core.rules import protocol
-from framework.core.staging import Target
+from framework.core.staging import StagingTarget
 from framework.plan import State
 from framework.sql.quote import identifier
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_FILES = 32  # files
 
 
-def remembered(target: Target, state: State) -> DataFrame | None:
+def remembered(target: StagingTarget, state: State) -> DataFrame | None:
     """The rows of all batches so far, with the state's columns; None where nothing was ever remembered."""
     from pyspark.sql import DataFrame
 
@@ -33,7 +33,9 @@ def remembered(target: Target, state: State) -> DataFrame | None:
     return reduce(DataFrame.unionByName, frames).select(*map(identifier, state.columns)) if parts else None
 
 
-def remember(target: Target, state: State, rows: DataFrame, reduced: Callable[[DataFrame], DataFrame] | None = None) -> None:
+def remember(
+    target: StagingTarget, state: State, rows: DataFrame, reduced: Callable[[DataFrame], DataFrame] | None = None
+) -> None:
     """Adds rows, on a branch of the attempt. When files are joined, `reduced` drops rows that are no longer needed."""
     from pyspark.sql import functions
 

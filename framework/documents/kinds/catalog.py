@@ -10,8 +10,8 @@ from framework import plan as model
 from framework.base.errors import Problem
 from framework.documents.draft import Draft
 from framework.documents.pipeline.written import Pipeline
-from framework.language.kind import DocumentKind
-from framework.language.options import Bound, Kind, Named, OptionsOf, option
+from framework.language.kind import Kind
+from framework.language.options import ComponentName, Document, OptionGroup, RestOfOptions, option
 from framework.language.scalars import Name
 from framework.plan import Listing
 from framework.systems import catalogs
@@ -20,7 +20,7 @@ EXAMPLE: str = catalogs.for_new_projects().EXAMPLE
 
 
 @dataclass(frozen=True)
-class Publish(Bound):
+class Publish(OptionGroup):
     """Another catalog that lists the tables."""
 
     catalog: Name = option("The other catalog, a `catalog` of the specs.", example="open_catalog")
@@ -28,11 +28,11 @@ class Publish(Bound):
 
 
 @dataclass(frozen=True)
-class Catalog(Kind):
+class Catalog(Document):
     """An Iceberg catalog."""
 
-    options: Annotated[Bound, OptionsOf("type")]
-    type: Annotated[str, Named("catalogs", "CATALOG")] = option("The type of catalog.")
+    options: Annotated[OptionGroup, RestOfOptions("type")]
+    type: Annotated[str, ComponentName("catalogs", "CATALOG")] = option("The type of catalog.")
     publish: tuple[Publish, ...] = option(
         "Other catalogs that list all tables of this one, too; `publish` of a pipeline is instead of it.",
         default=(), example="[{catalog: open_catalog}]",
@@ -42,7 +42,7 @@ class Catalog(Kind):
         return self.options.servers()
 
 
-def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:
+def plan_catalogs(draft: Draft, documents: tuple[Catalog, ...]) -> None:
     for spec in documents:
         publish = tuple(
             Listing(listing.catalog, listing.namespace, listing.place("catalog")) for listing in spec.publish if not listing.gaps
@@ -57,7 +57,7 @@ def resolve(draft: Draft, documents: tuple[Catalog, ...]) -> None:
 
 def other_logins(documents: tuple[Catalog, ...], used_catalogs: Collection[model.Catalog]) -> Iterator[Problem]:
     """Problems of catalogs to which Java writes with different logins."""
-    java_logins = {catalog.name: catalogs.of(catalog).login for catalog in used_catalogs if catalog.type}
+    java_logins = {catalog.name: catalogs.client_of(catalog).login for catalog in used_catalogs if catalog.type}
     logins = [
         (spec, java_logins[spec.name]) for spec in documents if not spec.options.gaps and java_logins.get(spec.name) is not None
     ]
@@ -68,4 +68,4 @@ def other_logins(documents: tuple[Catalog, ...], used_catalogs: Collection[model
             yield Problem(spec.place(), "other-login", message, "give both the same login")
 
 
-KIND = DocumentKind(Catalog, resolve, needs=("secrets",))
+KIND = Kind(Catalog, plan_catalogs, needs=("secrets",))

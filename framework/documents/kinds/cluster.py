@@ -10,8 +10,8 @@ from framework import plan as model
 from framework.base.errors import Problem
 from framework.base.hosts import is_open, remote_addresses
 from framework.documents.draft import Draft
-from framework.language.kind import DocumentKind
-from framework.language.options import Bound, Kind, option
+from framework.language.kind import Kind
+from framework.language.options import Document, OptionGroup, option
 from framework.language.scalars import Addresses, Url
 from framework.plan.secret import SecretRef
 
@@ -29,7 +29,7 @@ registry_auth: {username: "${secret:registry_key}", password: "${secret:registry
 
 
 @dataclass(frozen=True)
-class Security(Bound):
+class Security(OptionGroup):
     """The login, and whether the connection is encrypted."""
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = option(
@@ -62,7 +62,7 @@ class Security(Bound):
 
 
 @dataclass(frozen=True)
-class RegistryAuth(Bound):
+class RegistryAuth(OptionGroup):
     """The login for the schema registry."""
 
     username: str | SecretRef = option("The login's name.", example='"${secret:registry_key}"', aka=["user", "key"])
@@ -70,7 +70,7 @@ class RegistryAuth(Bound):
 
 
 @dataclass(frozen=True)
-class Cluster(Kind):
+class Cluster(Document):
     """A Kafka cluster."""
 
     bootstrap: Addresses = option(
@@ -112,7 +112,7 @@ class Cluster(Kind):
             yield Problem(self.place("registry"), "unencrypted-login", message, f"write `https://…`; {allow}")
 
 
-def resolve(draft: Draft, documents: tuple[Cluster, ...]) -> None:
+def plan_clusters(draft: Draft, documents: tuple[Cluster, ...]) -> None:
     draft.clusters = {cluster.name: _planned(cluster) for cluster in documents}
 
 
@@ -129,4 +129,4 @@ def _planned(cluster: Cluster) -> model.Cluster:
     )
 
 
-KIND = DocumentKind(Cluster, resolve)
+KIND = Kind(Cluster, plan_clusters)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from framework import plan as model
 from framework.base.errors import Problem
 from framework.documents.draft import Draft
-from framework.language.kind import DocumentKind
-from framework.language.options import Kind, later, option
+from framework.language.kind import Kind
+from framework.language.options import Document, later, option
 from framework.language.scalars import Master, Memory
 from framework.sql.settings import LEGACY_PREFIXES, LOCAL_SETTINGS, SQL_SETTINGS
 
@@ -22,7 +22,7 @@ conf: {spark.sql.shuffle.partitions: 4}
 
 
 @dataclass(frozen=True)
-class Engine(Kind):
+class Engine(Document):
     """The Spark engine and its settings."""
 
     master: Master = option(
@@ -58,9 +58,9 @@ class Engine(Kind):
                 )  # fmt: skip
 
 
-def resolve(draft: Draft, documents: tuple[Engine, ...]) -> None:
+def plan_engine(draft: Draft, documents: tuple[Engine, ...]) -> None:
     for engine in documents[:1]:
         draft.engine = model.Engine(engine.master, engine.memory, tuple(sorted(engine.conf.items())))
 
 
-KIND = DocumentKind(Engine, resolve, one_only=True)
+KIND = Kind(Engine, plan_engine, one_only=True)

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from framework.base.errors import Problem
 from framework.base.hosts import is_loopback
 from framework.documents.draft import Draft
-from framework.language.kind import DocumentKind
-from framework.language.options import Kind, option
+from framework.language.kind import Kind
+from framework.language.options import Document, option
 from framework.language.scalars import Scalar
 from framework.plan import PlannedDocument
 from framework.plan.notice import Mail as Planned
@@ -34,7 +34,7 @@ tls: none
 
 
 @dataclass(frozen=True)
-class Mail(Kind):
+class Mail(Document):
     """The server that sends mails."""
 
     host: str = option("The server's name or address.", example="smtp.example.com", aka=["server", "smtp"])
@@ -66,7 +66,7 @@ class Mail(Kind):
             )
 
 
-def resolve(draft: Draft, documents: tuple[Mail, ...]) -> None:
+def plan_mail(draft: Draft, documents: tuple[Mail, ...]) -> None:
     for spec in documents[:1]:
         if spec.gaps:
             continue
@@ -77,4 +77,4 @@ def resolve(draft: Draft, documents: tuple[Mail, ...]) -> None:
         draft.documents.append(PlannedDocument(kind="mail", name=spec.name, where=spec.place(), value=planned, says=says))
 
 
-KIND = DocumentKind(Mail, resolve, one_only=True)
+KIND = Kind(Mail, plan_mail, one_only=True)

@@ -8,13 +8,13 @@ from framework.documents.kinds import catalog
 from framework.documents.pipeline import followers
 from framework.documents.pipeline import plan as pipelines
 from framework.documents.pipeline.written import Pipeline
-from framework.language.kind import DocumentKind
+from framework.language.kind import Kind
 from framework.plan import ListedTable
 from framework.plan import Pipeline as Planned
 
 
-def resolve(draft: Draft, documents: tuple[Pipeline, ...]) -> None:
-    draft.pipelines = pipelines.resolve(draft, documents)
+def plan_pipelines(draft: Draft, documents: tuple[Pipeline, ...]) -> None:
+    draft.pipelines = pipelines.plan_pipelines(draft, documents)
     _one_writer(draft)
     draft.problems.extend(followers.circles(draft.pipelines))
     used_catalogs = {pipeline.table.catalog.name: pipeline.table.catalog for pipeline in draft.pipelines}
@@ -43,4 +43,4 @@ def _one_writer(draft: Draft) -> None:
                 draft.problems.append(Problem(follower.where, "two-writers", message, "give it another name by `as`"))
 
 
-KIND = DocumentKind(Pipeline, resolve, needs=("topic", "catalog"), same_everywhere=True)
+KIND = Kind(Pipeline, plan_pipelines, needs=("topic", "catalog"), same_everywhere=True)

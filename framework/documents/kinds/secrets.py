@@ -13,9 +13,9 @@ from typing import Literal
 
 from framework.base.errors import Problem
 from framework.documents.draft import Draft
-from framework.documents.topic.registered import Schemas
-from framework.language.kind import DocumentKind
-from framework.language.options import Kind, later, option
+from framework.documents.topic.registered import RegistrySchemas
+from framework.language.kind import Kind
+from framework.language.options import Document, later, option
 from framework.language.scalars import Location
 from framework.plan import SecretStore
 
@@ -27,7 +27,7 @@ path: .sluice/secrets
 
 
 @dataclass(frozen=True)
-class Secrets(Kind):
+class Secrets(Document):
     """The store for the values of secrets."""
 
     store: Literal["env", "file"] = option(
@@ -58,10 +58,10 @@ class Secrets(Kind):
             )  # fmt: skip
 
 
-def resolve(draft: Draft, documents: tuple[Secrets, ...]) -> None:
+def plan_secrets(draft: Draft, documents: tuple[Secrets, ...]) -> None:
     for store in documents[:1]:
         draft.secrets = SecretStore(store.store, store.path)
-        draft.schemas = Schemas(draft.secrets, draft.schemas.also, draft.schemas.logins)
+        draft.schemas = RegistrySchemas(draft.secrets, draft.schemas.also, draft.schemas.logins)
 
 
-KIND = DocumentKind(Secrets, resolve, one_only=True)
+KIND = Kind(Secrets, plan_secrets, one_only=True)

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from framework.language.kind import DocumentKind
-from framework.language.options import Kind, option
+from framework.language.kind import Kind
+from framework.language.options import Document, option
 from framework.language.references import VARIABLE_NAME
 from framework.language.scalars import Scalar
 
@@ -24,7 +24,7 @@ VariableName = Annotated[
 
 
 @dataclass(frozen=True)
-class Variables(Kind):
+class Variables(Document):
     """Values for `${var:NAME}`."""
 
     values: dict[VariableName, str] = option(
@@ -33,4 +33,4 @@ class Variables(Kind):
     )  # fmt: skip
 
 
-KIND = DocumentKind(Variables, one_only=True)
+KIND = Kind(Variables, one_only=True)

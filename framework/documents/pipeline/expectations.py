@@ -18,7 +18,7 @@ from framework.sql.patterns import groups
 from framework.sql.quote import identifier, literal
 
 
-def resolve(
+def plan_expectations(
     written: Iterable[WrittenExpectation], rows: Rows, keyed: Keyed | None = None, totals: Collection[str] = ()
 ) -> tuple[tuple[Step, ...], tuple[Expectation, ...]]:
     """The step that checks single rows, and all expectations. Rows that only delete, and values that were not sent, are not checked.

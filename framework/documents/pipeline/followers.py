@@ -13,7 +13,7 @@ from framework.language import components
 from framework.plan import Follower, Pipeline
 
 
-def resolve(draft: Draft, spec: WrittenPipeline, pipeline: Pipeline) -> tuple[Follower, ...]:
+def plan_followers(draft: Draft, spec: WrittenPipeline, pipeline: Pipeline) -> tuple[Follower, ...]:
     return tuple(_resolved(draft, spec, pipeline))
 
 
@@ -53,8 +53,8 @@ def _all_followers(draft: Draft, spec: WrittenPipeline, pipeline: Pipeline) -> I
     files = components.current().followers
     of_catalogs = files.load("catalog")
     resolved = chain(
-        (files.load(entry.known_by or "").resolve(entry, pipeline, draft) for entry in spec.also),
-        (of_catalogs.resolve(entry, pipeline, draft) for entry in spec.publish or ()),
+        (files.load(entry.known_by or "").plan_follower(entry, pipeline, draft) for entry in spec.also),
+        (of_catalogs.plan_follower(entry, pipeline, draft) for entry in spec.publish or ()),
         (of_catalogs.resolve_for_all(listing, pipeline, draft) for listing in listings),
     )
     yield from (follower for follower in resolved if follower is not None)

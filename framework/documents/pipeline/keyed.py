@@ -19,13 +19,13 @@ from framework.plan import (
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
     OLD,
-    Changes,
+    ChangeFormat,
     Column,
     ColumnSql,
     Fault,
     Keyed,
     Step,
-    TableSource,
+    TableChanges,
     Topic,
 )
 from framework.sql import unsent
@@ -54,8 +54,8 @@ def without_deletes(topic: Topic, into: WrittenInto) -> Topic:
     return replace(topic, decoding=replace(topic.decoding, faults=faults, keep=keep))
 
 
-def resolve(
-    spec: WrittenPipeline, source: TableSource | None, topics: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
+def plan_keys(
+    spec: WrittenPipeline, source: TableChanges | None, topics: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
 ) -> tuple[Keyed | None, tuple[Step, ...]]:
     """Returns the rules for rows with keys, and the step that makes a row without a key a bad row. `rows` are the rows after all
     other steps. The rules are None after a problem was reported."""
@@ -121,7 +121,7 @@ def columns(keyed: Keyed, write: WriteMode, rows: Rows) -> tuple[Column, ...]:
     return (*rows.columns, *write.columns(keyed, (*rows.columns, *added_columns)), *added_columns)
 
 
-def _says(into: WrittenInto, ends: str | None, changes: Changes | None, source: TableSource | None) -> str:
+def _says(into: WrittenInto, ends: str | None, changes: ChangeFormat | None, source: TableChanges | None) -> str:
     causes = [f"a row that is deleted in {source.identifier}"] if source else []
     causes += [f"a row with {into.deletes.when}"] if isinstance(into.deletes, WrittenDeletes) else []
     if ends:
@@ -213,7 +213,7 @@ def _without_order(into: WrittenInto, rows: Rows) -> Iterable[Problem]:
         yield Problem(into.place("order_by"), "tombstones-need-order", message, hint)
 
 
-def _order_of_table(spec: WrittenPipeline, source: TableSource, rows: Rows) -> list[str]:
+def _order_of_table(spec: WrittenPipeline, source: TableChanges, rows: Rows) -> list[str]:
     """Returns the columns that order the rows of a key. If rows of the source change, its commits say which row is newer."""
     tie = [column.name for column in rows.kafka if column in FROM_COLUMNS]
     if source.rows_change:

@@ -54,14 +54,14 @@ from framework.plan import (
     SetExpectation,
     Step,
     Table,
-    TableSource,
+    TableChanges,
     Topic,
     digest,
 )
-from framework.plan.totals import WINDOW_END, WINDOW_START, Accumulated
+from framework.plan.totals import WINDOW_END, WINDOW_START, Totals
 
 
-def resolve(draft: Draft, documents: Iterable[WrittenPipeline]) -> tuple[Pipeline, ...]:
+def plan_pipelines(draft: Draft, documents: Iterable[WrittenPipeline]) -> tuple[Pipeline, ...]:
     planned: dict[str, Pipeline | None] = {}
     for spec in documents:
         _resolved(draft, spec, planned, [])
@@ -80,7 +80,7 @@ def _resolved(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline |
 class _Inputs:
     """The inputs of a pipeline, and its rows before the first step."""
 
-    source: TableSource | SelectSource | None
+    source: TableChanges | SelectSource | None
     topics: tuple[Topic, ...]
     rows: Rows
 
@@ -94,7 +94,7 @@ class _Typed:
     last_rows: Rows
     judges: Mapping[int, Any]
     keys: Keyed | None
-    totals: Accumulated | None
+    totals: Totals | None
     expected: tuple[Expectation, ...]
 
 
@@ -109,7 +109,7 @@ def _pipeline(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline |
         draft.problems.extend(typed_steps.without_type(spec, typed.steps, inputs.rows))
     if "into" in spec.gaps:
         return None
-    table = tables.resolve(draft, spec, typed.last_rows, typed.keys, typed.steps, typed.totals)
+    table = tables.plan_table(draft, spec, typed.last_rows, typed.keys, typed.steps, typed.totals)
     if table is None or typed.last_rows.more:  # the known part was checked
         if table is not None and typed.inputs.topics:
             unknown_spec = _put_together(spec, typed, table, (), draft.written.environment)
@@ -117,12 +117,14 @@ def _pipeline(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline |
         return None
     typed = _with_short_names(spec, typed, table)
     names = {expectation.name for expectation in typed.expected}
-    sets = set_expectations.resolve(spec, table, names, lookup, draft.problems)
+    sets = set_expectations.plan_set_expectations(spec, table, names, lookup, draft.problems)
     pipeline = _put_together(spec, typed, table, sets, draft.written.environment)
     draft.problems.extend(_landing_problems(spec, typed.judges, pipeline))
-    pipeline = replace(pipeline, also=followers.resolve(draft, spec, pipeline))
+    pipeline = replace(pipeline, also=followers.plan_followers(draft, spec, pipeline))
     is_sure = len(draft.problems) == problems_before and "expect" not in spec.gaps
-    return replace(pipeline, examples=examples.resolve(pipeline, spec, draft.written.of(WrittenTopic), draft.problems, is_sure))
+    return replace(
+        pipeline, examples=examples.plan_tests(pipeline, spec, draft.written.of(WrittenTopic), draft.problems, is_sure)
+    )
 
 
 def _inputs(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_names: list[str]) -> _Inputs:
@@ -140,19 +142,19 @@ def _inputs(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | N
 def _typed(spec: WrittenPipeline, inputs: _Inputs) -> _Typed:
     source, read_topics, rows = inputs.source, inputs.topics, inputs.rows
     is_select = "from" not in spec.gaps and bool(spec.from_.tables)  # its one step is its source
-    steps, last_rows, judges, groups = ((), rows, {}, None) if is_select else typed_steps.resolve(spec, rows)
+    steps, last_rows, judges, groups = ((), rows, {}, None) if is_select else typed_steps.plan_steps(spec, rows)
     write = write_mode(spec.into.write) if "into" not in spec.gaps and "write" not in spec.into.gaps else None
     keys: Keyed | None = None
     key_steps: tuple[Step, ...] = ()
-    totals: Accumulated | None = None
+    totals: Totals | None = None
     if write and write.by_key and not isinstance(source, SelectSource):
-        keys, key_steps = keyed.resolve(spec, source, read_topics, steps, last_rows)
+        keys, key_steps = keyed.plan_keys(spec, source, read_topics, steps, last_rows)
     if write and write.groups and not last_rows.more and not isinstance(source, SelectSource):
-        totals, steps = accumulated.resolve(spec, groups, read_topics, source, last_rows, steps)
+        totals, steps = accumulated.plan_totals(spec, groups, read_topics, source, last_rows, steps)
     read_topics = tuple(keyed.refused(topic, keys, steps) for topic in read_topics) if keys else read_topics
     windows = (WINDOW_START, WINDOW_END) if groups and groups.window else ()
     total_names = (*windows, *(measure.name for measure in groups.measures)) if groups else ()
-    expect_steps, expected = expectations.resolve(spec.expect, last_rows, keys, total_names)
+    expect_steps, expected = expectations.plan_expectations(spec.expect, last_rows, keys, total_names)
     if isinstance(source, SelectSource):
         source = queries.settled(source, expect_steps)
     elif source:
@@ -216,7 +218,7 @@ def _event_time(typed: _Typed, table: Table) -> str | None:
 
 
 def _row_time(
-    source: TableSource | SelectSource | None, read_topics: tuple[Topic, ...], steps: tuple[Step, ...], table: Table
+    source: TableChanges | SelectSource | None, read_topics: tuple[Topic, ...], steps: tuple[Step, ...], table: Table
 ) -> RowTime | None:
     column = source.event_time if source else read_topics[0].event_time or KAFKA_COLUMNS[-1].name
     return row_time(column, steps, table.columns) if column else None
@@ -241,7 +243,9 @@ def _landing_problems(spec: WrittenPipeline, judges: Mapping[int, Any], pipeline
         yield from judge(landing)
 
 
-def _rows(draft: Draft, spec: WrittenPipeline, source: TableSource | SelectSource | None, read_topics: tuple[Topic, ...]) -> Rows:
+def _rows(
+    draft: Draft, spec: WrittenPipeline, source: TableChanges | SelectSource | None, read_topics: tuple[Topic, ...]
+) -> Rows:
     """The rows before the first step. A source that is missing or has problems has unknown columns."""
     if isinstance(source, SelectSource):
         return Rows(source.columns, draft.problems, (), event_time=False, document=spec.node)
@@ -257,7 +261,7 @@ def _rows(draft: Draft, spec: WrittenPipeline, source: TableSource | SelectSourc
 
 def _source(
     draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_names: list[str]
-) -> TableSource | SelectSource | None:
+) -> TableChanges | SelectSource | None:
     """The table or the tables that a pipeline reads."""
     places: dict[str, Where] = {}
     for index, name in enumerate(spec.from_.tables or ()):
@@ -276,15 +280,15 @@ def _source(
             continue
         if spec.from_.table:
             draft.problems.extend(table_sources.problems(spec, pipeline))
-        sources.append(table_sources.resolve(spec.into, pipeline))
+        sources.append(table_sources.plan_source(spec.into, pipeline))
     if spec.from_.tables:
-        return queries.resolve(spec, sources, Rows((), draft.problems, document=spec.node))
+        return queries.plan_select(spec, sources, Rows((), draft.problems, document=spec.node))
     return sources[0] if sources else None
 
 
 def _joined(
     draft: Draft, name: str, where: Where, planned: dict[str, Pipeline | None], open_names: list[str]
-) -> TableSource | None:
+) -> TableChanges | None:
     """Returns the table in which a step looks rows up."""
     writer = table_sources.writer(draft, name, where, open_names)
     pipeline = _resolved(draft, writer, planned, open_names) if writer else None

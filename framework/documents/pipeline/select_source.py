@@ -9,14 +9,14 @@ from framework.base.errors import Problem
 from framework.base.types import BOOLEAN, DATE, INTEGRALS, STRING, TIMES, Decimal, Type
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.rows import Rows, name_problems, selected_name_problems
-from framework.language.options import WrittenStep
-from framework.plan import Column, SelectSource, Step, TableSource
+from framework.language.options import StepDocument
+from framework.plan import Column, SelectSource, Step, TableChanges
 from framework.sql.faults import ExpressionError
 from framework.sql.query import whole
 from framework.sql.query.whole import Given, Whole
 
 
-def resolve(spec: WrittenPipeline, tables: Sequence[TableSource], rows: Rows) -> SelectSource | None:
+def plan_select(spec: WrittenPipeline, tables: Sequence[TableChanges], rows: Rows) -> SelectSource | None:
     """Returns the select of a pipeline that reads these tables; if it has none, reports problems and returns None."""
     if "steps" in spec.gaps or len(tables) != len(set(spec.from_.tables or ())):
         return None
@@ -57,7 +57,7 @@ def resolve(spec: WrittenPipeline, tables: Sequence[TableSource], rows: Rows) ->
     return replace(source, apart=tuple(shared_pairs[:1]), by_partition=True) if shared_pairs else source
 
 
-def _source(select: Whole, text: str, tables: dict[str, TableSource], step: WrittenStep) -> SelectSource:
+def _source(select: Whole, text: str, tables: dict[str, TableChanges], step: StepDocument) -> SelectSource:
     types = {field.name: field.type for field in select.fields}
     return SelectSource(
         says=tuple(text.strip().splitlines()),

@@ -10,12 +10,12 @@ from framework.base.spelling import did_you_mean, the_names
 from framework.base.types import holds_map, is_integral
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.pipeline.written_expectation import Expectation as WrittenExpectation
-from framework.plan import Column, SetExpectation, Table, TableSource
+from framework.plan import Column, SetExpectation, Table, TableChanges
 
-Tables = Callable[[str, Where], TableSource | None]
+Tables = Callable[[str, Where], TableChanges | None]
 
 
-def resolve(
+def plan_set_expectations(
     spec: WrittenPipeline, table: Table, names: Collection[str], tables: Tables, problems: list[Problem]
 ) -> tuple[SetExpectation, ...]:
     """Returns the expectations without problems. `names` belong to other expectations; `tables` finds another table."""

@@ -11,7 +11,7 @@ from framework.documents.draft import Draft, unknown
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.write_mode import write_mode
-from framework.plan import FROM_COLUMNS, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Keyed, Pipeline, Reader, Step, TableSource
+from framework.plan import FROM_COLUMNS, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Keyed, Pipeline, Reader, Step, TableChanges
 
 _OWN_COLUMNS = {column.name for column in (*KAFKA_COLUMNS, KAFKA_TOPIC, *FROM_COLUMNS)}
 
@@ -39,13 +39,13 @@ def writer(draft: Draft, name: str, where: Where, open_names: Sequence[str]) -> 
     return spec
 
 
-def resolve(into: WrittenInto, pipeline: Pipeline) -> TableSource:
+def plan_source(into: WrittenInto, pipeline: Pipeline) -> TableChanges:
     """Returns the table of this pipeline as the source of another one."""
     table = pipeline.table
     kafka = tuple(column for column in table.columns if column in pipeline.kafka_columns and column.name.startswith("_kafka_"))
     columns = tuple(column for column in table.readable if column not in kafka and column.name not in _OWN_COLUMNS)
     write = table.write
-    return TableSource(
+    return TableChanges(
         pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=kafka,
         reads=_reads(into, rows_change(pipeline)), rows_change=rows_change(pipeline),
         by_value=write.whole or table.format_version < 3, keys=table.keys,
@@ -54,12 +54,12 @@ def resolve(into: WrittenInto, pipeline: Pipeline) -> TableSource:
     )  # fmt: skip
 
 
-def looked_up(pipeline: Pipeline) -> TableSource:
+def looked_up(pipeline: Pipeline) -> TableChanges:
     """Returns the table of this pipeline as a table in which a step of another one looks rows up."""
     table = pipeline.table
     current = VERSION if table.write.versions else ()
     columns = tuple(column for column in table.readable if column.name not in (*_OWN_COLUMNS, *current))
-    return TableSource(
+    return TableChanges(
         pipeline=pipeline.name, catalog=table.catalog, identifier=table.identifier, columns=columns, kafka=(),
         rows_change=rows_change(pipeline), keys=table.keys, versions=bool(current),
     )  # fmt: skip
@@ -127,7 +127,7 @@ def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
         )
 
 
-def order_columns(into: WrittenInto, source: TableSource) -> tuple[Column, ...]:
+def order_columns(into: WrittenInto, source: TableChanges) -> tuple[Column, ...]:
     """Returns the columns that order rows of the source, if they are written by keys or groups."""
     write = write_mode(into.write)
     if write.groups:
@@ -137,7 +137,7 @@ def order_columns(into: WrittenInto, source: TableSource) -> tuple[Column, ...]:
     return FROM_COLUMNS[{"all": 4, "added": 2, "changes": 1, "commits": 0}[source.reads] :]
 
 
-def with_old_rows(source: TableSource, keyed: Keyed | None, steps: Sequence[Step], totals: bool = False) -> TableSource:
+def with_old_rows(source: TableChanges, keyed: Keyed | None, steps: Sequence[Step], totals: bool = False) -> TableChanges:
     """Returns the source with its deleted rows; with the rows before a change, too, if a change can move a row to another key."""
     if source.reads not in ("changes", "commits"):
         return source

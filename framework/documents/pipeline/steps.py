@@ -11,13 +11,13 @@ from framework.base.errors import Problem, Where
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.rows import Resolved, Rows
 from framework.language import extensions
-from framework.language.node import Node
-from framework.language.options import WrittenStep
+from framework.language.node import YamlNode
+from framework.language.options import StepDocument
 from framework.plan import Column, Step, digest
 from framework.plan.totals import Groups
 
 
-def resolve(spec: WrittenPipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, dict[int, Any], Groups | None]:
+def plan_steps(spec: WrittenPipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, dict[int, Any], Groups | None]:
     """Returns the steps, the rows after them, the judges of how rows land by step index, and the groups of `aggregate`."""
     steps: list[Step] = []
     groups = None
@@ -57,7 +57,7 @@ def resolve(spec: WrittenPipeline, rows: Rows) -> tuple[tuple[Step, ...], Rows, 
     return tuple(steps), rows, judges, groups
 
 
-def _after(step: Node, rows: Rows) -> Rows:
+def _after(step: YamlNode, rows: Rows) -> Rows:
     """The known columns after a step that could not be read."""
     added = _added_columns(step)
     if added is None:
@@ -65,7 +65,7 @@ def _after(step: Node, rows: Rows) -> Rows:
     return replace(rows, columns=rows.with_columns(Column(name, types.VOID, "", where=where) for name, where in added))
 
 
-def _added_columns(step: Node) -> list[tuple[str, Where]] | None:
+def _added_columns(step: YamlNode) -> list[tuple[str, Where]] | None:
     """The columns that a step adds, if the step changes no others; else None."""
     name, options = (step.entries[0][0].text, step.entries[0][1]) if step.entries else ("", step)
     extension = extensions.find(extensions.STEPS).get(name)
@@ -89,7 +89,7 @@ def without_type(spec: WrittenPipeline, steps: tuple[Step, ...], rows: Rows) -> 
             yield Problem(column.where or spec.place("steps"), "no-type", f"the column `{column.name}` has no type", hint)
 
 
-def _resolved_step(written: WrittenStep, rows: Rows) -> Resolved:
+def _resolved_step(written: StepDocument, rows: Rows) -> Resolved:
     extension = extensions.find(extensions.STEPS)[written.name]
     if not extension.loaded:
         return Resolved((), more=True)

@@ -15,11 +15,11 @@ from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.rows import Rows, stored_name_problems
 from framework.documents.write_mode import write_mode
 from framework.plan import Catalog, Column, Keyed, SchemaChanges, Step, Table
-from framework.plan.totals import Accumulated
+from framework.plan.totals import Totals
 
 
-def resolve(
-    draft: Draft, spec: WrittenPipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...], totals: Accumulated | None
+def plan_table(
+    draft: Draft, spec: WrittenPipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...], totals: Totals | None
 ) -> Table | None:
     into = spec.into
     catalog = (
@@ -62,7 +62,7 @@ def resolve(
     )  # fmt: skip
 
 
-def _columns(into: WrittenInto, rows: Rows, keys: Keyed | None, totals: Accumulated | None) -> tuple[Column, ...]:
+def _columns(into: WrittenInto, rows: Rows, keys: Keyed | None, totals: Totals | None) -> tuple[Column, ...]:
     """Returns the columns of the table: totals, or the steps' columns and those that the write mode or Kafka adds."""
     if totals:
         return accumulated.columns(totals)

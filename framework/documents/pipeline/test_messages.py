@@ -18,12 +18,12 @@ from framework.documents.pipeline.written_tests import GivenMessage as WrittenGi
 from framework.documents.pipeline.written_tests import Message as WrittenMessage
 from framework.documents.pipeline.written_tests import Test as WrittenTest
 from framework.documents.topic.written import Topic as WrittenTopic
-from framework.language.node import Node
+from framework.language.node import YamlNode
 from framework.messages.encoding import json_values
 from framework.messages.encoding.schema_writer import Writer
-from framework.messages.formats import BySchema, Format, Given, Single, by_schema, find, writer
+from framework.messages.formats import DeclaredColumns, Format, OneColumn, RegisteredSchema, by_schema, find, writer
 from framework.messages.schemas.versions import Unsupported
-from framework.plan import Column, Message, Of, Pipeline
+from framework.plan import Column, Message, MessagePart, Pipeline
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)  # Kafka's timestamp of a test's first message, by default
 _RAW = 'to see what becomes of a wrong value, write the text itself: `message: {raw: "…"}`'
@@ -52,7 +52,7 @@ class Messages:
     test: WrittenTest
     offsets: Counter[tuple[str, int]] = field(default_factory=Counter)
 
-    def message(self, batch: int, index: int, item: WrittenGivenMessage | Mapping[str, Node]) -> Message:
+    def message(self, batch: int, index: int, item: WrittenGivenMessage | Mapping[str, YamlNode]) -> Message:
         """Returns the message of the item with this index under `given`."""
         moment = START + timedelta(seconds=self.offsets.total())
         if isinstance(item, WrittenGivenMessage):
@@ -63,7 +63,7 @@ class Messages:
         self.offsets[place] += 1
         return replace(message, batch=batch, offset=self.offsets[place] - 1)
 
-    def of_columns(self, nodes: Mapping[str, Node], index: int, moment: datetime) -> Message:
+    def of_columns(self, nodes: Mapping[str, YamlNode], index: int, moment: datetime) -> Message:
         places = {name: self.test.key_place("given", index, name) for name in nodes}
         value = self.value(nodes, places)
         return Message(
@@ -109,18 +109,18 @@ class Messages:
             return _Value(None, None, ())
         if node.kind == "map":
             return self.value({key.text: value for key, value in node.entries}, {key.text: key.where for key, _ in node.entries})
-        if node.kind == "scalar" and isinstance(self.format("value"), Single):
+        if node.kind == "scalar" and isinstance(self.format("value"), OneColumn):
             return _Value(None, self.single("value", node, ""), ())
         hint = 'write the columns, `value: {…}`, or the text itself, `raw: "…"`'
         self.refuse(node.where, "wrong-type", "a value is a map of columns", hint)
         return _Value(None, None, ())
 
-    def value(self, nodes: Mapping[str, Node], places: Mapping[str, Where]) -> _Value:
+    def value(self, nodes: Mapping[str, YamlNode], places: Mapping[str, Where]) -> _Value:
         """Writes each column to the part of a message from which the topic reads it."""
         key: bytes | None = None
         headers: list[tuple[str, bytes | None]] = []
-        fields: dict[str, Node] = {}
-        parts: dict[str, Node] = {}  # of the key
+        fields: dict[str, YamlNode] = {}
+        parts: dict[str, YamlNode] = {}  # of the key
         topic = self.pipeline.topic
         column_types = {**{column.name: column.type for column in topic.columns}, **self.other_fields()}
         for name, node in nodes.items():
@@ -129,7 +129,7 @@ class Messages:
                     name, column_types, f"the topic has {', '.join(f'`{known_name}`' for known_name in column_types)}"
                 )
                 self.refuse(places[name], "unknown-column", f"the topic `{self.topic.name}` has no column `{name}`", hint)
-            elif name in topic.key_columns and isinstance(self.format("key"), Single):
+            elif name in topic.key_columns and isinstance(self.format("key"), OneColumn):
                 key = self.single("key", node, f"`{name}`")
             elif name in topic.key_columns:
                 parts[name] = node
@@ -163,20 +163,20 @@ class Messages:
                     return None
         return None
 
-    def format(self, part: Of) -> Format | None:
+    def format(self, part: MessagePart) -> Format | None:
         return find(part, self.topic.value if part == "value" else self.topic.key.format)
 
     def fields(
-        self, part: Of, nodes: Mapping[str, Node], column_types: Mapping[str, Type], places: Mapping[str, Where]
+        self, part: MessagePart, nodes: Mapping[str, YamlNode], column_types: Mapping[str, Type], places: Mapping[str, Where]
     ) -> bytes | None:
         format_, topic = self.format(part), self.pipeline.topic
-        if isinstance(format_, Single):
+        if isinstance(format_, OneColumn):
             texts = [self.single(part, node, f"`{name}`") for name, node in nodes.items()]
             return texts[-1] if texts else None
         problems_before = len(self.problems)
         whole = part == "value" and topic.changes is not None
         values = self.plain(nodes) if whole else self.typed(part, nodes, column_types)
-        if isinstance(format_, Given):
+        if isinstance(format_, DeclaredColumns):
             try:
                 return format_.encode(topic.columns_of(part), values)
             except ValueError as error:
@@ -187,7 +187,7 @@ class Messages:
             return None
         return self.by_schema(part, lambda writer: writer.whole(values) if whole else writer.columns(values), places)
 
-    def plain(self, nodes: Mapping[str, Node]) -> dict[str, Any]:
+    def plain(self, nodes: Mapping[str, YamlNode]) -> dict[str, Any]:
         """Reads values without types, by the way they are written."""
         values: dict[str, Any] = {}
         for name, node in nodes.items():
@@ -197,15 +197,17 @@ class Messages:
                 self.refuse(node.where, "wrong-type", f"`{name}` has a number that is too long", _RAW)
         return values
 
-    def typed(self, part: Of, nodes: Mapping[str, Node], column_types: Mapping[str, Type]) -> dict[str, Any]:
+    def typed(self, part: MessagePart, nodes: Mapping[str, YamlNode], column_types: Mapping[str, Type]) -> dict[str, Any]:
         options = self.topic.columns if part == "value" else self.topic.key.columns
-        formats = {name: option.format for name, option in options.items()} if isinstance(self.format(part), Given) else {}
+        formats = (
+            {name: option.format for name, option in options.items()} if isinstance(self.format(part), DeclaredColumns) else {}
+        )
         return {
             name: json_values.loads(self.json(node, Column(name, column_types[name]), formats.get(name)))
             for name, node in nodes.items()
         }
 
-    def by_schema(self, part: Of, write: Callable[[Writer], bytes], places: Mapping[str, Where]) -> bytes | None:
+    def by_schema(self, part: MessagePart, write: Callable[[Writer], bytes], places: Mapping[str, Where]) -> bytes | None:
         writer = self.writer(part)
         if writer is None or any(problem.where in places.values() for problem in self.problems):  # it was reported
             return None
@@ -223,7 +225,7 @@ class Messages:
             self.refuse(where, "wrong-type", f"the {part} does not fit {schema_name}: {error}", hint)
             return None
 
-    def json(self, node: Node, column: Column, format_: str | None) -> str:
+    def json(self, node: YamlNode, column: Column, format_: str | None) -> str:
         if column.type == VOID:  # its problem was reported
             return "null"
         try:
@@ -232,7 +234,7 @@ class Messages:
             self.refuse(wrong.where, wrong.code, f"`{column.name}`: {wrong.message}", wrong.hint or _RAW)
             return "null"
 
-    def key(self, written: WrittenMessage, node: Node, has_key: bool) -> bytes | None:
+    def key(self, written: WrittenMessage, node: YamlNode, has_key: bool) -> bytes | None:
         where = written.key_place("key")
         if self.topic.key.format == "none":
             hint = "remove it, or give the topic a `key`"
@@ -240,18 +242,18 @@ class Messages:
         if has_key:
             columns = self.topic.key.as_ or ", ".join(self.topic.key.columns)
             self.refuse(where, "duplicate-key", f"`{columns}` is made of the key, and is given as well", "keep one of them")
-        if isinstance(self.format("key"), BySchema) and not node.is_null:
+        if isinstance(self.format("key"), RegisteredSchema) and not node.is_null:
             return self.key_by_schema(node)
-        if isinstance(self.format("key"), Given) and node.kind == "map":
+        if isinstance(self.format("key"), DeclaredColumns) and node.kind == "map":
             types = {column.name: column.type for column in self.pipeline.topic.columns_of("key")}
             return self.fields(
                 "key", {key.text: value for key, value in node.entries}, types, {key.text: key.where for key, _ in node.entries}
             )
         return self.single("key", node, "`key`")
 
-    def key_by_schema(self, node: Node) -> bytes | None:
+    def key_by_schema(self, node: YamlNode) -> bytes | None:
         writer = self.writer("key")
-        entries: Iterable[tuple[Node, Node]] = node.entries if node.kind == "map" else ()
+        entries: Iterable[tuple[YamlNode, YamlNode]] = node.entries if node.kind == "map" else ()
         if writer is None:
             return None
         if writer.single != (node.kind == "scalar"):
@@ -267,10 +269,10 @@ class Messages:
         fields = self.plain({key.text: value for key, value in entries})
         return self.by_schema("key", lambda writer: writer.whole(fields), places)
 
-    def single(self, part: Of, node: Node, label: str) -> bytes | None:
+    def single(self, part: MessagePart, node: YamlNode, label: str) -> bytes | None:
         """Encodes a key or value that is one scalar; in other formats it is the text itself."""
         format_ = self.format(part)
-        if not isinstance(format_, Single):
+        if not isinstance(format_, OneColumn):
             return self.text(node, label)
         if node.is_null:
             return None
@@ -284,7 +286,7 @@ class Messages:
             self.refuse(node.where, "wrong-type", f"{label} is {noun}", hint)
             return None
 
-    def text(self, node: Node, label: str) -> bytes | None:
+    def text(self, node: YamlNode, label: str) -> bytes | None:
         if node.kind != "scalar":
             self.refuse(node.where, "wrong-type", f"{label} is a text, not a {node.kind}", "write a text")
         return None if node.is_null else node.text.encode()

@@ -32,7 +32,7 @@ from framework.base.types import (
     is_fractional,
     is_integral,
 )
-from framework.language.node import Node
+from framework.language.node import YamlNode
 from framework.language.scalars import read_time
 from framework.messages.encoding import json_values
 
@@ -55,7 +55,7 @@ class BadValue(ValueError):
         self.hint = hint
 
 
-def read(node: Node, type_: Type) -> Any:
+def read(node: YamlNode, type_: Type) -> Any:
     """The value in Python. A struct is a dict of the named fields. Raises BadValue for a value of another type."""
     if node.is_null:
         return None
@@ -71,7 +71,7 @@ def read(node: Node, type_: Type) -> Any:
     return node if type_ == VOID else _scalar(node, type_)
 
 
-def json_text(node: Node, type_: Type, format_: str | None = None) -> str:
+def json_text(node: YamlNode, type_: Type, format_: str | None = None) -> str:
     """The value as JSON text. Raises BadValue for a value of another type."""
     if node.is_null:
         return "null"
@@ -87,7 +87,7 @@ def json_text(node: Node, type_: Type, format_: str | None = None) -> str:
     return _json_scalar(node, type_, format_)
 
 
-def plain_json(node: Node) -> str:
+def plain_json(node: YamlNode) -> str:
     """The value as JSON text without a type: unquoted numbers and booleans stay so, and everything else is text."""
     if node.is_null:
         return "null"
@@ -103,7 +103,7 @@ def json_object(entries: Iterable[tuple[str, str]]) -> str:
     return "{" + ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {text}" for name, text in entries) + "}"
 
 
-def _json_scalar(node: Node, type_: Type, format_: str | None) -> str:
+def _json_scalar(node: YamlNode, type_: Type, format_: str | None) -> str:
     value = _scalar(node, type_)
     if format_ and format_.startswith("epoch_"):
         number = json_values.epoch(value, format_)
@@ -124,13 +124,13 @@ def _json_scalar(node: Node, type_: Type, format_: str | None) -> str:
     return node.text if is_fractional(type_) or isinstance(type_, Decimal) else json.dumps(value, ensure_ascii=False)
 
 
-def _kind(node: Node, kind: str, type_: Type) -> Node:
+def _kind(node: YamlNode, kind: str, type_: Type) -> YamlNode:
     if node.kind != kind:
         raise _no(node, type_)
     return node
 
 
-def _fields(node: Node, type_: Struct) -> Iterable[tuple[str, Node, Type]]:
+def _fields(node: YamlNode, type_: Struct) -> Iterable[tuple[str, YamlNode, Type]]:
     for key, value in node.entries:
         field = next((struct_field for struct_field in type_.fields if struct_field.name == key.text), None)
         if field is None:
@@ -140,7 +140,7 @@ def _fields(node: Node, type_: Struct) -> Iterable[tuple[str, Node, Type]]:
         yield field.name, value, field.type
 
 
-def _scalar(node: Node, type_: Type) -> Any:
+def _scalar(node: YamlNode, type_: Type) -> Any:
     if node.kind != "scalar":
         raise _no(node, type_)
     try:
@@ -200,7 +200,7 @@ def _decimal(number: Number, type_: Decimal) -> Number:
     return number
 
 
-def _no(node: Node, type_: Type) -> BadValue:
+def _no(node: YamlNode, type_: Type) -> BadValue:
     description = {"list": "a list", "map": "a map"}.get(node.kind, f"`{_short(node)}`")
     quotes = " without quotes" if node.quoted and _NUMBER.fullmatch(node.text) else ""
     return BadValue(
@@ -208,6 +208,6 @@ def _no(node: Node, type_: Type) -> BadValue:
     )
 
 
-def _short(value: Node | str) -> str:
+def _short(value: YamlNode | str) -> str:
     text = value if isinstance(value, str) else value.text
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -15,13 +15,13 @@ from framework.documents.pipeline.written_tests import BadRow as WrittenBadRow
 from framework.documents.pipeline.written_tests import GivenMessage as WrittenGivenMessage
 from framework.documents.pipeline.written_tests import Test as WrittenTest
 from framework.documents.topic.written import Topic as WrittenTopic
-from framework.language.node import Node
-from framework.plan import Column, Example, GivenRow, Pipeline, SelectSource
+from framework.language.node import YamlNode
+from framework.plan import Column, Pipeline, SelectSource, SpecTest, SpecTestRow
 
 
-def resolve(
+def plan_tests(
     pipeline: Pipeline, spec: WrittenPipeline, topics: Iterable[WrittenTopic], problems: list[Problem], sure: bool
-) -> tuple[Example, ...]:
+) -> tuple[SpecTest, ...]:
     """The tests without problems. If the pipeline's faults are not `sure`, the codes and stages of bad rows are not checked."""
     if not spec.tests:
         return ()
@@ -53,7 +53,7 @@ class _Reader:
     problems: list[Problem]
     sure: bool
 
-    def example(self, test: WrittenTest) -> Example:
+    def example(self, test: WrittenTest) -> SpecTest:
         self.refuse_missing(test)
         message = (
             Messages(pipeline=self.pipeline, topic=self.topic, problems=self.problems, test=test).message if self.topic else None
@@ -67,7 +67,7 @@ class _Reader:
                 self.row(row, test, ("expect", index), table.columns, table.identifier) for index, row in enumerate(test.expect)
             )
         bad = tuple(self.bad_row(row) for row in test.expect_bad or ())
-        return Example(
+        return SpecTest(
             name=test.name, where=test.place(), given=given_items, expect=expect, expect_bad=bad, tables=dict(self.tables(test))
         )
 
@@ -101,7 +101,7 @@ class _Reader:
             columns = (*sources[name].columns, *sources[name].kafka)
             yield name, tuple(self.row(row, test, ("tables", name, index), columns, name) for index, row in enumerate(rows))
 
-    def given(self, test: WrittenTest) -> Iterator[tuple[int, int, WrittenGivenMessage | Mapping[str, Node]]]:
+    def given(self, test: WrittenTest) -> Iterator[tuple[int, int, WrittenGivenMessage | Mapping[str, YamlNode]]]:
         """The given messages or rows, each with its batch and its index in the list."""
         batch, is_empty = 1, True
         for index, item in enumerate(test.given):
@@ -115,20 +115,22 @@ class _Reader:
                 self.refuse(test.place("given", index), "empty-batch", f"a batch without {noun}", hint)
             batch, is_empty = batch + 1, True
 
-    def given_row(self, test: WrittenTest, batch: int, index: int, item: WrittenGivenMessage | Mapping[str, Node]) -> GivenRow:
+    def given_row(
+        self, test: WrittenTest, batch: int, index: int, item: WrittenGivenMessage | Mapping[str, YamlNode]
+    ) -> SpecTestRow:
         source = self.pipeline.source
         assert source is not None
         if isinstance(item, WrittenGivenMessage):
             hint = f"write a row of `{source.identifier}`, such as `{{{source.columns[0].name}: …}}`"
             message = f"`{self.pipeline.name}` reads a table, not messages"
             self.refuse(test.key_place("given", index, "message"), "not-a-row", message, hint)
-            return GivenRow(batch, {})
+            return SpecTestRow(batch, {})
         columns = (*source.columns, *source.kafka)
-        return GivenRow(batch, self.row(item, test, ("given", index), columns, source.identifier))
+        return SpecTestRow(batch, self.row(item, test, ("given", index), columns, source.identifier))
 
     def row(
         self,
-        fields: Mapping[str, Node],
+        fields: Mapping[str, YamlNode],
         test: WrittenTest,
         path: tuple[str | int, ...],
         table_columns: tuple[Column, ...],

@@ -22,25 +22,25 @@ from framework.plan import (
     Fault,
     PartitionField,
     Step,
-    TableSource,
+    TableChanges,
     Topic,
 )
 from framework.plan.text import duration
-from framework.plan.totals import MEASURES, NTH_ITEM, OPEN_SINCE, ROWS, TIME, WINDOW_END, WINDOW_START, Accumulated, Groups
+from framework.plan.totals import MEASURES, NTH_ITEM, OPEN_SINCE, ROWS, TIME, WINDOW_END, WINDOW_START, Groups, Totals
 from framework.sql import aggregates
 from framework.sql.quote import identifier
 
 _HIDDEN = Column(MEASURES, Struct(()), "What averages, different values, first and last values are computed from")
 
 
-def resolve(
+def plan_totals(
     spec: WrittenPipeline,
     groups: Groups | None,
     topics: tuple[Topic, ...],
-    source: TableSource | None,
+    source: TableChanges | None,
     rows: Rows,
     steps: tuple[Step, ...],
-) -> tuple[Accumulated | None, tuple[Step, ...]]:
+) -> tuple[Totals | None, tuple[Step, ...]]:
     """Returns the totals of the table, and the steps, of which `aggregate` now also refuses rows that come too late."""
     into = spec.into
     if groups is None:
@@ -62,7 +62,7 @@ def resolve(
     changes = source is not None and source.reads == "changes"
     takes_off = changes and all(aggregates.takes_off(measure.function, measure.argument) for measure in groups.measures)
     nth = bool(order) and any(step.each for step in steps)
-    accumulated = Accumulated(
+    accumulated = Totals(
         groups.by, window, groups.measures, order=order, nth=nth, takes_off=takes_off,
         hidden=_hidden(groups, _order_type(order, nth, rows), takes_off), before=_before(spec) if changes else "",
         rows=(
@@ -75,7 +75,7 @@ def resolve(
     return accumulated, steps
 
 
-def columns(accumulated: Accumulated) -> tuple[Column, ...]:
+def columns(accumulated: Totals) -> tuple[Column, ...]:
     """Returns the columns of the table: the group, its window, the measures, and what they are computed from."""
     group_columns = (column for column in accumulated.rows if column.name in accumulated.by)
     window = (
@@ -91,7 +91,7 @@ def columns(accumulated: Accumulated) -> tuple[Column, ...]:
     return (*group_columns, *window, *measures, *hidden)
 
 
-def moving(accumulated: Accumulated, fields: Iterable[PartitionField], into: WrittenInto) -> Iterator[Problem]:
+def moving(accumulated: Totals, fields: Iterable[PartitionField], into: WrittenInto) -> Iterator[Problem]:
     """The problems of partitions in which a row would not stay."""
     measures = {measure.name for measure in accumulated.measures}
     for field in fields:
@@ -110,7 +110,7 @@ def _unused(into: WrittenInto, groups: Groups) -> Iterator[Problem]:
         yield Problem(into.key_place("late_after"), "unused-key", message, "add a `window` to `aggregate`, or remove it")
 
 
-def _order(topics: tuple[Topic, ...], source: TableSource | None, rows: Rows) -> Iterator[str]:
+def _order(topics: tuple[Topic, ...], source: TableChanges | None, rows: Rows) -> Iterator[str]:
     """The columns that say which of two rows is the first: the time, then the place in the source."""
     if source:
         types = rows.types

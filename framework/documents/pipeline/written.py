@@ -17,7 +17,7 @@ from framework.documents.pipeline.written_into import WRITES, Into
 from framework.documents.pipeline.written_maintain import Maintain
 from framework.documents.pipeline.written_tests import Test
 from framework.language import timezones
-from framework.language.options import Bound, Files, Kind, OneOf, WrittenStep, option
+from framework.language.options import ComponentOptions, Document, OptionGroup, StepDocument, StepName, option
 from framework.language.scalars import Duration, Name, Owner, Schedule, Size, TableName
 
 EXAMPLE = """\
@@ -50,12 +50,12 @@ tests:
 
 NOT_YET = ("debezium",)  # steps that are refused by name
 
-Also = Annotated[Bound, OneOf("followers", but=("catalog",))]
-Step = Annotated[WrittenStep, Files("steps", "step", later=NOT_YET)]
+Also = Annotated[OptionGroup, ComponentOptions("followers", but=("catalog",))]
+Step = Annotated[StepDocument, StepName("steps", "step", later=NOT_YET)]
 
 
 @dataclass(frozen=True)
-class From(Bound):
+class From(OptionGroup):
     """The source of the rows."""
 
     exactly_one: ClassVar[bool] = True
@@ -79,7 +79,7 @@ class From(Bound):
 
 
 @dataclass(frozen=True)
-class Batch(Bound):
+class Batch(OptionGroup):
     """The size of a batch, and of what waits before one begins early."""
 
     rows: int | None = option("The most rows in a batch; default: 1000000.", default=None, at_least=1, example="5000000")
@@ -91,7 +91,7 @@ class Batch(Bound):
 
 
 @dataclass(frozen=True)
-class Run(Bound):
+class Run(OptionGroup):
     """When Dagster runs the pipeline."""
 
     exactly_one: ClassVar[bool] = True
@@ -111,7 +111,7 @@ class Run(Bound):
 
 
 @dataclass(frozen=True)
-class Publish(Bound):
+class Publish(OptionGroup):
     """Another catalog that lists the table."""
 
     catalog: Name = option("The other catalog, a `catalog` of the specs.", example="open_catalog")
@@ -121,7 +121,7 @@ class Publish(Bound):
 
 
 @dataclass(frozen=True)
-class Pipeline(Kind):
+class Pipeline(Document):
     """A pipeline from a topic, through steps, into a table."""
 
     partly: ClassVar[bool] = True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from framework.base.errors import Problem
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.language.scalars import ColumnName, Expression, TableName
 
 EXPECT_EXAMPLE = """\
@@ -37,7 +37,7 @@ OF_MANY = ("unique", "rows")
 
 
 @dataclass(frozen=True)
-class References(Bound):
+class References(OptionGroup):
     """A column of another table."""
 
     table: TableName = option("The table of another pipeline.", example="shop.customers")
@@ -45,7 +45,7 @@ class References(Bound):
 
 
 @dataclass(frozen=True)
-class Expectation(Bound):
+class Expectation(OptionGroup):
     """A test of a column, a condition on a row, or on many rows. A null fails every test but `unique` and `references`."""
 
     name: str | None = option("The expectation's name; default: its text.", default=None, example="sane_quantity")

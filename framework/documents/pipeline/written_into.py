@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from framework.base.errors import Problem
-from framework.language.options import Bound, Named, option
+from framework.language.options import ComponentName, OptionGroup, option
 from framework.language.scalars import ColumnName, Duration, Expression, Name, TableName
 
-WRITES = Named("writes", "MODE")
+WRITES = ComponentName("writes", "MODE")
 
 
 @dataclass(frozen=True)
-class SchemaChanges(Bound):
+class SchemaChanges(OptionGroup):
     """The schema changes that a run applies to the table."""
 
     add: Literal["allow", "refuse"] = option("Columns that are new in the spec.", default="allow", example="allow", aka=["new"])
@@ -38,14 +38,14 @@ class SchemaChanges(Bound):
 
 
 @dataclass(frozen=True)
-class Deletes(Bound):
+class Deletes(OptionGroup):
     """A condition for rows that delete the row with their key."""
 
     when: Expression = option("True for a row that deletes.", example="\"op = 'd'\"", aka=["if", "condition"])
 
 
 @dataclass(frozen=True)
-class Into(Bound):
+class Into(OptionGroup):
     """The table that the rows are written to."""
 
     partly: ClassVar[bool] = True

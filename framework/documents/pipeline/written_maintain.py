@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration, Size
 
 
 @dataclass(frozen=True)
-class Thin(Bound):
+class Thin(OptionGroup):
     """The rule by which old snapshots are thinned out, before they are too old to be kept."""
 
     all_for: Duration = option("How long each snapshot is kept.", default=3600, at_least="10m", example="1h")
@@ -21,7 +21,7 @@ class Thin(Bound):
 
 
 @dataclass(frozen=True)
-class Maintain(Bound):
+class Maintain(OptionGroup):
     """Compaction of files, and expiry of snapshots."""
 
     compact_to: Size = option("The target size of a file.", default=128 << 20, at_least="1MB", at_most="4GB", example="128MB")

@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from framework.base.errors import Problem
-from framework.language.node import Node
-from framework.language.options import Bound, option
+from framework.language.node import YamlNode
+from framework.language.options import OptionGroup, option
 from framework.language.scalars import ColumnName, Name, TableName, Time
 
 
 @dataclass(frozen=True)
-class Message(Bound):
+class Message(OptionGroup):
     """A message with Kafka's fields."""
 
-    key: Node | None = option("The key: text, or a map if keys have fields; default: none.", default=None, example="User_1")
+    key: YamlNode | None = option("The key: text, or a map if keys have fields; default: none.", default=None, example="User_1")
     at: Time | None = option(
         "Kafka's timestamp; default: 2026-01-01T00:00:00Z, plus one second for each message before it.", default=None,
         example="2026-01-05T10:00:00Z", aka=["timestamp", "time"],
     )  # fmt: skip
     partition: int = option("The partition.", default=0, at_least=0, at_most=9999, example="2")
-    value: Node | None = option(
+    value: YamlNode | None = option(
         "The columns, in the topic's format; `null`: a message without a value.", default=None, example="{price: 5.0}"
     )
     raw: str | None = option("The value as raw text.", default=None, example='"not json"', aka=["text", "bytes"])
-    headers: dict[str, Node] = option("The headers, as names and texts.", default={}, example="{source: web}")
+    headers: dict[str, YamlNode] = option("The headers, as names and texts.", default={}, example="{source: web}")
     topic: Name | None = option("The topic; default: the pipeline's first.", default=None, example="stock_trades")
 
     def problems(self) -> Iterable[Problem]:
@@ -40,7 +40,7 @@ class Message(Bound):
 
 
 @dataclass(frozen=True)
-class GivenMessage(Bound):
+class GivenMessage(OptionGroup):
     """A whole message, not only its columns."""
 
     only_key: ClassVar[str | None] = "message"
@@ -49,7 +49,7 @@ class GivenMessage(Bound):
 
 
 @dataclass(frozen=True)
-class BadRow(Bound):
+class BadRow(OptionGroup):
     """An expected bad row."""
 
     error: str | None = option("The error code.", default=None, example="undecodable", aka=["code"])
@@ -64,25 +64,25 @@ class BadRow(Bound):
 
 
 @dataclass(frozen=True)
-class Test(Bound):
+class Test(OptionGroup):
     """Messages, and the rows and bad rows that they must become."""
 
     partly: ClassVar[bool] = True
     in_example: ClassVar[tuple[str, ...]] = ("given",)
 
     name: str = option("What the test shows.", example="a negative price is flagged", aka=["title", "test", "doc"])
-    given: tuple[Literal["new_batch"] | GivenMessage | dict[ColumnName, Node], ...] = option(
+    given: tuple[Literal["new_batch"] | GivenMessage | dict[ColumnName, YamlNode], ...] = option(
         "The messages in order, each as its columns or as a whole `message`; `new_batch` starts another batch; if the pipeline reads "
         "a table, the table's rows.",
         default=(), at_least=1,
         example="[{price: -1.0}]", aka=["input", "messages", "when"],
     )  # fmt: skip
-    tables: dict[TableName, tuple[dict[ColumnName, Node], ...]] = option(
+    tables: dict[TableName, tuple[dict[ColumnName, YamlNode], ...]] = option(
         "Rows of the tables in which `join` looks rows up, or over which a whole select goes, by the tables' names; they are there "
         "before the first batch.",
         default={}, example="{shop.customers: [{customer_id: 1, country: DE}]}",
     )  # fmt: skip
-    expect: tuple[dict[ColumnName, Node], ...] | None = option(
+    expect: tuple[dict[ColumnName, YamlNode], ...] | None = option(
         "The rows of the table afterwards, in any order, each with the columns to compare.", default=None,
         example="[{anomaly_flag: NEGATIVE_PRICE}]", aka=["output", "rows", "then", "expected"],
     )  # fmt: skip

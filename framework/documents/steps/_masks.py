@@ -25,7 +25,7 @@ from framework.base.types import (
     Struct,
     Type,
 )
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.plan import MaskKey
 from framework.sql import masks
 from framework.sql.quote import identifier, literal
@@ -39,7 +39,7 @@ Plain = Literal["hmac", "encrypt", "redact", "null", "drop"]
 
 
 @dataclass(frozen=True)
-class Partial(Bound):
+class Partial(OptionGroup):
     """Some characters of a text stay, behind or in front of `***`."""
 
     exactly_one = True
@@ -51,7 +51,7 @@ class Partial(Bound):
 
 
 @dataclass(frozen=True)
-class Generalize(Bound):
+class Generalize(OptionGroup):
     """A coarser value."""
 
     exactly_one = True
@@ -73,7 +73,7 @@ class Generalize(Bound):
 
 
 @dataclass(frozen=True)
-class Method(Bound):
+class Method(OptionGroup):
     """A method with options."""
 
     exactly_one = True

@@ -13,7 +13,7 @@ from framework.base.errors import Problem
 from framework.base.types import BIGINT, TIMESTAMP, VOID, Type, holds_map
 from framework.documents.pipeline.landing import Landing
 from framework.documents.rows import Resolved, Rows, case_collisions, name_problems
-from framework.language.options import Bound, WrittenStep, option
+from framework.language.options import OptionGroup, StepDocument, option
 from framework.language.scalars import ColumnName, Duration, Expression
 from framework.plan import Column, ColumnSql, Fault
 from framework.plan.text import duration
@@ -49,7 +49,7 @@ _MOST_WINDOWS = 1000
 
 
 @dataclass(frozen=True)
-class Window(Bound):
+class Window(OptionGroup):
     """Windows of time. They begin at multiples of `every` since 1970 in UTC."""
 
     column: ColumnName = option("The column with a row's time.", example="at", aka=["by", "on", "time"])
@@ -61,7 +61,7 @@ class Window(Bound):
 
 
 @dataclass(frozen=True)
-class Written(Bound):
+class Written(OptionGroup):
     """Groups of rows, and what is computed of each."""
 
     measures: dict[ColumnName, Expression] = option(
@@ -78,7 +78,7 @@ class Written(Bound):
     window: Window | None = option("Windows of time, each a group of its own.", default=None, example="{column: at, every: 1m}")
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     written: Written = step.value
     rows.problems.extend(_of_groups(written, rows))
     window = _window(written, rows)
@@ -193,7 +193,7 @@ def _says(written: Written, measures: Iterable[Planned]) -> Iterator[str]:
     yield from (f"{measure.name} {measure.type} = {measure.text}" for measure in measures)
 
 
-def _lands(step: WrittenStep, landing: Landing) -> Iterator[Problem]:
+def _lands(step: StepDocument, landing: Landing) -> Iterator[Problem]:
     if not landing.mode.groups:
         message = f"`write: {landing.into.write}` would add a row for each group and batch, not one that is kept up to date"
         yield Problem(step.key_place(), "aggregate-needs-accumulate", message, "write `write: accumulate` under `into`")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from framework.base import type_text, types
 from framework.base.errors import Problem
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import WrittenStep
+from framework.language.options import StepDocument
 from framework.language.scalars import ColumnName, ColumnType
 from framework.plan import Column, Fault
 from framework.sql.quote import identifier
@@ -36,7 +36,7 @@ def _by_derive(problem: Problem, name: str) -> Problem:
     return replace(problem, hint=f'write `derive: {{{name}: "{sql[1]}"}}` in place of this') if sql else problem
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     assign: list[tuple[str, str]] = []
     faults: list[Fault] = []
     columns: list[Column] = []

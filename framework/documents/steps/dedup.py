@@ -18,9 +18,9 @@ from framework.base.errors import Problem
 from framework.base.types import Array, Map, Struct
 from framework.documents.pipeline.landing import Landing
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import Bound, WrittenStep, option
+from framework.language.options import OptionGroup, StepDocument, option
 from framework.language.scalars import ColumnName, Duration
-from framework.plan import ColumnSql, Fault, Memory
+from framework.plan import ColumnSql, Fault, Remember
 from framework.sql.quote import identifier
 from framework.sql.settings import FUNCTIONS
 
@@ -46,7 +46,7 @@ _MOST_IN_ONE_TASK = 200_000  # rows that one task compares
 
 
 @dataclass(frozen=True)
-class Written(Bound):
+class Written(OptionGroup):
     """The columns by which a repeat is known, and which of the rows lands."""
 
     keys: tuple[ColumnName, ...] = option(
@@ -64,7 +64,7 @@ class Written(Bound):
     )  # fmt: skip
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     written: Written = step.value
     keys = tuple(dict.fromkeys(name for index, name in enumerate(written.keys) if _is_key(name, written, index, rows)))
     names = ", ".join(keys)
@@ -82,7 +82,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     faults = tuple(
         Fault("dedup", "null_key", f"`{name}` is null, and it is one of the keys", when=null) for name, null in nulls.items()
     )
-    memory = Memory(columns=keys, admit=lambda new, earlier: _admitted(new, earlier, keys, within))
+    memory = Remember(columns=keys, admit=lambda new, earlier: _admitted(new, earlier, keys, within))
     return Resolved(rows.columns, says=says, faults=faults, memory=memory, landing=lambda landing: _first(written, landing))
 
 

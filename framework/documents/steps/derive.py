@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import WrittenStep
+from framework.language.options import StepDocument
 from framework.language.scalars import ColumnName, Expression
 from framework.plan import Column
 
@@ -23,7 +23,7 @@ Written = dict[ColumnName, Expression]
 ADDS = "*"
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     expressions = {name: rows.expression(text, step.place(name)) for name, text in step.value.items()}
     columns: list[Column] = []
     for name, checked in expressions.items():

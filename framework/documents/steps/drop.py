@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from framework.base.errors import Problem
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import WrittenStep
+from framework.language.options import StepDocument
 from framework.language.scalars import ColumnName
 
 EXAMPLE = """\
@@ -20,7 +20,7 @@ expect:
 Written = tuple[ColumnName, ...]
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     for index, name in enumerate(step.value):
         rows.column(name, step.place(index))
     columns = tuple(column for column in rows.columns if column.name not in step.value)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from framework.base.errors import Problem
 from framework.base.types import VOID, Array
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import Bound, WrittenStep, option
+from framework.language.options import OptionGroup, StepDocument, option
 from framework.language.scalars import ColumnName
-from framework.plan import Each
+from framework.plan import Explode
 from framework.sql.quote import column_path
 
 EXAMPLE = """\
@@ -30,14 +30,14 @@ expect:
 
 
 @dataclass(frozen=True)
-class Written(Bound):
+class Written(OptionGroup):
     """The list, and the name of its items."""
 
     column: ColumnName = option("The list.", example="items", aka=["field", "array"])
     into: ColumnName | None = option("The column of an item; default: the list's name.", default=None, example="item", aka=["as"])
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     written: Written = step.value
     into = written.into or written.column
     list_column = rows.column(written.column, written.place("column"))
@@ -56,4 +56,6 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     columns = tuple(item if column.name == written.column else column for column in rows.columns)
     if list_column is None:  # later steps are still checked
         columns = (*columns, item)
-    return Resolved(columns, each=Each(column_path(written.column), into), says=(f"a row for each {into} of {written.column}",))
+    return Resolved(
+        columns, each=Explode(column_path(written.column), into), says=(f"a row for each {into} of {written.column}",)
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import WrittenStep
+from framework.language.options import StepDocument
 from framework.language.scalars import Expression
 
 EXAMPLE = """\
@@ -24,6 +24,6 @@ Written = Expression
 ADDS = ""
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     condition = rows.condition(step.value, step.place())
     return Resolved(rows.columns, keep=condition.sql, faults=rows.faults("filter", step.value, condition), says=(step.value,))

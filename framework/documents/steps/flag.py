@@ -15,7 +15,7 @@ from framework.base.errors import Problem
 from framework.base.types import BOOLEAN, STRING, VOID, Array, Map, Struct, is_numeric
 from framework.documents.pipeline.landing import Landing
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import Bound, WrittenStep, option
+from framework.language.options import OptionGroup, StepDocument, option
 from framework.language.scalars import ColumnName, Duration, Expression
 from framework.plan import Bounds, ColumnSql
 from framework.sql.expressions import Checked
@@ -42,7 +42,7 @@ expect:
 
 
 @dataclass(frozen=True)
-class Beyond(Bound):
+class Beyond(OptionGroup):
     """Bounds of a number, by what the table held when the batch began."""
 
     column: ColumnName = option("The number. The table must have it.", example="price", aka=["of", "value"])
@@ -113,7 +113,7 @@ class Beyond(Bound):
 
 
 @dataclass(frozen=True)
-class Rule(Bound):
+class Rule(OptionGroup):
     """A condition and the label of the rows for which it is true."""
 
     in_example: ClassVar[tuple[str, ...]] = ("when",)
@@ -136,7 +136,7 @@ class Rule(Bound):
 
 
 @dataclass(frozen=True)
-class Written(Bound):
+class Written(OptionGroup):
     """Labels rows by rules; the first that is true counts."""
 
     into: ColumnName = option("The column that takes the label.", example="anomaly_flag", aka=["column", "as", "name"])
@@ -147,7 +147,7 @@ class Written(Bound):
 ADDS = "into"
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     written: Written = step.value
     bounds: dict[Bounds, None] = {}
     conditions = [_condition(rule, rows, bounds) for rule in written.rules]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from framework.base.errors import Problem
 from framework.base.types import VOID, Struct
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import WrittenStep
+from framework.language.options import StepDocument
 from framework.language.scalars import ColumnName
 from framework.plan import Column
 from framework.sql.quote import column_path
@@ -25,7 +25,7 @@ expect:
 Written = tuple[ColumnName, ...]
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     other_names = {column.name for column in rows.columns if column.name not in step.value}
     fields = {name: _fields(name, index, step, rows, other_names) for index, name in enumerate(step.value)}
     columns = tuple(new_column for column in rows.columns for new_column in fields.get(column.name, (column,)))
@@ -37,7 +37,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
     return Resolved(columns, assign=assign, says=says, more=unclear)
 
 
-def _fields(name: str, index: int, step: WrittenStep, rows: Rows, other_names: set[str]) -> tuple[Column, ...]:
+def _fields(name: str, index: int, step: StepDocument, rows: Rows, other_names: set[str]) -> tuple[Column, ...]:
     where = step.place(index)
     struct_column = rows.column(name, where)
     if struct_column is None or struct_column.type == VOID:

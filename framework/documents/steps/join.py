@@ -17,9 +17,9 @@ from framework.base.spelling import the_names
 from framework.base.types import VOID, Type, is_integral
 from framework.documents.pipeline.landing import Landing
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import Bound, WrittenStep, option
+from framework.language.options import OptionGroup, StepDocument, option
 from framework.language.scalars import ColumnName, Duration, TableName
-from framework.plan import WAITS, Column, ColumnSql, Fault, Join, TableSource
+from framework.plan import WAITS, Column, ColumnSql, Fault, Lookup, TableChanges
 
 EXAMPLE = """\
 columns: {order_id: string, customer_id: bigint, amount: double}
@@ -50,7 +50,7 @@ _MATCH, _WAITS = "_sluice_there", "_sluice_waits"
 
 
 @dataclass(frozen=True)
-class Written(Bound):
+class Written(OptionGroup):
     """Another table of the specs, whose keys are columns here."""
 
     table: TableName = option(
@@ -73,7 +73,7 @@ class Written(Bound):
     )  # fmt: skip
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     written: Written = step.value
     source = rows.table(written.table, written.place("table")) if "table" not in written.gaps else None
     if source is None or written.gaps & {"on", "take"}:
@@ -86,7 +86,7 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
             new_columns.append(
                 rows.new_column(name, source_columns[name].type, written.place("take", index), source_columns[name].doc)
             )
-    join = Join(source, written.on, tuple(written.take), within=written.within)
+    join = Lookup(source, written.on, tuple(written.take), within=written.within)
     keys = ", ".join(written.on)
     faults: tuple[Fault, ...] = ()
     if written.within is not None:
@@ -122,7 +122,7 @@ def _landing(written: Written, landing: Landing) -> Iterator[Problem]:
         yield Problem(written.key_place("within"), "within-needs-bad-rows", message, "remove `bad_rows`, or `within`")
 
 
-def _problems(written: Written, rows: Rows, source: TableSource, source_columns: dict[str, Column]) -> Iterator[Problem]:
+def _problems(written: Written, rows: Rows, source: TableChanges, source_columns: dict[str, Column]) -> Iterator[Problem]:
     for index, name in enumerate(written.take):
         if name not in source_columns:
             hint = the_names("column", source_columns)

@@ -30,7 +30,7 @@ from framework.base.types import VOID, Array, Struct, Type
 from framework.documents.pipeline.landing import Landing
 from framework.documents.rows import Resolved, Rows
 from framework.documents.steps import _masks
-from framework.language.options import Bound, WrittenStep, option
+from framework.language.options import OptionGroup, StepDocument, option
 from framework.language.scalars import FieldPath, Name
 from framework.plan import ColumnSql, Joined, MaskKey, Masks, SecretRef
 from framework.sql.quote import identifier
@@ -51,7 +51,7 @@ _JOINED = ("hmac", "encrypt")  # by which values stay equal or different
 
 
 @dataclass(frozen=True)
-class Key(Bound):
+class Key(OptionGroup):
     """A key: encrypted values name it by its id."""
 
     id: Name = option("The key's id.", example="k2", aka=["name"])
@@ -59,7 +59,7 @@ class Key(Bound):
 
 
 @dataclass(frozen=True)
-class Keys(Bound):
+class Keys(OptionGroup):
     """Several keys, while a newer one replaces an older one."""
 
     now: Key = option("The key that masks.", example='{id: k2, secret: "${secret:pii_2}"}', aka=["new", "current"])
@@ -67,7 +67,7 @@ class Keys(Bound):
 
 
 @dataclass(frozen=True)
-class Written(Bound):
+class Written(OptionGroup):
     """The key, and what becomes of each column."""
 
     columns: dict[FieldPath, _masks.Plain | _masks.Method] = option(
@@ -90,7 +90,7 @@ class Written(Bound):
             yield Problem(self.place(), "mask-needs-key", message, hint)
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     written: Written = step.value
     keys = _keys(written)
     columns = {column.name: column for column in rows.columns}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from framework.base.errors import Problem
 from framework.base.types import VOID
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import WrittenStep
+from framework.language.options import StepDocument
 from framework.language.scalars import ColumnName
 from framework.plan import Column
 from framework.sql.quote import column_path
@@ -25,7 +25,7 @@ expect:
 Written = dict[ColumnName, ColumnName]
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     names = {column.name for column in rows.columns}
     kept_names = names - set(step.value)
     new_names: set[str] = set()

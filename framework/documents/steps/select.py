@@ -5,7 +5,7 @@ from __future__ import annotations
 from framework.base.errors import Problem
 from framework.base.types import VOID
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import WrittenStep
+from framework.language.options import StepDocument
 from framework.language.scalars import FieldPath
 from framework.plan import Column
 from framework.sql.quote import identifier
@@ -23,7 +23,7 @@ expect:
 Written = tuple[FieldPath, ...]
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     assign: dict[str, str] = {}
     columns: dict[str, Column] = {}
     for index, path in enumerate(step.value):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from framework.base.types import VOID
 from framework.documents.rows import Resolved, Rows, selected_name_problems
-from framework.language.options import WrittenStep
+from framework.language.options import StepDocument
 from framework.language.scalars import Expression
 from framework.plan import Column, ColumnSql
 from framework.sql.expressions import ExpressionError
@@ -30,7 +30,7 @@ expect:
 Written = Expression
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     input_columns = {column.name: column for column in rows.columns}
     try:
         statement = select(step.value, rows.types, star=input_columns)
@@ -60,7 +60,7 @@ def _as_it_is(item: Item, input_columns: dict[str, Column]) -> bool:
     return item.name in input_columns and item.value.sql == column_path(item.name)
 
 
-def _column(item: Item, input_columns: dict[str, Column], names: list[str], rows: Rows, step: WrittenStep) -> Column:
+def _column(item: Item, input_columns: dict[str, Column], names: list[str], rows: Rows, step: StepDocument) -> Column:
     if _as_it_is(item, input_columns):
         return input_columns[item.name]
     rows.problems.extend(selected_name_problems(item.name, step.place()))

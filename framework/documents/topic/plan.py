@@ -11,15 +11,26 @@ from framework.base.spelling import did_you_mean
 from framework.base.types import Type
 from framework.documents.rows import name_problems
 from framework.documents.topic import generated
-from framework.documents.topic.registered import Asked, Schemas
-from framework.documents.topic.registered import resolve as resolve_registered
+from framework.documents.topic.registered import RegistrySchemas, SubjectRequest
+from framework.documents.topic.registered import plan_subject as resolve_registered
 from framework.documents.topic.written import Generated as WrittenGenerated
 from framework.documents.topic.written import Key as WrittenKey
 from framework.documents.topic.written import Topic as WrittenTopic
 from framework.messages.encoding import decoder
 from framework.messages.encoding.fields import Field, suits
-from framework.messages.formats import BySchema, Format, Given, Single, find
-from framework.plan import Cluster, Column, Decoding, Fault, Generated, GeneratedFields, Generator, Outliers, Registered, Topic
+from framework.messages.formats import DeclaredColumns, Format, OneColumn, RegisteredSchema, find
+from framework.plan import (
+    Cluster,
+    Column,
+    Decoding,
+    Fault,
+    Generated,
+    GeneratedFields,
+    Generator,
+    Outliers,
+    PlannedSubject,
+    Topic,
+)
 from framework.sql.quote import literal
 
 _VALUE = "value"  # the column of a message that is a single value
@@ -32,16 +43,16 @@ def without_values(topic: Topic) -> Topic:
     return replace(topic, decoding=replace(decoding, structs=structs))
 
 
-def resolve(spec: WrittenTopic, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> Topic:
+def plan_topic(spec: WrittenTopic, cluster: Cluster, schemas: RegistrySchemas, problems: list[Problem]) -> Topic:
     problems_before = len(problems)
     value = find("value", spec.value or "")
     fields = _fields(spec, value, problems)
-    registered: list[Registered] = []
+    registered: list[PlannedSubject] = []
     value_columns, decoding = _value(spec, value, fields, cluster, schemas, registered, problems)
     key_columns, key_fields, key = _key(spec, cluster, schemas, registered, problems)
-    if isinstance(value, Single):
+    if isinstance(value, OneColumn):
         fields = [*fields, Field(_VALUE, value.typed)]
-    elif isinstance(value, BySchema) and not value.changes:
+    elif isinstance(value, RegisteredSchema) and not value.changes:
         fields = [Field(column.name, column.type) for column in value_columns]
     all_columns = (*key_columns, *value_columns, *(Column(name, types.STRING) for name in spec.headers))
     places = dict(_places(spec))
@@ -80,7 +91,7 @@ def unclear(spec: WrittenTopic) -> bool:
     """Whether an unreadable part of the topic makes columns of which not even the names are known."""
     unnamed = [option for option in ("columns", "headers") if option in spec.gaps and not any(_keys(spec, option))]
     value = find("value", spec.value or "")
-    nothing = (value is None or isinstance(value, Given)) and not any(_keys(spec, "columns"))
+    nothing = (value is None or isinstance(value, DeclaredColumns)) and not any(_keys(spec, "columns"))
     return bool(unnamed) or nothing or "key" in spec.gaps or not spec.key.gaps <= {"format"}
 
 
@@ -109,7 +120,7 @@ def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Itera
 
 def _fields(spec: WrittenTopic | WrittenKey, format_: Format | None, problems: list[Problem]) -> list[Field]:
     fields = []
-    given_format = format_ if isinstance(format_, Given) else None
+    given_format = format_ if isinstance(format_, DeclaredColumns) else None
     for name, column in spec.columns.items():
         if len(problems) > MOST_PROBLEMS:
             break
@@ -120,7 +131,7 @@ def _fields(spec: WrittenTopic | WrittenKey, format_: Format | None, problems: l
             continue
         if given_format and (refusal := given_format.refuses(type_)):
             problems.append(Problem(column.place("type"), "bad-type", *refusal))
-        by_schema = isinstance(format_, BySchema)
+        by_schema = isinstance(format_, RegisteredSchema)
         written_as = given_format.written_as if given_format else not by_schema
         fits = column.format is None or (written_as and suits(column.format, type_))
         if not written_as and not fits:
@@ -144,13 +155,13 @@ def _value(
     format_: Format | None,
     fields: list[Field],
     cluster: Cluster,
-    schemas: Schemas,
-    registered: list[Registered],
+    schemas: RegistrySchemas,
+    registered: list[PlannedSubject],
     problems: list[Problem],
 ) -> tuple[tuple[Column, ...], Decoding]:
     docs = {name: column.doc or "" for name, column in spec.columns.items()}
     match format_:
-        case Given():
+        case DeclaredColumns():
             columns = tuple(Column(field.name, field.type, docs[field.name]) for field in fields)
             change_columns = format_.changes.columns if format_.changes else ()
             own_names = {types.folded(column.name) for column in change_columns}
@@ -160,12 +171,12 @@ def _value(
                     Problem(spec.key_place("columns", name), "duplicate-column", message, "rename it in the connector")
                 )
             return (*columns, *change_columns), format_.decoding(fields, spec.unknown_fields == "bad")
-        case Single():
+        case OneColumn():
             return (Column(_VALUE, format_.type),), format_.decoding("value", _VALUE)
-        case BySchema():
+        case RegisteredSchema():
             subject = spec.subject or f"{spec.kafka_name or spec.name}-value"
             places = dict(_keys(spec, "columns"))
-            options = Asked(
+            options = SubjectRequest(
                 topic=spec.name,
                 of="value",
                 format=spec.value,
@@ -184,24 +195,24 @@ def _value(
 
 
 def _key(
-    spec: WrittenTopic, cluster: Cluster, schemas: Schemas, registered: list[Registered], problems: list[Problem]
+    spec: WrittenTopic, cluster: Cluster, schemas: RegistrySchemas, registered: list[PlannedSubject], problems: list[Problem]
 ) -> tuple[tuple[Column, ...], list[Field], Decoding]:
     """Returns the columns of the key, its fields, and its decoding."""
     key = spec.key
     format_ = find("key", key.format)
     match format_:
-        case Given():
+        case DeclaredColumns():
             fields = _fields(key, format_, problems)
             columns = tuple(Column(field.name, field.type, key.columns[field.name].doc or "") for field in fields)
             return columns, fields, format_.decoding(fields, False)
-        case Single() if key.as_ is not None:
+        case OneColumn() if key.as_ is not None:
             column = Column(key.as_, format_.type, "The message's key")
             return (column,), [Field(key.as_, format_.typed)], format_.decoding("key", key.as_)
-        case BySchema():
+        case RegisteredSchema():
             subject = key.subject or f"{spec.kafka_name or spec.name}-key"
             where = key.place("format") if key.node.get("format") else spec.place("key")
             fields = _fields(key, format_, problems)
-            options = Asked(
+            options = SubjectRequest(
                 topic=spec.name,
                 of="key",
                 format=key.format,
@@ -268,7 +279,7 @@ def _one_only(spec: WrittenTopic, name: str) -> str:
 
 def _places(spec: WrittenTopic) -> Iterator[tuple[str, Where]]:
     """Returns the name and the place of every column, even if its type is wrong."""
-    if isinstance(find("value", spec.value or ""), Single):
+    if isinstance(find("value", spec.value or ""), OneColumn):
         yield _VALUE, spec.place("value")
     yield from _keys(spec, "columns")
     if spec.key.as_ is not None:

@@ -14,9 +14,9 @@ from framework.base.spelling import did_you_mean
 from framework.base.types import Field, folded
 from framework.messages.encoding import confluent_frame, decoder, fields
 from framework.messages.encoding.confluent_frame import Read
-from framework.messages.formats import BySchema, find, schema_of
+from framework.messages.formats import RegisteredSchema, find, schema_of
 from framework.messages.schemas.versions import Merged, Shape, Unsupported, merge
-from framework.plan import Cluster, Column, Decoding, Of, Registered, SecretStore
+from framework.plan import Cluster, Column, Decoding, MessagePart, PlannedSubject, SecretStore
 from framework.plan.schema import Schema, Subject, Version
 from framework.sql.reshaping import reshaped, unlike
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from framework.messages.registry.client import Registry
 
 
-Also = Mapping[str, Mapping[int, Schema | None]]
+OtherSubjects = Mapping[str, Mapping[int, Schema | None]]
 """By topic and id, the schemas that messages name and the subject lacks; None if the registry lacks the schema, too."""
 
 
 @dataclass
-class Schemas:
+class RegistrySchemas:
     """The source of a plan's schemas: the registry of each cluster. Without `logins`, a registry that needs a login is not
     asked, and its last answer counts."""
 
     secrets: SecretStore = field(default_factory=SecretStore)
-    also: Also = field(default_factory=dict)
+    also: OtherSubjects = field(default_factory=dict)
     logins: bool = True
     _registries: dict[Cluster, Registry] = field(default_factory=dict, init=False)
     _reported: set[tuple[Cluster, str]] = field(default_factory=set, init=False)
@@ -56,11 +56,11 @@ class Schemas:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class SubjectRequest:
     """The options of a topic's keys or values. `single` names the column for a schema without fields."""
 
     topic: str
-    of: Of
+    of: MessagePart
     format: str
     subject: str
     where: Where
@@ -69,9 +69,9 @@ class Asked:
     single: str | None
 
     @property
-    def by(self) -> BySchema:
+    def by(self) -> RegisteredSchema:
         format_ = find(self.of, self.format)
-        assert isinstance(format_, BySchema)
+        assert isinstance(format_, RegisteredSchema)
         return format_
 
 
@@ -81,10 +81,10 @@ class ResolvedSchema:
 
     columns: tuple[Column, ...]
     decoding: Decoding
-    registered: Registered
+    registered: PlannedSubject
 
 
-def resolve(options: Asked, cluster: Cluster, schemas: Schemas, problems: list[Problem]) -> ResolvedSchema:
+def plan_subject(options: SubjectRequest, cluster: Cluster, schemas: RegistrySchemas, problems: list[Problem]) -> ResolvedSchema:
     try:
         subject = schemas.subject(cluster, options.subject)
     except SluiceError as error:
@@ -99,7 +99,7 @@ def resolve(options: Asked, cluster: Cluster, schemas: Schemas, problems: list[P
 
 
 def _resolved(
-    options: Asked, subject: Subject, extra_schemas: Mapping[int, Schema | None], problems: list[Problem]
+    options: SubjectRequest, subject: Subject, extra_schemas: Mapping[int, Schema | None], problems: list[Problem]
 ) -> ResolvedSchema:
     readings = [(version, _shapes(options, version)) for version in subject.versions]
     if isinstance(readings[-1][1], str):
@@ -131,7 +131,7 @@ def _resolved(
     numbers = tuple(version.number for version in subject.versions if version.number)
     newest_version = subject.versions[-1]
     names = next((tuple(fit.names.items()) for fit in merged.fits if fit.version == newest_version), ())
-    registered = Registered(
+    registered = PlannedSubject(
         of=options.of,
         subject=options.subject,
         numbers=numbers,
@@ -157,7 +157,7 @@ def _refuse_alike(shapes: Iterable[Shape], path: tuple[str, ...] = ()) -> None:
         _refuse_alike(shape.inside, (*path, shape.name))
 
 
-def _unread(options: Asked, error: SluiceError) -> ResolvedSchema:
+def _unread(options: SubjectRequest, error: SluiceError) -> ResolvedSchema:
     """Returns the result without the registry's answer. Only tests run with it."""
     resolved = _of_columns(options, error)
     if resolved:
@@ -170,13 +170,13 @@ def _unread(options: Asked, error: SluiceError) -> ResolvedSchema:
     return ResolvedSchema(
         columns,
         decoding,
-        Registered(
+        PlannedSubject(
             of=options.of, subject=options.subject, numbers=(), refused=(), columns_known=bool(options.contract), trouble=error
         ),
     )
 
 
-def _of_columns(options: Asked, error: SluiceError) -> ResolvedSchema | None:
+def _of_columns(options: SubjectRequest, error: SluiceError) -> ResolvedSchema | None:
     """Resolves by a schema made of the declared columns; None if no schema can have them."""
     if not options.contract:
         return None
@@ -191,7 +191,7 @@ def _of_columns(options: Asked, error: SluiceError) -> ResolvedSchema | None:
     return None if problems else replace(resolved, registered=replace(resolved.registered, numbers=(), trouble=error))
 
 
-def _shapes(options: Asked, version: Version) -> tuple[Shape, ...] | str:
+def _shapes(options: SubjectRequest, version: Version) -> tuple[Shape, ...] | str:
     """Returns the version's fields, or the reason why it has none that can be columns."""
     if version.schema.kind != options.by.kind:
         return f"is of the kind {version.schema.kind}, and the spec says {options.format}"
@@ -202,7 +202,9 @@ def _shapes(options: Asked, version: Version) -> tuple[Shape, ...] | str:
     return shapes or "has no field that could be a column"
 
 
-def _columns(options: Asked, merged: Merged, read: Read, problems: list[Problem]) -> tuple[list[tuple[Column, str]], list[str]]:
+def _columns(
+    options: SubjectRequest, merged: Merged, read: Read, problems: list[Problem]
+) -> tuple[list[tuple[Column, str]], list[str]]:
     """Returns the columns with their SQL, and the names of those that must not be null."""
     shapes = {shape.name: shape for shape in read.shapes or merged.shapes}
     sql = {name: decoder.column_sql(options.of, name) for name in (*shapes, *(column.name for column in read.own_columns))}

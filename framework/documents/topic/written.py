@@ -16,11 +16,11 @@ from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
 from framework.base.errors import Problem
-from framework.language.options import Bound, Kind, Named, option
+from framework.language.options import ComponentName, Document, OptionGroup, option
 from framework.language.scalars import ColumnName, ColumnType, Duration, FieldPath, KafkaName, Rate, Subject, Time
 
-VALUES = Named("formats", "VALUE")
-KEYS = Named("formats", "KEY", besides=("none",))
+VALUES = ComponentName("formats", "VALUE")
+KEYS = ComponentName("formats", "KEY", besides=("none",))
 _DEFAULT = "json"
 
 EXAMPLE = """\
@@ -50,7 +50,7 @@ generate:
 
 
 @dataclass(frozen=True)
-class Column(Bound):
+class Column(OptionGroup):
     """A column of the messages."""
 
     short: ClassVar[str | None] = "type"
@@ -69,7 +69,7 @@ class Column(Bound):
 
 
 @dataclass(frozen=True)
-class Key(Bound):
+class Key(OptionGroup):
     """A message's key."""
 
     short: ClassVar[str | None] = "format"
@@ -128,7 +128,7 @@ class Key(Bound):
 
 
 @dataclass(frozen=True)
-class Generated(Bound):
+class Generated(OptionGroup):
     """The values with which `sluice generate` fills a column."""
 
     exactly_one: ClassVar[bool] = True
@@ -151,7 +151,7 @@ class Generated(Bound):
 
 
 @dataclass(frozen=True)
-class Outlier(Bound):
+class Outlier(OptionGroup):
     """Messages that differ from the others in some columns."""
 
     share: float = option("The share of messages that are like this.", example="0.005", at_least=0.0, at_most=1.0)
@@ -163,7 +163,7 @@ class Outlier(Bound):
 
 
 @dataclass(frozen=True)
-class Generate(Bound):
+class Generate(OptionGroup):
     """Generated messages, for demos and load tests."""
 
     rate: Rate = option("The number of messages per second, minute, hour or day.", example="10/s")
@@ -191,7 +191,7 @@ class Generate(Bound):
 
 
 @dataclass(frozen=True)
-class Topic(Kind):
+class Topic(Document):
     """A Kafka topic."""
 
     partly: ClassVar[bool] = True

@@ -21,8 +21,8 @@ from framework.documents.draft import Draft, unknown
 from framework.documents.pipeline.written import Pipeline as Spec
 from framework.features.export import file_names
 from framework.language import components, timezones
-from framework.language.kind import DocumentKind
-from framework.language.options import Bound, Kind, OneOf, option
+from framework.language.kind import Kind
+from framework.language.options import ComponentOptions, Document, OptionGroup, option
 from framework.language.scalars import ColumnName, Scalar, Schedule, TableName
 from framework.language.storage import Storage
 from framework.plan import Pipeline, PlannedDocument
@@ -44,7 +44,7 @@ _INSIDE = "write a path inside the project, such as `exports/…`, or `s3://buck
 _LATER_PLACES = ("s3:", "s3a:", "gs:", "abfs:", "http:", "https:")
 _IN_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^/\s](.*\S)?")
 
-Notify = Annotated[Bound, OneOf("notices")]
+Notify = Annotated[OptionGroup, ComponentOptions("notices")]
 Query = Annotated[
     str,
     Scalar(noun="a query", code="bad-query", example="select * from input", pattern=r"\S",
@@ -58,14 +58,14 @@ Path = Annotated[
 
 
 @dataclass(frozen=True)
-class From(Bound):
+class From(OptionGroup):
     """The table."""
 
     table: TableName = option("A table of a pipeline.", example="markets.flagged_stock_trades")
 
 
 @dataclass(frozen=True)
-class Lasting(Bound):
+class Lasting(OptionGroup):
     """The rows of the last complete window."""
 
     last: Literal["hour", "day", "week", "month"] = option(
@@ -78,7 +78,7 @@ class Lasting(Bound):
 
 
 @dataclass(frozen=True)
-class File(Bound):
+class File(OptionGroup):
     """The file."""
 
     format: Literal["csv", "parquet", "jsonl"] = option(
@@ -96,7 +96,7 @@ class File(Bound):
 
 
 @dataclass(frozen=True)
-class Export(Kind):
+class Export(Document):
     """The rows of a table in a window of time, as a file."""
 
     from_: From = option("The table that is exported.", example="{table: markets.flagged_stock_trades}")
@@ -172,7 +172,7 @@ class Export(Kind):
             )
 
 
-def resolve(draft: Draft, documents: tuple[Export, ...]) -> None:
+def plan_exports(draft: Draft, documents: tuple[Export, ...]) -> None:
     by_table = {pipeline.table.identifier: pipeline for pipeline in draft.pipelines}
     files: dict[str, str] = {}
     for spec in documents:
@@ -250,7 +250,7 @@ def _notices(draft: Draft, spec: Export) -> Iterator[Notice]:
         notice = (
             components.current()
             .notices.load(written.known_by or "")
-            .resolve(written, written.place(), template, spec.storage is not None, draft)
+            .plan_notice(written, written.place(), template, spec.storage is not None, draft)
         )
         if notice is not None:
             yield notice
@@ -278,4 +278,4 @@ def _says(export: Planned) -> Iterable[str]:
         yield f"at {export.schedule} (UTC)"
 
 
-KIND = DocumentKind(Export, resolve, needs=("pipeline", "catalog", "mail"), same_everywhere=True)
+KIND = Kind(Export, plan_exports, needs=("pipeline", "catalog", "mail"), same_everywhere=True)

@@ -16,13 +16,13 @@ from framework.base import amounts, iso_times
 from framework.base.errors import SluiceError
 from framework.base.patience import NOTICE_AGAIN
 from framework.features.export import records
-from framework.features.export.write import Done
+from framework.features.export.write import ExportDone
 from framework.plan import SecretStore, digest
 from framework.plan.export import Export
-from framework.plan.notice import About, Notice, NotSentYet
+from framework.plan.notice import Notice, NoticeContent, NotSentYet
 
 
-def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
+def notify(export: Export, done: ExportDone, secrets: SecretStore) -> Iterator[str]:
     """Sends the notices, and returns in words which were sent. Failures are raised at the end, since the file is written."""
     failures: list[SluiceError] = []
     notice_content = about(export, done)
@@ -46,7 +46,7 @@ def notify(export: Export, done: Done, secrets: SecretStore) -> Iterator[str]:
         )
 
 
-def _sent(notice: Notice, notice_content: About, secrets: SecretStore) -> str:
+def _sent(notice: Notice, notice_content: NoticeContent, secrets: SecretStore) -> str:
     for seconds in NOTICE_AGAIN:
         try:
             return notice.send(notice, notice_content, secrets)
@@ -55,7 +55,7 @@ def _sent(notice: Notice, notice_content: About, secrets: SecretStore) -> str:
     return notice.send(notice, notice_content, secrets)
 
 
-def about(export: Export, done: Done) -> About:
+def about(export: Export, done: ExportDone) -> NoticeContent:
     record, span = done.record, done.span
     window = f" of {span.name}" if span else ""
     lines = [
@@ -75,14 +75,14 @@ def about(export: Export, done: Done) -> About:
         "replaces": iso_times.of_text(done.before.at) if done.before else None,
     }  # fmt: skip
     window_times = {"window_start": span.start, "window_end": span.end} if span else {}
-    return About(
+    return NoticeContent(
         title=f"{done.export}{f' {span.name}' if span else ''}", lines=tuple(lines), document=document,
         file=record.file if done.link else str(Path(record.file).absolute()), content=None if done.link else Path(record.file),
         content_type=export.content_type, link=_link(done), bytes=record.bytes, window=window_times,
     )  # fmt: skip
 
 
-def _link(done: Done) -> Callable[[int], tuple[str, datetime]] | None:
+def _link(done: ExportDone) -> Callable[[int], tuple[str, datetime]] | None:
     link = done.link
     if link is None:
         return None

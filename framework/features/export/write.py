@@ -38,7 +38,7 @@ _COMPUTED = r"^[=+\-@\t\r]"  # a text that a spreadsheet would compute
 
 
 @dataclass(frozen=True, kw_only=True)
-class Done:
+class ExportDone:
     """A written file. `before` is the record of the file that the export wrote for the same window earlier."""
 
     export: str
@@ -49,7 +49,7 @@ class Done:
     link: Link | None  # to a file in an object store
 
 
-def write(export: Export, span: Span | None, moment: datetime, secrets: SecretStore) -> Done:
+def write(export: Export, span: Span | None, moment: datetime, secrets: SecretStore) -> ExportDone:
     catalog, identifier = export.pipeline.table.catalog, export.pipeline.table.identifier
     table = metadata.read(catalog, identifier)
     if table is None or table.main is None:
@@ -69,7 +69,7 @@ def write(export: Export, span: Span | None, moment: datetime, secrets: SecretSt
     finally:
         shutil.rmtree(scratch_folder, ignore_errors=True)
     records.add(export.recorded_as, record)
-    return Done(export=export.name, table=identifier, span=span, record=record, before=former_record, link=place.link)
+    return ExportDone(export=export.name, table=identifier, span=span, record=record, before=former_record, link=place.link)
 
 
 def _record(place: Place, span: Span | None, snapshot: int, rows: int, draft: Path, moment: datetime) -> Record:

@@ -13,19 +13,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from framework.base.errors import Problem, SluiceError, Where
-from framework.core.follow.committed import Committed
+from framework.core.follow.committed import FollowInput
 from framework.core.iceberg import metadata, published
 from framework.core.iceberg.metadata import Metadata
 from framework.documents.draft import Draft, unknown
 from framework.documents.pipeline.written import Publish as Options
 from framework.plan import Catalog, Follower, ListedTable, Listing, Pipeline
 from framework.systems import catalogs
-from framework.systems.catalogs import Current, Moved
+from framework.systems.catalogs import ListedMetadata, Moved
 
 _FORMS = (("schemas", "schema-id"), ("partition-specs", "spec-id"), ("sort-orders", "order-id"))
 
 
-def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
+def plan_follower(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
     listing = Listing(written.catalog, None, written.place("catalog"))
     return _follower(listing, written.as_ or pipeline.table.identifier, pipeline, draft)
 
@@ -58,7 +58,7 @@ def _problem(own_catalog: Catalog, target: Catalog, where: Where) -> Problem | N
         return Problem(where, "published-in-itself", f"the table is in the catalog `{target.name}` already", hint)
     if not own_catalog.type:  # the missing catalog was reported
         return None
-    is_here, target_is_here = catalogs.of(own_catalog).on_this_machine, catalogs.of(target).on_this_machine
+    is_here, target_is_here = catalogs.client_of(own_catalog).on_this_machine, catalogs.client_of(target).on_this_machine
     if is_here != target_is_here:
         message = (
             f"the table's files are {_place(is_here)}, and the catalog `{target.name}` is for files {_place(target_is_here)}"
@@ -76,7 +76,7 @@ def _place(on_this_machine: bool) -> str:
     return "on this machine" if on_this_machine else "in an object store"
 
 
-def follow(committed: Committed) -> int:
+def follow(committed: FollowInput) -> int:
     listed: ListedTable = committed.follower.options
     existing_table = metadata.read(listed.catalog, listed.identifier)
     listed_document = published.document(committed.table, committed.step.until)
@@ -95,13 +95,13 @@ def follow(committed: Committed) -> int:
     return 0
 
 
-def _show(committed: Committed, existing_table: Metadata | None, listed_document: Mapping[str, Any]) -> str:
+def _show(committed: FollowInput, existing_table: Metadata | None, listed_document: Mapping[str, Any]) -> str:
     """Lists the table, and returns the location of the metadata that the other catalog gets."""
     listed: ListedTable = committed.follower.options
-    target = catalogs.of(listed.catalog)
-    current = Current(existing_table.file, existing_table.document, existing_table.files) if existing_table else None
+    target = catalogs.client_of(listed.catalog)
+    current = ListedMetadata(existing_table.file, existing_table.document, existing_table.files) if existing_table else None
     if current is not None and target.writes_metadata:
-        new = Current(current.location, listed_document, current.files)
+        new = ListedMetadata(current.location, listed_document, current.files)
     else:
         new = _written(committed, target, listed_document)
     try:
@@ -116,7 +116,7 @@ def _show(committed: Committed, existing_table: Metadata | None, listed_document
     return new.location
 
 
-def _written(committed: Committed, target: catalogs.Catalog, listed_document: Mapping[str, Any]) -> Current:
+def _written(committed: FollowInput, target: catalogs.CatalogClient, listed_document: Mapping[str, Any]) -> ListedMetadata:
     listed: ListedTable = committed.follower.options
     try:
         new = published.write(committed.table, listed_document, committed.follower)
@@ -138,7 +138,7 @@ def _shows(existing_table: Metadata, listed_document: Mapping[str, Any]) -> bool
     return all(existing_table.document.get(part) == listed_document[part] for part in parts)
 
 
-def _refuse_changed(committed: Committed, existing_table: Metadata, listed_document: Mapping[str, Any]) -> None:
+def _refuse_changed(committed: FollowInput, existing_table: Metadata, listed_document: Mapping[str, Any]) -> None:
     """Refuses if the name stands for another table, or if another program has changed this one."""
     if existing_table.uuid != committed.table.uuid:
         raise _taken(committed, f"another table, {existing_table.document['location']}")
@@ -147,10 +147,10 @@ def _refuse_changed(committed: Committed, existing_table: Metadata, listed_docum
         raise _changed(committed, reason)
 
 
-def _changes(committed: Committed, existing_table: Metadata, listed_document: Mapping[str, Any]) -> Iterator[str]:
+def _changes(committed: FollowInput, existing_table: Metadata, listed_document: Mapping[str, Any]) -> Iterator[str]:
     if published.is_table_itself(existing_table):
         yield "it is the table's own catalog, by another name"
-    elif not catalogs.of(committed.follower.options.catalog).writes_metadata:
+    elif not catalogs.client_of(committed.follower.options.catalog).writes_metadata:
         if not published.is_own(committed.table, committed.follower, existing_table.file):
             yield f"another program wrote its metadata, {existing_table.files.path(existing_table.file)}"
     elif existing_table.refs.get("main") not in _may_show(committed):
@@ -168,20 +168,20 @@ def _text(form: Mapping[str, Any]) -> str:
     return json.dumps(form["fields"], sort_keys=True).replace(" ", "")
 
 
-def _may_show(committed: Committed) -> set[int]:
+def _may_show(committed: FollowInput) -> set[int]:
     """The snapshot that was shown last and all later ones: a run that died may have shown one of them."""
     numbers = {id_: snapshot.get("sequence-number") or 0 for id_, snapshot in committed.table.snapshots.items()}
     last_number = numbers.get(committed.step.since, 0)
     return {committed.step.since, committed.step.until, *(id_ for id_, snapshot in numbers.items() if snapshot > last_number)}
 
 
-def _taken(committed: Committed, owner: str) -> SluiceError:
+def _taken(committed: FollowInput, owner: str) -> SluiceError:
     listed: ListedTable = committed.follower.options
     message = f"in the catalog `{listed.catalog.name}` {listed.identifier} is {owner}"
     return SluiceError("name-taken", message, "give the table another name there by `as`, or remove the other one")
 
 
-def _changed(committed: Committed, reason: str) -> SluiceError:
+def _changed(committed: FollowInput, reason: str) -> SluiceError:
     listed: ListedTable = committed.follower.options
     message = f"{listed.identifier} was changed in the catalog `{listed.catalog.name}`: {reason}"
     hint = f"`sluice unpublish {committed.pipeline.name} {listed.catalog.name}` ends it there, and the next run lists it again"

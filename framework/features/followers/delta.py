@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from framework.base.errors import Problem, SluiceError
-from framework.core.follow.committed import Committed
+from framework.core.follow.committed import FollowInput
 from framework.core.follow.taken import taken
 from framework.core.iceberg.metadata import DataFile
 from framework.documents.draft import Draft
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.plan import Follower, Pipeline
 from framework.systems import catalogs
 
@@ -31,7 +31,7 @@ _ID = b"PARQUET:field_id"
 
 
 @dataclass(frozen=True)
-class Options(Bound):
+class Options(OptionGroup):
     """Show the table as a table of Delta Lake."""
 
     known_by: ClassVar[str | None] = "delta"
@@ -43,10 +43,10 @@ class Options(Bound):
     )  # fmt: skip
 
 
-def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
+def plan_follower(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
     if not pipeline.table.catalog.type:  # which was reported
         return None
-    if not catalogs.of(pipeline.table.catalog).on_this_machine:
+    if not catalogs.client_of(pipeline.table.catalog).on_this_machine:
         message = "a Delta log in an object store is not in this version of Sluice"
         hint = "remove `delta` from `also`, or keep the table in a catalog with a `warehouse` on this machine"
         draft.problems.append(Problem(written.place(), "not-in-this-version", message, hint))
@@ -57,7 +57,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
     return Follower(type="delta", name="log", where=written.place(), says=tuple(says), options=None, follow=follow, by_files=True)
 
 
-def follow(committed: Committed) -> int:
+def follow(committed: FollowInput) -> int:
     from deltalake import Schema
     from deltalake.exceptions import CommitFailedError
 
@@ -86,7 +86,7 @@ def follow(committed: Committed) -> int:
     return sum(file.rows for file in adding.values())
 
 
-def _refuse_later(committed: Committed, log: DeltaTable | None) -> None:
+def _refuse_later(committed: FollowInput, log: DeltaTable | None) -> None:
     """Refuses if another process has shown a later commit than the tag had when this step began."""
     last_commit = log.transaction_version(_name(committed)) if log is not None else None
     if last_commit is None or last_commit == committed.until:
@@ -96,7 +96,7 @@ def _refuse_later(committed: Committed, log: DeltaTable | None) -> None:
         raise taken(committed.follower)
 
 
-def _name(committed: Committed) -> str:
+def _name(committed: FollowInput) -> str:
     return f"{_OURS}{committed.table.uuid}"
 
 
@@ -109,7 +109,7 @@ def _new_columns(log: DeltaTable, schema: Schema) -> list[Field] | None:
     return new if Schema([*log.schema().fields, *new]) == schema else None
 
 
-def _write_whole(committed: Committed, root: str, schema: Schema, adds: list[AddAction]) -> None:
+def _write_whole(committed: FollowInput, root: str, schema: Schema, adds: list[AddAction]) -> None:
     """Writes a log that begins, or begins again, with these files, in one commit."""
     from deltalake.transaction import create_table_with_add_actions
 
@@ -120,7 +120,7 @@ def _write_whole(committed: Committed, root: str, schema: Schema, adds: list[Add
 
 
 def _write_changes(
-    committed: Committed, log: DeltaTable, new_columns: list[Field], schema: Schema, actions: list[AddAction | RemoveAction]
+    committed: FollowInput, log: DeltaTable, new_columns: list[Field], schema: Schema, actions: list[AddAction | RemoveAction]
 ) -> None:
     from deltalake import DeltaTable
 
@@ -132,13 +132,13 @@ def _write_changes(
         log.create_write_transaction(actions, "append", schema, commit_properties=_properties(committed))
 
 
-def _properties(committed: Committed) -> CommitProperties:
+def _properties(committed: FollowInput) -> CommitProperties:
     from deltalake import CommitProperties, Transaction
 
     return CommitProperties(app_transactions=[Transaction(_name(committed), committed.until)])
 
 
-def _schema(committed: Committed) -> Any:
+def _schema(committed: FollowInput) -> Any:
     """The table's columns as Arrow has them, with their ids."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow
     from pyiceberg.schema import Schema
@@ -208,7 +208,7 @@ def _inside(root: str, path: str) -> str:
     return path.removeprefix(f"{root}/")
 
 
-def _refuse_other_columns(committed: Committed, root: str, files: Iterable[str], schema: Any) -> None:
+def _refuse_other_columns(committed: FollowInput, root: str, files: Iterable[str], schema: Any) -> None:
     """Refuses files whose columns have other names or types than the table's current ones: Delta would show null or fail."""
     import pyarrow.parquet
 

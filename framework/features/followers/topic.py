@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from framework.base.errors import Problem
 from framework.base.patience import REGISTRY_NEEDED
 from framework.base.types import BIGINT, BINARY, BOOLEAN, DATE, INT, STRING, Decimal, Field
-from framework.core.follow.committed import Committed
+from framework.core.follow.committed import FollowInput
 from framework.core.follow.taken import taken
 from framework.core.sources.changes import COMMIT, ROW
 from framework.documents.draft import Draft, only
 from framework.documents.rows import Rows
-from framework.language.options import Bound, Named, option
+from framework.language.options import ComponentName, OptionGroup, option
 from framework.language.scalars import ColumnName, Expression, KafkaName
 from framework.messages import formats
 from framework.messages.schemas.versions import Unsupported
-from framework.plan import Cluster, Column, Decoding, Follower, Pipeline, Registered, Topic, digest
+from framework.plan import Cluster, Column, Decoding, Follower, Pipeline, PlannedSubject, Topic, digest
 from framework.plan.schema import Schema
 from framework.sql.quote import identifier, literal
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from framework.features.followers._kafka_sink import Turn
 
-ROWS = Named("formats", "ROW", besides=("json",))  # formats that write a row by a schema
+ROWS = ComponentName("formats", "ROW", besides=("json",))  # formats that write a row by a schema
 _AS_TEXT = (STRING, INT, BIGINT, BOOLEAN, DATE)  # key columns that are their text
 _JSON = {
     "ignoreNullFields": "false",
@@ -44,7 +44,7 @@ _JSON = {
 
 
 @dataclass(frozen=True)
-class Options(Bound):
+class Options(OptionGroup):
     """Send the rows to a Kafka topic."""
 
     known_by: ClassVar[str | None] = "topic"
@@ -84,7 +84,7 @@ class Onward:
     schema: Schema | None  # where the format has one
 
 
-def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
+def plan_follower(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | None:
     topic = draft.topics.get(written.topic)
     cluster = topic.cluster if topic else _cluster(pipeline, draft, written)
     name = topic.kafka_name if topic else written.topic
@@ -117,7 +117,7 @@ def resolve(written: Options, pipeline: Pipeline, draft: Draft) -> Follower | No
 def _filled(written: Options, pipeline: Pipeline, onward: Onward) -> Topic:
     """The topic to which rows are sent, for readers of its messages, if no document of the specs describes it."""
     subject = f"{onward.kafka_name}-value"
-    registered = Registered(of="value", subject=subject, numbers=(), refused=(), columns_known=True)
+    registered = PlannedSubject(of="value", subject=subject, numbers=(), refused=(), columns_known=True)
     return Topic(
         name=onward.kafka_name, where=written.place(), doc="", cluster=onward.cluster, kafka_name=onward.kafka_name, partitions=0,
         value=onward.format, columns=pipeline.table.readable, key_columns=(), key_format=_key_format(onward), headers=(),
@@ -166,7 +166,7 @@ def _schema(written: Options, pipeline: Pipeline, name: str, cluster: Cluster, d
         draft.problems.append(Problem(written.place("value"), "no-registry", message, hint))
         return None
     format_ = formats.find("value", written.value)
-    assert isinstance(format_, formats.BySchema)
+    assert isinstance(format_, formats.RegisteredSchema)
     fields = [Field(column.name, column.type) for column in pipeline.table.readable]
     try:
         return formats.schema_of(format_, f"row_{re.sub('[^A-Za-z0-9]', '_', name)}", fields)
@@ -196,7 +196,7 @@ def _says(written: Options, onward: Onward) -> Iterator[str]:
     yield f"as {written.value}{', deleted ones without a value' if onward.deletes else ''}"
 
 
-def take_turn(committed: Committed) -> Turn:
+def take_turn(committed: FollowInput) -> Turn:
     """Ends earlier senders of the table's rows to the topic, which is created if it is missing."""
     from framework.features.followers import _kafka_sink as kafka_sink
 
@@ -207,7 +207,7 @@ def take_turn(committed: Committed) -> Turn:
     )
 
 
-def follow(committed: Committed) -> int:
+def follow(committed: FollowInput) -> int:
     from framework.features.followers import _kafka_sink as kafka_sink
 
     onward: Onward = committed.follower.options
@@ -223,7 +223,7 @@ def follow(committed: Committed) -> int:
         raise taken(committed.follower) from None
 
 
-def _whole_value(committed: Committed, onward: Onward) -> str:
+def _whole_value(committed: FollowInput, onward: Onward) -> str:
     """SQL of a message's value. The schema of Avro is registered, if it is not yet."""
     if onward.schema is None:
         return f"CAST({_value(committed.columns)} AS BINARY)"
@@ -236,7 +236,7 @@ def _whole_value(committed: Committed, onward: Onward) -> str:
     return f"concat(X'00{id_:08x}', {row})"
 
 
-def _gone(committed: Committed, current_rows: DataFrame, onward: Onward) -> Iterator[DataFrame]:
+def _gone(committed: FollowInput, current_rows: DataFrame, onward: Onward) -> Iterator[DataFrame]:
     """Messages without a value, for rows that are deleted and for rows that `where` no longer chooses."""
     from pyspark.sql import functions
 
@@ -249,7 +249,7 @@ def _gone(committed: Committed, current_rows: DataFrame, onward: Onward) -> Iter
             yield rows.selectExpr(_key(onward), "CAST(NULL AS BINARY) AS value", *_place(committed, is_deleted=True))
 
 
-def _left(committed: Committed, messages: DataFrame) -> Iterator[DataFrame]:
+def _left(committed: FollowInput, messages: DataFrame) -> Iterator[DataFrame]:
     """Messages without a value, for keys that the topic has from an earlier table or another `where` and that this first step
     does not send. A later step sends the messages of its own keys again."""
     from framework.features.followers import _kafka_sink as kafka_sink
@@ -282,7 +282,7 @@ def _value(columns: tuple[Column, ...]) -> str:
     return f"to_json(struct({', '.join(identifier(column.name) for column in columns)}), map({options}))"
 
 
-def _place(committed: Committed, is_deleted: bool = False) -> Iterator[str]:
+def _place(committed: FollowInput, is_deleted: bool = False) -> Iterator[str]:
     """SQL of the headers that identify a repeat, and of the columns that order the messages. A deleted row has the step's last
     commit."""
     from framework.features.followers import _kafka_sink as kafka_sink

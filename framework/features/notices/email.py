@@ -16,10 +16,10 @@ from framework.base.errors import Problem, SluiceError, Where
 from framework.base.patience import MAIL
 from framework.documents.draft import Draft
 from framework.documents.kinds.mail import Address
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration, Scalar
 from framework.plan import SecretStore
-from framework.plan.notice import About, Mail, Notice, NotSentYet
+from framework.plan.notice import Mail, Notice, NoticeContent, NotSentYet
 from framework.systems.secrets import reveal
 
 _ATTACHED = 10 << 20  # bytes; servers refuse much larger mails
@@ -33,7 +33,7 @@ Subject = Annotated[
 
 
 @dataclass(frozen=True)
-class Email(Bound):
+class Email(OptionGroup):
     """The mail."""
 
     to: tuple[Address, ...] = option("Who gets it.", at_least=1, example="[sales@example.com]", aka=["recipients", "address"])
@@ -46,7 +46,7 @@ class Email(Bound):
 
 
 @dataclass(frozen=True)
-class Options(Bound):
+class Options(OptionGroup):
     """Mail the file. One of more than 10 MB is not attached; the mail says where it is, with a link if that is an object store."""
 
     known_by: ClassVar[str | None] = "email"
@@ -54,7 +54,9 @@ class Options(Bound):
     email: Email = option("The mail.", example='{to: [sales@example.com], subject: "Weekly sales"}')
 
 
-def resolve(written: Options, where: Where, template: Callable[[str, Where], bool], linked: bool, draft: Draft) -> Notice | None:
+def plan_notice(
+    written: Options, where: Where, template: Callable[[str, Where], bool], linked: bool, draft: Draft
+) -> Notice | None:
     email = written.email
     mails = [document.value for document in draft.documents if document.kind == "mail"]
     if not mails and not any(kind == "mail" for kind, _ in draft.written.names):
@@ -71,7 +73,7 @@ def resolve(written: Options, where: Where, template: Callable[[str, Where], boo
     return Notice(type="email", says=f"a mail to {', '.join(email.to)}", options=options, send=send)
 
 
-def send(notice: Notice, about: About, secrets: SecretStore) -> str:
+def send(notice: Notice, about: NoticeContent, secrets: SecretStore) -> str:
     mail, recipients, subject, valid_for = notice.options
     message = _message(mail, recipients, about.filled(subject) or about.title, about, valid_for)
     try:
@@ -106,7 +108,7 @@ def _logged_in(mail: Mail, secrets: SecretStore) -> Iterator[smtplib.SMTP]:
         server.close()
 
 
-def _message(mail: Mail, recipients: tuple[str, ...], subject: str, about: About, valid_for: int) -> EmailMessage:
+def _message(mail: Mail, recipients: tuple[str, ...], subject: str, about: NoticeContent, valid_for: int) -> EmailMessage:
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = mail.from_, ", ".join(recipients), subject
     message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=mail.from_.rpartition("@")[2])

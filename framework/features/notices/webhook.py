@@ -13,9 +13,9 @@ from typing import ClassVar
 from framework.base.errors import SluiceError, Where
 from framework.base.patience import WEBHOOK
 from framework.documents.draft import Draft
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.plan import SecretStore
-from framework.plan.notice import About, Notice, NotSentYet
+from framework.plan.notice import Notice, NoticeContent, NotSentYet
 from framework.plan.secret import SecretRef
 from framework.systems.secrets import reveal
 
@@ -23,7 +23,7 @@ _HINT = "correct `url`, or its secret; the file is written, and `sluice export` 
 
 
 @dataclass(frozen=True)
-class Webhook(Bound):
+class Webhook(OptionGroup):
     """The address."""
 
     url: str | SecretRef = option(
@@ -37,7 +37,7 @@ class Webhook(Bound):
 
 
 @dataclass(frozen=True)
-class Options(Bound):
+class Options(OptionGroup):
     """Post what was written, as JSON."""
 
     known_by: ClassVar[str | None] = "webhook"
@@ -45,12 +45,12 @@ class Options(Bound):
     webhook: Webhook = option("The address.", example='{url: "${secret:hook}"}')
 
 
-def resolve(written: Options, _where: Where, _template: Callable[[str, Where], bool], _linked: bool, _draft: Draft) -> Notice:
+def plan_notice(written: Options, _where: Where, _template: Callable[[str, Where], bool], _linked: bool, _draft: Draft) -> Notice:
     webhook = written.webhook
     return Notice(type="webhook", says="a POST to a webhook", options=(webhook.url, webhook.signed_by), send=send)
 
 
-def send(notice: Notice, about: About, secrets: SecretStore) -> str:
+def send(notice: Notice, about: NoticeContent, secrets: SecretStore) -> str:
     """Posts the notice. No message contains the address, which may be a secret."""
     import requests
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from framework.base.errors import BatchError
 from framework.base.types import VOID
-from framework.core.rows.counts import Counted
+from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame, frame_of
 from framework.core.spark.reading_errors import cached_frame
-from framework.core.staging import Target, ranges
+from framework.core.staging import StagingTarget, ranges
 from framework.core.staging.merge import merge
-from framework.core.staging.ranges import Near
+from framework.core.staging.ranges import KeyRange
 from framework.documents.write_mode import WriteMode
 from framework.plan import OLD
-from framework.plan.totals import MEASURES, ORDER, ROWS, TIME, WINDOW_END, WINDOW_START, Accumulated, Measure
+from framework.plan.totals import MEASURES, ORDER, ROWS, TIME, WINDOW_END, WINDOW_START, Measure, Totals
 from framework.sql import aggregates
 from framework.sql.quote import identifier, literal
 
@@ -35,7 +35,7 @@ _UNKNOWN_COUNT = 1_000_000_000  # rows, for the number of all rows of the source
 LOST_ROWS, HAS_ROWS = "_sluice_lost", "_sluice_there"  # columns of a group: whether it lost rows, and whether it has any
 
 
-def stage(target: Target, frame: Frame) -> Counted:
+def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
     totals = _totals(target, target.rows(frame))
     with _fitting(target.accumulated), cached_frame(totals):
         about = _about(target, totals)
@@ -45,12 +45,14 @@ def stage(target: Target, frame: Frame) -> Counted:
         window = target.accumulated.window
         near = ranges.near(target, totals, about.without_nulls, -(-window.size // window.every) if window else 1)
         new_totals = _with_groups_again(target, totals) if about.some_lost else totals
-        merge(target.with_newest(about.newest_time), new_totals, Near(near, False), lambda view: _statement(target, view, near))
+        merge(
+            target.with_newest(about.newest_time), new_totals, KeyRange(near, False), lambda view: _statement(target, view, near)
+        )
     return replace(counted, newest_time=about.newest_time)
 
 
 @contextmanager
-def _fitting(totals: Accumulated) -> Iterator[None]:
+def _fitting(totals: Totals) -> Iterator[None]:
     """Turns Spark's error about a total that does not fit into its type into a BatchError that names the totals."""
     from pyspark.errors import ArithmeticException
 
@@ -67,7 +69,7 @@ def _fitting(totals: Accumulated) -> Iterator[None]:
         raise BatchError("total-too-large", message, hint) from None
 
 
-def _totals(target: Target, rows: DataFrame) -> DataFrame:
+def _totals(target: StagingTarget, rows: DataFrame) -> DataFrame:
     """One row for each group of the batch: its keys, and the parts of its measures."""
     from pyspark.sql import functions
 
@@ -93,7 +95,7 @@ def _totals(target: Target, rows: DataFrame) -> DataFrame:
     return rows.groupBy(*keys).agg(*(functions.expr(f"{sql} AS {name}") for name, sql in parts.items()))
 
 
-def _with_groups_again(target: Target, totals: DataFrame) -> DataFrame:
+def _with_groups_again(target: StagingTarget, totals: DataFrame) -> DataFrame:
     """The totals, with each group that lost rows computed from all rows of the source. `HAS_ROWS` is null if the source has
     none."""
     from pyspark.sql import functions
@@ -131,7 +133,7 @@ class _About:
     without_nulls: tuple[str, ...]  # the keys that are never null
 
 
-def _about(target: Target, totals: DataFrame) -> _About:
+def _about(target: StagingTarget, totals: DataFrame) -> _About:
     """Reads the messages once, for the facts that the merge needs."""
     keys = target.accumulated.keys
     newest_time = f"coalesce(max(unix_micros({TIME})), 0L)" if target.accumulated.window else "0L"
@@ -140,7 +142,7 @@ def _about(target: Target, totals: DataFrame) -> _About:
     return _About(int(row[0]), bool(row[1]), tuple(name for name, count in zip(keys, row[2:], strict=True) if not count))
 
 
-def _statement(target: Target, view: str, near: str) -> Iterator[str]:
+def _statement(target: StagingTarget, view: str, near: str) -> Iterator[str]:
     totals = target.accumulated
     equal_keys = [f"t.{identifier(name)} <=> s.{identifier(name)}" for name in totals.keys]
     yield f"MERGE INTO {target.attempt_branch} t USING {view} s ON {' AND '.join(filter(None, (*equal_keys, near))) or 'true'}"
@@ -163,7 +165,7 @@ def _set(values: Mapping[str, str]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items())
 
 
-def _values(target: Target, merges: bool) -> dict[str, str]:
+def _values(target: StagingTarget, merges: bool) -> dict[str, str]:
     """SQL of the measures' columns, from the batch alone or merged with those of the table."""
     values, hidden = {}, []
     for index, measure in enumerate(target.accumulated.measures):
@@ -193,7 +195,7 @@ def _rows_left() -> str:
     return aggregates.ROWS.merged.format(t=f"t.{MEASURES}.{ROWS}", s=f"s.{ROWS}")
 
 
-def _parts_of(target: Target, measure: Measure) -> Mapping[str, aggregates.Part]:
+def _parts_of(target: StagingTarget, measure: Measure) -> Mapping[str, aggregates.Part]:
     return aggregates.function(measure.function, target.accumulated.takes_off).parts(measure.argument or VOID, VOID)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from framework.core.rows.counts import Counted
+from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame
-from framework.core.staging import Target
+from framework.core.staging import StagingTarget
 from framework.documents.write_mode import WriteMode
 
 
-def stage(target: Target, frame: Frame) -> Counted:
+def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
     target.writer(frame.good).append()
     return target.counted(frame)
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from framework.base.errors import Problem
 from framework.base.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, folded
-from framework.core.rows.counts import Counted
+from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame
 from framework.core.rows.own_columns import DELETE, NTH
 from framework.core.spark.reading_errors import cached_frame
-from framework.core.staging import Target, by_key, deletes, events, ranges, rising
+from framework.core.staging import StagingTarget, by_key, deletes, events, ranges, rising
 from framework.core.staging.merge import inserts, merge
-from framework.core.staging.ranges import Near
+from framework.core.staging.ranges import KeyRange
 from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.rows import Rows
 from framework.documents.write_mode import WriteMode
@@ -38,18 +38,18 @@ _ENDED = "_sluice_ended"  # the version's end in the table
 _NEXT_ORDER = "_sluice_next"  # the order of the next event
 
 
-def stage(target: Target, frame: Frame) -> Counted:
+def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
     keyed = target.keyed
     batch = events.batch_rows(target, frame)
     with ExitStack() as stack:
         stack.enter_context(cached_frame(batch))
         has_truncate = keyed.truncates is not None and events.clears(batch)
-        scan = ranges.Scan(1, Near("", False)) if has_truncate else ranges.scan_keys(target, batch, keyed.keys)
+        scan = ranges.Scan(1, KeyRange("", False)) if has_truncate else ranges.scan_keys(target, batch, keyed.keys)
         counted = target.counted(frame)
         if counted.unknown_schemas:
             return counted
         since = ranges.not_before(target, batch, "valid_to", keyed.order[0], target.column_types["valid_to"])
-        near = Near(" AND ".join(filter(None, (scan.near.sql, since))), scan.near.listed)
+        near = KeyRange(" AND ".join(filter(None, (scan.near.sql, since))), scan.near.listed)
         ordered_events = _in_order(target, events.spread(target, batch) if has_truncate else batch, near.sql)
         merge(target, _versions(ordered_events, keyed), near, lambda view: _statement(target, view, near.sql))
         if scan.deleted:
@@ -70,7 +70,7 @@ def _versions(ordered_events: DataFrame, keyed: Keyed) -> DataFrame:
     )
 
 
-def _in_order(target: Target, batch: DataFrame, near: str) -> DataFrame:
+def _in_order(target: StagingTarget, batch: DataFrame, near: str) -> DataFrame:
     """The events of the batch's keys, each with the next event."""
     from pyspark.sql import functions
 
@@ -87,7 +87,7 @@ def _in_order(target: Target, batch: DataFrame, near: str) -> DataFrame:
     return event_rows.withColumns({name: functions.expr(sql) for name, sql in window_columns.items()})
 
 
-def _happened(target: Target, batch: DataFrame, near: str) -> DataFrame:
+def _happened(target: StagingTarget, batch: DataFrame, near: str) -> DataFrame:
     from pyspark.sql import functions
 
     old_rows = _in_table(target, batch, near)
@@ -100,7 +100,7 @@ def _happened(target: Target, batch: DataFrame, near: str) -> DataFrame:
     return events_frame.fillna({_OLD: False, DELETE: True, rising.STORED: True})
 
 
-def _in_table(target: Target, batch: DataFrame, near: str) -> DataFrame:
+def _in_table(target: StagingTarget, batch: DataFrame, near: str) -> DataFrame:
     """The table's versions that had not ended before the batch's oldest row of their key."""
     from pyspark.sql import functions
 
@@ -124,7 +124,7 @@ def _ends(old_rows: DataFrame, keyed: Keyed) -> DataFrame:
     )
 
 
-def _statement(target: Target, view: str, near: str) -> Iterator[str]:
+def _statement(target: StagingTarget, view: str, near: str) -> Iterator[str]:
     keyed = target.keyed
     equal_columns = [by_key.same(keyed, "s", "t"), *(f"t.{identifier(name)} <=> s.{identifier(name)}" for name in keyed.order)]
     condition = " AND ".join(filter(None, (f"s.{_OLD}", *equal_columns, f"t.valid_to <=> s.{_ENDED}", near)))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from framework.core.rows.counts import Counted
+from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame
-from framework.core.sources.select import Groups, Select
+from framework.core.sources.select import Groups, SelectReader
 from framework.core.spark.reading_errors import cached_frame
-from framework.core.staging import Target, ranges
+from framework.core.staging import StagingTarget, ranges
 from framework.core.staging.merge import inserts, merge
-from framework.core.staging.ranges import Near
+from framework.core.staging.ranges import KeyRange
 from framework.documents.write_mode import WriteMode
 from framework.sql.quote import identifier, present_or_null
 
@@ -22,10 +22,10 @@ _MAX_GROUPS = 10_000  # that one task merges
 _GROUP = "_sluice_group"  # whether a row is a group that is computed again, in place of one of its new rows
 
 
-def stage(target: Target, frame: Frame) -> Counted:
+def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
     from pyspark.sql import functions
 
-    groups = target.source.changed(target.range_) if isinstance(target.source, Select) and target.range_.starts else None
+    groups = target.source.changed(target.range_) if isinstance(target.source, SelectReader) and target.range_.starts else None
     if groups is None:
         target.writer(frame.good).overwrite(functions.lit(True))
     elif groups.partitions:
@@ -42,7 +42,7 @@ def stage(target: Target, frame: Frame) -> Counted:
     return target.counted(frame)
 
 
-def _merge(target: Target, rows: DataFrame, groups: Groups) -> None:
+def _merge(target: StagingTarget, rows: DataFrame, groups: Groups) -> None:
     """Replaces the table's rows of these groups by the new rows."""
     names = [name for _, name in groups.names]
     keys = groups.frame(target.spark).selectExpr(*present_or_null(target.pipeline.table.columns, names), f"true AS {_GROUP}")
@@ -50,11 +50,14 @@ def _merge(target: Target, rows: DataFrame, groups: Groups) -> None:
     near = ranges.near(target, keys, [name for column, name in groups.names if not groups.values[column].null_count])
     rows_and_groups = rows.selectExpr("*", f"false AS {_GROUP}").unionByName(keys)
     merge(
-        target, rows_and_groups, Near(near, len(groups.values) <= _MAX_GROUPS), lambda view: _statement(target, view, names, near)
+        target,
+        rows_and_groups,
+        KeyRange(near, len(groups.values) <= _MAX_GROUPS),
+        lambda view: _statement(target, view, names, near),
     )
 
 
-def _statement(target: Target, view: str, names: list[str], near: str) -> Iterator[str]:
+def _statement(target: StagingTarget, view: str, names: list[str], near: str) -> Iterator[str]:
     same = [f"t.{identifier(name)} <=> s.{identifier(name)}" for name in names]
     yield f"MERGE INTO {target.attempt_branch} t USING {view} s ON {' AND '.join(filter(None, (*same, f's.{_GROUP}', near)))}"
     yield "WHEN MATCHED THEN DELETE"

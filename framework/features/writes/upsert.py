@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from framework.core.rows.counts import Counted
+from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame
 from framework.core.rows.own_columns import DELETE, NTH
 from framework.core.spark.reading_errors import cached_frame
-from framework.core.staging import Target, by_key, deletes, events, ranges, rising
+from framework.core.staging import StagingTarget, by_key, deletes, events, ranges, rising
 from framework.core.staging.merge import inserts, merge, sources
-from framework.core.staging.ranges import Near
+from framework.core.staging.ranges import KeyRange
 from framework.documents.write_mode import WriteMode
 from framework.sql import unsent
 from framework.sql.quote import identifier
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def stage(target: Target, frame: Frame) -> Counted:
+def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
     keyed = target.keyed
     batch = events.batch_rows(target, frame)
     with ExitStack() as stack:
@@ -38,7 +38,9 @@ def stage(target: Target, frame: Frame) -> Counted:
         newest_rows = _newest_per_key(target, rising.risen(spread, keyed))
         stack.enter_context(cached_frame(newest_rows))
         scan = (
-            ranges.Scan(1, Near("", False), several=True) if has_truncate else ranges.scan_keys(target, newest_rows, keyed.keys)
+            ranges.Scan(1, KeyRange("", False), several=True)
+            if has_truncate
+            else ranges.scan_keys(target, newest_rows, keyed.keys)
         )
         counted = target.counted(frame)
         if counted.unknown_schemas:
@@ -59,12 +61,12 @@ def stage(target: Target, frame: Frame) -> Counted:
     return counted
 
 
-def _newest_per_key(target: Target, rows: DataFrame) -> DataFrame:
+def _newest_per_key(target: StagingTarget, rows: DataFrame) -> DataFrame:
     rows = rising.with_several(target, events.filled(rows, target.keyed))
     return by_key.newest_per_key(rows, target.keyed, NTH)
 
 
-def _statement(target: Target, view: str, near: str) -> Iterator[str]:
+def _statement(target: StagingTarget, view: str, near: str) -> Iterator[str]:
     keyed = target.keyed
     values = sources(target)
     for name, marked in keyed.unsent:

@@ -24,7 +24,7 @@ from dagster import (
 from framework.base.errors import Where
 from framework.host.assets import freshness
 from framework.host.assets.keys import Keys
-from framework.plan import BAD_ROW_COLUMNS, Column, Follower, Pipeline, SelectSource, TableSource, Topic
+from framework.plan import BAD_ROW_COLUMNS, Column, Follower, Pipeline, SelectSource, TableChanges, Topic
 from framework.plan.export import Export
 from framework.plan.lineage import by_source, lineage
 
@@ -168,7 +168,7 @@ def _description(pipeline: Pipeline) -> str | None:
     return "\n\n".join(part for part in (pipeline.doc, select, steps) if part) or None
 
 
-def _key(source: Topic | TableSource, keys: Keys) -> AssetKey:
+def _key(source: Topic | TableChanges, keys: Keys) -> AssetKey:
     return keys.topic(source) if isinstance(source, Topic) else keys.source(source)
 
 
@@ -179,7 +179,7 @@ def lineage_of(pipeline: Pipeline, keys: Keys) -> TableColumnLineage:
         name: [
             (_key(source, keys), origin)
             for source, origin in places
-            if isinstance(source, TableSource) or origin in [column.name for column in source.columns]
+            if isinstance(source, TableChanges) or origin in [column.name for column in source.columns]
         ]
         for name, places in by_source(pipeline).items()
     }

@@ -26,7 +26,7 @@ from framework.base.errors import Problem, Where
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.host.assets import asset_specs, check_records, checks
 from framework.host.assets.translator import Assets, SluiceAsset
-from framework.language import Document, Written
+from framework.language import Documents, FoundDocument
 from framework.plan import Pipeline, Plan
 
 _GROUP = "broken"
@@ -88,7 +88,7 @@ def _from_here(file: Path) -> Path:
 
 
 def tables(
-    written: Written, plan: Plan, assets: Assets, runnable: Sequence[Pipeline], problems: Sequence[Problem]
+    written: Documents, plan: Plan, assets: Assets, runnable: Sequence[Pipeline], problems: Sequence[Problem]
 ) -> Iterator[Kept]:
     """The tables of all pipelines that cannot run, if their names can be read."""
     taken_keys = {key for pipeline in runnable for key in assets.keys.written(pipeline)}
@@ -107,14 +107,14 @@ def tables(
         yield Kept(name=step, names=frozenset(_names(document)), specs=specs, checks=tuple(check_specs), problems=because)
 
 
-def _names(document: Document) -> Iterator[str]:
+def _names(document: FoundDocument) -> Iterator[str]:
     """The names by which a pipeline can be selected: its own and its table's."""
     yield document.name
     if isinstance(document.value, WrittenPipeline):
         yield document.value.into.table
 
 
-def _specs(document: Document, written: Written, assets: Assets) -> tuple[AssetSpec, ...]:
+def _specs(document: FoundDocument, written: Documents, assets: Assets) -> tuple[AssetSpec, ...]:
     declared = document.value
     catalogs = [name for kind, name in written.names if kind == "catalog"]
     if not isinstance(declared, WrittenPipeline) or "into" in declared.gaps or "table" in declared.into.gaps:
@@ -134,7 +134,7 @@ def _specs(document: Document, written: Written, assets: Assets) -> tuple[AssetS
     return tuple(map(assets.of, of_document))
 
 
-def _of(document: Document, written: Written, problems: Sequence[Problem]) -> Iterator[Problem]:
+def _of(document: FoundDocument, written: Documents, problems: Sequence[Problem]) -> Iterator[Problem]:
     """The problems inside the document; none if only a document that it uses is broken."""
     begin = document.node.where
     end = min(

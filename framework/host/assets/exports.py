@@ -24,7 +24,7 @@ from framework.base import hints, iso_times
 from framework.base.errors import SluiceError
 from framework.features.export import window as windows
 from framework.features.export.notify import notify
-from framework.features.export.write import Done, write
+from framework.features.export.write import ExportDone, write
 from framework.host.assets import dead_runs, default_status, run_outcomes
 from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.translator import Assets
@@ -63,7 +63,7 @@ def _name(export: Export, assets: Assets) -> str:
     return assets.named(f"Export_{export.name}")  # a capital letter, which no pipeline's name has
 
 
-def _result(key: AssetKey, done: Done) -> MaterializeResult[None]:
+def _result(key: AssetKey, done: ExportDone) -> MaterializeResult[None]:
     record = done.record
     return MaterializeResult(
         asset_key=key,

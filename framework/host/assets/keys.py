@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dagster import AssetKey
 
-from framework.plan import Pipeline, TableSource, Topic
+from framework.plan import Pipeline, TableChanges, Topic
 from framework.plan.export import Export
 
 
@@ -30,7 +30,7 @@ class Keys:
         if pipeline.bad_rows != "drop":
             yield self.bad_rows(pipeline)
 
-    def source(self, source: TableSource) -> AssetKey:
+    def source(self, source: TableChanges) -> AssetKey:
         return self.of(source.catalog.name, *source.identifier.split("."))
 
     def export(self, export: Export) -> AssetKey:

@@ -26,7 +26,7 @@ from dagster import (
 from framework.base import hints
 from framework.base.errors import SluiceError, SparkEnded
 from framework.core.context.context import Context
-from framework.core.maintain.maintain import Done, is_due, maintain
+from framework.core.maintain.maintain import MaintenanceDone, is_due, maintain
 from framework.core.spark import defects
 from framework.host.assets import dead_runs, default_status, progress
 from framework.host.assets.default_status import DefaultStatus
@@ -102,7 +102,7 @@ def _maintained(context: OpExecutionContext, plan: Plan, assets: Assets, pipelin
             context.log_event(_observation(assets.keys, pipeline, work))
 
 
-def _observation(keys: Keys, pipeline: Pipeline, done: Done) -> AssetObservation:
+def _observation(keys: Keys, pipeline: Pipeline, done: MaintenanceDone) -> AssetObservation:
     key = keys.table(pipeline) if done.identifier == pipeline.table.identifier else keys.bad_rows(pipeline)
     says = "; ".join(done.says)
     return AssetObservation(key, description=says, metadata={"maintenance": MetadataValue.text(says)})

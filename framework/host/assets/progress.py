@@ -11,7 +11,7 @@ from dagster import AssetExecutionContext, OpExecutionContext
 from framework.base.amounts import counted
 from framework.core.publish.batch import Batch
 from framework.core.spark import warm, warm_jvm
-from framework.operations.observe.progress import Progress
+from framework.operations.observe.progress import PipelineProgress
 from framework.plan import Pipeline, Plan
 
 _MAX_PARTITIONS = 10  # partitions that are named
@@ -23,7 +23,7 @@ _POINTS = {
 }
 
 
-def waiting(context: AssetExecutionContext, pipeline: Pipeline, watched: Progress) -> None:
+def waiting(context: AssetExecutionContext, pipeline: Pipeline, watched: PipelineProgress) -> None:
     """Log what the run is going to read, by offsets."""
     source = ", ".join(pipeline.sources)
     if watched.lag is None:

@@ -16,14 +16,19 @@ from framework.core.iceberg import metadata, table_state
 from framework.core.publish.batch import Batch
 from framework.host.assets import asset_specs
 from framework.host.assets.keys import Keys
-from framework.operations.observe.progress import Progress
+from framework.operations.observe.progress import PipelineProgress
 from framework.plan import Pipeline
 
 Result = MaterializeResult[Any]
 
 
 def committed(
-    keys: Keys, pipeline: Pipeline, watched: Progress, batches: Sequence[Batch], bad: Counter[str], newest_event: datetime | None
+    keys: Keys,
+    pipeline: Pipeline,
+    watched: PipelineProgress,
+    batches: Sequence[Batch],
+    bad: Counter[str],
+    newest_event: datetime | None,
 ) -> Iterator[Result]:
     """The results for the table and, if there are new ones, its bad rows. The version of each is its snapshot."""
     lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline, keys)}
@@ -53,11 +58,13 @@ def nothing_new(key: AssetKey) -> Result:
     return MaterializeResult(asset_key=key, metadata={SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION: True})
 
 
-def up_to_date(keys: Keys, pipeline: Pipeline, watched: Progress, newest_event: datetime | None, says: str) -> AssetObservation:
+def up_to_date(
+    keys: Keys, pipeline: Pipeline, watched: PipelineProgress, newest_event: datetime | None, says: str
+) -> AssetObservation:
     return AssetObservation(keys.table(pipeline), description=says, metadata=numbers(watched, [], newest_event))
 
 
-def numbers(watched: Progress, batches: Sequence[Batch], newest_event: datetime | None) -> dict[str, Any]:
+def numbers(watched: PipelineProgress, batches: Sequence[Batch], newest_event: datetime | None) -> dict[str, Any]:
     """The metadata of a table, which Dagster plots over time. `newest_event` is the time of the newest event."""
     entries: dict[str, Any] = _of_batches(batches) if batches else {}
     entries |= {

@@ -34,7 +34,7 @@ from framework.core.follow import follow
 from framework.core.publish import waiting
 from framework.core.rules import run_record
 from framework.core.run import same_failure
-from framework.core.run.fills import Fills
+from framework.core.run.fills import WaitingSize
 from framework.host.assets import default_status
 from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.outages import Outages
@@ -55,7 +55,7 @@ class Triggers:
         self._of_sensors, self._of_schedules = default_status.of_sensors(status), default_status.of_schedules(status)
         self.engine = Context(plan)
         self.outages = Outages()
-        self.fills = Fills(self.engine)
+        self.fills = WaitingSize(self.engine)
         self._registry = threading.Lock()
 
     def sensor(self, pipeline: Pipeline) -> SensorDefinition:

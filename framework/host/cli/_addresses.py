@@ -41,7 +41,7 @@ def named(specs: Path, environment: str) -> tuple[Named, ...]:
     """The addresses of the specs; none where there are no specs. Nothing is asked of a registry, which may not run yet."""
     from framework.base.errors import SpecError
     from framework.documents.draft import Draft
-    from framework.host.plans import load, resolve
+    from framework.host.plans import load, plan_documents
 
     if not specs.is_dir():
         return ()
@@ -49,7 +49,7 @@ def named(specs: Path, environment: str) -> tuple[Named, ...]:
     unknown = [problem for problem in written.problems if problem.code == "unknown-environment"]
     if unknown:
         raise SpecError(unknown)
-    draft = resolve(Draft(written=written, problems=[]), "cluster", "catalog")
+    draft = plan_documents(Draft(written=written, problems=[]), "cluster", "catalog")
     addresses = [address for cluster in draft.clusters.values() for address in _of_cluster(cluster)]
     return (*addresses, *(address for catalog in draft.catalogs.values() for address in _of_catalog(catalog)))
 

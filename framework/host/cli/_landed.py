@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from framework.core.iceberg import table_state
-from framework.operations.observe.progress import Progress, newest_event
+from framework.operations.observe.progress import PipelineProgress, newest_event
 from framework.plan import Pipeline, Plan
 
 _MAX_LINES = 12  # lines about bad rows
@@ -20,7 +20,7 @@ _PLACE = ("topic", "partition", "offset", "item")  # identifies a bad message in
 _WIDEST = 60  # characters of a bad row's value
 
 
-def show(console: Console, plan: Plan, before: Mapping[str, Progress], after: Sequence[Progress]) -> None:
+def show(console: Console, plan: Plan, before: Mapping[str, PipelineProgress], after: Sequence[PipelineProgress]) -> None:
     """Print every table, its rows by flag and its bad rows by code; `before` is the state before the demo."""
     _print_tables(console, plan, before, after)
     for pipeline in plan.pipelines:
@@ -29,7 +29,9 @@ def show(console: Console, plan: Plan, before: Mapping[str, Progress], after: Se
     print_bad_messages(console, plan)
 
 
-def _print_tables(console: Console, plan: Plan, before: Mapping[str, Progress], after: Sequence[Progress]) -> None:
+def _print_tables(
+    console: Console, plan: Plan, before: Mapping[str, PipelineProgress], after: Sequence[PipelineProgress]
+) -> None:
     current_time = datetime.now(timezone.utc)
     rows = []
     for pipeline, watched in zip(plan.pipelines, after, strict=True):

@@ -12,7 +12,7 @@ from framework.host.cli import _topics
 
 if TYPE_CHECKING:
     from framework.core.kafka.topics import Listed
-    from framework.operations.observe.progress import Progress
+    from framework.operations.observe.progress import PipelineProgress
     from framework.plan import Plan, Topic
 
 
@@ -21,7 +21,7 @@ class Deletion:
     """A topic that Kafka has, and the pipelines that need it."""
 
     listed: Listed
-    readers: Mapping[str, Progress]
+    readers: Mapping[str, PipelineProgress]
     feeders: tuple[str, ...]
 
     @property
@@ -52,7 +52,7 @@ class Deletion:
         number = f"up to {number}" if self.feeders and count else number  # ends of transactions are counted, too
         return f"{number} in {counted(len(self.listed.partitions or ()), 'partition')}"
 
-    def _unread(self, progress: Progress) -> str:
+    def _unread(self, progress: PipelineProgress) -> str:
         """The number of the topic's messages that the pipeline has not loaded, in words."""
         prefix = f"{self.topic.kafka_name}/"
         waiting = [offsets.waiting for offsets in progress.offsets if offsets.partition.startswith(prefix)]

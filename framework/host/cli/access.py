@@ -61,7 +61,7 @@ def command(
     Example: sluice access duckdb flagged_stock_trades
     """
     from framework.operations.access import described, script, targets
-    from framework.operations.access.about import About, AboutTopic, access_command
+    from framework.operations.access.about import AccessSubject, TopicSubject, access_command
 
     plan, flags = _specs.plan(specs, environment), hints.options(environment, specs)
     file = targets.targets()[target]
@@ -69,13 +69,13 @@ def command(
     if (name is None) == (catalog is None):
         raise click.UsageError("write the NAME of a pipeline, or --catalog with that of a catalog: one of them")
     if file.OF == "topic":
-        about: About | AboutTopic = AboutTopic(plan, _topics.topic(plan, str(name)))
+        about: AccessSubject | TopicSubject = TopicSubject(plan, _topics.topic(plan, str(name)))
     elif catalog is not None:
-        about = About(plan, _keeper(plan, catalog), flags=flags, whole_catalog=True, bad_rows=bad_rows)
+        about = AccessSubject(plan, _keeper(plan, catalog), flags=flags, whole_catalog=True, bad_rows=bad_rows)
     else:
         (pipeline,) = _specs.chosen(plan, [str(name)])
         descriptions = described.read(describe) if describe else {}
-        about = About(plan, pipeline, described=descriptions, flags=flags, bad_rows=bad_rows)
+        about = AccessSubject(plan, pipeline, described=descriptions, flags=flags, bad_rows=bad_rows)
     warnings, steps = script.script(file, about)
     parts = [choice for choice in PARTS if choice == part or (not part and choice != "cleanup")]
     if as_json:
@@ -85,7 +85,7 @@ def command(
     for line in script.as_text(title, warnings, steps, parts):
         click.echo(line)
     if part is None and any(step.part == "cleanup" for step in steps):
-        command_line = about.command(target) if isinstance(about, About) else access_command(target, str(name), flags)
+        command_line = about.command(target) if isinstance(about, AccessSubject) else access_command(target, str(name), flags)
         taking_back = f"{command_line} --part cleanup"
         click.echo(f"\n{steps[-1].system.comment} To take all of this back: {taking_back}")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from framework.machine.services import State
-    from framework.operations.observe.progress import Progress
+    from framework.operations.observe.progress import PipelineProgress
     from framework.operations.send.generate import GeneratedMessage, Writers
     from framework.plan import Plan, Topic
 
@@ -239,7 +239,7 @@ def _page(running: Iterable[State]) -> str:
     return next((state.page for state in running if state.page), "")
 
 
-def _require_all(states: Iterable[Progress]) -> None:
+def _require_all(states: Iterable[PipelineProgress]) -> None:
     for state in states:
         if state.trouble is not None:
             raise state.trouble

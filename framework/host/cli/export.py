@@ -13,7 +13,7 @@ from framework.base.errors import SluiceError
 from framework.host.cli import _complete, _specs
 
 if TYPE_CHECKING:
-    from framework.features.export.write import Done
+    from framework.features.export.write import ExportDone
     from framework.plan import Plan
     from framework.plan.export import Export
 
@@ -73,7 +73,7 @@ def _chosen(plan: Plan, names: tuple[str, ...]) -> list[Export]:
     return [exports[name] for name in names or exports]
 
 
-def lines(done: Done) -> list[str]:
+def lines(done: ExportDone) -> list[str]:
     """The files that were written, and the fate of the former ones."""
     record, former_record, span = done.record, done.before, done.span
     window = f" {span.name} ({iso_times.text(span.start)} to {iso_times.text(span.end)}):" if span else ""

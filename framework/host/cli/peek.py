@@ -13,7 +13,7 @@ from framework.host.cli._interrupted import until_interrupted
 
 if TYPE_CHECKING:
     from framework.core.kafka.newest_messages import KafkaMessage
-    from framework.core.kafka.read_messages import Bounds
+    from framework.core.kafka.read_messages import OffsetRanges
     from framework.core.schemas.decode import Reader
     from framework.plan import Plan, Topic
 
@@ -73,14 +73,16 @@ def command(
                 _print(reader, [message], as_json)
 
 
-def _within(topic: Topic, bounds: Bounds, partition: int | None) -> Bounds:
+def _within(topic: Topic, bounds: OffsetRanges, partition: int | None) -> OffsetRanges:
     if partition is None:
         return bounds
     _topics.refuse_partition(topic, partition, bounds)
     return {partition: bounds[partition]}
 
 
-def _head(plan: Plan, topic: Topic, within: Bounds, sampled: int, start: str, partition: int | None, all_of_them: bool) -> str:
+def _head(
+    plan: Plan, topic: Topic, within: OffsetRanges, sampled: int, start: str, partition: int | None, all_of_them: bool
+) -> str:
     place = topic.kafka_name if partition is None else f"partition {partition} of {topic.kafka_name}"
     message_count = sum(end - start_offset for start_offset, end in within.values())
     is_filled = topic in _topics.filled_topics(plan)

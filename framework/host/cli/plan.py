@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from framework.core.kafka.backlog import Waiting
     from framework.operations.observe.next_run import NextRun, Recompute
     from framework.operations.rebuild.estimate import Estimate
-    from framework.plan import Pipeline, Plan, SelectSource, TableSource
+    from framework.plan import Pipeline, Plan, SelectSource, TableChanges
     from framework.plan.change import Change
 
 SECTION, ORDER = "write", 3
@@ -157,7 +157,7 @@ def rebuild_lines(pipeline: Pipeline, estimate: Estimate) -> Iterator[str]:
     yield from (f"undoes {foreign.words}" for foreign in estimate.foreign)
 
 
-def _computes(recompute: Recompute, source: TableSource | SelectSource) -> str:
+def _computes(recompute: Recompute, source: TableChanges | SelectSource) -> str:
     from framework.plan import SelectSource
 
     name = source.identifier
@@ -199,7 +199,7 @@ def _time(seconds: float) -> str:
 
 def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
     """The JSON of a pipeline for `--json`; docs/plan.md describes it."""
-    from framework.plan import SelectSource, TableSource
+    from framework.plan import SelectSource, TableChanges
     from framework.plan.change import place
 
     table, source = pipeline.table, pipeline.source
@@ -207,7 +207,7 @@ def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
         "pipeline": pipeline.name,
         **_where(pipeline.where),
         "topics": [{"topic": topic.name, "kafka_name": topic.kafka_name, **_where(topic.where)} for topic in pipeline.topics],
-        "from_table": _read(source) if isinstance(source, TableSource) else None,
+        "from_table": _read(source) if isinstance(source, TableChanges) else None,
         "from_tables": [_read(table) for table in source.tables] if isinstance(source, SelectSource) else [],
         "steps": [{"step": step.name, "says": step.says, **_where(step.where)} for step in pipeline.steps],
         "table": {
@@ -222,7 +222,7 @@ def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _read(source: TableSource) -> dict[str, str]:
+def _read(source: TableChanges) -> dict[str, str]:
     return {"catalog": source.catalog.name, "name": source.identifier, "pipeline": source.pipeline}
 
 

@@ -105,7 +105,7 @@ def _catalogs(specs: Path, environment: str) -> tuple[Catalog, ...]:
     from framework.host.plans import load
 
     written = load(specs, environment)
-    resolved = passes.resolve(Draft(written=written, problems=list(written.problems)), "catalog")
+    resolved = passes.plan_documents(Draft(written=written, problems=list(written.problems)), "catalog")
     if resolved.problems:
         raise SpecError(resolved.problems)
     if not resolved.catalogs:

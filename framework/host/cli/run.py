@@ -17,9 +17,9 @@ from framework.host.cli._interrupted import STATUS, until_interrupted
 if TYPE_CHECKING:
     from framework.core.context.context import Context
     from framework.core.follow.follow import Followed
-    from framework.core.maintain.maintain import Done
+    from framework.core.maintain.maintain import MaintenanceDone
     from framework.core.publish.batch import Batch
-    from framework.core.run.run import Failure
+    from framework.core.run.run import Failed
     from framework.host.cli._progress import Bar
     from framework.operations.observe.followers import FollowerState
     from framework.plan import Pipeline, Plan
@@ -55,7 +55,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     """
     from framework.core.context.context import Context
     from framework.core.run import run as loop
-    from framework.core.run.fills import Fills
+    from framework.core.run.fills import WaitingSize
 
     plan = _specs.plan(specs, environment)
     pipelines = _specs.chosen(plan, names)
@@ -70,7 +70,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
         with until_interrupted() as stop:
             if seconds is not None and every:
                 click.echo(_keeping_up.begins(pipelines, every), err=True)
-                full = Fills(context).full
+                full = WaitingSize(context).full
                 loop.keep_up(
                     context, pipelines, seconds, report.batch, report.failure, stop, report.working, report.maintained,
                     report.followed, full,
@@ -147,13 +147,13 @@ class _Report:
         with self._bar.hidden():
             click.echo(text)
 
-    def maintained(self, done: Done) -> None:
+    def maintained(self, done: MaintenanceDone) -> None:
         _specs.echo(done.line)
 
     def followed(self, followed: Followed) -> None:
         click.echo(followed.line)
 
-    def failure(self, failure: Failure) -> bool:
+    def failure(self, failure: Failed) -> bool:
         """Whether a pause is an error: without names, paused pipelines are left out."""
         if self.by_name or not isinstance(failure.error, Paused):
             _specs.echo(f"{failure.pipeline}: {failure.error}", err=True)

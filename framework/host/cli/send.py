@@ -105,12 +105,12 @@ class _Written:
     raw: bool
 
     def value(self, value_bytes: bytes) -> bytes:
-        from framework.messages.formats import BySchema, find
+        from framework.messages.formats import RegisteredSchema, find
 
         format_ = find("value", self.topic.value)
         if "value" in self.schemas:
             return self.by_schema("value", value_bytes)
-        if self.raw or format_ is None or isinstance(format_, BySchema) or format_.wrong is None:
+        if self.raw or format_ is None or isinstance(format_, RegisteredSchema) or format_.wrong is None:
             return value_bytes
         reason = format_.wrong(value_bytes)
         if reason:
@@ -119,16 +119,16 @@ class _Written:
         return value_bytes
 
     def key(self, key_text: str) -> bytes:
-        from framework.messages.formats import BySchema, Single, find
+        from framework.messages.formats import OneColumn, RegisteredSchema, find
 
         data = key_text.encode("utf-8", "surrogateescape")
         if "key" in self.schemas:
             return self.by_schema("key", data)
         format_ = find("key", self.topic.key_format)
-        if format_ is None or isinstance(format_, BySchema):
+        if format_ is None or isinstance(format_, RegisteredSchema):
             return data
         try:
-            encoded = format_.encode(key_text) if isinstance(format_, Single) else data
+            encoded = format_.encode(key_text) if isinstance(format_, OneColumn) else data
             reason = format_.wrong(encoded) if format_.wrong else None
         except ValueError as error:
             encoded, reason = data, str(error)

@@ -15,7 +15,7 @@ from framework.host.cli import _complete, _specs
 
 if TYPE_CHECKING:
     from framework.operations.trials.trial import Outcome
-    from framework.plan import Example, Pipeline, Plan
+    from framework.plan import Pipeline, Plan, SpecTest
 
 SECTION, ORDER = "write", 4
 
@@ -63,7 +63,7 @@ def _run(plan: Plan, names: Sequence[str]) -> int:
     return failed
 
 
-def _tell(pipeline: Pipeline, failures: Sequence[tuple[Example, Sequence[str]]]) -> None:
+def _tell(pipeline: Pipeline, failures: Sequence[tuple[SpecTest, Sequence[str]]]) -> None:
     count = counted(len(pipeline.examples), "test")
     click.echo(f"{pipeline.name}: {f'{len(failures):,} of {count} failed' if failures else f'{count} ok'}")
     for example, differences in failures:
@@ -72,7 +72,7 @@ def _tell(pipeline: Pipeline, failures: Sequence[tuple[Example, Sequence[str]]])
             _specs.echo(f"  {line}")
 
 
-def _differences(pipeline: Pipeline, example: Example, outcome: Outcome) -> Iterator[str]:
+def _differences(pipeline: Pipeline, example: SpecTest, outcome: Outcome) -> Iterator[str]:
     """Lines with the differences from a test's expectation; none if it passed."""
     from framework.plan import compare
 

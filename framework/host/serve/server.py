@@ -36,9 +36,9 @@ def chosen(plan: Plan, name: str | None) -> Catalog:
             "several-catalogs", f"the tables are in several catalogs, or in none: {names}", "name one: `sluice serve NAME`"
         )
     catalog = all_[name] if name else next(iter(written.values()))
-    if catalogs.of(catalog).writes_metadata:
+    if catalogs.client_of(catalog).writes_metadata:
         message = f"the catalog `{catalog.name}` is a server that readers can ask themselves"
-        raise SluiceError("serves-itself", message, f"give them its address and a login; {catalogs.of(catalog).where()}")
+        raise SluiceError("serves-itself", message, f"give them its address and a login; {catalogs.client_of(catalog).where()}")
     return catalog
 
 

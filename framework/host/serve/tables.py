@@ -38,12 +38,12 @@ class Tables:
         return {
             "metadata-location": table.file,
             "metadata": _document(table),
-            "config": {**catalogs.of(self.catalog).for_readers(), **access},
+            "config": {**catalogs.client_of(self.catalog).for_readers(), **access},
             **({"storage-credentials": [{"prefix": location, "config": access}]} if access else {}),
         }
 
     def _access(self, table: Metadata) -> Mapping[str, str]:
-        return catalogs.of(self.catalog).keys_for(str(table.document["location"]))
+        return catalogs.client_of(self.catalog).keys_for(str(table.document["location"]))
 
 
 def _document(table: Metadata) -> Mapping[str, Any]:

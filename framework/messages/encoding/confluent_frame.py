@@ -12,7 +12,7 @@ from typing import Any
 
 from framework.messages.encoding import decoder
 from framework.messages.schemas.versions import Merged, Path, Shape
-from framework.plan import Column, Decoding, Of, raw
+from framework.plan import Column, Decoding, MessagePart, part_sql
 
 ALL = 0
 """Stands among the absent ids where messages name too many unknown ids, so that the registry is asked for none."""
@@ -51,7 +51,12 @@ def id_of(message: bytes) -> int | None:
 
 
 def decoding(
-    part: Of, merged: Merged, read: Read, columns: Iterable[tuple[str, str]], required: Collection[str], absent: Iterable[int]
+    part: MessagePart,
+    merged: Merged,
+    read: Read,
+    columns: Iterable[tuple[str, str]],
+    required: Collection[str],
+    absent: Iterable[int],
 ) -> Decoding:
     """Returns the decoding of a key or value. `columns` are SQL over the decoder's struct. `absent` are ids that the registry was asked
     for and does not have. A key may be missing, a value may not."""
@@ -80,10 +85,10 @@ def decoding(
     )  # fmt: skip
 
 
-def schema_id(part: Of) -> str:
+def schema_id(part: MessagePart) -> str:
     """Returns SQL of the schema's id that a message names, null where it names none."""
-    return f"CASE WHEN startswith({raw(part)}, X'00') AND octet_length({raw(part)}) >= 5 THEN {_number(part)} END"
+    return f"CASE WHEN startswith({part_sql(part)}, X'00') AND octet_length({part_sql(part)}) >= 5 THEN {_number(part)} END"
 
 
-def _number(part: Of) -> str:
-    return f"CAST(conv(hex(substring({raw(part)}, 2, 4)), 16, 10) AS BIGINT)"
+def _number(part: MessagePart) -> str:
+    return f"CAST(conv(hex(substring({part_sql(part)}, 2, 4)), 16, 10) AS BIGINT)"

@@ -17,7 +17,7 @@ from typing import Any
 
 from framework.base.types import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Map, Type
 from framework.messages.encoding import decoder
-from framework.plan import Changes, Column
+from framework.plan import ChangeFormat, Column
 from framework.sql.quote import literal
 
 OP = Column("_op", STRING, "What was done: c create, u update, d delete, r read in a snapshot, t truncate")
@@ -58,6 +58,6 @@ def _created(row: Mapping[str, Any], moment: datetime) -> Mapping[str, Any]:
     return {"op": "c", "before": None, "after": row, "source": {"ts_ms": millis}}
 
 
-CHANGES = Changes(
+CHANGES = ChangeFormat(
     op=OP, at=SOURCE_AT, writes=("c", "u", "r"), deletes=("d",), truncates=("t",), unsent=_unsent, created=_created
 )  # fmt: skip

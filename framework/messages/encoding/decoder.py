@@ -37,7 +37,7 @@ from typing import Any
 
 from framework.base.types import Array, Map, Struct, Type
 from framework.messages.encoding.fields import Field, WrittenType
-from framework.plan import Decoding, Fault, Of, raw
+from framework.plan import Decoding, Fault, MessagePart, part_sql
 from framework.sql.quote import identifier
 from framework.sql.settings import FUNCTIONS
 
@@ -74,16 +74,16 @@ def quiet(sql: str) -> str:
     return sql.replace(f"{FUNCTIONS}.`", f"{FUNCTIONS}.`quiet:")
 
 
-def struct(part: Of) -> str:
+def struct(part: MessagePart) -> str:
     """Returns the name of the struct into which the message's key or value is decoded."""
     return "_sluice_decoded" if part == "value" else "_sluice_decoded_key"
 
 
-def column_sql(part: Of, name: str) -> str:
+def column_sql(part: MessagePart, name: str) -> str:
     return f"{struct(part)}.{identifier(name)}"
 
 
-def decoding(part: Of, description: Mapping[str, Json], codes: Iterable[str], complaint: str) -> Decoding:
+def decoding(part: MessagePart, description: Mapping[str, Json], codes: Iterable[str], complaint: str) -> Decoding:
     """Returns a decoding with all columns of the description, and with faults of these codes. `complaint` completes "the value …" of a
     message that cannot be decoded."""
     columns = tuple((column["name"], column_sql(part, column["name"])) for column in description["columns"])
@@ -97,22 +97,22 @@ def decoding(part: Of, description: Mapping[str, Json], codes: Iterable[str], co
         Fault(part, _fault_code(part, code), messages[code], when=_when(part, code), why=f"{struct(part)}._sluice_why")
         for code in (*codes, *(["missing_field"] if required else []))
     ]
-    return Decoding(columns, tuple(faults), structs=((struct(part), call(description, raw(part))),))
+    return Decoding(columns, tuple(faults), structs=((struct(part), call(description, part_sql(part))),))
 
 
-def code_sql(part: Of) -> str:
+def code_sql(part: MessagePart) -> str:
     """Returns SQL of the code of the message's fault, null where there is none."""
     return f"{struct(part)}._sluice_code"
 
 
-def _when(part: Of, code: str) -> str:
+def _when(part: MessagePart, code: str) -> str:
     if code != "undecodable":
         return f"{code_sql(part)} = '{code}'"
     known_codes = ", ".join(f"'{known_code}'" for known_code in (*_MESSAGES, "missing_field"))
     return f"{code_sql(part)} NOT IN ({known_codes})"  # no code is left without a fault
 
 
-def _fault_code(part: Of, code: str) -> str:
+def _fault_code(part: MessagePart, code: str) -> str:
     return f"{code}_key" if part == "key" and code in _OF_KEYS else code
 
 

@@ -1,7 +1,7 @@
 """The formats of messages, one file or package each: what columns messages become, what makes one unreadable, and how one is written.
 
-A file says as `VALUE` how its format is used for values, as `KEY` how for keys: `Given`, `Single` or `BySchema`, and may say as `CONNECT`
-which converter of Kafka Connect reads it. A plan loads the file, so a format's own libraries are imported inside functions only.
+A file says as `VALUE` how its format is used for values, as `KEY` how for keys: `DeclaredColumns`, `OneColumn` or
+`RegisteredSchema`, and may say as `CONNECT` which converter of Kafka Connect reads it. A plan loads the file, so a format's own libraries are imported inside functions only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from framework.messages.encoding.fields import Field
 from framework.messages.encoding.json_text import Decoded
 from framework.messages.encoding.schema_writer import Way, Writer
 from framework.messages.schemas.versions import Merged, Path, Shape, Unsupported
-from framework.plan import Changes, Column, Decoding, Fault, Of, raw
+from framework.plan import ChangeFormat, Column, Decoding, Fault, MessagePart, part_sql
 from framework.plan.schema import Schema
 
 FORMATS = components_in(__name__)
@@ -59,7 +59,7 @@ class Guess:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class DeclaredColumns:
     """A message has the columns that the spec gives.
 
     `decoding`: returns Spark's SQL of these columns. Its second argument says whether a field that is no column makes a bad row.
@@ -78,12 +78,12 @@ class Given:
     refuses: Callable[[Type], tuple[str, str] | None] = lambda _: None  # a column's type, with a message and a hint
     written_as: bool = True  # whether a column's `format` means something
     takes_unknown_fields: bool = False
-    changes: Changes | None = None
+    changes: ChangeFormat | None = None
     guess: Guess | None = None  # None: `sluice init` does not guess the format
 
 
 @dataclass(frozen=True, kw_only=True)
-class Single:
+class OneColumn:
     """A message is one column, whose name is given.
 
     `decoding`: returns the SQL of a key or a value as a column of this name.
@@ -93,11 +93,11 @@ class Single:
 
     columns_from: ClassVar[str] = "format"
     takes_unknown_fields: ClassVar[bool] = False
-    changes: ClassVar[Changes | None] = None
+    changes: ClassVar[ChangeFormat | None] = None
 
     noun: str
     type: Type
-    decoding: Callable[[Of, str], Decoding]
+    decoding: Callable[[MessagePart, str], Decoding]
     encode: Callable[[Any], bytes]
     wrong: Callable[[bytes], str | None] | None
     decoded: Callable[[bytes], Decoded]
@@ -108,7 +108,7 @@ class Single:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BySchema:
+class RegisteredSchema:
     """A message begins with the id of a schema in the registry, which says the columns.
 
     `read`: returns the decoder's description of the columns and of the schemas of all versions.
@@ -122,20 +122,20 @@ class BySchema:
 
     kind: str  # of schemas, as a registry calls it
     shapes: Callable[[Schema], tuple[Shape, ...]]
-    read: Callable[[Of, Merged], Read]
+    read: Callable[[MessagePart, Merged], Read]
     encoder: Callable[[Schema], Callable[[Any], bytes]]
     decoder: Callable[[Schema], Callable[[bytes], str]]
     schema_text: Callable[[str, Sequence[Typed]], str] | None
     sample: Sample
     way: Callable[[Schema], Way] = lambda _: Way()
-    changes: Changes | None = None
+    changes: ChangeFormat | None = None
     cannot_generate: str = ""  # why `sluice generate` makes no such messages
 
 
-Format: TypeAlias = Given | Single | BySchema
+Format: TypeAlias = DeclaredColumns | OneColumn | RegisteredSchema
 
 
-def every(of: Of) -> Mapping[str, Format]:
+def every(of: MessagePart) -> Mapping[str, Format]:
     """The formats of keys or of values, by their names."""
     name = "VALUE" if of == "value" else "KEY"
     return having(name)
@@ -146,7 +146,7 @@ def having(attribute: str) -> Mapping[str, Any]:
     return {name: getattr(file, attribute) for name, file in FORMATS.load_all().items() if hasattr(file, attribute)}
 
 
-def find(of: Of, name: str) -> Format | None:
+def find(of: MessagePart, name: str) -> Format | None:
     """None where messages have no such part, as of `key: none`."""
     try:
         file = FORMATS.load(name)
@@ -158,20 +158,22 @@ def find(of: Of, name: str) -> Format | None:
     return format_
 
 
-def of_kind(kind: str) -> Mapping[str, BySchema]:
+def of_kind(kind: str) -> Mapping[str, RegisteredSchema]:
     """The formats of values whose schemas are of this kind: the plain one first, then those of changes."""
     formats = {
-        name: format_ for name, format_ in every("value").items() if isinstance(format_, BySchema) and format_.kind == kind
+        name: format_
+        for name, format_ in every("value").items()
+        if isinstance(format_, RegisteredSchema) and format_.kind == kind
     }
     return dict(sorted(formats.items(), key=lambda entry: entry[1].changes is not None))
 
 
 def kinds() -> frozenset[str]:
     """Returns the kinds of schemas that can be read, as a registry calls them."""
-    return frozenset(format_.kind for format_ in every("value").values() if isinstance(format_, BySchema))
+    return frozenset(format_.kind for format_ in every("value").values() if isinstance(format_, RegisteredSchema))
 
 
-def by_schema(schema: Schema) -> BySchema:
+def by_schema(schema: Schema) -> RegisteredSchema:
     return next(iter(of_kind(schema.kind).values()))
 
 
@@ -184,16 +186,18 @@ def writer(id_: int, schema: Schema, names: tuple[tuple[Path, str], ...] = ()) -
     return Writer(id=id_, schema=schema, way=format_.way(schema), encode=format_.encoder(schema), own_names=own_names)
 
 
-def schema_of(format_: BySchema, name: str, columns: Sequence[Typed]) -> Schema:
+def schema_of(format_: RegisteredSchema, name: str, columns: Sequence[Typed]) -> Schema:
     """Returns a schema whose messages have these columns. Raises Unsupported if the format has no such column, or makes no schemas."""
     if format_.schema_text is None:
         raise Unsupported("no schema of its messages can be made of columns")
     return Schema(format_.kind, format_.schema_text(name, columns))
 
 
-def one_column(part: Of, name: str, sql: str, *, wrong: str = "", why: str = "") -> Decoding:
+def one_column(part: MessagePart, name: str, sql: str, *, wrong: str = "", why: str = "") -> Decoding:
     """Returns the decoding of a single column by SQL. `wrong` is SQL that is true for bytes that are not of the format."""
-    faults = [Fault("value", "null_value", "the message has no value", when=f"{raw(part)} IS NULL")] if part == "value" else []
+    faults = (
+        [Fault("value", "null_value", "the message has no value", when=f"{part_sql(part)} IS NULL")] if part == "value" else []
+    )
     if wrong:
         code = "undecodable" if part == "value" else "undecodable_key"
         faults.append(Fault(part, code, f"the {part} {why}", when=wrong))

@@ -6,16 +6,16 @@ import json
 
 from framework.base.types import BINARY, Field
 from framework.messages.encoding.json_text import Decoded
-from framework.messages.formats import Sample, Single, one_column
-from framework.plan import Decoding, Of, raw
+from framework.messages.formats import OneColumn, Sample, one_column
+from framework.plan import Decoding, MessagePart, part_sql
 
 
-def decoding(part: Of, name: str) -> Decoding:
-    return one_column(part, name, raw(part))
+def decoding(part: MessagePart, name: str) -> Decoding:
+    return one_column(part, name, part_sql(part))
 
 
 CONNECT = {"value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"}
-VALUE = KEY = Single(
+VALUE = KEY = OneColumn(
     noun="any bytes",
     type=BINARY,
     decoding=decoding,

@@ -9,7 +9,7 @@ from framework.messages.encoding import debezium
 from framework.messages.encoding.confluent_frame import Read, columns_of
 from framework.messages.formats import avro
 from framework.messages.schemas.versions import Merged, Shape, Unsupported
-from framework.plan import Of
+from framework.plan import MessagePart
 
 
 def unwrap(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
@@ -38,7 +38,7 @@ def unwrap(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     return (*images["after"], *(Shape(column.name, column.type, column.doc) for column in debezium.CHANGES.columns))
 
 
-def read(part: Of, merged: Merged) -> Read:
+def read(part: MessagePart, merged: Merged) -> Read:
     """Returns the decoder's description of the change of a row that an envelope holds."""
     shapes, own_columns = unwrap(merged.shapes), debezium.CHANGES.columns
     image = columns_of(shapes[: -len(own_columns)])

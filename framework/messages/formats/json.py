@@ -13,7 +13,7 @@ from typing import Any
 from framework.base.types import STRING, Array, Map, Struct, Type
 from framework.messages.encoding import decoder, json_text, json_values
 from framework.messages.encoding.fields import Field
-from framework.messages.formats import OBJECT, Given, Guess
+from framework.messages.formats import OBJECT, DeclaredColumns, Guess
 from framework.plan import Decoding
 
 NOT_ONE = "is not one JSON object with these columns"
@@ -57,7 +57,7 @@ def rows(data: bytes) -> Sequence[Mapping[str, Any]] | None:
 
 
 CONNECT = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false"}
-VALUE = Given(
+VALUE = DeclaredColumns(
     noun="one JSON object",
     decoding=decoding,
     encode=encode,

@@ -8,13 +8,13 @@ from typing import Any
 
 from framework.base.types import BIGINT, Field
 from framework.messages.encoding.json_text import Decoded, undecoded
-from framework.messages.formats import Sample, Single, one_column
-from framework.plan import Decoding, Of, raw
+from framework.messages.formats import OneColumn, Sample, one_column
+from framework.plan import Decoding, MessagePart, part_sql
 
 
-def decoding(part: Of, name: str) -> Decoding:
-    number = f"CAST(conv(hex({raw(part)}), 16, -10) AS BIGINT)"
-    return one_column(part, name, number, wrong=f"octet_length({raw(part)}) <> 8", why="is not a number of 8 bytes")
+def decoding(part: MessagePart, name: str) -> Decoding:
+    number = f"CAST(conv(hex({part_sql(part)}), 16, -10) AS BIGINT)"
+    return one_column(part, name, number, wrong=f"octet_length({part_sql(part)}) <> 8", why="is not a number of 8 bytes")
 
 
 def encode(value: Any) -> bytes:
@@ -30,7 +30,7 @@ def decoded(data: bytes) -> Decoded:
     return Decoded(number, number)
 
 
-KEY = Single(
+KEY = OneColumn(
     noun="a number of 8 bytes",
     type=BIGINT,
     decoding=decoding,

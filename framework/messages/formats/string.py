@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from framework.base.types import STRING, Field
 from framework.messages.encoding import json_text
-from framework.messages.formats import Sample, Single, one_column
-from framework.plan import Decoding, Of, raw
+from framework.messages.formats import OneColumn, Sample, one_column
+from framework.plan import Decoding, MessagePart, part_sql
 
 
-def decoding(part: Of, name: str) -> Decoding:
+def decoding(part: MessagePart, name: str) -> Decoding:
     if part == "value":
         return one_column(part, name, "_sluice_text", wrong="NOT is_valid_utf8(_sluice_text)", why="is not UTF-8 text")
-    text = f"CAST({raw(part)} AS STRING)"
+    text = f"CAST({part_sql(part)} AS STRING)"
     return one_column(part, name, text, wrong=f"NOT coalesce(is_valid_utf8({text}), true)", why="is not UTF-8 text")
 
 
 CONNECT = {"value.converter": "org.apache.kafka.connect.storage.StringConverter"}
-VALUE = KEY = Single(
+VALUE = KEY = OneColumn(
     noun="UTF-8 text",
     type=STRING,
     decoding=decoding,

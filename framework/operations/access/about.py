@@ -33,7 +33,7 @@ class Place:
     @property
     def in_bucket(self) -> bool:
         """Whether the table's files are in an object store."""
-        return not catalogs.of(self.keeper).on_this_machine
+        return not catalogs.client_of(self.keeper).on_this_machine
 
     @property
     def region(self) -> str | None:
@@ -43,7 +43,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class About:
+class AccessSubject:
     """The table that a script is about, and the names and values that another system printed of objects created there."""
 
     plan: Plan
@@ -97,7 +97,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class AboutTopic:
+class TopicSubject:
     """The topic that a script is about."""
 
     plan: Plan

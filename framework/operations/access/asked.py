@@ -9,7 +9,7 @@ from framework.systems.secrets import variable
 
 
 @dataclass(frozen=True)
-class Asked:
+class OpenValue:
     """A value left open: texts have `<description>` in its place, and programs look up the variable."""
 
     description: str
@@ -19,9 +19,9 @@ class Asked:
         return f"<{self.description}>"
 
 
-Value = str | Asked | tuple[str | Asked, ...]
+Value = str | OpenValue | tuple[str | OpenValue, ...]
 
 
-def without_secret(value: str | SecretRef) -> str | Asked:
+def without_secret(value: str | SecretRef) -> str | OpenValue:
     """Returns `value`, or a placeholder for a secret, since no script has one in it."""
-    return Asked(f"secret {value.name}", variable(value.name)) if isinstance(value, SecretRef) else value
+    return OpenValue(f"secret {value.name}", variable(value.name)) if isinstance(value, SecretRef) else value

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from framework.operations.access import aws_reach
-from framework.operations.access.about import About, Place, name
+from framework.operations.access.about import AccessSubject, Place, name
 from framework.operations.access.aws_reach import Use, covered, files, folders, in_glue, names_in_glue
-from framework.operations.access.steps import SHELL, Step, shared
+from framework.operations.access.steps import SHELL, ScriptStep, shared
 from framework.systems.aws_policy import allow, below, of_bucket, of_key, of_namespace, of_objects, policy
 
 USES: Mapping[Use, str] = {
@@ -30,7 +30,7 @@ _WRITE_FILES = ("s3:PutObject", "s3:DeleteObject", *_MULTIPART)
 _ATHENA = ("StartQueryExecution", "StopQueryExecution", "GetQueryExecution", "GetQueryResults", "GetWorkGroup", "GetDataCatalog")
 
 
-def called(about: About, part: str) -> str:
+def called(about: AccessSubject, part: str) -> str:
     """The name of a role or policy for a table, or for all tables of its catalog."""
     table = about.pipeline.table
     scope = () if about.whole_catalog or part == "athena" else (table.identifier,)
@@ -41,18 +41,18 @@ def called(about: About, part: str) -> str:
     return f"{full_name[: _NAME - len(part) - len(digest) - 2]}-{digest}-{part}"
 
 
-def account(about: About) -> str:
+def account(about: AccessSubject) -> str:
     """The number of the account, or a placeholder to fill in."""
     glue = in_glue(about)
     number = glue.catalog.options.account if glue else None
     return number or "<account>"
 
 
-def role(about: About, part: str) -> str:
+def role(about: AccessSubject, part: str) -> str:
     return f"arn:aws:iam::{account(about)}:role/{called(about, part)}"
 
 
-def trusted(about: About, part: str, use: Use, *parties: tuple[str, str]) -> Iterator[Step]:
+def trusted(about: AccessSubject, part: str, use: Use, *parties: tuple[str, str]) -> Iterator[ScriptStep]:
     """Steps for a role that each of `parties` may assume by its external id, with a policy of `aws-policy`."""
     role, policies = called(about, part), about.command("aws-policy")
     document = shlex.quote(policy(*(_trusts(principal, external_id) for principal, external_id in parties), indent=2))
@@ -74,7 +74,7 @@ def _trusts(principal: str, external_id: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def attached(about: About, role: str, use: Use) -> str:
+def attached(about: AccessSubject, role: str, use: Use) -> str:
     """The arguments of AWS's command line that attach a policy to a role."""
     return f"--role-name {role} --policy-arn {policy_arn(called(about, use))}"
 
@@ -84,7 +84,7 @@ def policy_arn(policy: str) -> str:
     return f'"arn:aws:iam::$(aws sts get-caller-identity --query Account --output text):policy/{policy}"'
 
 
-def statements(about: About, use: Use, every_database: bool = False) -> Iterator[dict[str, Any]]:
+def statements(about: AccessSubject, use: Use, every_database: bool = False) -> Iterator[dict[str, Any]]:
     """The statements of a policy: one each for files, names, keys and tables."""
     location, glue, reads = files(about), in_glue(about), use in ("read", "bad-rows")
     if use == "athena":
@@ -104,7 +104,7 @@ def statements(about: About, use: Use, every_database: bool = False) -> Iterator
         yield {"Sid": "Tables", **allow((f"glue:{action}" for action in actions), *dict.fromkeys(glue_names))}
 
 
-def uses(about: About) -> Iterator[Use]:
+def uses(about: AccessSubject) -> Iterator[Use]:
     """The uses for which a script for AWS has policies. Policies for a whole catalog reach bad rows, too."""
     conditions = {"athena": in_glue(about) is not None, "bad-rows": about.bad_rows and not about.whole_catalog}
     return (use for use in USES if conditions.get(use, True))

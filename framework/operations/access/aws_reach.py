@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from framework.base.errors import SluiceError
 from framework.language.storage import Storage as Written
-from framework.operations.access.about import About, Place, places
+from framework.operations.access.about import AccessSubject, Place, places
 from framework.plan import Storage, Table
 from framework.systems import catalogs
 from framework.systems.aws_policy import of_namespace, of_table
@@ -16,7 +16,7 @@ from framework.systems.aws_policy import of_namespace, of_table
 Use = Literal["ingest", "maintain", "read", "bad-rows", "athena"]
 
 
-def in_glue(about: About) -> Place | None:
+def in_glue(about: AccessSubject) -> Place | None:
     """The place in Glue of the table, or of another one whose files are in the same warehouse."""
     (own_place, *_) = about.places
     other_places = (
@@ -35,7 +35,7 @@ class Files:
     in_specs: bool = True  # whether the specs name the location; otherwise it has placeholders
 
 
-def files(about: About) -> Files:
+def files(about: AccessSubject) -> Files:
     """The files of the catalog that keeps the table, wherever else it is listed."""
     (own_place, *_) = about.places
     options: Any = own_place.keeper.options
@@ -49,7 +49,9 @@ def files(about: About) -> Files:
     if not own_place.in_bucket:
         message = f"the files of the catalog `{own_place.catalog.name}` are in no bucket: {warehouse}"
         raise SluiceError("no-bucket", message, "keep tables in a bucket: `warehouse: s3://bucket/path`")
-    folder = None if about.whole_catalog else catalogs.of(own_place.keeper).new_table_folder(about.pipeline.table.identifier)
+    folder = (
+        None if about.whole_catalog else catalogs.client_of(own_place.keeper).new_table_folder(about.pipeline.table.identifier)
+    )
     return Files(warehouse, folder or warehouse, storage)
 
 
@@ -65,7 +67,7 @@ def _bad_rows(table: Table) -> Table:
     return replace(table, name=table.bad_rows.rpartition(".")[2])
 
 
-def folders(about: About, use: Use) -> list[str]:
+def folders(about: AccessSubject, use: Use) -> list[str]:
     """The folders that a use reaches. A rebuild's second table has its metadata in a folder of its own, with eight more digits."""
     location, table = files(about), about.pipeline.table
     if about.whole_catalog:
@@ -75,14 +77,14 @@ def folders(about: About, use: Use) -> list[str]:
     return [*folders, *([f"{location.folder}__????????"] if use == "maintain" else [])]
 
 
-def _folder(about: About, table: Table) -> str:
+def _folder(about: AccessSubject, table: Table) -> str:
     """The folder of another table, such as the bad rows of the script's table."""
     (own_place, *_) = about.places
     bad_rows = "the bad rows of the rebuild" if table.name.startswith(about.pipeline.table.second.name) else "the bad rows"
-    return catalogs.of(own_place.keeper).new_table_folder(table.identifier) or f"s3://<bucket>/<folder of {bad_rows}>"
+    return catalogs.client_of(own_place.keeper).new_table_folder(table.identifier) or f"s3://<bucket>/<folder of {bad_rows}>"
 
 
-def covered(about: About, use: Use) -> str:
+def covered(about: AccessSubject, use: Use) -> str:
     """The tables that a policy reaches, in words for its heading."""
     if use == "athena":
         return "any workgroup, and the bucket of the results"
@@ -102,7 +104,7 @@ def every_database(glue: Place) -> tuple[str, ...]:
     return of_namespace(glue.region, options.account, "*")
 
 
-def names_in_glue(about: About, use: Use) -> Iterator[str]:
+def names_in_glue(about: AccessSubject, use: Use) -> Iterator[str]:
     """The names in Glue that a use reaches. A catalog in which the table is listed by `publish` has the table alone."""
     if about.whole_catalog:
         glue = in_glue(about)
@@ -124,7 +126,7 @@ def _names_in(place: Place, table: Table, use: Use) -> list[str]:
     return [] if use == "bad-rows" else [place.table]
 
 
-def _namespaces(about: About, glue: Place) -> list[str]:
+def _namespaces(about: AccessSubject, glue: Place) -> list[str]:
     """All namespaces that the specs use in the catalog: one policy is for all of them."""
     all_places = (place for pipeline in about.plan.pipelines for place in places(pipeline))
     return sorted({place.namespace for place in all_places if place.catalog.name == glue.catalog.name})

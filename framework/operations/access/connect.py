@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from framework.core.kafka import acls
 from framework.operations.access.asked import without_secret
-from framework.operations.access.steps import SHELL, Step, shared
+from framework.operations.access.steps import SHELL, ScriptStep, shared
 from framework.plan import Cluster, SecretRef
 
 _CLIENTS = ("consumer", "producer", "admin")  # the last two write the topic of messages that were not loaded
@@ -54,7 +54,7 @@ def secret_lines(cluster: Cluster) -> Iterator[str]:
         yield f"registry_password={without_secret(cluster.registry_auth.password)}"
 
 
-def rights(cluster: Cluster, connector: str, topic: str, dead_topic: str) -> Iterator[Step]:
+def rights(cluster: Cluster, connector: str, topic: str, dead_topic: str) -> Iterator[ScriptStep]:
     """Steps that let the connector use its topics and its group, in a Kafka with ACLs."""
     if cluster.security.username is None:
         return

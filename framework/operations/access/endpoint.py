@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.language.storage import Storage as Written
-from framework.operations.access.about import About, Place
-from framework.operations.access.asked import Asked, Value, without_secret
-from framework.operations.access.steps import Step, System, Warned, create
+from framework.operations.access.about import AccessSubject, Place
+from framework.operations.access.asked import OpenValue, Value, without_secret
+from framework.operations.access.steps import ScriptStep, System, Warned, create
 from framework.plan import Storage
 
 SERVED = "http://127.0.0.1:18183"
 POLARIS = "PRINCIPAL_ROLE:"  # the prefix of scopes in Polaris and Open Catalog
-_SERVE_SECRET = Asked("secret of sluice serve", "SLUICE_SERVE_SECRET")
+_SERVE_SECRET = OpenValue("secret of sluice serve", "SLUICE_SERVE_SECRET")
 _OTHER_SHELL = System("In a shell of its own", "sh")  # since the server that runs there ends with Ctrl-C
 
 
@@ -24,11 +24,11 @@ _OTHER_SHELL = System("In a shell of its own", "sh")  # since the server that ru
 class Endpoint:
     uri: str
     warehouse: str | None
-    client: tuple[str | Asked, Asked] | None  # its id and its secret
-    token: Asked | None
+    client: tuple[str | OpenValue, OpenValue] | None  # its id and its secret
+    token: OpenValue | None
     token_uri: str
     scope: str | None
-    headers: Mapping[str, str | Asked]
+    headers: Mapping[str, str | OpenValue]
     storage: Storage
     gives_keys: bool  # whether the catalog gives each reader keys to the files
     served: bool
@@ -57,8 +57,8 @@ def endpoint(place: Place) -> Endpoint:
     )  # fmt: skip
 
 
-def _of_reader(place: Place, description: str) -> Asked:
-    return Asked(f"{description} of the reader", f"{place.catalog.name}_{description}".upper().replace(" ", "_"))
+def _of_reader(place: Place, description: str) -> OpenValue:
+    return OpenValue(f"{description} of the reader", f"{place.catalog.name}_{description}".upper().replace(" ", "_"))
 
 
 def properties(server: Endpoint) -> Mapping[str, Value | None]:
@@ -74,7 +74,7 @@ def properties(server: Endpoint) -> Mapping[str, Value | None]:
     return {**settings, **{f"header.{name}": value for name, value in server.headers.items()}}
 
 
-def serving(about: About, place: Place, server: Endpoint) -> Iterator[Step | Warned]:
+def serving(about: AccessSubject, place: Place, server: Endpoint) -> Iterator[ScriptStep | Warned]:
     """The step that starts `sluice serve`, where readers need it, and the notes about their login."""
     catalog = place.catalog
     if not server.served:

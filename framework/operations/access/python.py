@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from framework.operations.access.asked import Asked, Value
+from framework.operations.access.asked import OpenValue, Value
 
 
 def mapping(values: Mapping[str, Value]) -> str:
@@ -16,7 +16,7 @@ def mapping(values: Mapping[str, Value]) -> str:
 def expression(value: Value) -> str:
     if isinstance(value, tuple):
         return ' + ":" + '.join(map(expression, value))
-    return f"os.environ[{text(value.variable)}]" if isinstance(value, Asked) else text(value)
+    return f"os.environ[{text(value.variable)}]" if isinstance(value, OpenValue) else text(value)
 
 
 def text(value: str) -> str:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 
-from framework.operations.access.about import About, AboutTopic
-from framework.operations.access.steps import Part, Step, Warned, complete
+from framework.operations.access.about import AccessSubject, TopicSubject
+from framework.operations.access.steps import Part, ScriptStep, Warned, complete
 
 
 def says(target: ModuleType) -> str:
@@ -15,14 +15,14 @@ def says(target: ModuleType) -> str:
     return str(target.__doc__).splitlines()[0]
 
 
-def script(target: ModuleType, about: About | AboutTopic) -> tuple[list[Warned], list[Step]]:
+def script(target: ModuleType, about: AccessSubject | TopicSubject) -> tuple[list[Warned], list[ScriptStep]]:
     """Returns the notes to read first, and all steps with those that undo them."""
     entries = list(target.steps(about))
     warnings = [entry for entry in entries if isinstance(entry, Warned)]
-    return warnings, list(complete(entry for entry in entries if isinstance(entry, Step)))
+    return warnings, list(complete(entry for entry in entries if isinstance(entry, ScriptStep)))
 
 
-def as_text(title: str, warnings: Sequence[Warned], steps: Iterable[Step], parts: Sequence[Part]) -> Iterator[str]:
+def as_text(title: str, warnings: Sequence[Warned], steps: Iterable[ScriptStep], parts: Sequence[Part]) -> Iterator[str]:
     """The script as text, to be pasted where each heading says; everything that is not to be run is a comment."""
     chosen_steps = [step for step in steps if step.part in parts]
     comment = chosen_steps[0].system.comment if chosen_steps else "#"
@@ -42,7 +42,7 @@ def as_text(title: str, warnings: Sequence[Warned], steps: Iterable[Step], parts
         yield f"{comment} There is nothing to do."
 
 
-def as_json(target: str, subject: str, warnings: Sequence[Warned], steps: Iterable[Step], parts: Sequence[Part]) -> str:
+def as_json(target: str, subject: str, warnings: Sequence[Warned], steps: Iterable[ScriptStep], parts: Sequence[Part]) -> str:
     chosen_steps = [
         {"part": step.part, "in": step.system.name, "language": step.system.language, "why": step.why, "run": step.run}
         for step in steps

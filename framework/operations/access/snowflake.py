@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from framework.operations.access import private_files
 from framework.operations.access.about import name
-from framework.operations.access.steps import SHELL, SNOWFLAKE, Step, Warned, query, shared
+from framework.operations.access.steps import SHELL, SNOWFLAKE, ScriptStep, Warned, query, shared
 from framework.sql import standard
 from framework.sql.reserved import words
 
@@ -45,7 +45,7 @@ def key_note(user: str) -> Warned:
     return private_files.unencrypted(f"{user}.p8", f"a private key, with which one can log in to Snowflake as {user},")
 
 
-def key_pair(user: str, why: str) -> Step:
+def key_pair(user: str, why: str) -> ScriptStep:
     """The step that makes a pair of keys. An existing private key stays, since Snowflake has its public half."""
     private, public = private_key(user), public_key(user)
     return shared(
@@ -58,17 +58,17 @@ def key_pair(user: str, why: str) -> Step:
     )  # fmt: skip
 
 
-def warehouse() -> Step:
+def warehouse() -> ScriptStep:
     run = f"CREATE WAREHOUSE IF NOT EXISTS {WAREHOUSE} WAREHOUSE_SIZE = XSMALL AUTO_SUSPEND = 60 INITIALLY_SUSPENDED = TRUE;"
     return shared(SNOWFLAKE, "What runs queries.", run, f"DROP WAREHOUSE IF EXISTS {WAREHOUSE};")
 
 
-def places(database: str, schema: str) -> Iterator[Step]:
+def places(database: str, schema: str) -> Iterator[ScriptStep]:
     yield _object("DATABASE", database, "The database.")
     yield _object("SCHEMA", f"{database}.{schema}", "The schema.")
 
 
-def user(name: str, why_role: str, why: str, options: str = "") -> Iterator[Step]:
+def user(name: str, why_role: str, why: str, options: str = "") -> Iterator[ScriptStep]:
     """A role, and a user of the same name who has the public key."""
     yield shared(
         SNOWFLAKE, f"{why_role} Administrators have it, too: else nobody could drop what it owns.",
@@ -82,10 +82,10 @@ def user(name: str, why_role: str, why: str, options: str = "") -> Iterator[Step
     )  # fmt: skip
 
 
-def asking(role: str, warehouse: str) -> Step:
+def asking(role: str, warehouse: str) -> ScriptStep:
     """The statements before queries."""
     return query(SNOWFLAKE, "As who may read.", f"USE ROLE {role};\nUSE WAREHOUSE {warehouse};")
 
 
-def _object(kind: str, name: str, why: str) -> Step:
+def _object(kind: str, name: str, why: str) -> ScriptStep:
     return shared(SNOWFLAKE, why, f"CREATE {kind} IF NOT EXISTS {name};", f"DROP {kind} IF EXISTS {name};")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.operations.access import aws, aws_reach, private_files
-from framework.operations.access.about import About, Place, name
+from framework.operations.access.about import AccessSubject, Place, name
 from framework.operations.access.endpoint import POLARIS, Endpoint, endpoint
-from framework.operations.access.steps import SHELL, SNOWFLAKE, Step, check, create, shared
+from framework.operations.access.steps import SHELL, SNOWFLAKE, ScriptStep, check, create, shared
 from framework.sql.standard import literal
 
 REFRESH = 60  # seconds
@@ -24,7 +24,7 @@ def integration(place: Place) -> str:
     return name("sluice", place.catalog.name, *([place.identifier] if place.catalog.type == "glue" else []), "catalog")
 
 
-def steps(about: About, place: Place) -> Iterator[Step]:
+def steps(about: AccessSubject, place: Place) -> Iterator[ScriptStep]:
     server, files, catalog = endpoint(place), volume(place), integration(place)
     if files:
         yield shared(SNOWFLAKE, "Where the files of this table are, and how Snowflake may read them.", _volume(about, server, files),
@@ -45,14 +45,14 @@ def steps(about: About, place: Place) -> Iterator[Step]:
         yield create(SNOWFLAKE, "Whether it reaches the catalog: continue when it does.", verify)
 
 
-def checks(place: Place) -> Iterator[Step]:
+def checks(place: Place) -> Iterator[ScriptStep]:
     files = volume(place)
     if files:
         yield check(SNOWFLAKE, "The volume, and who reads the files.", f"DESC EXTERNAL VOLUME {files};")
     yield check(SNOWFLAKE, "The catalog, and how it is asked.", f"DESC CATALOG INTEGRATION {integration(place)};")
 
 
-def _trusted(about: About, describe: list[str]) -> Step:
+def _trusted(about: AccessSubject, describe: list[str]) -> ScriptStep:
     table = about.pipeline.table
     file = private_files.path(f"{name('sluice', table.catalog.name, table.identifier)}.csv")
     policies, trust = about.command("aws-policy"), about.command("aws-trust", "--describe", file)
@@ -64,7 +64,7 @@ def _trusted(about: About, describe: list[str]) -> Step:
     )  # fmt: skip
 
 
-def _volume(about: About, server: Endpoint, volume: str) -> str:
+def _volume(about: AccessSubject, server: Endpoint, volume: str) -> str:
     base = f"{aws_reach.files(about).folder}/"
     settings = [f"NAME = {literal(volume)}"]
     if server.storage.endpoint:
@@ -86,7 +86,7 @@ def _integration(name: str, source: str, namespace: str, lines: str) -> str:
     )
 
 
-def _glue(about: About, place: Place, name: str) -> str:
+def _glue(about: AccessSubject, place: Place, name: str) -> str:
     region = f"  GLUE_REGION = {literal(place.region)}\n" if place.region else ""
     lines = (
         f"  GLUE_AWS_ROLE_ARN = {literal(aws.role(about, aws.READERS))}\n"

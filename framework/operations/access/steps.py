@@ -28,7 +28,7 @@ DUCKDB = System("In DuckDB", "sql", "--")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class ScriptStep:
     """One thing to run, and `undo`, which reverts it. A step is `shared` if other tables or topics may use its result, too: the undo is
     printed as a comment. It is `optional` if only some users want it: the whole step is printed as a comment."""
 
@@ -41,15 +41,15 @@ class Step:
     effect: str = ""  # the effect of `undo`, in words
 
     @property
-    def commented(self) -> Step:
+    def commented(self) -> ScriptStep:
         return replace(self, run="\n".join(f"{self.system.comment} {line}" for line in self.run.splitlines()))
 
     @property
-    def taken_back(self) -> Step:
+    def taken_back(self) -> ScriptStep:
         headline = self.why.split(". ")[0].rstrip(".")
         why = self.effect or f'Undoes the step "{headline}".'
         condition = "Only if nothing else needs it. " if self.scope == "shared" else ""
-        undo_step = Step(part="cleanup", system=self.system, why=f"{condition}{why}", run=self.undo)
+        undo_step = ScriptStep(part="cleanup", system=self.system, why=f"{condition}{why}", run=self.undo)
         return undo_step.commented if self.scope else undo_step
 
 
@@ -60,29 +60,29 @@ class Warned:
     says: str
 
 
-def create(system: System, why: str, run: str, undo: str = "") -> Step:
-    return Step(part="create", system=system, why=why, run=run, undo=undo)
+def create(system: System, why: str, run: str, undo: str = "") -> ScriptStep:
+    return ScriptStep(part="create", system=system, why=why, run=run, undo=undo)
 
 
-def shared(system: System, why: str, run: str, undo: str) -> Step:
-    return Step(part="create", system=system, why=why, run=run, undo=undo, scope="shared")
+def shared(system: System, why: str, run: str, undo: str) -> ScriptStep:
+    return ScriptStep(part="create", system=system, why=why, run=run, undo=undo, scope="shared")
 
 
-def optional(system: System, why: str, run: str, undo: str, effect: str) -> Step:
-    return Step(
+def optional(system: System, why: str, run: str, undo: str, effect: str) -> ScriptStep:
+    return ScriptStep(
         part="create", system=system, why=why, run=run, undo=undo, scope="optional", effect=f"Only if it was done: {effect}."
     )
 
 
-def check(system: System, why: str, run: str) -> Step:
-    return Step(part="check", system=system, why=why, run=run)
+def check(system: System, why: str, run: str) -> ScriptStep:
+    return ScriptStep(part="check", system=system, why=why, run=run)
 
 
-def query(system: System, why: str, run: str) -> Step:
-    return Step(part="query", system=system, why=why, run=run)
+def query(system: System, why: str, run: str) -> ScriptStep:
+    return ScriptStep(part="query", system=system, why=why, run=run)
 
 
-def complete(steps: Iterable[Step]) -> Iterator[Step]:
+def complete(steps: Iterable[ScriptStep]) -> Iterator[ScriptStep]:
     """The steps, and behind them those that undo them, the last first. Each part opens with the statement that its system begins with."""
     all_steps = list(steps)
     printed_steps = (step.commented if step.scope == "optional" else step for step in all_steps)
@@ -90,5 +90,5 @@ def complete(steps: Iterable[Step]) -> Iterator[Step]:
     for step in (*printed_steps, *(step.taken_back for step in reversed(all_steps) if step.undo)):
         if step.system.begins and step.part != "query" and (step.part, step.system) not in begun_parts:
             begun_parts.add((step.part, step.system))
-            yield Step(part=step.part, system=step.system, why="As the administrator.", run=step.system.begins)
+            yield ScriptStep(part=step.part, system=step.system, why="As the administrator.", run=step.system.begins)
         yield step

@@ -104,7 +104,7 @@ def held(catalog: Catalog, table: IcebergTable, more_folders: Sequence[str] = ()
     main = table.current_snapshot()
     total = main.summary.additional_properties if main and main.summary else {}
     rows = metadata.rows(total)
-    its_files = catalogs.of(catalog).files_of(identifier)
+    its_files = catalogs.client_of(catalog).files_of(identifier)
     table_metadata = metadata.read(catalog, identifier)
     return Held(
         catalog=catalog, identifier=identifier, uuid=str(table.metadata.table_uuid), rows=rows, files=files, outside=outside,
@@ -115,7 +115,7 @@ def held(catalog: Catalog, table: IcebergTable, more_folders: Sequence[str] = ()
 
 def drop(shown_table: Held, data: bool) -> int:
     """Drops the table that was shown, with files added since. Returns the number of files that stay in its folder."""
-    catalog = catalogs.of(shown_table.catalog)
+    catalog = catalogs.client_of(shown_table.catalog)
     table = table_state.table(shown_table.catalog, shown_table.identifier)
     current = held(shown_table.catalog, table, shown_table.more_folders) if table else shown_table
     if current.uuid != shown_table.uuid:
@@ -133,7 +133,7 @@ def drop(shown_table: Held, data: bool) -> int:
     return its_files.file_count(its_files.folders(current.folder))
 
 
-def _delete(its_files: catalogs.Files, held_table: Held) -> None:
+def _delete(its_files: catalogs.TableFiles, held_table: Held) -> None:
     try:
         its_files.delete(held_table.files, held_table.folder)
     except Exception as error:
@@ -146,7 +146,7 @@ def files_of(
     catalog: Catalog, table: IcebergTable, more_folders: Sequence[str] = (), rows: bool = True
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Returns the files of a table that may be deleted, and those that stay. `rows` includes the files of its rows."""
-    files = catalogs.of(catalog).files_of(".".join(table.name()))
+    files = catalogs.client_of(catalog).files_of(".".join(table.name()))
     existing_files = files.existing(set(_named(table, rows)))
     return files.split_deletable(existing_files, files.folders(table.metadata.location, *more_folders))
 

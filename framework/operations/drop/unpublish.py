@@ -69,7 +69,7 @@ def end(plan: Plan, pipeline: Pipeline, publication: Publication) -> None:
             pipeline, publication.catalog, publication.identifier, publication.table, current_table
         ):
             try:
-                catalogs.of(catalog).drop(publication.identifier)
+                catalogs.client_of(catalog).drop(publication.identifier)
             except Exception as error:  # whatever its library raises
                 raise metadata.unreachable(catalog, error, "did not remove it") from None
     for file in published.files(publication.table, publication.follower, publication.listed_table):

@@ -12,7 +12,7 @@ from framework.base.errors import SluiceError
 from framework.base.types import Array, Map, Struct, Type
 from framework.core.context.context import Context
 from framework.core.iceberg.commit import again
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.publish import side_rows, side_tables
 from framework.core.rows.bad_rows import sealed
 from framework.core.spark.java_errors import java_classes
@@ -25,11 +25,11 @@ from framework.sql import masks
 _SEALED = "sluice.UnknownKey"
 
 
-def count(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
+def count(context: Context, lake: TableStore, pipeline: Pipeline, key: Key) -> int:
     return _count(lake, pipeline, _mentions(context, pipeline, key)) if lake.find(pipeline.table.bad_rows) is not None else 0
 
 
-def _count(lake: Lake, pipeline: Pipeline, condition: str) -> int:
+def _count(lake: TableStore, pipeline: Pipeline, condition: str) -> int:
     name = side_tables.side_identifier(pipeline, pipeline.table.bad_rows_table)
     try:
         return int(lake.spark.table(name).where(condition).count())
@@ -41,7 +41,7 @@ def _count(lake: Lake, pipeline: Pipeline, condition: str) -> int:
         raise SluiceError("forget-key", message, hint) from None
 
 
-def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
+def delete(context: Context, lake: TableStore, pipeline: Pipeline, key: Key) -> int:
     """Returns the number of deleted bad rows."""
     if lake.find(pipeline.table.bad_rows) is None:
         return 0
@@ -57,7 +57,7 @@ def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
     return rows
 
 
-def _table(lake: Lake, pipeline: Pipeline) -> Any:
+def _table(lake: TableStore, pipeline: Pipeline) -> Any:
     return lake.load(pipeline.table.bad_rows)
 
 

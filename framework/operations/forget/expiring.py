@@ -9,7 +9,7 @@ from pathlib import Path
 
 from framework.base.home import home, private, put, read
 from framework.core.iceberg import deletable_files, metadata, removal
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.maintain import orphans, others
 from framework.plan import Pipeline
 
@@ -28,7 +28,7 @@ class Deleted:
 class Expiring:
     """The files of one table."""
 
-    def __init__(self, lake: Lake, pipeline: Pipeline, name: str, uuid: str) -> None:
+    def __init__(self, lake: TableStore, pipeline: Pipeline, name: str, uuid: str) -> None:
         self.lake, self.pipeline, self.name = lake, pipeline, name
         self.note = home() / _FOLDER / f"{uuid}.json"
 

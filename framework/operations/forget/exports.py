@@ -8,7 +8,7 @@ from pathlib import Path
 
 from framework.features.export import place, records, window
 from framework.features.export.records import Record
-from framework.features.export.write import Done, write
+from framework.features.export.write import ExportDone, write
 from framework.plan import Pipeline, Plan
 from framework.plan.export import Export
 
@@ -23,7 +23,7 @@ def written(plan: Plan, pipeline: Pipeline) -> Iterator[tuple[Export, Record]]:
                     yield export, record
 
 
-def write_again(plan: Plan, export: Export, record: Record, current_time: datetime) -> Done | None:
+def write_again(plan: Plan, export: Export, record: Record, current_time: datetime) -> ExportDone | None:
     """Writes a file again. Returns None where the export by now has another file for the window, so that this one cannot be written."""
     if not _is_written(export, record, current_time):
         return None

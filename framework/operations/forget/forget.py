@@ -18,7 +18,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import metadata
 from framework.core.iceberg.commit import RETRY_HINT
 from framework.core.iceberg.jvm_state import attempting, state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import second_pipeline
 from framework.core.publish import side_tables
 from framework.core.publish.sweep import sweep
@@ -108,7 +108,7 @@ def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
     _refuse_left(pipeline, [result.files for result in results])
 
 
-def _roll_forward(lake: Lake, pipeline: Pipeline) -> str:
+def _roll_forward(lake: TableStore, pipeline: Pipeline) -> str:
     """Publishes the bad rows of the last batch, and returns its attempt."""
     current = _opened(lake, pipeline)
     assert current.position is not None
@@ -125,7 +125,7 @@ def _refuse_left(pipeline: Pipeline, deletions: list[Deleted]) -> None:
         raise SluiceError("named-by-others", message, hint)
 
 
-def _opened(lake: Lake, pipeline: Pipeline) -> TableState:
+def _opened(lake: TableStore, pipeline: Pipeline) -> TableState:
     """The table's state. Refuses a table that does not match its position."""
     table = lake.load(pipeline.table.identifier)
     current = state(table) if table is not None else None
@@ -138,7 +138,7 @@ def _opened(lake: Lake, pipeline: Pipeline) -> TableState:
     return current
 
 
-def _refuse_rebuild(lake: Lake, pipeline: Pipeline) -> None:
+def _refuse_rebuild(lake: TableStore, pipeline: Pipeline) -> None:
     """Refuses while a rebuild is under way that began earlier. A later one knows the key."""
     second = second_pipeline(pipeline).table.identifier
     if lake.find(second) is not None:
@@ -148,7 +148,7 @@ def _refuse_rebuild(lake: Lake, pipeline: Pipeline) -> None:
         )
 
 
-def _refuse_running(lake: Lake, pipeline: Pipeline) -> None:
+def _refuse_running(lake: TableStore, pipeline: Pipeline) -> None:
     if any(not attempts.is_dead(name) for name in attempting(lake.load(pipeline.table.identifier))):
         hint = f"`sluice pause {pipeline.name}`, and {RETRY_HINT}"
         raise SluiceError("run-under-way", f"a batch is being written to {pipeline.table.identifier}", hint)

@@ -13,7 +13,7 @@ from framework.base.errors import SluiceError
 from framework.base.spelling import did_you_mean, the_names
 from framework.base.types import BIGINT, DATE, INT, SMALLINT, STRING, TINYINT, Type
 from framework.core.context.context import Context
-from framework.plan import Joined, MaskKey, Pipeline, TableSource
+from framework.plan import Joined, MaskKey, Pipeline, TableChanges
 from framework.plan.lineage import by_source
 from framework.sql import masks
 
@@ -106,7 +106,7 @@ def _stored(context: Context, pipeline: Pipeline, name: str, text: str) -> tuple
 def _of_sources(context: Context, pipeline: Pipeline, name: str, text: str) -> Iterator[str]:
     """The texts for the value in the tables from which the column comes, whose pipelines may have masked it."""
     for source, column in by_source(pipeline).get(name, ()):
-        if isinstance(source, TableSource):
+        if isinstance(source, TableChanges):
             for writer in context.plan.pipelines:
                 if (writer.table.catalog, writer.table.identifier) == (source.catalog, source.identifier):
                     yield from _stored(context, writer, column, text)

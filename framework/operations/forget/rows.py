@@ -15,7 +15,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import moves, removal, state_branches
 from framework.core.iceberg.commit import again
 from framework.core.iceberg.jvm_state import state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.maintain.compact import compact
 from framework.core.maintain.due import Due
 from framework.core.rules import attempts, forgotten, protocol
@@ -35,7 +35,7 @@ def condition(table: Any, key: Key) -> str:
     return forgotten_keys.is_one_of(key.columns, [forgotten_keys.hash(combination) for combination in key.combinations])
 
 
-def remember(lake: Lake, name: str, key: Key) -> None:
+def remember(lake: TableStore, name: str, key: Key) -> None:
     """Adds the key to those whose rows no batch adds again. This moves main, so that a running batch is staged again."""
 
     def once() -> None:
@@ -48,17 +48,17 @@ def remember(lake: Lake, name: str, key: Key) -> None:
     again(name, once)
 
 
-def count(lake: Lake, pipeline: Pipeline, key: Key) -> int:
+def count(lake: TableStore, pipeline: Pipeline, key: Key) -> int:
     """The number of the table's rows with the key."""
     return int(_rows(lake, pipeline, "main").where(condition(_table(lake, pipeline), key)).count())
 
 
-def holds(lake: Lake, pipeline: Pipeline, key: Key, branch: str) -> bool:
+def holds(lake: TableStore, pipeline: Pipeline, key: Key, branch: str) -> bool:
     """Whether a branch of another program has rows with the key."""
     return not _rows(lake, pipeline, branch).where(condition(_table(lake, pipeline), key)).isEmpty()
 
 
-def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
+def delete(context: Context, lake: TableStore, pipeline: Pipeline, key: Key) -> int:
     """Deletes rows and state of the key, and returns the number of rows. Its first commit invalidates the end of an earlier `forget`."""
     name = pipeline.table.identifier
     key_condition = condition(_table(lake, pipeline), key)
@@ -78,7 +78,7 @@ def delete(context: Context, lake: Lake, pipeline: Pipeline, key: Key) -> int:
     return rows
 
 
-def _delete(lake: Lake, statement: str) -> None:
+def _delete(lake: TableStore, statement: str) -> None:
     """Runs a DELETE whose commit says in its summary that it is Sluice's."""
     lake.spark.conf.set(_SUMMARY, DELETING)
     try:
@@ -88,7 +88,7 @@ def _delete(lake: Lake, statement: str) -> None:
         lake.spark.conf.unset(_SUMMARY)
 
 
-def _write_state(lake: Lake, pipeline: Pipeline, branch: str, key_condition: str) -> None:
+def _write_state(lake: TableStore, pipeline: Pipeline, branch: str, key_condition: str) -> None:
     """Writes the files of a branch again, without the key; refused if a batch adds to it meanwhile."""
     from pyspark.sql import functions
 
@@ -108,7 +108,7 @@ def _write_state(lake: Lake, pipeline: Pipeline, branch: str, key_condition: str
         attempts.forget(attempt)
 
 
-def end(context: Context, lake: Lake, pipeline: Pipeline) -> int:
+def end(context: Context, lake: TableStore, pipeline: Pipeline) -> int:
     """Rewrites all files and manifests that have a deleted row, ends with a commit, and returns its snapshot."""
     name = pipeline.table.identifier
     digest = hashlib.sha256(_table(lake, pipeline).properties()[PROPERTY].encode()).hexdigest()[:16]
@@ -124,7 +124,7 @@ def end(context: Context, lake: Lake, pipeline: Pipeline) -> int:
     return int(end_snapshot.snapshotId())
 
 
-def _commit_end(lake: Lake, pipeline: Pipeline, digest: str) -> None:
+def _commit_end(lake: TableStore, pipeline: Pipeline, digest: str) -> None:
     """Makes the last commit, with the position in its summary, so that a later rollback finds one."""
     transaction = lake.begin(_table(lake, pipeline))
     position = state(transaction.table()).position
@@ -132,20 +132,20 @@ def _commit_end(lake: Lake, pipeline: Pipeline, digest: str) -> None:
     lake.mark_by_commit(transaction, {}, {FORGETS: digest, **position_entry})
 
 
-def _rewrite(lake: Lake, pipeline: Pipeline) -> None:
+def _rewrite(lake: TableStore, pipeline: Pipeline) -> None:
     summary = _table(lake, pipeline).currentSnapshot().summary()
     if any(int(summary.get(f"total-{kind}-deletes") or 0) for kind in ("position", "equality")):
         compact(lake, pipeline, Due(identifier=pipeline.table.identifier, compact=True, why=""), None, every_delete=True)
     without_deleted(lake, _table(lake, pipeline))
 
 
-def without_deleted(lake: Lake, table: Any) -> None:
+def without_deleted(lake: TableStore, table: Any) -> None:
     """Rewrites manifests that name deleted files, since they have the least and the greatest values of each."""
     with commit_answers():
         lake.spark._jvm.sluice.Manifests.withoutDeleted(table)
 
 
-def _ended(lake: Lake, pipeline: Pipeline, digest: str) -> Any | None:
+def _ended(lake: TableStore, pipeline: Pipeline, digest: str) -> Any | None:
     """The newest commit of `forget`, if it is the last one for these keys."""
     table = _table(lake, pipeline)
     snapshot = table.currentSnapshot()
@@ -157,7 +157,7 @@ def _ended(lake: Lake, pipeline: Pipeline, digest: str) -> Any | None:
     return None
 
 
-def _settle(lake: Lake, pipeline: Pipeline, end_snapshot: Any) -> None:
+def _settle(lake: TableStore, pipeline: Pipeline, end_snapshot: Any) -> None:
     """Moves the position to the last commit of `forget`, unless a batch was published since."""
     transaction = lake.begin(_table(lake, pipeline))
     position = state(transaction.table()).position
@@ -169,14 +169,14 @@ def _settle(lake: Lake, pipeline: Pipeline, end_snapshot: Any) -> None:
         )
 
 
-def _table(lake: Lake, pipeline: Pipeline) -> Any:
+def _table(lake: TableStore, pipeline: Pipeline) -> Any:
     table = lake.load(pipeline.table.identifier)
     if table is None:
         raise CommitRefused(f"the table {pipeline.table.identifier} is gone")
     return table
 
 
-def _rows(lake: Lake, pipeline: Pipeline, branch: str) -> Any:
+def _rows(lake: TableStore, pipeline: Pipeline, branch: str) -> Any:
     return lake.spark.table(f"{_name(pipeline)}.{identifier(f'branch_{branch}')}")
 
 

@@ -17,7 +17,7 @@ from framework.core.context.context import Context
 from framework.core.follow import follow, waiting
 from framework.core.iceberg import metadata, published, removal
 from framework.core.iceberg.commit import RETRY_HINT, again
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.metadata import Metadata
 from framework.core.maintain import expire, readers
 from framework.core.rules import attempts, protocol
@@ -68,7 +68,7 @@ def _is_behind(reader: Pipeline, pipeline: Pipeline, table: Metadata, end_number
     return reached_number is not None and reached_number < end_number
 
 
-def catch_up(context: Context, lake: Lake, pipeline: Pipeline, end_snapshot: int) -> Iterator[str]:
+def catch_up(context: Context, lake: TableStore, pipeline: Pipeline, end_snapshot: int) -> Iterator[str]:
     """Brings followers up to date, and moves their tags. Refuses while a catalog lists the table that the spec no longer names, since it
     would name files that are gone."""
     listings = ", ".join(listing.name for listing in published.former_followers(pipeline, _read(pipeline).refs))
@@ -93,7 +93,7 @@ def catch_up(context: Context, lake: Lake, pipeline: Pipeline, end_snapshot: int
             again(pipeline.table.identifier, partial(_move_tag, lake, pipeline, follower.tag, tagged_snapshot, main_snapshot))
 
 
-def _move_tag(lake: Lake, pipeline: Pipeline, tag: str, tagged_snapshot: int | None, main_snapshot: int) -> None:
+def _move_tag(lake: TableStore, pipeline: Pipeline, tag: str, tagged_snapshot: int | None, main_snapshot: int) -> None:
     """Moves a follower's tag from the snapshot that it has shown to main's newest one, which has the same rows."""
     lake.tag(lake.load(pipeline.table.identifier), {tag: main_snapshot}, {tag: tagged_snapshot})
 
@@ -107,7 +107,7 @@ class Expired:
 
 
 def expire_older(
-    lake: Lake,
+    lake: TableStore,
     pipeline: Pipeline,
     name: str,
     end_snapshot: int | None,

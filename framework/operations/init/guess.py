@@ -8,10 +8,10 @@ from typing import Any
 
 from framework.core.kafka.newest_messages import Sample
 from framework.documents.topic.written import Key
-from framework.messages.formats import Given, Guess, Single, every
+from framework.messages.formats import DeclaredColumns, Guess, OneColumn, every
 from framework.operations.init.infer import Column
 from framework.operations.init.lines import Line, comment_name, of_column, scalar
-from framework.plan import Changes, Of
+from framework.plan import ChangeFormat, MessagePart
 
 MOSTLY = 0.9  # of the messages with a value
 Row = Mapping[str, Any]
@@ -23,7 +23,7 @@ class Guessed:
 
     name: str
     guess: Guess
-    changes: Changes | None
+    changes: ChangeFormat | None
     rows: tuple[Row, ...]
 
     def count_others(self, sample: Sample) -> int:
@@ -31,9 +31,9 @@ class Guessed:
         return sum(message.value is not None and self.guess.rows(message.value) is None for message in sample.messages)
 
 
-def guesses(part: Of) -> Mapping[str, tuple[Given, Guess]]:
+def guesses(part: MessagePart) -> Mapping[str, tuple[DeclaredColumns, Guess]]:
     """The formats that can be guessed. Formats of changes come first, since their messages are plain ones, too."""
-    formats = {name: format_ for name, format_ in every(part).items() if isinstance(format_, Given)}
+    formats = {name: format_ for name, format_ in every(part).items() if isinstance(format_, DeclaredColumns)}
     in_order = sorted(formats.items(), key=lambda item: item[1].changes is None)
     return {name: (format_, format_.guess) for name, format_ in in_order if format_.guess}
 
@@ -49,7 +49,7 @@ def of_values(values: Sequence[bytes]) -> Guessed | None:
 
 def of_no_columns(values: Sequence[bytes], of_a_registry: bool) -> str:
     """The narrowest format of one column that all of these values have."""
-    singles = {name: format_ for name, format_ in every("value").items() if isinstance(format_, Single)}
+    singles = {name: format_ for name, format_ in every("value").items() if isinstance(format_, OneColumn)}
     return next(
         name
         for name in sorted(singles, key=lambda name: singles[name].wrong is None)
@@ -59,13 +59,13 @@ def of_no_columns(values: Sequence[bytes], of_a_registry: bool) -> str:
 
 def of_keys(keys: Sequence[bytes]) -> tuple[str, str]:
     """The format of one column that all of these keys have, and why it is not the default."""
-    singles = {name: format_ for name, format_ in every("key").items() if isinstance(format_, Single)}
+    singles = {name: format_ for name, format_ in every("key").items() if isinstance(format_, OneColumn)}
     in_order = sorted(singles, key=lambda name: (name != Key().format, singles[name].wrong is None))
     name = next(name for name in in_order if _fits(singles[name], keys))
     return name, "" if name == Key().format else singles[name].guessed
 
 
-def _fits(single: Single, data: Iterable[bytes]) -> bool:
+def _fits(single: OneColumn, data: Iterable[bytes]) -> bool:
     return single.wrong is None or all(single.wrong(value) is None for value in data)
 
 

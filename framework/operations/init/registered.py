@@ -11,12 +11,12 @@ from framework.base.patience import REGISTRY_NEEDED
 from framework.base.types import TIMESTAMP, folded
 from framework.core.kafka.newest_messages import Sample
 from framework.documents.rows import name_problems
-from framework.documents.topic.registered import Asked, ResolvedSchema, Schemas, resolve
+from framework.documents.topic.registered import RegistrySchemas, ResolvedSchema, SubjectRequest, plan_subject
 from framework.messages.encoding.confluent_frame import id_of
 from framework.messages.formats import of_kind
 from framework.messages.registry.client import Registry
 from framework.operations.init.lines import Line, comment_name, key, scalar
-from framework.plan import Cluster, Column, Of, Registered, SecretStore
+from framework.plan import Cluster, Column, MessagePart, PlannedSubject, SecretStore
 
 _MOSTLY = 0.9  # the share of messages with a schema's id in front from which on a topic is taken for one with a registry
 _MOST_IDS = 20  # ids that the registry is asked for
@@ -27,12 +27,12 @@ _NOWHERE = Where("", 0, 0)
 class Schemaed:
     """Keys or values whose schemas are in the registry."""
 
-    part: Of
+    part: MessagePart
     format: str
     subject: str | None  # if it is not the default subject
     single: str | None  # the column that a key without fields makes
     columns: tuple[Column, ...]
-    registered: Registered
+    registered: PlannedSubject
     changes: bool  # whether the messages are changes of rows with these columns
 
 
@@ -71,7 +71,7 @@ def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore
 
 
 def _schemaed(
-    part: Of, kafka_name: str, messages: Sequence[bytes], cluster: Cluster, secrets: SecretStore, taken_names: set[str]
+    part: MessagePart, kafka_name: str, messages: Sequence[bytes], cluster: Cluster, secrets: SecretStore, taken_names: set[str]
 ) -> Schemaed | str:
     """The schema of these messages, or the reason why it is unknown."""
     default_subject = f"{kafka_name}-{part}"
@@ -87,7 +87,7 @@ def _schemaed(
     versions = registry.subject(subject).versions
     format_, *other_formats = of_kind(versions[-1].schema.kind)
     single = next(name for name in ("key", "message_key", "kafka_key", "kafka_message_key") if name not in taken_names)
-    request = Asked(
+    request = SubjectRequest(
         topic=kafka_name,
         of=part,
         format=format_,
@@ -119,10 +119,10 @@ def _schemaed(
 
 
 def _resolved(
-    request: Asked, cluster: Cluster, secrets: SecretStore, taken_names: set[str]
+    request: SubjectRequest, cluster: Cluster, secrets: SecretStore, taken_names: set[str]
 ) -> tuple[ResolvedSchema, list[Problem]]:
     problems: list[Problem] = []
-    schema = resolve(request, cluster, Schemas(secrets), problems)
+    schema = plan_subject(request, cluster, RegistrySchemas(secrets), problems)
     return schema, [*problems, *_unnamed(schema, taken_names)]
 
 

@@ -20,7 +20,7 @@ from framework.core.kafka.newest_messages import Sample
 from framework.documents.make import draft
 from framework.language import scalars
 from framework.messages.encoding.json_text import one_object, utf8
-from framework.messages.formats import BySchema, every
+from framework.messages.formats import RegisteredSchema, every
 from framework.operations.init import guess, infer, project, registered
 from framework.operations.init.guess import Guessed
 from framework.operations.init.infer import Column
@@ -194,7 +194,7 @@ def _of_which_registry(registry_schemas: Subjects) -> str:
     if registry_schemas.why:
         return f"{finding}, but {registry_schemas.why}"
     first_name, *other_names = (
-        f"`{name}`" for name, format_ in every("value").items() if isinstance(format_, BySchema) and not format_.changes
+        f"`{name}`" for name, format_ in every("value").items() if isinstance(format_, RegisteredSchema) and not format_.changes
     )
     formats = " or ".join(
         filter(None, (", ".join([first_name.replace("`", "`value: ", 1), *other_names[:-1]]), *other_names[-1:]))

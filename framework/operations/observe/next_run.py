@@ -18,10 +18,10 @@ from framework.core.maintain.due import Due, behind_a_run
 from framework.core.rules import protocol, refusals, run_record
 from framework.core.rules.protocol import Position, TableState, TopicState
 from framework.core.sources import table as table_source
-from framework.core.sources.source import FromTopics, Source
+from framework.core.sources.source import SourceReader, TopicsReader
 from framework.operations.rebuild.estimate import Estimate, estimate_rebuild
 from framework.plan import Cluster, Pipeline, Plan, SecretStore, in_order
-from framework.plan.change import Change, Existing, changes
+from framework.plan.change import Change, TableNow, changes
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def next_runs(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA
         yield run
 
 
-def next_position(pipeline: Pipeline, state: TableState | None, source: Source) -> tuple[Position, TopicState]:
+def next_position(pipeline: Pipeline, state: TableState | None, source: SourceReader) -> tuple[Position, TopicState]:
     """The position from which a run would continue, and the source's current state. Raises the errors with which a run would refuse. A
     table that is missing, or has no rows of a topic yet, begins there as `start_from` says."""
     topic = source.topic_state()
@@ -129,7 +129,7 @@ def _next_run(pipeline: Pipeline, origin: Kafka | SluiceError | Mapping[str, Nex
                 refusals.check(pipeline, state, _remembered_topics(state))
         elif isinstance(origin, Kafka):
             waiting_by_topic = waiting(
-                origin, *next_position(pipeline, state, FromTopics(pipeline, origin)), table_state.speed(table)
+                origin, *next_position(pipeline, state, TopicsReader(pipeline, origin)), table_state.speed(table)
             )
             run = replace(run, waiting=tuple(waiting_by_topic))
         else:
@@ -160,7 +160,7 @@ def _with_rebuild(run: NextRun, position: Position | None, kafka: Kafka | None) 
         return replace(run, unreachable=(*run.unreachable, error))
 
 
-def _changes(pipeline: Pipeline, existing_table: Existing | None, errors: tuple[SluiceError, ...]) -> tuple[Change, ...] | None:
+def _changes(pipeline: Pipeline, existing_table: TableNow | None, errors: tuple[SluiceError, ...]) -> tuple[Change, ...] | None:
     """The changes of the table; None for a table that is not this pipeline's, or that cannot be created."""
     not_comparable = (NotOwned, TableRecreated, SourceMissing)
     return None if any(isinstance(error, not_comparable) for error in errors) else changes(pipeline, existing_table)

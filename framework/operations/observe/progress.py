@@ -18,8 +18,8 @@ from framework.core.kafka.cluster import Kafka, silent
 from framework.core.rules import protocol, refusals
 from framework.core.rules.protocol import Partition, Position, TableState, TopicState
 from framework.core.sources import table as table_source
-from framework.core.sources.select import Select
-from framework.core.sources.source import FromTopics
+from framework.core.sources.select import SelectReader
+from framework.core.sources.source import TopicsReader
 from framework.operations.observe.next_run import connect, next_position
 from framework.plan import Pipeline, Plan
 
@@ -38,7 +38,7 @@ class Offsets:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class PipelineProgress:
     """The progress of a pipeline. `bad_rows` are open ones, with `bad_waiting`, those that the next batch publishes. Where the lag is
     unknown, `trouble` says why: Kafka or the catalog does not answer, or a run would be refused."""
 
@@ -67,7 +67,9 @@ class Progress:
         return isinstance(self.trouble, CatalogAway)
 
 
-def read_progress(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = KAFKA) -> tuple[Progress, ...]:
+def read_progress(
+    plan: Plan, pipelines: Iterable[Pipeline] | None = None, patience: float = KAFKA
+) -> tuple[PipelineProgress, ...]:
     """The progress of these pipelines, or of all. Asks Kafka about all of them at the same time."""
     chosen_pipelines = tuple(plan.pipelines if pipelines is None else pipelines)
     cluster_names = {pipeline.topic.cluster.name for pipeline in chosen_pipelines if not pipeline.source}
@@ -87,7 +89,7 @@ def read_progress(plan: Plan, pipelines: Iterable[Pipeline] | None = None, patie
     return tuple(progress)
 
 
-def progress_of(plan: Plan, pipeline: Pipeline) -> Progress:
+def progress_of(plan: Plan, pipeline: Pipeline) -> PipelineProgress:
     (progress,) = read_progress(plan, [pipeline])
     if progress.catalog_away and progress.trouble:
         raise progress.trouble
@@ -107,13 +109,13 @@ def newest_event(pipeline: Pipeline) -> datetime | None:
 class _TableProgress:
     """A table's progress by the catalog alone. `of_another`: bad rows of a former table are still there."""
 
-    progress: Progress
+    progress: PipelineProgress
     state: TableState | None
     of_another: bool
 
 
 def _table_progress(pipeline: Pipeline) -> _TableProgress:
-    progress = Progress(pipeline=pipeline.name, table=pipeline.table.identifier)
+    progress = PipelineProgress(pipeline=pipeline.name, table=pipeline.table.identifier)
     try:
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
         bad_table = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
@@ -144,7 +146,7 @@ def _rows(table: Metadata | None) -> int:
     return metadata.rows(metadata.summary(table.main if table else None))
 
 
-def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Kafka | SluiceError]) -> Progress:
+def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Kafka | SluiceError]) -> PipelineProgress:
     """The table's progress with its lag, by Kafka or by the table that is read."""
     progress = table.progress
     if progress.trouble:
@@ -155,19 +157,21 @@ def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Ka
         source = _source(pipeline, kafkas)
         position, topic = next_position(pipeline, table.state, source)
         range_ = source.next(position, topic)
-        offsets = _offsets(position, topic) if isinstance(source, FromTopics) else ()
+        offsets = _offsets(position, topic) if isinstance(source, TopicsReader) else ()
         return replace(progress, lag=source.lag(range_), offsets=offsets)
     except SluiceError as error:
         return replace(progress, trouble=error)
 
 
-def _source(pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]) -> FromTopics | table_source.WholeTable | Select:
+def _source(
+    pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]
+) -> TopicsReader | table_source.TableReader | SelectReader:
     if pipeline.source:
         return table_source.source_of(pipeline)
     kafka = kafkas[pipeline.topic.cluster.name]
     if isinstance(kafka, SluiceError):
         raise kafka
-    return FromTopics(pipeline, kafka)
+    return TopicsReader(pipeline, kafka)
 
 
 def _offsets(position: Position, topic: TopicState) -> tuple[Offsets, ...]:

@@ -16,7 +16,7 @@ from framework.core.rules import attempts, run_record
 from framework.core.rules.protocol import BORN, Position
 from framework.core.rules.run_record import CHECKED, FailedRun, RunRecord
 from framework.operations.observe.followers import FollowerState, follower_states
-from framework.operations.observe.progress import Progress, newest_event, read_progress
+from framework.operations.observe.progress import PipelineProgress, newest_event, read_progress
 from framework.plan import Pipeline, Plan
 
 State = Literal["pending", "syncing", "caught up", "paused", "suspended", "failing"]
@@ -43,7 +43,7 @@ class Status:
     """A pipeline at one moment. `fresh` is None where the spec has no `fresh_within`, or nothing has landed yet."""
 
     pipeline: Pipeline
-    progress: Progress
+    progress: PipelineProgress
     time: datetime
     state: State
     reasons: tuple[Reason, ...]
@@ -81,7 +81,7 @@ def status_of(plan: Plan, pipeline: Pipeline) -> Status:
     return _status(plan, pipeline, _progress(plan, (pipeline,), KAFKA), _now())
 
 
-def _progress(plan: Plan, chosen_pipelines: tuple[Pipeline, ...], patience: float) -> Mapping[str, Progress]:
+def _progress(plan: Plan, chosen_pipelines: tuple[Pipeline, ...], patience: float) -> Mapping[str, PipelineProgress]:
     """The progress by name of the chosen pipelines, and of all pipelines that write the tables which these read."""
     needed_pipelines = {
         needed_pipeline.name: needed_pipeline
@@ -100,7 +100,7 @@ def _upstream(plan: Plan, pipeline: Pipeline) -> Iterator[Pipeline]:
             yield from _upstream(plan, writer)
 
 
-def _status(plan: Plan, pipeline: Pipeline, progresses: Mapping[str, Progress], current_time: datetime) -> Status:
+def _status(plan: Plan, pipeline: Pipeline, progresses: Mapping[str, PipelineProgress], current_time: datetime) -> Status:
     progress, record = progresses[pipeline.name], run_record.read(pipeline.recorded_as)
     waits_before = any(progresses[writer.name].lag != 0 for writer in _upstream(plan, pipeline))
     latest_event, followers = None, tuple[FollowerState, ...]()
@@ -113,7 +113,7 @@ def _status(plan: Plan, pipeline: Pipeline, progresses: Mapping[str, Progress], 
 
 def status_from(
     pipeline: Pipeline,
-    progress: Progress,
+    progress: PipelineProgress,
     record: RunRecord,
     newest_event: datetime | None,
     current_time: datetime,
@@ -139,7 +139,7 @@ def status_from(
     )
 
 
-def _state(progress: Progress, record: RunRecord, reasons: tuple[Reason, ...]) -> State:
+def _state(progress: PipelineProgress, record: RunRecord, reasons: tuple[Reason, ...]) -> State:
     if record.paused:
         return "paused"
     if reasons:
@@ -153,7 +153,7 @@ def _has_landed(position: Position | None) -> bool:
     return position is not None and position.attempt != BORN
 
 
-def _reasons(pipeline: Pipeline, progress: Progress, failed: FailedRun | None) -> Iterator[Reason]:
+def _reasons(pipeline: Pipeline, progress: PipelineProgress, failed: FailedRun | None) -> Iterator[Reason]:
     trouble = progress.trouble
     # A table whose source table does not exist yet is only pending.
     if trouble and not (isinstance(trouble, SourceMissing) and not _has_landed(progress.position)):
@@ -174,7 +174,7 @@ def _reason(pipeline: Pipeline, failed: FailedRun, answers: bool) -> Reason:
     )
 
 
-def _is_over(progress: Progress, failed: FailedRun) -> bool:
+def _is_over(progress: PipelineProgress, failed: FailedRun) -> bool:
     """Whether the failure of the last run is over: the position was moved since, as by `sluice accept`, or this check passes."""
     if progress.trouble is None and failed.is_a(*CHECKED):
         return True

@@ -62,7 +62,7 @@ def _checks(plan: Plan) -> Iterator[_Check]:
     for catalog in plan.catalogs:
         yield _Check(f"catalog {catalog.name}", partial(_catalog, plan, catalog))
         yield _Check(f"files of {catalog.name}", partial(_files, plan, catalog))
-    sets = [name for catalog in plan.catalogs for name in catalogs.of(catalog).jars()] if ivy.of_pyspark() else []
+    sets = [name for catalog in plan.catalogs for name in catalogs.client_of(catalog).jars()] if ivy.of_pyspark() else []
     for name in dict.fromkeys(sets):
         yield _Check(f"{name} jars", partial(_jars, name))
     for export in (document.value for document in plan.documents_of("export")):
@@ -116,7 +116,7 @@ def _registry(topics: list[Topic]) -> str:
 
 def _catalog(plan: Plan, catalog: Catalog) -> str:
     """Tries whether the tables of the specs may be created and changed, and counts the catalog's tables."""
-    catalog_api = catalogs.of(catalog)
+    catalog_api = catalogs.client_of(catalog)
     listings = [listing.options for pipeline in plan.pipelines for listing in pipeline.published]
     own_names = [pipeline.table.identifier for pipeline in plan.pipelines if pipeline.table.catalog == catalog]
     for identifier in (*own_names, *(options.identifier for options in listings if options.catalog == catalog)):
@@ -125,7 +125,7 @@ def _catalog(plan: Plan, catalog: Catalog) -> str:
 
 
 def _files(plan: Plan, catalog: Catalog) -> str:
-    catalog_api = catalogs.of(catalog)
+    catalog_api = catalogs.client_of(catalog)
     own_names = [pipeline.table.identifier for pipeline in plan.pipelines if pipeline.table.catalog == catalog]
     if not own_names:
         return "no pipeline has its table here"

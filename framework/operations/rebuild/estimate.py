@@ -20,7 +20,7 @@ from framework.core.kafka.cluster import Kafka
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Partition, Position, TopicState, parted
 from framework.core.sources import table as table_source
-from framework.core.sources.source import FromTopics, Messages, Source
+from framework.core.sources.source import MessageStore, SourceReader, TopicsReader
 from framework.plan import KAFKA_COLUMNS, Pipeline, Topic
 
 
@@ -83,15 +83,15 @@ class Estimate:
         return self.rows / SPEED if self.rows is not None else sum(backlog.seconds for backlog in self.waiting)
 
 
-def estimate_rebuild(pipeline: Pipeline, messages: Messages | None) -> Estimate:
+def estimate_rebuild(pipeline: Pipeline, messages: MessageStore | None) -> Estimate:
     """The estimate for a table that exists and has a position; `messages` where the rows come from topics."""
     if messages is None:
         return Estimate(rows=table_source.source_of(pipeline).rows())
     assert isinstance(messages, Kafka), "messages of a test cannot be read again"
     table = current_table(pipeline)
-    topic = FromTopics(pipeline, messages).topic_state()
+    topic = TopicsReader(pipeline, messages).topic_state()
     resume_point = resume_position(pipeline)
-    starts: Mapping[Partition, int] = start_offsets(pipeline, FromTopics(pipeline, messages), topic, table)
+    starts: Mapping[Partition, int] = start_offsets(pipeline, TopicsReader(pipeline, messages), topic, table)
     next_offsets = resume_point.ends if resume_point else starts
     position = Position(attempt="", batch=0, cluster=topic.cluster, topics=topic.topics, ends=next_offsets)
     if resume_point:
@@ -114,7 +114,7 @@ def current_table(pipeline: Pipeline) -> Metadata:
     return table
 
 
-def start_offsets(pipeline: Pipeline, source: Source, topic_state: TopicState, table: Metadata) -> dict[Partition, int]:
+def start_offsets(pipeline: Pipeline, source: SourceReader, topic_state: TopicState, table: Metadata) -> dict[Partition, int]:
     """The offsets at which a rebuild begins: as `start_from` says, and with `latest` where the table began, if that is known."""
     starts = source.starts(topic_state, {})
     birth = _offsets_at_birth(table)

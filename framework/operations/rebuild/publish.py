@@ -10,7 +10,7 @@ from framework.base.errors import BatchError, RefusedError, RolledBack, SourceLo
 from framework.core.context.context import Context
 from framework.core.iceberg import removal, replaced_table
 from framework.core.iceberg.jvm_state import state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import GOING, second_pipeline
 from framework.core.publish import side_tables
 from framework.core.publish.sweep import withdraw
@@ -39,7 +39,9 @@ class Publishing:
     """One try to publish, under an attempt's id. `use_id` is another id, which shows that the second table is in use. A single id for
     both tables would be forgotten with the first branch that is swept."""
 
-    def __init__(self, context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate, attempt: str, use_id: str) -> None:
+    def __init__(
+        self, context: Context, lake: TableStore, pipeline: Pipeline, estimate: Estimate, attempt: str, use_id: str
+    ) -> None:
         self.context = context
         self.lake = lake
         self.pipeline = pipeline
@@ -174,7 +176,7 @@ def is_behind(second_position: Position, own_position: Position) -> bool:
     )
 
 
-def load_table(lake: Lake, pipeline: Pipeline) -> Any:
+def load_table(lake: TableStore, pipeline: Pipeline) -> Any:
     table = lake.load(pipeline.table.identifier)
     if table is None:
         raise Transient(

@@ -15,7 +15,7 @@ from framework.core import openlineage
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.iceberg.jvm_state import state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import refuse_changes, second_pipeline, second_uuid
 from framework.core.publish import side_tables
 from framework.core.publish.batch import Batch, next_batch
@@ -89,7 +89,7 @@ def rebuild(
 
 def _publish(
     context: Context,
-    lake: Lake,
+    lake: TableStore,
     pipeline: Pipeline,
     estimate: Estimate,
     on_batch: Callable[[Batch], None],
@@ -122,7 +122,7 @@ def _publish(
     raise commit_failed("table-busy", message, cause, hint)
 
 
-def _finish(context: Context, lake: Lake, pipeline: Pipeline) -> Published | None:
+def _finish(context: Context, lake: TableStore, pipeline: Pipeline) -> Published | None:
     """Finishes a rebuild that died after it was published."""
     own_table, second = lake.load(pipeline.table.identifier), lake.load(second_pipeline(pipeline).table.identifier)
     if own_table is None or second is None or not second_table.was_swapped_in(own_table, second):
@@ -132,17 +132,17 @@ def _finish(context: Context, lake: Lake, pipeline: Pipeline) -> Published | Non
     return _result(lake, pipeline)
 
 
-def _result(lake: Lake, pipeline: Pipeline) -> Published:
+def _result(lake: TableStore, pipeline: Pipeline) -> Published:
     position = position_of(state(load_table(lake, pipeline)))
     return Published(position.rebuilt, position.snapshot, only_ended=True)
 
 
-def _rebuilt(lake: Lake, pipeline: Pipeline) -> str | None:
+def _rebuilt(lake: TableStore, pipeline: Pipeline) -> str | None:
     rebuilt: str | None = load_table(lake, pipeline).properties().get(protocol.REBUILT)
     return rebuilt
 
 
-def _finish_swap(context: Context, lake: Lake, pipeline: Pipeline) -> None:
+def _finish_swap(context: Context, lake: TableStore, pipeline: Pipeline) -> None:
     """Publishes the bad rows and deletes the second table, whose files belong to the pipeline's own table now."""
     current = state(load_table(lake, pipeline))
     side_tables.roll_forward(lake, pipeline, current.uuid, position_of(current))
@@ -151,7 +151,7 @@ def _finish_swap(context: Context, lake: Lake, pipeline: Pipeline) -> None:
     context.at("rebuild_ended")
 
 
-def _open(context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate) -> None:
+def _open(context: Context, lake: TableStore, pipeline: Pipeline, estimate: Estimate) -> None:
     """Finds the second table to resume, or creates it."""
     own_table = load_table(lake, pipeline)
     side_tables.refuse_leftovers(lake, pipeline, own_table)
@@ -170,7 +170,7 @@ def _open(context: Context, lake: Lake, pipeline: Pipeline, estimate: Estimate) 
     context.at("rebuild_born")
 
 
-def _build(context: Context, lake: Lake, pipeline: Pipeline) -> Iterator[Batch]:
+def _build(context: Context, lake: TableStore, pipeline: Pipeline) -> Iterator[Batch]:
     """The batches of the second table until it is caught up and has all messages of the pipeline's own table."""
     second = second_pipeline(pipeline)
     while True:

@@ -13,7 +13,7 @@ from framework.base.errors import BatchError, RefusedError, SluiceError, Transie
 from framework.core.context.context import Context
 from framework.core.iceberg import replaced_table, table_state
 from framework.core.iceberg.jvm_state import attempting, state
-from framework.core.iceberg.lake import Lake
+from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import GOING, refuse_changes, second_pipeline
 from framework.core.publish.tables import LAYOUT, write_properties
 from framework.core.rules import attempts, forgotten, protocol, refusals
@@ -24,7 +24,7 @@ from framework.plan import Pipeline
 from framework.plan.change import Change, changes, renamed_columns
 
 
-def find_resumable(lake: Lake, pipeline: Pipeline, own_table: Any, topic: TopicState) -> Any | None:
+def find_resumable(lake: TableStore, pipeline: Pipeline, own_table: Any, topic: TopicState) -> Any | None:
     """The second table of an interrupted rebuild that can be resumed. Any other leftover is deleted."""
     second = second_pipeline(pipeline)
     table = lake.find(second.table.identifier)
@@ -44,7 +44,7 @@ def find_resumable(lake: Lake, pipeline: Pipeline, own_table: Any, topic: TopicS
 
 def create_second(
     context: Context,
-    lake: Lake,
+    lake: TableStore,
     pipeline: Pipeline,
     own_table: Any,
     starts: Mapping[Partition, int],
@@ -71,7 +71,7 @@ def create_second(
         raise BatchError("table-not-created", f"the table {identifier} could not be created: {error}", "run again") from None
 
 
-def wanted_changes(lake: Lake, pipeline: Pipeline, own_table: Any) -> tuple[Change, ...]:
+def wanted_changes(lake: TableStore, pipeline: Pipeline, own_table: Any) -> tuple[Change, ...]:
     """The changes that the rebuild makes in the table. Raises an error for changes that are not allowed or not possible."""
     spec_changes = changes(pipeline, lake.existing(own_table))
     refuse_changes(pipeline, spec_changes)
@@ -93,7 +93,7 @@ def was_swapped_in(own_table: Any, table: Any) -> bool:
     return bool(own_table.properties().get(protocol.REBUILT) == str(table.uuid()))
 
 
-def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
+def _throw_away(lake: TableStore, pipeline: Pipeline, table: Any) -> None:
     """Deletes the table and its rows' files, unless these may belong to another table. A publishing run first creates a branch in it
     and then checks for the mark: so either that run sees the mark, or this one sees the branch."""
     second = second_pipeline(pipeline).table
@@ -115,7 +115,7 @@ def _throw_away(lake: Lake, pipeline: Pipeline, table: Any) -> None:
     )
 
 
-def delete_second(lake: Lake, pipeline: Pipeline, data: bool) -> None:
+def delete_second(lake: TableStore, pipeline: Pipeline, data: bool) -> None:
     """Deletes the second table. Its side tables are deleted first, so that the mark identifies the tables that remain."""
     second = second_pipeline(pipeline).table
     table = lake.load(second.identifier)
@@ -143,7 +143,7 @@ def _not_dropped(pipeline: Pipeline, error: Exception) -> BatchError:
     return Transient("table-busy", message, f"`sluice rebuild {pipeline.name}` tries again")
 
 
-def _is_resumable(lake: Lake, pipeline: Pipeline, own_table: Any, table: Any, topic: TopicState) -> bool:
+def _is_resumable(lake: TableStore, pipeline: Pipeline, own_table: Any, table: Any, topic: TopicState) -> bool:
     if (
         table.properties().get(protocol.OF) != str(own_table.uuid())
         or was_swapped_in(own_table, table)

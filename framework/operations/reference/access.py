@@ -9,8 +9,8 @@ from types import ModuleType
 from framework.base import hints
 from framework.base.errors import SluiceError
 from framework.operations.access import script
-from framework.operations.access.about import About, AboutTopic, access_command
-from framework.operations.access.steps import PARTS, Step
+from framework.operations.access.about import AccessSubject, TopicSubject, access_command
+from framework.operations.access.steps import PARTS, ScriptStep
 from framework.plan import Plan
 
 TABLE, TOPIC = "flagged_stock_trades", "sensor_data"
@@ -32,16 +32,16 @@ def page(target: str, file: ModuleType, plans: Mapping[str, Plan]) -> str:
     raise ValueError(f"{target} finds {name} nowhere")
 
 
-def _about(file: ModuleType, plan: Plan, name: str) -> About | AboutTopic:
+def _about(file: ModuleType, plan: Plan, name: str) -> AccessSubject | TopicSubject:
     if file.OF == "topic":
-        return AboutTopic(plan, next(topic for topic in plan.topics if topic.name == name))
+        return TopicSubject(plan, next(topic for topic in plan.topics if topic.name == name))
     pipeline = plan.pipeline(name)
     assert pipeline is not None
-    return About(plan, pipeline, flags=hints.options(plan.environment))
+    return AccessSubject(plan, pipeline, flags=hints.options(plan.environment))
 
 
 def _lines(
-    target: str, summary: str, command: str, warnings: Sequence[str], refusals: Sequence[str], steps: Sequence[Step]
+    target: str, summary: str, command: str, warnings: Sequence[str], refusals: Sequence[str], steps: Sequence[ScriptStep]
 ) -> Iterator[str]:
     yield from (f"# {target}", "", summary, "", "```console", f"$ {command}", "```")
     yield "prints what follows, for the shipped specs. Text in `<…>` is yours to fill in; Sluice runs none of it."

@@ -16,7 +16,7 @@ from framework.documents.pipeline.written import Step
 from framework.documents.rows import Rows
 from framework.language import extensions
 from framework.language.bind import bind_part
-from framework.language.node import NOWHERE, Node
+from framework.language.node import NOWHERE, YamlNode
 from framework.language.reader import read_text
 from framework.language.shapes import NO_OPTION, shape_of
 from framework.operations.reference.options import table
@@ -58,7 +58,7 @@ def rendered(example: str, key: str) -> str:
     )
 
 
-def _read(example: str) -> Node:
+def _read(example: str) -> YamlNode:
     problems: list[Problem] = []
     documents = read_text(example, "EXAMPLE", problems)
     if problems:
@@ -72,7 +72,7 @@ def _parts(example: str) -> dict[str, str]:
     return {part.partition(":")[0]: part.rstrip("\n") + "\n" for part in parts if part}
 
 
-def _types(document: Node) -> tuple[dict[str, str], dict[str, str]]:
+def _types(document: YamlNode) -> tuple[dict[str, str], dict[str, str]]:
     """The columns before and after the steps."""
     types_before = {name.text: type_text.parse(type_.text) for name, type_ in (document.get("columns") or NOWHERE).entries}
     rows = Rows(tuple(Column(name, type_) for name, type_ in types_before.items()), [])
@@ -88,18 +88,18 @@ def _yaml(text: str) -> str:
     return f"```yaml\n{text.strip()}\n```"
 
 
-def _table(heading: str, rows: Node, types: dict[str, str]) -> str:
+def _table(heading: str, rows: YamlNode, types: dict[str, str]) -> str:
     return f"{ROWS[heading]}\n\n{_rows(rows, types)}"
 
 
-def _rows(rows: Node, types: dict[str, str]) -> str:
+def _rows(rows: YamlNode, types: dict[str, str]) -> str:
     names = list(dict.fromkeys(key.text for row in rows.items for key, _ in row.entries))
     head = [f"{name} `{types[name]}`" if name in types else name for name in names]
     cells = ([_text(row.get(name)) for name in names] for row in rows.items)
     return table(head, cells) if names else "There are none."
 
 
-def _text(node: Node | None) -> str:
+def _text(node: YamlNode | None) -> str:
     if node is None:
         return ""
     if node.kind == "list":

@@ -22,10 +22,10 @@ from framework.base.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP_NTZ, De
 from framework.core.kafka.cluster import client_settings
 from framework.documents.topic.generated import Part, constant, parts
 from framework.messages.encoding.schema_writer import Writer
-from framework.messages.formats import BySchema, Given, Single, find
-from framework.plan import Generated, GeneratedFields, Of, SecretStore, Topic
+from framework.messages.formats import DeclaredColumns, OneColumn, RegisteredSchema, find
+from framework.plan import Generated, GeneratedFields, MessagePart, SecretStore, Topic
 
-Writers = Mapping[Of, Writer]
+Writers = Mapping[MessagePart, Writer]
 _Make = Callable[[Random, datetime], Any]
 _REMEMBERED = 1000  # messages that can come again
 
@@ -97,7 +97,7 @@ def refuse(topic: Topic, writers: Writers) -> None:
     generator = topic.generator
     assert generator is not None
     format_ = find("value", topic.value)
-    if isinstance(format_, BySchema) and format_.cannot_generate:
+    if isinstance(format_, RegisteredSchema) and format_.cannot_generate:
         raise _unsuited(topic, format_.cannot_generate)
     fields = list(generator.fields)
     field_lists = [fields]
@@ -240,13 +240,13 @@ def _message(topic: Topic, columns: dict[str, Any], moment: datetime, writers: W
     )
 
 
-def _encoded(part: Of, topic: Topic, columns: dict[str, Any], writers: Writers) -> bytes:
+def _encoded(part: MessagePart, topic: Topic, columns: dict[str, Any], writers: Writers) -> bytes:
     if part in writers:
         return writers[part].columns(_nested(columns))
     format_ = find(part, topic.value if part == "value" else topic.key_format)
-    if isinstance(format_, Given):
+    if isinstance(format_, DeclaredColumns):
         return format_.encode(topic.columns_of(part), _nested(columns))
-    assert isinstance(format_, Single)
+    assert isinstance(format_, OneColumn)
     return format_.encode(next(iter(columns.values()), ""))
 
 

@@ -22,7 +22,7 @@ from framework.core.iceberg import table_state
 from framework.core.publish.pinning import measured
 from framework.core.rows import bad_rows, own_columns, reading, stepping
 from framework.core.rules.protocol import Position, Range, TopicState, next_range
-from framework.core.sources.source import Source
+from framework.core.sources.source import SourceReader
 from framework.core.spark import scratch_session
 from framework.core.spark.reading_errors import named_errors
 from framework.operations.observe.next_run import next_position
@@ -124,7 +124,7 @@ def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "ne
     )
 
 
-def _asked(pipeline: Pipeline, source: Source, which: Which) -> tuple[RefusedError | None, Position | None, TopicState]:
+def _asked(pipeline: Pipeline, source: SourceReader, which: Which) -> tuple[RefusedError | None, Position | None, TopicState]:
     """Returns the refusal of a run, the position at which to begin, and the topics' state."""
     try:
         if which == "next":

@@ -17,7 +17,7 @@ from framework.core.iceberg import metadata, table_state
 from framework.core.publish.batch import next_batch
 from framework.core.spark import defects, scratch_session, session
 from framework.operations.trials.given_messages import GivenMessages
-from framework.plan import Catalog, Example, GivenRow, Message, Pipeline, Plan, SelectSource, Step, Table, TableSource, Topic
+from framework.plan import Catalog, Message, Pipeline, Plan, SelectSource, SpecTest, SpecTestRow, Step, Table, TableChanges, Topic
 from framework.plan.compare import Beyond
 from framework.sql.quote import identifier
 from framework.systems.catalogs import in_folder
@@ -47,12 +47,12 @@ class Trials:
     slices: int = 1  # partitions of a batch's frame
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    def outcomes(self, work: Iterable[tuple[Pipeline, Example]]) -> Iterator[Outcome]:
+    def outcomes(self, work: Iterable[tuple[Pipeline, SpecTest]]) -> Iterator[Outcome]:
         """The outcome of each test, in the order of the tests. Two run at once: one thread does most of a test's work."""
         with ThreadPoolExecutor(2) as pool:
             yield from pool.map(lambda test: self.run(*test), work)
 
-    def run(self, pipeline: Pipeline, example: Example) -> Outcome:
+    def run(self, pipeline: Pipeline, example: SpecTest) -> Outcome:
         """Runs the test's batches into tables of their own. Bad rows are kept whatever `bad_rows` says, so that they can be seen."""
         prefix = f"test{next(self.numbers)}_"
         table = replace(pipeline.table, namespace=prefix + pipeline.table.namespace)
@@ -68,8 +68,8 @@ class Trials:
             for each_table in (*select_tables, *trial_pipeline.looked_up):
                 self.put(each_table, example.tables.get(each_table.identifier.removeprefix(prefix), ()))
             for batch in example.batches:
-                if isinstance(source, TableSource):
-                    self.put(source, [row.values for row in example.given if isinstance(row, GivenRow) and row.batch == batch])
+                if isinstance(source, TableChanges):
+                    self.put(source, [row.values for row in example.given if isinstance(row, SpecTestRow) and row.batch == batch])
                 messages = tuple(message for message in example.given if isinstance(message, Message))
                 context = Context(self.plan, spark=lambda: self.spark, source=GivenMessages(messages, batch, self.slices))
                 result = next_batch(context, trial_pipeline)
@@ -79,7 +79,7 @@ class Trials:
             return Outcome(error=defects.as_sluice_error(pipeline.name, error))
         return Outcome(_rows(table, table.identifier), _rows(table, table.bad_rows))
 
-    def put(self, source: TableSource, rows: Sequence[Mapping[str, Any]]) -> None:
+    def put(self, source: TableChanges, rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds rows to the table that a pipeline reads."""
         import pyarrow
         from pyspark.sql.pandas.types import to_arrow_schema
@@ -118,11 +118,11 @@ def _renamed(step: Step, prefix: str) -> Step:
     return _with_source(step, partial(_of_test, prefix))
 
 
-def _of_test(prefix: str, source: TableSource) -> TableSource:
+def _of_test(prefix: str, source: TableChanges) -> TableChanges:
     return replace(source, identifier=prefix + source.identifier, versions=False)
 
 
-def _with_source(step: Step, move_source: Callable[[TableSource], TableSource]) -> Step:
+def _with_source(step: Step, move_source: Callable[[TableChanges], TableChanges]) -> Step:
     return replace(step, join=replace(step.join, source=move_source(step.join.source))) if step.join else step
 
 
@@ -152,7 +152,7 @@ def scratch_plan(plan: Plan, folder: Path) -> Plan:
     )
 
 
-def _in_catalog(catalogs: Mapping[str, Catalog], source: TableSource) -> TableSource:
+def _in_catalog(catalogs: Mapping[str, Catalog], source: TableChanges) -> TableChanges:
     return replace(source, catalog=catalogs[source.catalog.name])
 
 

@@ -27,7 +27,7 @@ from framework.core.rules import refusals
 from framework.core.rules.protocol import Position
 from framework.core.schemas import schema_lookup
 from framework.core.spark.reading_errors import named_errors
-from framework.core.staging import Target, admission
+from framework.core.staging import StagingTarget, admission
 from framework.plan import BAD_ROW_COLUMNS, DISCARDED, OPEN, REPLAYED, Pipeline
 from framework.sql import expressions
 from framework.sql.expressions import ExpressionError, guarded
@@ -144,7 +144,7 @@ def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position:
     messages = source.read(context.spark, range_, position.batch + 1)
     frame = frame_of(messages, measured(pipeline), range_.size, newest_time=position.newest)
     lake = context.lake(pipeline)
-    target = Target(
+    target = StagingTarget(
         context=context,
         lake=lake,
         pipeline=pipeline,

@@ -68,7 +68,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Files(ABC):
+class TableFiles(ABC):
     """The files of tables, wherever they are. A location is what Iceberg calls a file or a folder, such as `file:/lake/shop/orders`."""
 
     root: str  # the location of the warehouse; empty if nobody but the catalog knows it
@@ -134,16 +134,16 @@ class Files(ABC):
 
 
 @dataclass(frozen=True)
-class Current:
+class ListedMetadata:
     """A table's current metadata."""
 
     location: str
     document: Mapping[str, Any]
-    files: Files
+    files: TableFiles
 
 
 @dataclass(frozen=True)
-class Catalog(ABC):
+class CatalogClient(ABC):
     """A catalog with its options. Methods that need no JVM raise the errors of their libraries, of which the core makes
     `CatalogAway`. A table's identifier is `namespace.table`."""
 
@@ -160,7 +160,7 @@ class Catalog(ABC):
     causes: ClassVar[Mapping[str, Cause]] = {}  # by lower-case text of its errors
 
     @abstractmethod
-    def files_of(self, identifier: str) -> Files:
+    def files_of(self, identifier: str) -> TableFiles:
         """The files of a table, which may not exist."""
 
     def new_table_folder(self, identifier: str) -> str | None:
@@ -213,7 +213,7 @@ class Catalog(ABC):
         """The names of all tables."""
 
     @abstractmethod
-    def current(self, identifier: str) -> Current | None:
+    def current(self, identifier: str) -> ListedMetadata | None:
         """A table's current metadata; None if there is no such table. It is called often, so it does not use PyIceberg, which
         takes long to import."""
 
@@ -225,7 +225,7 @@ class Catalog(ABC):
     def drop(self, identifier: str) -> None:
         """Removes a table from the catalog. Its files stay."""
 
-    def show(self, identifier: str, instead_of: Current | None, listed: Current) -> None:
+    def show(self, identifier: str, instead_of: ListedMetadata | None, listed: ListedMetadata) -> None:
         """Lists a table of another catalog with the metadata `listed`. Raises `Moved` if the name no longer has the metadata
         `instead_of`. A catalog that writes metadata itself gets a file only for a new name."""
         raise RequestFailed("it cannot list the tables of another catalog", "name another catalog under `publish`")
@@ -242,9 +242,9 @@ class Catalog(ABC):
         return ()
 
 
-def of(catalog: model.Catalog) -> Catalog:
+def client_of(catalog: model.Catalog) -> CatalogClient:
     """The component of a plan's catalog."""
-    component: type[Catalog] = CATALOGS.load(catalog.type).CATALOG
+    component: type[CatalogClient] = CATALOGS.load(catalog.type).CATALOG
     return component(catalog.name, catalog.options, catalog.secrets)
 
 

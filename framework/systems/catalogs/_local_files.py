@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from framework.systems.catalogs import ANY_TIME, PROBE, Files
+from framework.systems.catalogs import ANY_TIME, PROBE, TableFiles
 
 
 @dataclass(frozen=True)
-class LocalFiles(Files):
+class LocalFiles(TableFiles):
     """A location is `file:/a`, `file:///a` or `/a`."""
 
     def path(self, location: str) -> str:

@@ -19,7 +19,7 @@ from framework.plan import SecretStore, Storage
 from framework.plan.storage import SCHEME
 from framework.systems import aws_policy, buckets
 from framework.systems.buckets import Login
-from framework.systems.catalogs import ANY_TIME, PROBE, Access, Files, RequestFailed
+from framework.systems.catalogs import ANY_TIME, PROBE, Access, RequestFailed, TableFiles
 
 _SCHEMES = re.compile(r"^s3[an]?://")
 _TABLE = re.compile(r"s3://[^/]+/.*[^/]")
@@ -30,7 +30,7 @@ _MAX_DELETED = 1000  # files that one request deletes
 
 
 @dataclass(frozen=True)
-class S3Files(Files):
+class S3Files(TableFiles):
     """A location is `s3://bucket/name`. `root` is empty where the catalog alone knows where its tables are; `login` is one that the
     catalog gave, in place of the storage's own."""
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from framework.base.errors import Problem
 from framework.base.hosts import is_open
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.language.scalars import Location, Url
 from framework.language.storage import Storage as WrittenStorage
 from framework.plan import Storage
 from framework.plan.storage import SCHEME
 from framework.systems import aws_policy, buckets
-from framework.systems.catalogs import PROBE, Catalog, Cause, Current, Moved, RequestFailed, _object_store
+from framework.systems.catalogs import PROBE, CatalogClient, Cause, ListedMetadata, Moved, RequestFailed, _object_store
 from framework.systems.catalogs._s3_files import S3Files
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _LOGIN = "software.amazon.awssdk.auth.credentials.SystemPropertyCredentialsProvi
 
 
 @dataclass(frozen=True)
-class Options(Bound):
+class Options(OptionGroup):
     """Glue's data catalog of an AWS account. The login and the region are those of `storage`."""
 
     warehouse: Location = option(
@@ -82,7 +82,7 @@ class Denied(RequestFailed):
 
 
 @dataclass(frozen=True)
-class Glue(Catalog):
+class Glue(CatalogClient):
     options: Options
 
     does = "is AWS Glue's data catalog"
@@ -138,13 +138,13 @@ class Glue(Catalog):
     def tables(self) -> tuple[str, ...]:
         return tuple(self._names())
 
-    def current(self, identifier: str) -> Current | None:
+    def current(self, identifier: str) -> ListedMetadata | None:
         table = self._table(identifier)
         if table is None:
             return None
         location = str(table["Parameters"]["metadata_location"])
         files = self.files_of(identifier)
-        return Current(location, files.metadata(location), files)
+        return ListedMetadata(location, files.metadata(location), files)
 
     def load(self, identifier: str) -> IcebergTable | None:
         from pyiceberg.table import StaticTable, Table
@@ -160,7 +160,7 @@ class Glue(Catalog):
         namespace, _, name = identifier.rpartition(".")
         self._asked("delete_table", DatabaseName=namespace, Name=name)
 
-    def show(self, identifier: str, instead_of: Current | None, listed: Current) -> None:
+    def show(self, identifier: str, instead_of: ListedMetadata | None, listed: ListedMetadata) -> None:
         from pyiceberg.catalog import glue
         from pyiceberg.table.metadata import TableMetadataUtil
 

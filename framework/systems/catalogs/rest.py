@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from framework.base.errors import Problem
 from framework.base.hosts import is_open
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.language.scalars import Url
 from framework.language.storage import Storage as WrittenStorage
 from framework.plan import Storage
 from framework.plan.secret import SecretRef
-from framework.systems.catalogs import Catalog, Current, Files, _object_store, _rest_changes
+from framework.systems.catalogs import CatalogClient, ListedMetadata, TableFiles, _object_store, _rest_changes
 from framework.systems.catalogs._rest_client import Address, RestClient
 from framework.systems.catalogs._s3_files import S3Files
 from framework.systems.secrets import reveal
@@ -42,7 +42,7 @@ _clients: dict[tuple[Any, ...], RestClient] = {}
 
 
 @dataclass(frozen=True)
-class OAuth(Bound):
+class OAuth(OptionGroup):
     """A login by OAuth2's client credentials. Tokens are asked for again before they end."""
 
     in_digest: ClassVar[str] = "OAuth client_id client_secret scope token_uri"
@@ -60,7 +60,7 @@ class OAuth(Bound):
 
 
 @dataclass(frozen=True)
-class Options(Bound):
+class Options(OptionGroup):
     """A server that speaks Iceberg's REST protocol, such as Polaris, Snowflake Open Catalog or Lakekeeper."""
 
     uri: Url = option("The catalog's address.", example="http://127.0.0.1:18182/api/catalog", aka=["url", "endpoint"])
@@ -103,7 +103,7 @@ class Options(Bound):
 
 
 @dataclass(frozen=True)
-class Rest(Catalog):
+class Rest(CatalogClient):
     options: Options
 
     does = "is a server that speaks Iceberg's REST protocol"
@@ -114,7 +114,7 @@ class Rest(Catalog):
     def storage(self) -> Storage:
         return _object_store.planned(self.options.storage)
 
-    def files_of(self, identifier: str) -> Files:
+    def files_of(self, identifier: str) -> TableFiles:
         if self._vended and (current := self.current(identifier)) is not None:
             return current.files
         return self._files({})
@@ -159,12 +159,12 @@ class Rest(Catalog):
     def tables(self) -> tuple[str, ...]:
         return tuple(self._client.tables())
 
-    def current(self, identifier: str) -> Current | None:
+    def current(self, identifier: str) -> ListedMetadata | None:
         namespace, _, name = identifier.rpartition(".")
         table = self._client.table(namespace, name, vended=self._vended)
         if table is None:
             return None
-        return Current(str(table["metadata-location"]), table["metadata"], self._files(table["config"]))
+        return ListedMetadata(str(table["metadata-location"]), table["metadata"], self._files(table["config"]))
 
     def load(self, identifier: str) -> IcebergTable | None:
         from pyiceberg.catalog.rest import RestCatalog
@@ -187,7 +187,7 @@ class Rest(Catalog):
         namespace, _, name = identifier.rpartition(".")
         self._client.probe(namespace, name)
 
-    def show(self, identifier: str, instead_of: Current | None, listed: Current) -> None:
+    def show(self, identifier: str, instead_of: ListedMetadata | None, listed: ListedMetadata) -> None:
         namespace, _, name = identifier.rpartition(".")
         if instead_of is None:
             self._client.register(namespace, name, listed.location)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from framework.base.errors import Problem
 from framework.base.patience import CATALOG_FILE
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.language.scalars import Location
 from framework.language.storage import Storage as WrittenStorage
 from framework.plan import Storage
 from framework.plan.storage import SCHEME
-from framework.systems.catalogs import DENIED, DISK_FULL, Catalog, Cause, Current, Files, Moved, _object_store
+from framework.systems.catalogs import DENIED, DISK_FULL, CatalogClient, Cause, ListedMetadata, Moved, TableFiles, _object_store
 from framework.systems.catalogs._local_files import is_elsewhere, local_files
 from framework.systems.catalogs._s3_files import S3Files
 
@@ -44,7 +44,7 @@ _opened: dict[tuple[Any, ...], Any] = {}
 
 
 @dataclass(frozen=True)
-class Options(Bound):
+class Options(OptionGroup):
     """A SQLite file, which PyIceberg reads too."""
 
     uri: Location = option(
@@ -84,7 +84,7 @@ def in_folder(name: str, folder: Path) -> Options:
 
 
 @dataclass(frozen=True)
-class Sql(Catalog):
+class Sql(CatalogClient):
     options: Options
 
     does = "is a SQLite file"
@@ -101,12 +101,12 @@ class Sql(Catalog):
         return Path(self.options.uri.removeprefix(_SCHEME)).absolute()
 
     @cached_property
-    def files(self) -> Files:
+    def files(self) -> TableFiles:
         if self._storage is None:
             return local_files(self.options.warehouse)
         return S3Files(self.options.warehouse.rstrip("/"), self._storage, self.secrets)
 
-    def files_of(self, identifier: str) -> Files:
+    def files_of(self, identifier: str) -> TableFiles:
         return self.files
 
     def new_table_folder(self, identifier: str) -> str:
@@ -146,12 +146,12 @@ class Sql(Catalog):
         table_rows = [row for row in rows if "iceberg_type" not in row.keys() or row["iceberg_type"] in (None, "TABLE")]  # noqa: SIM118
         return tuple(f"{row['table_namespace']}.{row['table_name']}" for row in table_rows)
 
-    def current(self, identifier: str) -> Current | None:
+    def current(self, identifier: str) -> ListedMetadata | None:
         rows = self._rows(_SHORT, _NAMED, *identifier.rsplit(".", 1))
         if not rows:
             return None
         location = str(rows[0]["metadata_location"])
-        return Current(location, self.files.metadata(location), self.files)
+        return ListedMetadata(location, self.files.metadata(location), self.files)
 
     def load(self, identifier: str) -> IcebergTable | None:
         rows = self._rows(CATALOG_FILE, _NAMED, *identifier.rsplit(".", 1))
@@ -174,7 +174,7 @@ class Sql(Catalog):
         with suppress(NoSuchTableError):  # another program was faster
             self._by_pyiceberg().drop_table(identifier)
 
-    def show(self, identifier: str, instead_of: Current | None, listed: Current) -> None:
+    def show(self, identifier: str, instead_of: ListedMetadata | None, listed: ListedMetadata) -> None:
         if instead_of is None:
             self._register(identifier, listed.location)
             return

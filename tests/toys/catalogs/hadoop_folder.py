@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from framework.base.errors import Problem
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.language.scalars import Location
-from framework.systems.catalogs import Catalog, Current
+from framework.systems.catalogs import CatalogClient, ListedMetadata
 from framework.systems.catalogs._local_files import LocalFiles, is_elsewhere, local_files
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _HINT = "version-hint.text"
 
 
 @dataclass(frozen=True)
-class Options(Bound):
+class Options(OptionGroup):
     """A folder that has a folder for each namespace, and in it one for each table."""
 
     folder: Location = option("The folder of the tables.", example=".sluice/tables", aka=["warehouse"])
@@ -36,7 +36,7 @@ class Options(Bound):
 
 
 @dataclass(frozen=True)
-class HadoopFolder(Catalog):
+class HadoopFolder(CatalogClient):
     options: Options
 
     does = "is a folder of tables"
@@ -61,9 +61,9 @@ class HadoopFolder(Catalog):
     def tables(self) -> tuple[str, ...]:
         return tuple(".".join(hint.parts[-4:-2]) for hint in self.folder.glob(f"*/*/metadata/{_HINT}"))
 
-    def current(self, identifier: str) -> Current | None:
+    def current(self, identifier: str) -> ListedMetadata | None:
         file = self._metadata(identifier)
-        return Current(f"file:{file}", self.files.metadata(str(file)), self.files) if file else None
+        return ListedMetadata(f"file:{file}", self.files.metadata(str(file)), self.files) if file else None
 
     def load(self, identifier: str) -> IcebergTable | None:
         from pyiceberg.table import StaticTable, Table

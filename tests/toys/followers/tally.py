@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from framework.core.follow.committed import Committed
+from framework.core.follow.committed import FollowInput
 from framework.documents.draft import Draft
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.plan import Follower, Pipeline
 
 
 @dataclass(frozen=True)
-class Options(Bound):
+class Options(OptionGroup):
     """Write down how many rows came."""
 
     known_by: ClassVar[str | None] = "tally"
@@ -21,7 +21,7 @@ class Options(Bound):
     tally: str = option("The file.", example="tally.txt")
 
 
-def resolve(written: Options, _pipeline: Pipeline, _draft: Draft) -> Follower:
+def plan_follower(written: Options, _pipeline: Pipeline, _draft: Draft) -> Follower:
     return Follower(
         type="tally",
         name=written.tally,
@@ -32,7 +32,7 @@ def resolve(written: Options, _pipeline: Pipeline, _draft: Draft) -> Follower:
     )
 
 
-def follow(committed: Committed) -> int:
+def follow(committed: FollowInput) -> int:
     rows = committed.changes.now().count()
     with Path(committed.follower.options).open("a", encoding="utf-8") as file:
         file.write(f"{committed.until} {rows}\n")

@@ -13,7 +13,7 @@ from framework.base.types import Field as Typed
 from framework.messages.encoding import json_text, json_values
 from framework.messages.encoding.fields import Field
 from framework.messages.encoding.json_text import Decoded
-from framework.messages.formats import Given, Sample
+from framework.messages.formats import DeclaredColumns, Sample
 from framework.plan import Column, Decoding, Fault
 
 _PARTS = "split(_sluice_text, ',')"
@@ -58,7 +58,7 @@ def refuses(type_: Type) -> tuple[str, str] | None:
     return None
 
 
-VALUE = Given(
+VALUE = DeclaredColumns(
     noun="a line of values",
     decoding=decoding,
     encode=encode,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from framework.documents.draft import Draft, unknown
-from framework.language.kind import DocumentKind
-from framework.language.options import Kind, option
+from framework.language.kind import Kind
+from framework.language.options import Document, option
 from framework.language.scalars import Name
 from framework.plan import PlannedDocument
 
@@ -18,14 +18,14 @@ text: ask the sender for the currency
 
 
 @dataclass(frozen=True)
-class Reminder(Kind):
+class Reminder(Document):
     """A word about a pipeline."""
 
     about: Name = option("The pipeline.", example="flagged_stock_trades", aka=["pipeline"])
     text: str = option("What to remember.", example="ask the sender for the currency", aka=["note"])
 
 
-def resolve(draft: Draft, documents: tuple[Reminder, ...]) -> None:
+def plan_reminders(draft: Draft, documents: tuple[Reminder, ...]) -> None:
     pipelines = [name for kind, name in draft.written.names if kind == "pipeline"]
     for reminder in documents:
         if reminder.about not in pipelines:
@@ -36,4 +36,4 @@ def resolve(draft: Draft, documents: tuple[Reminder, ...]) -> None:
         )
 
 
-KIND = DocumentKind(Reminder, resolve, needs=("pipeline",))
+KIND = Kind(Reminder, plan_reminders, needs=("pipeline",))

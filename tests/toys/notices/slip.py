@@ -9,13 +9,13 @@ from typing import ClassVar
 
 from framework.base.errors import Where
 from framework.documents.draft import Draft
-from framework.language.options import Bound, option
+from framework.language.options import OptionGroup, option
 from framework.plan import SecretStore
-from framework.plan.notice import About, Notice
+from framework.plan.notice import Notice, NoticeContent
 
 
 @dataclass(frozen=True)
-class Options(Bound):
+class Options(OptionGroup):
     """Write a line into a file."""
 
     known_by: ClassVar[str | None] = "slip"
@@ -23,11 +23,11 @@ class Options(Bound):
     slip: str = option("The file.", example="slips.txt")
 
 
-def resolve(written: Options, _where: Where, _template: Callable[[str, Where], bool], _linked: bool, _draft: Draft) -> Notice:
+def plan_notice(written: Options, _where: Where, _template: Callable[[str, Where], bool], _linked: bool, _draft: Draft) -> Notice:
     return Notice(type="slip", says=f"a line in {written.slip}", options=written.slip, send=send)
 
 
-def send(notice: Notice, about: About, _secrets: SecretStore) -> str:
+def send(notice: Notice, about: NoticeContent, _secrets: SecretStore) -> str:
     with Path(notice.options).open("a", encoding="utf-8") as file:
         file.write(f"{about.title}: {about.document['rows']} rows\n")
     return f"a line in {notice.options}"

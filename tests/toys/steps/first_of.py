@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from framework.documents.rows import Resolved, Rows
-from framework.language.options import WrittenStep
+from framework.language.options import StepDocument
 from framework.language.scalars import ColumnName
-from framework.plan import Memory, State
+from framework.plan import Remember, State
 from framework.sql.quote import identifier
 
 EXAMPLE = """\
@@ -27,7 +27,7 @@ ADDS = ""
 Written = list[ColumnName]
 
 
-def resolve(step: WrittenStep, rows: Rows) -> Resolved:
+def resolve(step: StepDocument, rows: Rows) -> Resolved:
     names = tuple(name for index, name in enumerate(step.value) if rows.column(name, step.place(index)))
     says = f"the first row of each {', '.join(names)}"
 
@@ -44,4 +44,4 @@ def resolve(step: WrittenStep, rows: Rows) -> Resolved:
         condition = " AND ".join(f"new.{identifier(name)} <=> old.{identifier(name)}" for name in names)
         return first_rows.alias("new").join(remembered_rows.alias("old"), functions.expr(condition), "left_anti")
 
-    return Resolved(rows.columns, says=(says,), memory=Memory(columns=names, admit=admit, state=State("firstof", names, says)))
+    return Resolved(rows.columns, says=(says,), memory=Remember(columns=names, admit=admit, state=State("firstof", names, says)))

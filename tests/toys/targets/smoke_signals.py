@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from framework.operations.access.about import About
-from framework.operations.access.steps import SHELL, Step, Warned, check, create, query, shared
+from framework.operations.access.about import AccessSubject
+from framework.operations.access.steps import SHELL, ScriptStep, Warned, check, create, query, shared
 
 OF = "table"
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     place = about.place("Smoke", "sql", "rest", "glue")
     yield Warned("smoke is read by everybody")
     yield create(SHELL, "The fire.", f"CREATE FIRE {place.table}", f"drop fire {place.table}")

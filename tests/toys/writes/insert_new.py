@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from framework.core.rows.counts import Counted
+from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame
 from framework.core.rows.own_columns import NTH
 from framework.core.spark.reading_errors import cached_frame
-from framework.core.staging import Target, by_key, events, ranges
+from framework.core.staging import StagingTarget, by_key, events, ranges
 from framework.core.staging.merge import inserts, merge
 from framework.documents.write_mode import WriteMode
 
 
-def stage(target: Target, frame: Frame) -> Counted:
+def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
     with cached_frame(by_key.newest_per_key(events.batch_rows(target, frame), target.keyed, NTH)) as rows:
         near = ranges.scan_keys(target, rows, target.keyed.keys).near
         counted = target.counted(frame)

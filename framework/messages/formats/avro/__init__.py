@@ -13,10 +13,10 @@ from framework.base import types
 from framework.messages.encoding import json_values
 from framework.messages.encoding.confluent_frame import Read, columns_of, renamed
 from framework.messages.encoding.schema_writer import Way
-from framework.messages.formats import OBJECT, BySchema
+from framework.messages.formats import OBJECT, RegisteredSchema
 from framework.messages.formats.avro.schema import loaded, parse, shapes
 from framework.messages.schemas.versions import Merged, Path
-from framework.plan import Of
+from framework.plan import MessagePart
 from framework.plan.schema import Schema
 
 __all__ = ["KEY", "VALUE", "decoder", "encoder", "read", "schema_text", "shapes"]
@@ -26,7 +26,7 @@ _NEEDED = frozenset(  # by a reader
 )
 
 
-def read(_part: Of, merged: Merged) -> Read:
+def read(_part: MessagePart, merged: Merged) -> Read:
     writers = {fit.version.id: _writer(fit.version.schema, fit.names) for fit in merged.fits}
     return Read(format="avro", columns=columns_of(merged.shapes), writers=writers)
 
@@ -70,7 +70,7 @@ def row(struct: str, schema: str) -> str:
 
 ROW = row
 CONNECT = {"value.converter": "io.confluent.connect.avro.AvroConverter"}
-VALUE = KEY = BySchema(
+VALUE = KEY = RegisteredSchema(
     kind="AVRO",
     shapes=shapes,
     read=read,

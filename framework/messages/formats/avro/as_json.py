@@ -12,7 +12,7 @@ from decimal import Decimal as Number
 from typing import Any
 from uuid import UUID
 
-from framework.messages.formats.avro.schema import Node, parse
+from framework.messages.formats.avro.schema import AvroNode, parse
 from framework.plan.schema import Schema
 
 _EPOCH = datetime(1970, 1, 1)
@@ -55,7 +55,7 @@ class _Reader:
                 return zigzag >> 1 ^ -(zigzag & 1)
         raise ValueError("a number has more than 64 bits")
 
-    def value(self, node: Node) -> Any:
+    def value(self, node: AvroNode) -> Any:
         match node.kind:
             case "null":
                 return None
@@ -110,7 +110,7 @@ def _moment(logical: str, number: int) -> Any:
     return number
 
 
-def _bytes(node: Node, data: bytes) -> Any:
+def _bytes(node: AvroNode, data: bytes) -> Any:
     if node.logical == "decimal":
         if len(data) > _LONGEST_DECIMAL:
             raise ValueError("a decimal has too many digits")

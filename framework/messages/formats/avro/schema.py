@@ -40,13 +40,13 @@ class Member:
     """A field of a record."""
 
     name: str
-    node: Node
+    node: AvroNode
     doc: str = ""
     old_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Node:
+class AvroNode:
     """A type of a schema. `kind` is Avro's own word for it, on which the meaning of the other fields depends."""
 
     kind: str
@@ -54,14 +54,14 @@ class Node:
     name: str = ""  # the name of a record, an enum or a fixed
     _: KW_ONLY
     members: tuple[Member, ...] = ()
-    items: tuple[Node, ...] = ()  # one type for an array or a map, all types for a union
+    items: tuple[AvroNode, ...] = ()  # one type for an array or a map, all types for a union
     symbols: tuple[str, ...] = ()
     size: int = 0
     precision: int = 0
     scale: int = 0
 
     @cached_property
-    def value(self) -> Node:
+    def value(self) -> AvroNode:
         """The type without null: of a union with null and one other type, the other; of two widths of one number, the wider."""
         if self.kind != "union":
             return self
@@ -70,7 +70,11 @@ class Node:
             return non_null_items[0]
         kinds = {(item.kind, item.logical) for item in non_null_items}
         number = next((wide for narrow, wide in _TWO_WIDTHS if kinds == {(narrow, ""), (wide, "")}), None)
-        return Node(number, items=non_null_items) if number else Node("union" if non_null_items else "null", items=non_null_items)
+        return (
+            AvroNode(number, items=non_null_items)
+            if number
+            else AvroNode("union" if non_null_items else "null", items=non_null_items)
+        )
 
     @cached_property
     def takes_bytes(self) -> bool:
@@ -124,7 +128,7 @@ class Node:
         return len(inside) + sum(count for count, _ in inside), 1 + max((levels for _, levels in inside), default=0)
 
 
-def member_names(union: Node) -> list[str]:
+def member_names(union: AvroNode) -> list[str]:
     """Returns the names of a union's types as fields of the struct that it becomes: a record's name, or the type's."""
     names: list[str] = []
     for item in union.items:
@@ -137,14 +141,14 @@ def shapes(schema: Schema) -> tuple[Shape, ...]:
     return record(schema).shapes
 
 
-def record(schema: Schema) -> Node:
+def record(schema: Schema) -> AvroNode:
     """Returns the record that a message is; for any other type a record with the one field `value`, which has the same bytes."""
     node = parse(schema)
-    return node if node.kind == "record" else Node("record", members=(Member("value", node),))
+    return node if node.kind == "record" else AvroNode("record", members=(Member("value", node),))
 
 
 @lru_cache(maxsize=1024)
-def parse(schema: Schema) -> Node:
+def parse(schema: Schema) -> AvroNode:
     reader = _Reader()
     for _, reference in schema.behind:
         reader.text(reference.text)
@@ -158,10 +162,10 @@ def parse(schema: Schema) -> Node:
 
 @dataclass
 class _Reader:
-    types_by_name: dict[str, Node] = field(default_factory=dict)
+    types_by_name: dict[str, AvroNode] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
 
-    def text(self, text: str) -> Node:
+    def text(self, text: str) -> AvroNode:
         try:
             return self.node(loaded(text), "", 0)
         except RecursionError:
@@ -173,14 +177,14 @@ class _Reader:
         except (KeyError, TypeError, AttributeError):
             raise Unsupported("the schema is not Avro: a part of it is of another kind than Avro says") from None
 
-    def node(self, schema: Any, space: str, depth: int) -> Node:
+    def node(self, schema: Any, space: str, depth: int) -> AvroNode:
         if depth > _DEEPEST:
             raise Unsupported(f"the schema is nested deeper than {_DEEPEST} levels")
         if isinstance(schema, str):
             return self.named(schema, space)
         if isinstance(schema, list):
             items = tuple(self.node(item, space, depth + 1) for item in schema)
-            return Node("union", items=items)
+            return AvroNode("union", items=items)
         kind = _part(schema, "type", "a type")
         if isinstance(kind, (dict, list)) or (isinstance(kind, str) and kind not in (*_PLAIN, "null", *_COMPLEX)):
             return self.node(kind, space, depth + 1)
@@ -193,14 +197,14 @@ class _Reader:
                 item = self.node(_part(schema, "items", "an array"), space, depth + 1)
                 if not item.takes_bytes:
                     raise Unsupported("an array has items without bytes, of which ten bytes can claim any number")
-                return Node("array", items=(item,))
+                return AvroNode("array", items=(item,))
             case "map":
-                return Node("map", items=(self.node(_part(schema, "values", "a map"), space, depth + 1),))
-        return _logical(Node(kind), schema)
+                return AvroNode("map", items=(self.node(_part(schema, "values", "a map"), space, depth + 1),))
+        return _logical(AvroNode(kind), schema)
 
-    def named(self, name: str, space: str) -> Node:
+    def named(self, name: str, space: str) -> AvroNode:
         if name in _PLAIN or name == "null":
-            return Node(name)
+            return AvroNode(name)
         full = name if "." in name or not space else f"{space}.{name}"
         for candidate in (full, name):
             if candidate in self.open:
@@ -210,19 +214,19 @@ class _Reader:
                 return self.types_by_name[candidate]
         raise Unsupported(f"the schema names `{name}`, which it does not define", "register it with a reference to where that is")
 
-    def define(self, schema: Mapping[str, Any], space: str, depth: int) -> Node:
+    def define(self, schema: Mapping[str, Any], space: str, depth: int) -> AvroNode:
         kind = str(schema["type"])
         name = _text(_part(schema, "name", kind))
         prefix, dot, short = name.rpartition(".")
         space = prefix if dot else schema.get("namespace", space) or ""
         full = f"{space}.{short}" if space else short
         if kind == "enum":
-            node = Node("enum", name=short, symbols=tuple(map(_text, _listed(schema, "symbols", name))))
+            node = AvroNode("enum", name=short, symbols=tuple(map(_text, _listed(schema, "symbols", name))))
         elif kind == "fixed":
-            node = _logical(Node("fixed", name=short, size=_size(_part(schema, "size", name))), schema)
+            node = _logical(AvroNode("fixed", name=short, size=_size(_part(schema, "size", name))), schema)
         else:
             self.open.add(full)
-            node = Node("record", name=short, members=tuple(self.members(_listed(schema, "fields", name), space, depth)))
+            node = AvroNode("record", name=short, members=tuple(self.members(_listed(schema, "fields", name), space, depth)))
             _refuse_twice(node)
             self.open.discard(full)
         _ = node.size_of_all, node.takes_bytes  # computed now, so that a chain of a thousand names is not walked at once
@@ -260,7 +264,7 @@ def _listed(schema: Any, key: str, owner: str, otherwise: list[Any] | None = Non
     return values
 
 
-def _refuse_twice(record: Node) -> None:
+def _refuse_twice(record: AvroNode) -> None:
     names: set[str] = set()
     for member in record.members:
         if member.name in names:
@@ -292,15 +296,15 @@ def loaded(text: str) -> Any:
         raise
 
 
-def _logical(node: Node, schema: Mapping[str, Any]) -> Node:
+def _logical(node: AvroNode, schema: Mapping[str, Any]) -> AvroNode:
     """Returns the node with its logical type, if its kind has that one: Avro says that others are to be ignored."""
     logical = schema.get("logicalType")
     if logical == "decimal" and node.kind in ("bytes", "fixed"):
         precision, scale = schema.get("precision", 0), schema.get("scale", 0)
         fits = type(precision) is type(scale) is int and 0 < precision <= 38 and 0 <= scale <= precision
-        return Node(node.kind, "decimal", node.name, size=node.size, precision=precision, scale=scale) if fits else node
+        return AvroNode(node.kind, "decimal", node.name, size=node.size, precision=precision, scale=scale) if fits else node
     if logical == "uuid" and (node.kind == "string" or node.size == _UUID_BYTES):
-        return Node(node.kind, "uuid", node.name, size=node.size)
+        return AvroNode(node.kind, "uuid", node.name, size=node.size)
     if isinstance(logical, str) and (node.kind, logical) in _LOGICAL:
-        return Node(node.kind, logical, node.name, size=node.size)
+        return AvroNode(node.kind, logical, node.name, size=node.size)
     return node

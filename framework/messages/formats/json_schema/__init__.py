@@ -20,11 +20,11 @@ from framework.messages.encoding import json_values
 from framework.messages.encoding.confluent_frame import Read, renamed
 from framework.messages.encoding.fields import WrittenType
 from framework.messages.encoding.schema_writer import Way
-from framework.messages.formats import OBJECT, BySchema
+from framework.messages.formats import OBJECT, RegisteredSchema
 from framework.messages.formats.json_schema.keyword_types import Allowed
 from framework.messages.formats.json_schema.text import allowed_of
 from framework.messages.schemas.versions import Merged, Path, Shape
-from framework.plan import Of
+from framework.plan import MessagePart
 from framework.plan.schema import Schema
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -69,7 +69,7 @@ def _plain(type_: Type) -> Type:
     return type_
 
 
-def read(_part: Of, merged: Merged) -> Read:
+def read(_part: MessagePart, merged: Merged) -> Read:
     """Returns the decoder's description. Messages of a version that writes times in another form than earlier ones are bad rows."""
     ways, reasons = _ways(merged)
     columns = tuple(decoder_.column(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes)
@@ -202,7 +202,7 @@ def _way(schema: Schema) -> Way:
 
 
 CONNECT = {"value.converter": "io.confluent.connect.json.JsonSchemaConverter"}
-VALUE = KEY = BySchema(
+VALUE = KEY = RegisteredSchema(
     kind="JSON",
     shapes=shapes,
     read=read,

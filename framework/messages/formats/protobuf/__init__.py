@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from framework.messages.encoding.confluent_frame import Read, columns_of, renamed
-from framework.messages.formats import OBJECT, BySchema
+from framework.messages.formats import OBJECT, RegisteredSchema
 from framework.messages.formats.protobuf import descriptions
 from framework.messages.formats.protobuf.columns import shapes
 from framework.messages.formats.protobuf.encode import encoder, schema_text
 from framework.messages.schemas.versions import Merged
-from framework.plan import Of
+from framework.plan import MessagePart
 from framework.plan.schema import Schema
 
 __all__ = ["KEY", "VALUE", "decoder", "encoder", "read", "schema_text", "shapes"]
@@ -28,13 +28,13 @@ def decoder(schema: Schema) -> Callable[[bytes], str]:
     return as_json.decoder(schema)
 
 
-def read(_part: Of, merged: Merged) -> Read:
+def read(_part: MessagePart, merged: Merged) -> Read:
     writers = {fit.version.id: {**descriptions.writer(fit.version.schema), **renamed(fit.names)} for fit in merged.fits}
     return Read(format="protobuf", columns=columns_of(merged.shapes), writers=writers)
 
 
 CONNECT = {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"}
-VALUE = KEY = BySchema(
+VALUE = KEY = RegisteredSchema(
     kind="PROTOBUF",
     shapes=shapes,
     read=read,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from framework.operations.access.about import About
-from framework.operations.access.steps import SHELL, Step, System, Warned, check, query
+from framework.operations.access.about import AccessSubject
+from framework.operations.access.steps import SHELL, ScriptStep, System, Warned, check, query
 from framework.sql.standard import identifier
 
 OF = "table"
 ATHENA = System("In Athena", "sql", "--")
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     place = about.place("Athena", "glue")
     yield from about.format_3("Athena does not read")
     region = place.region or "<region>"

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator
 
 from framework.operations.access import aws, aws_reach
-from framework.operations.access.about import About
-from framework.operations.access.steps import SHELL, Step, System, Warned, check, optional, shared
+from framework.operations.access.about import AccessSubject
+from framework.operations.access.steps import SHELL, ScriptStep, System, Warned, check, optional, shared
 from framework.systems.aws_policy import below, of_bucket, of_objects, policy
 
 OF = "table"
@@ -17,7 +17,7 @@ KEY = System("In the policy of the key", "json")
 BUCKET = System("In the bucket's policy", "json")
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     location = aws_reach.files(about)
     yield Warned("each policy is for one role or user: attach the one that fits, not all")
     yield from _reach(about)
@@ -47,7 +47,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     )
 
 
-def _reach(about: About) -> Iterator[Warned]:
+def _reach(about: AccessSubject) -> Iterator[Warned]:
     """Notes about the reach of the policies, and how to get other policies."""
     if about.whole_catalog:
         yield Warned(
@@ -71,7 +71,7 @@ def _reach(about: About) -> Iterator[Warned]:
         )
 
 
-def _attached(about: About) -> Iterator[Step]:
+def _attached(about: AccessSubject) -> Iterator[ScriptStep]:
     for use in aws.uses(about):
         arguments = aws.attached(about, "'<role>'", use)
         yield optional(
@@ -81,7 +81,7 @@ def _attached(about: About) -> Iterator[Step]:
         )  # fmt: skip
 
 
-def _others(location: aws_reach.Files) -> Iterator[Step]:
+def _others(location: aws_reach.Files) -> Iterator[ScriptStep]:
     statement = {
         "Sid": "SluiceReaders",
         "Effect": "Allow",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.operations.access import aws, aws_reach
-from framework.operations.access.about import About
+from framework.operations.access.about import AccessSubject
 from framework.operations.access.endpoint import endpoint
-from framework.operations.access.steps import SHELL, Step, Warned, check
+from framework.operations.access.steps import SHELL, ScriptStep, Warned, check
 
 OF = "table"
 TAKES = ("--describe",)
@@ -18,7 +18,7 @@ _VOLUME = ("STORAGE_AWS_IAM_USER_ARN", "STORAGE_AWS_EXTERNAL_ID")
 _GLUE = ("GLUE_AWS_IAM_USER_ARN", "GLUE_AWS_EXTERNAL_ID")
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     aws_reach.files(about)
     place = next((place for place in about.places if place.catalog.type in ("rest", "glue")), None)
     if place and place.catalog.type == "rest" and endpoint(place).gives_keys:

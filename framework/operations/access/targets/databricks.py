@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from framework.operations.access import aws, aws_reach
-from framework.operations.access.about import About, Place, name
-from framework.operations.access.steps import SHELL, Step, System, Warned, check, create, query, shared
+from framework.operations.access.about import AccessSubject, Place, name
+from framework.operations.access.steps import SHELL, ScriptStep, System, Warned, check, create, query, shared
 from framework.sql.quote import identifier
 from framework.sql.standard import literal
 from framework.systems import aws_policy
@@ -18,7 +18,7 @@ OF = "table"
 DATABRICKS = System("In Databricks", "sql", "--")
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     place = about.place("Databricks", "glue")
     files = aws_reach.files(about)
     yield Warned(
@@ -46,7 +46,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield query(DATABRICKS, "Rows.", f"SELECT * FROM {table} LIMIT 10;")
 
 
-def _login(about: About, catalog_name: str) -> Iterator[Step]:
+def _login(about: AccessSubject, catalog_name: str) -> Iterator[ScriptStep]:
     """Steps for a role that trusts itself, and then Unity Catalog by the external ids that Unity Catalog prints."""
     # One role is for all tables: readers log in to Databricks, which knows who may read which table.
     catalog_about = replace(about, whole_catalog=True)
@@ -92,7 +92,7 @@ def _login(about: About, catalog_name: str) -> Iterator[Step]:
     )  # fmt: skip
 
 
-def _catalog(place: Place, files: aws_reach.Files, catalog_name: str, account: str) -> Iterator[Step]:
+def _catalog(place: Place, files: aws_reach.Files, catalog_name: str, account: str) -> Iterator[ScriptStep]:
     url, location = literal(files.warehouse), name(catalog_name, place.identifier)
     yield create(
         SHELL, "Where the files of this table are.",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from framework.operations.access.about import About, name
+from framework.operations.access.about import AccessSubject, name
 from framework.operations.access.endpoint import Endpoint, endpoint, serving, without_headers
-from framework.operations.access.steps import DUCKDB, Step, Warned, check, create, query
+from framework.operations.access.steps import DUCKDB, ScriptStep, Warned, check, create, query
 from framework.sql.standard import identifier, literal
 
 OF = "table"
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     place = about.place("DuckDB", "rest", "glue", "sql")
     server = endpoint(place)
     yield from serving(about, place, server)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.core.kafka import acls
-from framework.operations.access.about import About
-from framework.operations.access.steps import SHELL, Step, Warned, check, shared
+from framework.operations.access.about import AccessSubject
+from framework.operations.access.steps import SHELL, ScriptStep, Warned, check, shared
 
 OF = "table"
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     pipeline = about.pipeline
     if any(topic.cluster.security.protocol != "PLAINTEXT" for topic in pipeline.topics):
         yield Warned(f"{acls.ADMIN} holds an administrator's login to Kafka: `security.protocol` and what belongs to it")

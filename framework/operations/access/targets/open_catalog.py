@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import quote
 
 from framework.operations.access import aws, aws_reach
-from framework.operations.access.about import About, name
+from framework.operations.access.about import AccessSubject, name
 from framework.operations.access.asked import without_secret
 from framework.operations.access.endpoint import POLARIS
-from framework.operations.access.steps import SHELL, Step, Warned, check, create, shared
+from framework.operations.access.steps import SHELL, ScriptStep, Warned, check, create, shared
 
 OF = "table"
 _WRITES = "CATALOG_MANAGE_CONTENT"
@@ -22,7 +22,7 @@ _READS = "TABLE_READ_DATA"
 _TOKEN = "<token of an administrator>"
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     place = about.place("Open Catalog", "rest")
     options: Any = place.catalog.options
     catalog = options.warehouse or "<catalog>"
@@ -51,7 +51,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield check(SHELL, "What the role that writes may do.", management.ask("GET", writer_path))
 
 
-def _catalog(about: About, management: _Management, catalog: str) -> Iterator[Step]:
+def _catalog(about: AccessSubject, management: _Management, catalog: str) -> Iterator[ScriptStep]:
     about = replace(about, whole_catalog=True)  # the catalog's role reaches all its tables; a reader gets keys to one
     location = aws_reach.files(about)
     storage = {
@@ -71,7 +71,7 @@ def _catalog(about: About, management: _Management, catalog: str) -> Iterator[St
     yield from aws.trusted(about, aws.CATALOG, "maintain", ("<userArn>", "<externalId>"))
 
 
-def _role(management: _Management, catalog: str, role: str, verb: str, privileges: tuple[str, ...]) -> Iterator[Step]:
+def _role(management: _Management, catalog: str, role: str, verb: str, privileges: tuple[str, ...]) -> Iterator[ScriptStep]:
     connection, roles_path = f"{role}_connection", f"catalogs/{_part(catalog)}/catalog-roles"
     yield shared(
         SHELL, f"A service connection that {verb}.", management.ask("POST", "principals", {"principal": {"name": connection}}),

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from framework.operations.access.about import About, Place
+from framework.operations.access.about import AccessSubject, Place
 from framework.operations.access.asked import Value
 from framework.operations.access.endpoint import Endpoint, endpoint, properties, serving
 from framework.operations.access.python import mapping, text
-from framework.operations.access.steps import PYTHON, SHELL, Step, Warned, check, create, query
+from framework.operations.access.steps import PYTHON, SHELL, ScriptStep, Warned, check, create, query
 from framework.systems import catalogs
 
 OF = "table"
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     place = about.place("PyIceberg", "rest", "glue", "sql")
     server = endpoint(place)
     if place.catalog.type == "rest":
         yield from serving(about, place, server)
     lake = place.catalog.name
-    extras = ",".join(("pyarrow", *catalogs.of(place.catalog).python_extras))
+    extras = ",".join(("pyarrow", *catalogs.client_of(place.catalog).python_extras))
     yield create(SHELL, "The library.", f'pip install "pyiceberg[{extras}]"')
     yield create(
         PYTHON, "The catalog.",

@@ -5,15 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from framework.operations.access.about import About
+from framework.operations.access.about import AccessSubject
 from framework.operations.access.asked import without_secret
-from framework.operations.access.steps import SHELL, Step, Warned, check, shared
+from framework.operations.access.steps import SHELL, ScriptStep, Warned, check, shared
 
 OF = "table"
 _SCOPE = ("--environment", "<environment>", "--schema-registry-cluster", "<registry>")
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     topics = [topic for topic in about.pipeline.topics if topic.registered]
     if not topics:
         yield Warned(f"no topic of `{about.pipeline.name}` has a schema in a registry: it needs no rights there")

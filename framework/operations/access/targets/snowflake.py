@@ -9,16 +9,16 @@ from framework.base.errors import SluiceError
 from framework.base.hosts import url_is_loopback
 from framework.base.types import STRING, is_numeric
 from framework.operations.access import snowflake, snowflake_catalog
-from framework.operations.access.about import About, Place
+from framework.operations.access.about import AccessSubject, Place
 from framework.operations.access.endpoint import endpoint, serving, without_headers
 from framework.operations.access.snowflake import READER, WAREHOUSE, called, identifier
-from framework.operations.access.steps import SNOWFLAKE, Step, Warned, check, create, optional, query
+from framework.operations.access.steps import SNOWFLAKE, ScriptStep, Warned, check, create, optional, query
 from framework.sql.standard import literal
 
 OF = "table"
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     place = about.place("Snowflake", "rest", "glue")
     yield from _warnings(about, place)
     database, schema = called("sluice", place.catalog.name), called(place.namespace)
@@ -38,7 +38,7 @@ def steps(about: About) -> Iterator[Step | Warned]:
     yield from _queries(about, table_name)
 
 
-def _warnings(about: About, place: Place) -> Iterator[Step | Warned]:
+def _warnings(about: AccessSubject, place: Place) -> Iterator[ScriptStep | Warned]:
     yield snowflake.key_note(READER)
     yield from about.format_3("Snowflake does not read in every account")
     options: Any = place.catalog.options
@@ -62,7 +62,7 @@ def _warnings(about: About, place: Place) -> Iterator[Step | Warned]:
     yield Warned("it needs the role ACCOUNTADMIN, and an account in the region of the bucket: another region costs for each byte")
 
 
-def _reader(database: str, schema: str) -> Iterator[Step]:
+def _reader(database: str, schema: str) -> Iterator[ScriptStep]:
     yield snowflake.key_pair(READER, "A key for a user that is a program")
     yield snowflake.warehouse()
     yield from snowflake.places(database, schema)
@@ -75,7 +75,7 @@ def _reader(database: str, schema: str) -> Iterator[Step]:
     )  # fmt: skip
 
 
-def _table(place: Place, table_name: str) -> Iterator[Step]:
+def _table(place: Place, table_name: str) -> Iterator[ScriptStep]:
     volume = snowflake_catalog.volume(place)
     with_volume = f"  EXTERNAL_VOLUME = {literal(volume)}\n" if volume else ""
     yield create(
@@ -91,7 +91,7 @@ def _copy(table_name: str) -> str:
     return f'{table_name[:-1]}_COPY"' if table_name.endswith('"') else f"{table_name}_copy"
 
 
-def _queries(about: About, table_name: str) -> Iterator[Step]:
+def _queries(about: AccessSubject, table_name: str) -> Iterator[ScriptStep]:
     columns = about.pipeline.table.readable
     yield snowflake.asking(READER, WAREHOUSE)
     yield query(SNOWFLAKE, "Rows.", f"SELECT * FROM {table_name} LIMIT 10;")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.base.types import DATE, TIMESTAMP, is_numeric
-from framework.operations.access.about import About, name
+from framework.operations.access.about import AccessSubject, name
 from framework.operations.access.snowflake import READER, WAREHOUSE, asking, called, identifier
-from framework.operations.access.steps import SNOWFLAKE, Step, Warned, check, create, query, shared
+from framework.operations.access.steps import SNOWFLAKE, ScriptStep, Warned, check, create, query, shared
 
 OF = "table"
 _INTERACTIVE = "sluice_interactive"
 _LAG = "1 minute"
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     place = about.place("Snowflake", "rest", "glue")
     database = called("sluice", place.catalog.name)
     schema_name = f"{database}.{called(place.namespace)}"
@@ -55,12 +55,12 @@ def steps(about: About) -> Iterator[Step | Warned]:
         yield query(SNOWFLAKE, "The last of them.", last_query)
 
 
-def _clustered(about: About) -> list[str]:
+def _clustered(about: AccessSubject) -> list[str]:
     """The columns by which queries choose rows: the keys or the order of the table, and its time; else its first column."""
     return [identifier(column) for column in _chosen(about)]
 
 
-def _chosen(about: About) -> list[str]:
+def _chosen(about: AccessSubject) -> list[str]:
     table = about.pipeline.table
     keys = list(table.keys)
     times = [column.name for column in table.readable if column.type in (TIMESTAMP, DATE) and not column.name.startswith("_")][:1]
@@ -68,7 +68,7 @@ def _chosen(about: About) -> list[str]:
     return list(dict.fromkeys(column.split()[0] for column in chosen_columns))
 
 
-def _value(about: About) -> str:
+def _value(about: AccessSubject) -> str:
     """A placeholder, written as a value of the first column is."""
     (column,) = (column for column in about.pipeline.table.columns if column.name == _chosen(about)[0])
     return "<value>" if is_numeric(column.type) else "'<value>'"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from framework.core.kafka import acls
 from framework.messages import formats
 from framework.operations.access import connect, private_files, snowflake
-from framework.operations.access.about import AboutTopic, name
-from framework.operations.access.steps import SHELL, SNOWFLAKE, Step, Warned, check, create, query, shared
+from framework.operations.access.about import TopicSubject, name
+from framework.operations.access.steps import SHELL, SNOWFLAKE, ScriptStep, Warned, check, create, query, shared
 from framework.plan import Topic
 
 OF = "topic"
@@ -23,7 +23,7 @@ _SECRETS_FILE = private_files.path(_SECRETS)
 _WORKER_FILE = f"<folder>/{_SECRETS}"
 
 
-def steps(about: AboutTopic) -> Iterator[Step | Warned]:
+def steps(about: TopicSubject) -> Iterator[ScriptStep | Warned]:
     topic = about.topic
     table = f"{_DATABASE}.{_SCHEMA}.{_table(topic)}"
     connector = f"sluice-{name(topic.name).replace('_', '-')}"
@@ -68,7 +68,7 @@ def _warnings(topic: Topic) -> Iterator[Warned]:
         )
 
 
-def _snowflake(table: str, content: str) -> Iterator[Step]:
+def _snowflake(table: str, content: str) -> Iterator[ScriptStep]:
     yield snowflake.key_pair(_WRITER, "A key for the connector")
     yield snowflake.warehouse()
     yield from snowflake.places(_DATABASE, _SCHEMA)
@@ -88,7 +88,7 @@ def _snowflake(table: str, content: str) -> Iterator[Step]:
     )  # fmt: skip
 
 
-def _connector(topic: Topic, connector: str, dead_topic: str) -> Iterator[Step]:
+def _connector(topic: Topic, connector: str, dead_topic: str) -> Iterator[ScriptStep]:
     secrets = (f"printf '%s\\n' '{line}' >> {_SECRETS_FILE}" for line in connect.secret_lines(topic.cluster))
     key = f"echo \"private_key=$(grep -v '^-' {snowflake.private_key(_WRITER)} | tr -d '\\n')\" > {_SECRETS_FILE}"
     yield shared(
@@ -150,7 +150,7 @@ def _converter(topic: Topic) -> dict[str, str]:
     return {**converter, **(connect.registry(topic.cluster, _WORKER_FILE) if by_registry else {})}
 
 
-def _checks(topic: Topic, connector: str, table: str, dead_topic: str) -> Iterator[Step]:
+def _checks(topic: Topic, connector: str, table: str, dead_topic: str) -> Iterator[ScriptStep]:
     yield check(SHELL, "Whether it runs, and the error of a task that failed.", f"curl '{_CONNECT}/{connector}/status'")
     logs = "What it logs: a wrong key says JWT token is invalid, a missing right Insufficient privileges, a closed network a timeout."
     yield check(SHELL, logs, "docker logs '<container of Connect>' 2>&1 | grep -i snowflake")

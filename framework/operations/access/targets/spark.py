@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from framework.machine.java import jars
-from framework.operations.access.about import About, Place, name
+from framework.operations.access.about import AccessSubject, Place, name
 from framework.operations.access.asked import Value
 from framework.operations.access.endpoint import Endpoint, endpoint, properties, serving
 from framework.operations.access.python import expression, text
-from framework.operations.access.steps import PYTHON, SHELL, Step, Warned, check, create, query
+from framework.operations.access.steps import PYTHON, SHELL, ScriptStep, Warned, check, create, query
 from framework.sql.quote import identifier
 
 OF = "table"
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     place = about.place("Spark", "rest", "glue", "sql")
     server = endpoint(place)
     if place.catalog.type != "glue":

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from framework.operations.access.about import About, Place, name
-from framework.operations.access.asked import Asked
+from framework.operations.access.about import AccessSubject, Place, name
+from framework.operations.access.asked import OpenValue
 from framework.operations.access.endpoint import Endpoint, endpoint, serving, without_headers
-from framework.operations.access.steps import SHELL, Step, System, Warned, check, query, shared
+from framework.operations.access.steps import SHELL, ScriptStep, System, Warned, check, query, shared
 from framework.sql.standard import identifier
 
 OF = "table"
 TRINO = System("In Trino", "sql", "--")
 
 
-def steps(about: About) -> Iterator[Step | Warned]:
+def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     place = about.place("Trino", "rest", "glue", "sql")
     server = endpoint(place)
     if place.catalog.type != "glue":
@@ -74,8 +74,8 @@ def _login(server: Endpoint) -> Iterator[tuple[str, str]]:
         yield from _given({f"{login}.scope": server.scope})
 
 
-def _looked_up(value: str | Asked) -> str:
-    return f"${{ENV:{value.variable}}}" if isinstance(value, Asked) else value
+def _looked_up(value: str | OpenValue) -> str:
+    return f"${{ENV:{value.variable}}}" if isinstance(value, OpenValue) else value
 
 
 def _given(values: dict[str, str | None]) -> Iterator[tuple[str, str]]:
