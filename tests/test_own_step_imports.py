@@ -76,7 +76,7 @@ def resolve(step: o.WrittenStep, rows: Rows):
 
 
 def test_a_name_that_did_not_move_is_not_refused(tmp_path: Path) -> None:
-    unmoved = "from framework.plan import Each\nimport framework.base.types\nfrom framework.sql.quote import substituted\n"
+    unmoved = "from framework.plan import Explode\nimport framework.base.types\nfrom framework.sql.quote import substituted\n"
     assert planned(tmp_path, "shout: x", shout=f"{SHOUT}\n{unmoved}")[1] == []
 
 

@@ -1,7 +1,8 @@
 """The formats of messages, one file or package each: what columns messages become, what makes one unreadable, and how one is written.
 
 A file says as `VALUE` how its format is used for values, as `KEY` how for keys: `DeclaredColumns`, `OneColumn` or
-`RegisteredSchema`, and may say as `CONNECT` which converter of Kafka Connect reads it. A plan loads the file, so a format's own libraries are imported inside functions only.
+`RegisteredSchema`, and may say as `CONNECT` which converter of Kafka Connect reads it. A plan loads the file, so a format's own libraries
+are imported inside functions only.
 """
 
 from __future__ import annotations
