@@ -1,4 +1,4 @@
-"""What reads and writes the tables of a plan, for as long as a caller needs it."""
+"""The context of a plan, which reads and writes its tables for as long as a caller needs it."""
 
 from __future__ import annotations
 
