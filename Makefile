@@ -42,7 +42,7 @@ check: $(READY)  ## Lint, format, types, import directions, names
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest tests/test_layers.py tests/test_words.py -q
+	@$(BIN)/python -m pytest tests/house/test_layers.py tests/house/test_words.py -q
 
 bench-quick: setup  ## Measure against a hand-written job, and how long a new user waits; a quarter of an hour
 	@$(BIN)/python -m bench.quick

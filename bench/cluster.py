@@ -19,8 +19,8 @@ from bench.quick import MESSAGES, place, report, whole
 from framework.core.context.context import Context
 from framework.host.plans import make
 from framework.machine.services import catalog, kafka, s3
-from tests.cluster import cluster
-from tests.rest import environment
+from tests.support.rest_catalog import environment
+from tests.support.spark_cluster import cluster
 
 TURNS = 3  # behind one that warms up
 ENGINE = """---

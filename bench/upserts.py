@@ -22,7 +22,7 @@ from framework.core.context.context import Context
 from framework.core.run.run import batches
 from framework.host.plans import make
 from framework.plan import Pipeline
-from tests.attached import used
+from tests.support.warm_runs import used
 
 MILLIONS = (1, 10, 30)
 FILE = 250_000  # rows of a file: 40 files in ten million rows

@@ -53,7 +53,7 @@ def measured(bootstrap: str) -> dict[str, float]:
 
 def _heap(folder: Path) -> float:
     """The heap of the one JVM behind a hundred commands, relative to that behind twenty."""
-    command = [sys.executable, "-m", "tests.attached", str(folder), "100"]
+    command = [sys.executable, "-m", "tests.support.warm_runs", str(folder), "100"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=_environment())
     (first_pid, first_heap), (second_pid, second_heap) = (map(int, line.split()) for line in done.stdout.splitlines())
     assert first_pid == second_pid, "it is another JVM"

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import settings
 
 from framework.host.components import all_components
-from tests.halves import Halves
-from tests.project import Project, plan_for
+from tests.support.halves import Halves
+from tests.support.project import Project, plan_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tests.decoding import Decoders
-    from tests.registered import Registered
+    from tests.support.decoders import Decoders
+    from tests.support.registry_project import Registered
 
 ROOT = Path(__file__).resolve().parent.parent
 PLANNING = all_components()
@@ -34,7 +34,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:Reserved
 
 
 # All tests of these files need the result of one costly fixture, so that they go to one process.
-TOGETHER = ("tests/test_test_command.py", "tests/test_values.py")
+TOGETHER = ("tests/operations/test_test_command.py", "tests/messages/test_values.py")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -95,7 +95,7 @@ def sluice_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def decoders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Decoders]:
     """A JVM with our own decoders and nothing that runs jobs."""
-    from tests import decoding
+    from tests.support import decoders as decoding
 
     with decoding.running(tmp_path_factory.getbasetemp().parent / "decoders") as bare_jvm:
         yield bare_jvm
@@ -229,7 +229,7 @@ def project(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession) -> Iter
 @pytest.fixture
 def trades(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession, registry: str) -> Iterator[Registered]:
     """A project whose topic is there, and has its schemas in the registry."""
-    from tests.registered import Registered
+    from tests.support.registry_project import Registered
 
     new_project = Registered(tmp_path, lake, kafka, spark, registry)
     new_project.make_topic()

@@ -5,8 +5,8 @@ again, or sends a mail again. So a text names classes and fields by the words of
 rename a class of the model, change its key in `WORDS`. To rename a field, write `word=attribute` there; the attribute may be a property,
 where a field becomes a part of another one. A word never changes.
 
-A new class needs an entry, and a new field of it a decision: `always`, `if_set` or `never`. `tests/test_digests.py` names what has none.
-Options of a catalog that are a class of their own have their words in `in_digest`, since a catalog is one file.
+A new class needs an entry, and a new field of it a decision: `always`, `if_set` or `never`. `tests/plan/test_digests.py` names what has
+none. Options of a catalog that are a class of their own have their words in `in_digest`, since a catalog is one file.
 """
 
 from __future__ import annotations

@@ -1,0 +1,275 @@
+"""Maintenance: fewer files and snapshots, the same rows, and nothing lost by it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import pytest
+from click.testing import CliRunner
+
+from framework.base.errors import RolledBack
+from framework.core.iceberg import metadata
+from framework.core.iceberg.at import OfBatch
+from framework.core.maintain import maintain as module
+from framework.core.maintain import thinning
+from framework.core.maintain.due import due
+from framework.core.maintain.maintain import KILL_POINTS, maintain
+from framework.core.rules import protocol, refusals
+from framework.host.cli import main
+from framework.host.cli.plan import next_run_lines
+from framework.operations.observe.next_run import next_runs
+from framework.operations.undo import accept as accepting
+from framework.operations.undo import rollback
+from framework.operations.undo.accept import accept, refusal
+from tests.support.project import Project
+from tests.support.selection import few
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+DAYS = """
+topic: trades
+kafka_name: {topic}
+value: json
+columns: {{at: timestamp, place: string, name: string}}
+---
+pipeline: trades
+from: {{topic: trades}}
+into: {{table: {namespace}.trades, partition_by: [day(at), place, "truncate(2, name)"]}}
+maintain: {{compact_every: 1m}}
+"""
+KEEP = "maintain: {compact_every: 1m, keep_snapshots_for: 1h, keep_at_least: 1}"
+
+
+class Died(BaseException):
+    pass
+
+
+@pytest.fixture
+def aged(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A table of five batches, a day after the last one."""
+    project.more = KEEP
+    project.make_topic()
+    for _ in range(5):
+        project.send_good(30, bad_every=10)
+        project.run()
+    monkeypatch.setattr(module, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
+    return project
+
+
+def maintained(project: Project, on_point: Callable[[str], None] | None = None) -> list[tuple[str, tuple[str, ...]]]:
+    context = project.context(on_point)
+    return [(done.identifier.rpartition(".")[2], done.says) for done in maintain(context, context.plan.pipelines[0])]
+
+
+def metadata_file(project: Project) -> str:
+    table = metadata.read(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    assert table is not None
+    return table.file
+
+
+def counts(project: Project, table: str = "{table}") -> dict[str, int]:
+    queries = {name: f"select count(*) from {table}.{name}" for name in ("files", "snapshots")}
+    return {name: project.sql(text)[0][0] for name, text in queries.items()}
+
+
+def test_files_become_fewer_and_old_snapshots_go(aged: Project) -> None:
+    before = sorted(aged.rows(), key=str)
+    done = dict(maintained(aged))
+    assert done["trades"][0].endswith("files into 1")
+    assert " snapshots and " in done["trades"][1]
+    assert counts(aged) == {"files": 1, "snapshots": 2}  # the compaction's, and the last batch's, which says the position
+    assert sorted(aged.rows(), key=str) == before
+    aged.assert_exactly_once()
+    assert aged.unreferenced() == set()
+    aged.send_good(30, bad_every=10)
+    assert [batch.number for batch in aged.run()] == [6]
+    aged.assert_exactly_once()
+    assert counts(aged, "{table}__bad_rows")["files"] <= 2
+
+
+@pytest.mark.parametrize("point", few(KILL_POINTS, "compacted"))
+def test_no_row_is_lost_after_a_death_at(aged: Project, point: str) -> None:
+    def die(reached: str) -> None:
+        if reached == point:
+            raise Died
+
+    with suppress(Died):
+        maintained(aged, die)
+    aged.send_good(30, bad_every=10)
+    aged.run()
+    aged.assert_exactly_once()
+    maintained(aged)
+    aged.assert_exactly_once()
+    assert aged.unreferenced() == set()
+    assert aged.branches() == []
+
+
+@pytest.mark.parametrize("point", few(["rolled_forward", "compacted", "settled"], "compacted"))
+def test_a_batch_comes_between(aged: Project, point: str) -> None:
+    def batch(reached: str) -> None:
+        if reached == point:
+            aged.send_good(30, bad_every=10)
+            aged.run()
+
+    maintained(aged, batch)
+    aged.assert_exactly_once()
+    aged.run()
+    aged.assert_exactly_once()
+
+
+@pytest.mark.parametrize("point", few(["branched", "staged", "checked"], "staged"))
+def test_maintenance_comes_between(aged: Project, point: str) -> None:
+    came: list[Any] = []
+
+    def keep(reached: str) -> None:
+        if reached == point and not came:
+            came.append(reached)
+            came.append(maintained(aged))
+
+    aged.send_good(30, bad_every=10)
+    assert sum(batch.read for batch in aged.run(keep)) == 30
+    assert came[1]
+    aged.assert_exactly_once()
+    assert aged.branches() == []
+
+
+@pytest.mark.long
+def test_a_rollback_behind_a_compaction_is_known(aged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thinning, "FLOOR", timedelta(days=9))
+    maintained(aged)
+    snapshots = aged.sql("select snapshot_id, operation from {table}.snapshots order by committed_at")
+    compaction = snapshots[-1]
+    assert compaction[1] == "replace"
+    for snapshot in (compaction[0], snapshots[4][0]):
+        aged.send_good(30, bad_every=10)
+        aged.run()
+        aged.sql(f"call lake.system.rollback_to_snapshot('{{bare}}', {snapshot})")
+        assert maintained(aged) == []  # its snapshots say what is to be read again
+        context = aged.context()
+        refused = refusal(context, context.plan.pipelines[0])
+        assert isinstance(refused, RolledBack)
+        accept(context, context.plan.pipelines[0], refused)
+        aged.run()
+        aged.assert_exactly_once()
+
+
+def test_files_that_no_commit_names_go_once_they_are_old(aged: Project) -> None:
+    folder = aged.lake / "warehouse" / aged.namespace / "trades"
+    lost = folder / "data" / "lost.parquet"
+    lost.write_bytes(b"of a run that was killed")
+    index_file = folder / "index" / "of-a-follower"
+    index_file.parent.mkdir()
+    index_file.touch()
+    maintained(aged)
+    assert lost.exists()  # `orphans_after` is three days
+    long_ago = 1
+    for path in folder.rglob("*"):
+        os.utime(path, (long_ago, long_ago))
+    copy = folder / "metadata" / "of-another-catalog.metadata.json"
+    document = json.loads(Path(urlparse(metadata_file(aged)).path).read_text())
+    only = folder / "data" / "of-another.avro"
+    shutil.copy(urlparse(document["snapshots"][0]["manifest-list"]).path, only)
+    copy.write_text(json.dumps({**document, "snapshots": [{**document["snapshots"][0], "manifest-list": str(only)}]}))
+    os.utime(only, (long_ago, long_ago))
+    damaged = folder / "metadata" / "damaged.metadata.json"
+    damaged.write_text("{")
+    maintained(aged)
+    assert lost.exists()
+    damaged.unlink()
+    (folder / "_delta_log").mkdir()
+    (folder / "_delta_log" / "00000000000000000000.json").write_text("{}")
+    maintained(aged)
+    assert lost.exists()
+    shutil.rmtree(folder / "_delta_log")
+    lines = dict(maintained(aged))["trades"]
+    assert lines[-1] == "1 file that no commit names is gone"
+    assert not lost.exists()
+    assert only.exists() and index_file.exists()
+    aged.run()
+    aged.assert_exactly_once()
+
+
+def test_the_table_of_another_pipeline_is_left_to_it(aged: Project) -> None:
+    owner = refusals.owner(replace(aged.pipeline, name="other"))
+    aged.spark.sql(f"alter table {aged.table} set tblproperties ('{protocol.OWNER}' = '{owner}')")
+    before = counts(aged)
+    assert maintained(aged) == []
+    assert counts(aged) == before
+
+
+@pytest.mark.long
+def test_files_that_another_catalog_names_stay_when_snapshots_go(aged: Project) -> None:
+    folder = aged.lake / "warehouse" / aged.namespace / "trades"
+    document = json.loads(Path(urlparse(metadata_file(aged)).path).read_text())
+    (folder / "metadata" / "of-another-catalog.metadata.json").write_text(json.dumps(document))
+    before = set(folder.rglob("data/**/*.parquet"))
+    maintained(aged)
+    assert counts(aged) == {"files": 1, "snapshots": 2}
+    assert before and before <= set(folder.rglob("data/**/*.parquet"))
+    aged.assert_exactly_once()
+
+
+def test_what_is_due_is_said_without_spark(aged: Project) -> None:
+    pipeline = aged.pipeline
+    (table, _) = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
+    assert table.compact
+    assert len(table.expirable) == 5  # all but the newest: the table was made by one more
+    assert not any(
+        due_table.compact for due_table in due(pipeline, datetime.now(timezone.utc))
+    )  # a new table waits for `compact_every`
+    specs = str(pipeline.where.file).rpartition("/")[0]
+    done = CliRunner().invoke(main, ["maintain", "--dry-run", "--specs", specs])
+    assert done.exit_code == 0, done.output
+    assert f"{pipeline.table.identifier}: to compact: " in done.output
+
+
+def test_a_plan_says_what_is_maintained_behind_the_next_run(aged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = aged.pipeline
+    later = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
+    monkeypatch.setattr("framework.core.maintain.due.due", lambda *_: later)
+    aged.send_good(3)
+    (run,) = next_runs(aged.plan, [pipeline])
+    assert any(line.startswith(f"then maintains {pipeline.table.identifier}: to compact: ") for line in next_run_lines(run))
+    aged.run()
+    (idle,) = next_runs(aged.plan, [pipeline])
+    assert not any(line.startswith("then maintains") for line in next_run_lines(idle))
+
+
+def test_partitions_to_which_nothing_comes_any_more_are_compacted_first(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.template = DAYS
+    project.make_topic(1)
+    for number in range(14):
+        row = {"at": f"2026-01-0{1 + number // 7}T10:00:00Z", "place": None, "name": "Ann"}
+        project.send([json.dumps(row).encode()], partition=0)
+        project.run()
+    monkeypatch.setattr(module, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
+    context = project.context()
+    (done, *_) = maintain(context, context.plan.pipelines[0], byte_limit=1)
+    assert done.says[0] == "7 files into 1"
+    files = project.sql("select day(partition.at_day), count(*) from {table}.files group by 1 order by 1")
+    assert [tuple(row) for row in files] == [(1, 1), (2, 7)]
+    assert len(project.rows()) == 14
+
+
+def test_compacted_bad_rows_are_deleted_by_a_rollback(project: Project) -> None:
+    project.make_topic()
+    for _ in range(7):
+        project.send_good(30, bad_every=10)
+        project.run()
+    context = project.context()
+    (pipeline,) = context.plan.pipelines
+    assert [done.says[0] for done in maintain(context, pipeline)][1].endswith("files into 1")
+    accepting.move(context, pipeline, rollback.judged(context, pipeline, OfBatch(3)).moves)
+    assert {row["batch"] for row in project.rows(bad=True)} == {1, 2, 3}
+    project.run()
+    project.assert_exactly_once()

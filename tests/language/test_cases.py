@@ -1,0 +1,179 @@
+"""Cases: specs as text, and the problems that are printed. With REWRITE=1 in the environment the problems are written again.
+
+A case begins with `=== title`, which may end in `| env=prod SLUICE_VAR_X=1`; then the YAML, a line `----` and the
+problems, or `ok`. A line `>>> path` begins another file of the same case; the first is `a.yaml`. Behind `>>> path * 100`
+stands what is in that file 100 times. In `spec` the documents are read; in `plan` the plan is made, and a cluster and a
+catalog are there.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from framework.base.errors import Problem
+from framework.host.plans import draft, load
+from tests import toys
+from tests.support.spec_parts import LAKE
+
+ROOT = Path(__file__).parents[2]
+CASES = ROOT / "tests" / "cases" / "spec"
+PLANS = ROOT / "tests" / "cases" / "plan"
+TOYS = ROOT / "tests" / "toys"
+MAIN = f"""\
+cluster: main
+bootstrap: kafka:9092
+registry: http://127.0.0.1:1
+---
+{LAKE}"""
+
+
+@dataclass(frozen=True)
+class Case:
+    head: str
+    spec_text: str
+    expected: str
+
+    @property
+    def title(self) -> str:
+        return self.head.partition("|")[0].strip()
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return dict(re.findall(r"(\S+?)=(\S+)", self.head.partition("|")[2]))
+
+    def __str__(self) -> str:
+        return f"=== {self.head}\n{self.spec_text}----\n{self.expected}"
+
+
+def read(path: Path) -> list[Case]:
+    blocks = re.split(r"^=== ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert blocks[0] == "", f"{path.name} does not begin with ==="
+    cases = []
+    for block in blocks[1:]:
+        head, _, content = block.partition("\n")
+        spec_text, separator, expected = content.partition("----\n")
+        assert separator, f"{path.name}: {head} has no ----"
+        cases.append(Case(head, spec_text, expected))
+    return cases
+
+
+def write(files: Mapping[str, str], folder: Path) -> None:
+    """Write these files of specs into the folder, and change to it."""
+    for head, text in files.items():
+        name, _, times = head.partition(" * ")
+        path = folder / "specs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text or name != "a.yaml":
+            path.write_text(text * int(times or 1), encoding="utf-8", newline="")
+    os.chdir(folder)
+
+
+def problems(files: Mapping[str, str], settings: Mapping[str, str], folder: Path, plans: bool) -> Sequence[Problem]:
+    """The problems of these files of specs, which are written into the folder."""
+    write(files, folder)
+    environment = settings.get("env", "local")
+    if plans:
+        return draft(Path("specs"), environment)[1]
+    return load(Path("specs"), environment, environ=settings).problems
+
+
+def written_files(case: Case) -> dict[str, str]:
+    parts = re.split(r"^>>> (.*)\n", case.spec_text, flags=re.MULTILINE)
+    return dict(zip(["a.yaml", *parts[1::2]], parts[::2], strict=True))
+
+
+def planned_files(case: Case) -> dict[str, str]:
+    """The files of a case of which a plan is made."""
+    return {"main.yaml": MAIN, **written_files(case)}
+
+
+def answer(case: Case, folder: Path, plans: bool) -> str:
+    files = planned_files(case) if plans else written_files(case)
+    return "".join(f"{problem}\n" for problem in problems(files, case.settings, folder, plans)) or "ok\n"
+
+
+@pytest.mark.parametrize("path", [*sorted(CASES.glob("*.case")), *sorted(PLANS.glob("*.case"))], ids=lambda path: path.stem)
+@pytest.mark.usefixtures("registry_away")
+def test_each_case_prints_its_problems(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    follow(path, tmp_path, monkeypatch, plans=path.parent == PLANS)
+
+
+@pytest.mark.parametrize("path", sorted(TOYS.glob("*/*.case")), ids=lambda path: path.stem)
+def test_each_case_of_a_toy_prints_its_problems(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with toys.installed():
+        follow(path, tmp_path, monkeypatch, plans=True)
+
+
+def follow(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plans: bool) -> None:
+    monkeypatch.chdir(tmp_path)
+    cases = read(path)
+    titles = [case.title for case in cases]
+    assert len(set(titles)) == len(titles), "two cases of one title"
+    answers = [
+        Case(case.head, case.spec_text, answer(case, tmp_path / str(number), plans) + ("\n" if case is not cases[-1] else ""))
+        for number, case in enumerate(cases)
+    ]
+    if os.environ.get("REWRITE") == "1":
+        path.write_text("".join(map(str, answers)), encoding="utf-8")
+    else:
+        assert [str(case) for case in answers] == [str(case) for case in cases]
+
+
+# Codes that no text of a case can have, and the test that has them.
+ELSEWHERE = {
+    "not-in-schema": "test_avro.py",
+    "bad-step": "test_own_steps.py",
+    "moved-import": "test_own_step_imports.py",
+    "duplicate-step": "test_own_steps.py",
+    "no-folder": "test_spec.py",
+    "no-subject": "test_hostile_registry.py",
+    "not-installed": "test_slim.py",
+    "no-type": "test_own_steps.py",
+    "not-a-file": "test_spec.py",
+    "not-utf8": "test_spec.py",
+    "too-many-problems": "test_limits.py",
+    "unreadable-file": "test_spec.py",
+}
+# Codes that the sources put together, and the one that is a single word.
+JOINED = {
+    "no-catalog", "no-cluster", "several-catalogs", "several-clusters", "tab", "unknown-catalog", "unknown-step", "unknown-table",
+    "unknown-topic",
+}  # fmt: skip
+
+
+def codes() -> set[str]:
+    """Every text that looks like a code in the modules that read specs and make plans."""
+    parts = [
+        ROOT / "framework" / name
+        for name in ("base/errors.py", "base/types.py", "base/type_text.py", "language", "sql", "documents")
+    ]
+    files = [file for part in parts for file in (sorted(part.rglob("*.py")) if part.is_dir() else [part])]
+    texts = [
+        node.value
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+    ]
+    literals = {text for text in texts if isinstance(text, str) and re.fullmatch(r"[a-z]+(-[a-z0-9]+)+", text)}
+    return (literals | JOINED) - {"utf-8", "eu-central-1"}
+
+
+@pytest.mark.slow
+def test_every_refusal_has_a_case() -> None:
+    problem_texts = "".join(
+        path.read_text(encoding="utf-8") for path in (*CASES.glob("*.case"), *PLANS.glob("*.case"), *TOYS.glob("*/*.case"))
+    )
+    missing_codes = {code for code in codes() if not re.search(rf"^\S+: {code}: ", problem_texts, re.MULTILINE)}
+    assert sorted(missing_codes) == sorted(ELSEWHERE)
+    for code, file in ELSEWHERE.items():
+        assert (
+            f'"{code}"' in (ROOT / "tests" / file).read_text(encoding="utf-8")
+            or f": {code}: " in (ROOT / "tests" / file).read_text()
+        ), code
