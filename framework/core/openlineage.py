@@ -12,11 +12,12 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import cache
 from importlib import metadata as packages
 from typing import Any
 
+from framework.base.clock import utc_now
 from framework.base.errors import SluiceError
 from framework.core.iceberg import metadata
 from framework.plan import Column, Pipeline, TableChanges, Topic
@@ -36,7 +37,7 @@ class ReportedRun:
         self.whole: int | None = None
         self.is_stopped = False  # before anything was published
         self._events = events
-        self._since = _now()
+        self._since = utc_now()
         self._is_begun = False
 
     def begin(self) -> None:
@@ -55,7 +56,7 @@ class ReportedRun:
         if error is not None:
             self.begin()
         if self._events and self._is_begun:
-            self._events.send("FAIL" if error else "ABORT" if self.is_stopped else "COMPLETE", _now(), self, error)
+            self._events.send("FAIL" if error else "ABORT" if self.is_stopped else "COMPLETE", utc_now(), self, error)
 
 
 def is_wanted() -> bool:
@@ -166,10 +167,6 @@ class _Events:
         table = metadata.read(self.pipeline.table.catalog, self.pipeline.table.identifier)
         published = table.snapshots.get(snapshot) if table else None
         return int(published["summary"]["total-records"]) if published else None
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
 
 
 def _version() -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from framework.core.iceberg import metadata
-from framework.core.maintain import maintain as module
 from framework.core.maintain.maintain import maintain
 from framework.core.rules import protocol
 from framework.operations.drop import drop
@@ -66,7 +65,7 @@ def foreign_refs(project: Project) -> Mapping[str, int]:
     return {name: snapshot for name, snapshot in table.refs.items() if name in (*TAGS, *BRANCHES)}
 
 
-def test_tags_and_branches_of_others_survive_all_that_changes_a_table(shared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tags_and_branches_of_others_survive_all_that_changes_a_table(shared: Project) -> None:
     before = foreign_refs(shared)
     assert len(before) == len(TAGS) + len(BRANCHES)
     shared.produce([*orders("carl"), {"key": BOB, "value": None, "partition": 0}])
@@ -75,7 +74,7 @@ def test_tags_and_branches_of_others_survive_all_that_changes_a_table(shared: Pr
     rolled_back(shared, snapshots(shared)[1])
     assert foreign_refs(shared) == before
     shared.run()
-    monkeypatch.setattr(module, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
+    shared.clock = lambda: datetime.now(timezone.utc) + timedelta(days=1)
     for _ in range(2):
         list(maintain(shared.context(), shared.pipeline))
     assert foreign_refs(shared) == before

@@ -324,7 +324,7 @@ def test_rows_that_are_gone_from_a_table_that_only_grows_are_named(log: _Log) ->
     assert log.ids("oslo") == [3]
 
 
-def test_maintenance_keeps_what_readers_have_not_read(log: _Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maintenance_keeps_what_readers_have_not_read(log: _Log) -> None:
     log.project.template = LOG.replace(
         "into: {{table: {namespace}.lines}}",
         "into: {{table: {namespace}.lines}}\nmaintain: {{keep_at_least: 1, keep_snapshots_for: 1h}}",
@@ -335,8 +335,7 @@ def test_maintenance_keeps_what_readers_have_not_read(log: _Log, monkeypatch: py
         log.send(id_)
         assert log.run("lines") == []
     later = datetime.now(timezone.utc) + timedelta(days=3)
-    monkeypatch.setattr(maintain, "_now", lambda: later)
-    context = Context(log.project.plan, spark=lambda: log.project.spark)
+    context = Context(log.project.plan, spark=lambda: log.project.spark, clock=lambda: later)
     lines = next(pipeline for pipeline in context.plan.pipelines if pipeline.name == "lines")
     before = len(list(log.java("lines").snapshots()))
     list(maintain.maintain(context, lines))

@@ -174,10 +174,10 @@ def as_messages(sent_batches: Sequence[tuple[list[Sent], Trouble | None]]) -> tu
 
 def maintained(context: Context, pipeline: Pipeline) -> None:
     """Compacts all that can be compacted and expires all snapshots that nothing needs, as if nine days had passed."""
+    context.clock = lambda: datetime.now(timezone.utc) + timedelta(days=9)
     with pytest.MonkeyPatch.context() as patch:
         for module in (due, compact):
             patch.setattr(module, "FEWEST_FILES", 1)
-        patch.setattr(maintain, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=9))
         done = [words for result in maintain.maintain(context, pipeline) for words in result.says]
     assert not any("left to the next time" in words for words in done), done
 

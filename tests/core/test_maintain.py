@@ -19,7 +19,6 @@ from click.testing import CliRunner
 from framework.base.errors import RolledBack
 from framework.core.iceberg import metadata
 from framework.core.iceberg.at import OfBatch
-from framework.core.maintain import maintain as module
 from framework.core.maintain import thinning
 from framework.core.maintain.due import due
 from framework.core.maintain.maintain import KILL_POINTS, maintain
@@ -53,14 +52,14 @@ class Died(BaseException):
 
 
 @pytest.fixture
-def aged(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+def aged(project: Project) -> Project:
     """A table of five batches, a day after the last one."""
     project.more = KEEP
     project.make_topic()
     for _ in range(5):
         project.send_good(30, bad_every=10)
         project.run()
-    monkeypatch.setattr(module, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
+    project.clock = lambda: datetime.now(timezone.utc) + timedelta(days=1)
     return project
 
 
@@ -243,16 +242,14 @@ def test_a_plan_says_what_is_maintained_behind_the_next_run(aged: Project, monke
     assert not any(line.startswith("then maintains") for line in next_run_lines(idle))
 
 
-def test_partitions_to_which_nothing_comes_any_more_are_compacted_first(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partitions_to_which_nothing_comes_any_more_are_compacted_first(project: Project) -> None:
     project.template = DAYS
     project.make_topic(1)
     for number in range(14):
         row = {"at": f"2026-01-0{1 + number // 7}T10:00:00Z", "place": None, "name": "Ann"}
         project.send([json.dumps(row).encode()], partition=0)
         project.run()
-    monkeypatch.setattr(module, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
+    project.clock = lambda: datetime.now(timezone.utc) + timedelta(days=1)
     context = project.context()
     (done, *_) = maintain(context, context.plan.pipelines[0], byte_limit=1)
     assert done.says[0] == "7 files into 1"

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from framework.core.iceberg import metadata
-from framework.core.maintain import maintain as module
 from framework.core.publish.batch import Batch
 from framework.core.run.run import catch_up
 from tests.support.project import Project
@@ -49,13 +48,13 @@ def _send(project: Project, chance: random.Random, model: dict[int, int]) -> Non
     project.produce(messages)
 
 
-def test_four_hours_of_upserts_with_maintenance(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_four_hours_of_upserts_with_maintenance(project: Project) -> None:
     """Each batch moves the clock by four minutes, so that snapshots grow old."""
     project.template = UPSERTS
     project.make_topic(1)
     chance, model = random.Random(17), dict[int, int]()
     clock, texts, batches = [datetime.now(timezone.utc)], list[str](), list[Batch]()
-    monkeypatch.setattr(module, "_now", lambda: clock[0])
+    project.clock = lambda: clock[0]
     context = project.context()
     (pipeline,) = context.plan.pipelines
     peaks = {"files": 0, "snapshots": 0, "metadata": 0}

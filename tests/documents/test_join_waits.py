@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from framework.base.clock import utc_now
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
-from framework.core.publish import pinning, waiting
+from framework.core.publish import waiting
 from framework.core.run import run as loop
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Pipeline, Plan
@@ -54,6 +55,7 @@ class Shop:
         text = SPEC.format(namespace=namespace, missing=missing, write=write, steps=steps.format(namespace=namespace))
         self.plan: Plan = plan_for(lake, "127.0.0.1:1", text)
         self.sent: dict[str, list[Message]] = {"payments": [], "orders": []}
+        self.time: datetime | None = None  # of its runs; None: now
 
     def pipeline(self, name: str) -> Pipeline:
         pipeline = self.plan.pipeline(name)
@@ -67,8 +69,9 @@ class Shop:
 
         sent = self.sent[topic]
         context = Context(
-            self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), sent[-1].batch if sent else 1, 1), at=die
-        )
+            self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), sent[-1].batch if sent else 1, 1), at=die,
+            clock=lambda: self.time or utc_now(),
+        )  # fmt: skip
         counts: list[str] = []
         with suppress(Died):
             for batch in loop.batches(context, self.pipeline(topic)):
@@ -100,7 +103,7 @@ def test_either_side_may_come_first(lake: Path, spark: Any) -> None:
     assert shop.lands("orders", 1) == ["1 row"]
     assert shop.lands("orders", 2) == ["0 rows", "1 bad"]
     assert shop.rows(bad=True) == [("waits", "open")]
-    assert waiting.due(shop.pipeline("orders")) is None  # no payment came since
+    assert waiting.due(shop.pipeline("orders"), utc_now()) is None  # no payment came since
     assert shop.run("orders") == []
 
     shop.lands("payments", 2)
@@ -123,7 +126,7 @@ def test_a_row_is_tried_though_a_later_batch_has_read_the_change(lake: Path, spa
     shop.sends("orders", 1)
     shop.run("orders", dies="published")
     assert shop.rows() == [(1, 10)]
-    assert waiting.due(shop.pipeline("orders")) is not None
+    assert waiting.due(shop.pipeline("orders"), utc_now()) is not None
 
     shop.run("orders", dies="published")
     assert len(shop.rows()) == 2
@@ -131,32 +134,31 @@ def test_a_row_is_tried_though_a_later_batch_has_read_the_change(lake: Path, spa
 
     assert shop.rows() == [(1, 10), (2, 20), (3, 30)]
     assert Counter(shop.rows(bad=True)) == {("waits", "replayed"): 2}
-    assert waiting.due(shop.pipeline("orders")) is None
+    assert waiting.due(shop.pipeline("orders"), utc_now()) is None
 
 
 @pytest.mark.long
-def test_a_row_that_waits_for_two_is_tried_once_for_each(lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_waits_for_two_is_tried_once_for_each(lake: Path, spark: Any) -> None:
     longer = "  - join: {{table: {namespace}.payments, on: [id], take: [note], within: 24h}}\n"
     shop = Shop(lake, spark, steps=longer)
     shop.lands("payments", 9)
     shop.lands("orders", 1)
-    orders, begun = shop.pipeline("orders"), pinning.current_micros()
+    orders, begun = shop.pipeline("orders"), utc_now()
 
-    def set_clock(hours: float) -> None:
-        monkeypatch.setattr(pinning, "current_micros", lambda: begun + int(hours * 3600) * 1_000_000)
+    def set_clock(hours: float) -> datetime:
+        shop.time = begun + timedelta(hours=hours)
+        return shop.time
 
-    set_clock(0.9)
-    assert waiting.due(orders) is None
+    assert waiting.due(orders, set_clock(0.9)) is None
     set_clock(1.1)
     assert shop.run("orders") == ["0 rows", "1 bad"]
     for hours in (1.1, 2, 23):
-        set_clock(hours)
-        assert waiting.due(orders) is None
+        assert waiting.due(orders, set_clock(hours)) is None
         assert shop.run("orders") == []
-    set_clock(24.1)
+    end_of_wait = set_clock(24.1)
     shop.run("orders")
     assert shop.rows() == [(1, None)]
-    assert waiting.due(orders) is None
+    assert waiting.due(orders, end_of_wait) is None
 
 
 @pytest.mark.long
@@ -187,15 +189,12 @@ def test_rows_that_wait_land_by_each_write_mode(write: str, lake: Path, spark: A
         ("quarantine", [], ("no_match", "open")),
     ],
 )
-def test_after_its_time_it_goes_by_missing(
-    missing: str, landed: list[Any], bad: tuple[str, str], lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_its_time_it_goes_by_missing(missing: str, landed: list[Any], bad: tuple[str, str], lake: Path, spark: Any) -> None:
     shop = Shop(lake, spark, missing)
     shop.lands("payments", 9)
     shop.lands("orders", 1)
     assert shop.rows() == []
-    later = pinning.current_micros() + 3601 * 1_000_000
-    monkeypatch.setattr(pinning, "current_micros", lambda: later)
+    shop.time = utc_now() + timedelta(seconds=3601)
 
     shop.run("orders")
 

@@ -228,11 +228,10 @@ def test_what_people_see_of_a_delete(customers: Project) -> None:
 
 
 @pytest.mark.long
-def test_deletes_are_forgotten_in_time(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from framework.core.staging import state
+def test_deletes_are_forgotten_in_time(customers: Project) -> None:
 
     def days_ago(days: int) -> None:
-        monkeypatch.setattr(state, "_now", lambda: datetime.now(timezone.utc) - timedelta(days=days))
+        customers.clock = lambda: datetime.now(timezone.utc) - timedelta(days=days)
 
     days_ago(9)
     send(customers, (1, "a", 1000), (2, None, 5000))
@@ -340,9 +339,9 @@ def test_deletes_of_batches_that_are_no_more_are_forgotten(customers: Project) -
 def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     from framework.core.staging import state
 
-    monkeypatch.setattr(state, "_MANY", 2)
+    monkeypatch.setattr(state, "_MAX_FILES", 2)
     moment = datetime.now(timezone.utc)
-    monkeypatch.setattr(state, "_now", lambda: moment)  # no test is at midnight
+    customers.clock = lambda: moment  # no test is at midnight
     for number in range(3):
         send(customers, (number, None, 5000), (9, None, 5000 + number))
         customers.run()

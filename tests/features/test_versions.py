@@ -53,11 +53,10 @@ def test_versions_and_when(versions: Project) -> None:
 
 
 @pytest.mark.long
-def test_a_delete_that_is_forgotten_still_ended_a_version(versions: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from framework.core.staging import state
+def test_a_delete_that_is_forgotten_still_ended_a_version(versions: Project) -> None:
 
     def days_ago(days: int) -> None:
-        monkeypatch.setattr(state, "_now", lambda: datetime.now(timezone.utc) - timedelta(days=days))
+        versions.clock = lambda: datetime.now(timezone.utc) - timedelta(days=days)
 
     days_ago(9)
     send(versions, (1, "a", 1000), (1, None, 5000), (2, None, 5000))

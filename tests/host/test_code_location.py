@@ -130,9 +130,7 @@ def test_the_definitions_force_nothing_on_others(specs: Path) -> None:
         warnings.warn("of somebody else", BetaWarning, stacklevel=1)
 
 
-def test_sensors_and_schedules_start_nothing_in_other_projects_until_they_are_turned_on(
-    specs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sensors_and_schedules_start_nothing_in_other_projects_until_they_are_turned_on(specs: Path) -> None:
     import runpy
 
     from dagster import Definitions
@@ -510,9 +508,7 @@ def test_a_run_lives_as_long_as_the_process_that_executes_it(specs: Path, tmp_pa
 
 @pytest.mark.spark
 @pytest.mark.kafka
-def test_two_folders_in_one_run_write_into_their_own_catalogs(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_folders_in_one_run_write_into_their_own_catalogs(project: Project, tmp_path: Path) -> None:
     """Both catalogs are called `lake`, and both runs have the Spark of this process."""
     from dagster import DagsterInstance, Definitions
 

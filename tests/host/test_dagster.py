@@ -17,6 +17,7 @@ import pytest
 
 from framework.base.errors import SpecError, UnreachableError
 from framework.core.rules import run_record
+from framework.host.assets import maintenance
 from tests.support.project import Project, good
 from tests.support.spec_parts import LAKE
 
@@ -456,7 +457,6 @@ def test_a_table_to_which_no_run_comes_is_maintained_by_the_schedule(
 ) -> None:
     from dagster import AssetKey, DagsterInstance, RunRequest, ScheduleDefinition, SkipReason, build_schedule_context
 
-    from framework.core.maintain import maintain
     from sluice.dagster import build_sluice_definitions
 
     project.make_topic()
@@ -477,7 +477,7 @@ def test_a_table_to_which_no_run_comes_is_maintained_by_the_schedule(
     (tmp_path / "dagster").mkdir()
     (tmp_path / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
     assert tick_request() == SkipReason("no table is due")
-    monkeypatch.setattr(maintain, "_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
+    monkeypatch.setattr(maintenance, "utc_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
     request = tick_request()
     assert isinstance(request, RunRequest)
     with DagsterInstance.from_config(str(tmp_path / "dagster")) as instance:

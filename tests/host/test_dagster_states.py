@@ -514,9 +514,7 @@ def test_a_late_table_is_reported_within_a_tick_while_its_run_does_not_move(
     start_time = datetime.now(timezone.utc)
     reports = []
     for seconds in range(0, 600, 30):
-        monkeypatch.setattr(
-            "framework.operations.observe.status._now", lambda moment=start_time + timedelta(seconds=seconds): moment
-        )
+        monkeypatch.setattr("framework.host.assets.states.utc_now", lambda moment=start_time + timedelta(seconds=seconds): moment)
         reports += [(seconds, *report) for report in report_checks(instance) if report[0] == "copy"]
         run_record.pause("copy") if seconds == 300 else None
     (late_report, pause_report) = reports
@@ -535,7 +533,7 @@ def test_a_run_that_ends_at_last_reports_its_own_result(
     run_record.pause("copy")
     with monkeypatch.context() as later:
         ten_minutes_later = datetime.now(timezone.utc) + timedelta(minutes=10)
-        later.setattr("framework.operations.observe.status._now", lambda: ten_minutes_later)
+        later.setattr("framework.host.assets.states.utc_now", lambda: ten_minutes_later)
         reports = [report for report in report_checks(instance) if report[0] == "copy"]
     assert reports == [("copy", "can_run", False), ("copy", "fresh", False)]
     run_record.resume("copy")

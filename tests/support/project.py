@@ -15,6 +15,7 @@ from urllib.parse import urlparse
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from framework.base.clock import Clock, utc_now
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.iceberg.lake import CommitCall, commit_transaction
@@ -99,6 +100,7 @@ class Project:
         self.numbers = itertools.count()
         self.more = self.topic_more = ""
         self.template = TRADES
+        self.clock: Clock = utc_now
 
     def close(self) -> None:
         self.delete_topic()
@@ -150,7 +152,7 @@ class Project:
         return f"lake.{self.namespace}.trades"
 
     def context(self, at: Callable[[str], None] | None = None, commit: CommitCall = commit_transaction) -> Context:
-        return Context(self.plan, spark=lambda: self.spark, at=at or (lambda point: None), commit=commit)
+        return Context(self.plan, spark=lambda: self.spark, at=at or (lambda point: None), commit=commit, clock=self.clock)
 
     def run(self, at: Callable[[str], None] | None = None, commit: CommitCall = commit_transaction) -> list[Batch]:
         context = self.context(at, commit)

@@ -119,9 +119,7 @@ def test_a_wrong_login_and_a_wrong_address_are_said(
         metadata.read(planned(rest_catalog), "shop.orders")
 
 
-def test_a_token_that_was_taken_back_is_asked_for_again(
-    planned: Callable[[str], Catalog], rest_catalog: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_that_was_taken_back_is_asked_for_again(planned: Callable[[str], Catalog], rest_catalog: str) -> None:
     catalog: Any = catalogs.client_of(planned(rest_catalog))
     assert catalog.current("shop.none") is None
     client = catalog._client

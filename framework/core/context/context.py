@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
+from framework.base.clock import Clock, utc_now
 from framework.base.errors import SetupError
 from framework.core.iceberg.lake import CommitCall, TableStore, commit_transaction
 from framework.core.kafka.cluster import Kafka
@@ -34,7 +35,7 @@ def _continue(point: str) -> None:
 class Context:
     """The shared state of batches. `at` is called at each kill point; `commit` makes the publishing commits; `spark` gives the
     session; `source` replaces Kafka in tests; no batch reads beyond `until`. With `warm`, Spark runs in the warm JVM of this plan
-    or of the plan given; False is for a process that keeps running."""
+    or of the plan given; False is for a process that keeps running. `clock` is what rows wait by and what grows old by."""
 
     def __init__(
         self,
@@ -45,9 +46,11 @@ class Context:
         source: MessageStore | None = None,
         until: Until | None = None,
         warm: bool | Plan = True,
+        clock: Clock = utc_now,
     ) -> None:
         self.schemas = LiveSchemas(plan)
         self.at = at
+        self.clock = clock
         self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None, self.rows))
         self._own = spark is None
         self._stays = warm is False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from framework.base import amounts
@@ -45,15 +45,15 @@ class MaintenanceDone:
         return f"{self.identifier}: {'; '.join(self.says)}"
 
 
-def is_due(pipeline: Pipeline) -> bool:
+def is_due(pipeline: Pipeline, moment: datetime) -> bool:
     """Whether a run is followed by maintenance."""
-    return any(duty.behind_a_run for duty in due(pipeline, _now()))
+    return any(duty.behind_a_run for duty in due(pipeline, moment))
 
 
 def after_run(context: Context, pipeline: Pipeline) -> Iterator[MaintenanceDone]:
     """Maintains the tables after the batches of a run, which it neither fails nor delays for long."""
     try:
-        if is_due(pipeline):
+        if is_due(pipeline, context.clock()):
             yield from maintain(context, pipeline, _AFTER_RUN)
     except Exception as error:
         yield MaintenanceDone(pipeline.table.identifier, (f"maintenance: {defects.as_sluice_error(pipeline.name, error)}",))
@@ -63,7 +63,7 @@ def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None
     """Does the maintenance that each of the pipeline's tables is due for, and compacts at most about `byte_limit` bytes; without
     it, all, as a person asked for. If another commit comes first, the rest is left to the next time."""
     by_person = byte_limit is None
-    if not due(pipeline, _now(), by_person):
+    if not due(pipeline, context.clock(), by_person):
         return
     lake = context.lake(pipeline)
     table = lake.load(pipeline.table.identifier)
@@ -73,7 +73,7 @@ def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None
     sweep(lake, pipeline)
     _forget_followers(lake, pipeline, table)
     context.at("rolled_forward")
-    for identifier in [duty.identifier for duty in due(pipeline, _now(), by_person)]:
+    for identifier in [duty.identifier for duty in due(pipeline, context.clock(), by_person)]:
         yield MaintenanceDone(identifier, tuple(_steps(context, lake, pipeline, identifier, byte_limit)))
 
 
@@ -89,21 +89,21 @@ def _forget_followers(lake: TableStore, pipeline: Pipeline, table: Any) -> None:
         lake.untag(table, obsolete_tags)
 
 
-def _due(pipeline: Pipeline, identifier: str, by_person: bool) -> Due:
+def _due(context: Context, pipeline: Pipeline, identifier: str, by_person: bool) -> Due:
     """The maintenance that a table is due for now: work on one table changes what the others are due for."""
     return next(
-        (duty for duty in due(pipeline, _now(), by_person) if duty.identifier == identifier),
+        (duty for duty in due(pipeline, context.clock(), by_person) if duty.identifier == identifier),
         Due(identifier=identifier, compact=False, why="the table is gone"),
     )
 
 
 def _steps(context: Context, lake: TableStore, pipeline: Pipeline, identifier: str, byte_limit: int | None) -> Iterator[str]:
     try:
-        duty = _due(pipeline, identifier, byte_limit is None)
+        duty = _due(context, pipeline, identifier, byte_limit is None)
         if duty.compact:
             result = compact.compact(lake, pipeline, duty, byte_limit)
             context.at("compacted")
-            compact.settle(lake, identifier, _now())
+            compact.settle(lake, identifier, context.clock())
             context.at("settled")
             yield (
                 f"{amounts.counted(result.before, 'file')} into {result.after}"
@@ -112,15 +112,11 @@ def _steps(context: Context, lake: TableStore, pipeline: Pipeline, identifier: s
             )
         else:
             yield duty.why
-        if expirable := _due(pipeline, identifier, False).expirable:
+        if expirable := _due(context, pipeline, identifier, False).expirable:
             snapshots, files = expire.expire(lake, pipeline.table.catalog, identifier, expirable)
             context.at("expired")
             yield f"{amounts.counted(snapshots, 'snapshot')} and {amounts.counted(files, 'file')} are gone"
-        if byte_limit is None and (count := orphans.delete_orphans(lake, pipeline, identifier, _now())):
+        if byte_limit is None and (count := orphans.delete_orphans(lake, pipeline, identifier, context.clock())):
             yield f"{amounts.counted(count, 'file')} that no commit names {'is' if count == 1 else 'are'} gone"
     except (CommitRefused, CommitUnknown) as error:
         yield f"the rest is left to the next time: {error}"
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

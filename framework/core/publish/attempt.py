@@ -174,7 +174,7 @@ class Attempt:
             replay=self.replayed is not None, newest=max(position.newest, counted.newest_time),
         )  # fmt: skip
         counted = replace(counted, changed=_changed(current_table, self.attempt, self.pipeline.table.write))
-        forget = states.expired(table, self.pipeline.table.states)
+        forget = states.expired(table, self.pipeline.table.states, self.context.clock())
         return Staged(range_=range_, snapshot=tip, position=new_position, counted=counted, forget=forget)
 
     def _stage_bad_rows(self, opened: TableState, range_: Range, counted: BatchCounts) -> None:

@@ -81,7 +81,7 @@ def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipelin
     tries, cause = 0, ""
     for _ in range(_MAX_STARTS):
         with attempts.attempt() as attempt:
-            pinned_pipeline = pinned(pipeline)
+            pinned_pipeline = pinned(pipeline, context.clock())
             attempt_run = Attempt(context, pinned_pipeline, attempt, clock, replayed and replayed(pinned_pipeline))
             try:
                 outcome = attempt_run.run()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from framework.base.clock import micros
 from framework.base.errors import SourceMissing
 from framework.core.iceberg import metadata, table_state
 from framework.core.iceberg.metadata import Metadata
@@ -20,17 +20,15 @@ from framework.plan import Bounds, Lookup, Pipeline, SetExpectation, TableChange
 if TYPE_CHECKING:
     from pyarrow import RecordBatchReader
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
-
-def pinned(pipeline: Pipeline) -> Pipeline:
+def pinned(pipeline: Pipeline, moment: datetime) -> Pipeline:
     """The pipeline with steps and expectations that read the current snapshots."""
     if pipeline.sets:
         pipeline = replace(pipeline, sets=tuple(_pinned_expectation(expectation, pipeline) for expectation in pipeline.sets))
     if not pipeline.joins and not pipeline.bounds:
         return pipeline
     pipeline = measured(pipeline)
-    steps = (replace(step, join=step.join and _pinned_join(step.join, pipeline)) for step in pipeline.steps)
+    steps = (replace(step, join=step.join and _pinned_join(step.join, pipeline, moment)) for step in pipeline.steps)
     return replace(pipeline, steps=tuple(steps))
 
 
@@ -58,20 +56,15 @@ def measured(pipeline: Pipeline) -> Pipeline:
     return replace(pipeline, steps=tuple(steps))
 
 
-def _pinned_join(join: Lookup, pipeline: Pipeline) -> Lookup:
+def _pinned_join(join: Lookup, pipeline: Pipeline, moment: datetime) -> Lookup:
     main = _main(join.source, pipeline)
-    moment = None if join.within is None else current_micros()
-    return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=moment)
+    end_of_wait = None if join.within is None else micros(moment)
+    return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=end_of_wait)
 
 
 def _main(source: TableChanges, pipeline: Pipeline) -> Snapshot:
     """The newest snapshot of a table in which rows are looked up."""
     return commits.current(pipeline, source, "in which {} looks rows up")[1]
-
-
-def current_micros() -> int:
-    """The current time in microseconds, by which rows wait."""
-    return time.time_ns() // 1000
 
 
 def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> Bounds:
@@ -84,8 +77,10 @@ def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> 
     except (OSError, ValueError) as error:
         name = pipeline.table.identifier
         raise catalog_failed("table-unreadable", f"the newest time in {name} cannot be read", str(error), "") from None
-    micros = None if newest_time is None else (newest_time - _EPOCH) // timedelta(microseconds=1)
-    measured_bounds = replace(bounds, snapshot=table.main["snapshot-id"], newest_time=micros, since=frozenset(_only_added(table)))
+    newest_micros = None if newest_time is None else micros(newest_time)
+    measured_bounds = replace(
+        bounds, snapshot=table.main["snapshot-id"], newest_time=newest_micros, since=frozenset(_only_added(table))
+    )
     _add_rows(measured_bounds, pipeline)
     return measured_bounds
 

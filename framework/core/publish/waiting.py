@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 
+from framework.base.clock import micros
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state
-from framework.core.publish import pinning
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.batch import Batch, next_batch, rows_waiting
 from framework.core.rules import protocol
@@ -20,7 +20,6 @@ from framework.core.rules.protocol import Position
 from framework.plan import LOST_BYTES, OPEN, WAITS, Pipeline
 from framework.sql.quote import literal
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _OPEN = f"coalesce(state, {literal(OPEN)}) = {literal(OPEN)} AND code = {literal(WAITS)}"
 _TRIED = "coalesce(replayed_in, batch)"  # the batch that tried a row last
 _MOST_TRIES = 100  # above this many batches with expired rows, all their rows are tried again
@@ -44,16 +43,16 @@ class _Try:
 
 def count(context: Context, pipeline: Pipeline) -> int:
     """About how many messages and rows wait, without starting Spark; 0: there is nothing to do. Raises a refusal, as a batch would."""
-    return rows_waiting(context, pipeline) or int(due(pipeline) is not None)
+    return rows_waiting(context, pipeline) or int(due(pipeline, context.clock()) is not None)
 
 
-def due(pipeline: Pipeline) -> str | None:
+def due(pipeline: Pipeline, time: datetime) -> str | None:
     """SQL of whether a waiting row is tried now; None if none is. Needs no Spark."""
     spans = [join.within * 1_000_000 for join in pipeline.joins if join.within is not None]
     rows = _waiting(pipeline) if spans else []
     if not rows:
         return None
-    tries, tables, moment = _tries(pipeline), _newest_snapshots(pipeline), pinning.current_micros()
+    tries, tables, moment = _tries(pipeline), _newest_snapshots(pipeline), micros(time)
     # The batches that read the current snapshots: their rows would match no more, but the time of some may be over since.
     current_tries = {row.last_batch for row in rows if row.last_batch in tries and tries[row.last_batch].tables == tables}
     expired_tries = {
@@ -80,7 +79,7 @@ def _time(micros: int) -> str:
 
 def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
     """The batches of waiting rows that are tried now."""
-    condition = due(pipeline)
+    condition = due(pipeline, context.clock())
     state = table_state.state(pipeline.table) if condition else None
     if condition is None or state is None or state.position is None:
         return
@@ -108,7 +107,7 @@ def _waiting(pipeline: Pipeline) -> list[_Waiting]:
     fields = ("timestamp", "batch", "message", *state_columns)
     rows = table.scan(row_filter=f"code = '{WAITS}'", selected_fields=fields).to_arrow().to_pylist()
     return [
-        _Waiting((row["timestamp"] - _EPOCH) // timedelta(microseconds=1), row.get("replayed_in") or row["batch"])
+        _Waiting(micros(row["timestamp"]), row.get("replayed_in") or row["batch"])
         for row in rows
         if row.get("state") in (None, OPEN) and not row["message"].endswith(LOST_BYTES)
     ]

@@ -13,11 +13,11 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from framework.base import iso_times
+from framework.base.clock import utc_now
 from framework.base.errors import (
     NotOwned,
     OffsetsGone,
@@ -179,4 +179,4 @@ def file(pipeline: str) -> Path:
 
 
 def _now() -> str:
-    return iso_times.text(datetime.now(timezone.utc).replace(microsecond=0))
+    return iso_times.text(utc_now().replace(microsecond=0))

@@ -8,7 +8,7 @@ Cost: a commit for the branch and one for its rows. The files of a branch are jo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ def remember(
     """Adds rows, on a branch of the attempt. When files are joined, `reduced` drops rows that are no longer needed."""
     from pyspark.sql import functions
 
-    branch = protocol.state_branch(state.name, "all" if state.keep_for is None else _now().date().isoformat())
+    branch = protocol.state_branch(state.name, "all" if state.keep_for is None else target.context.clock().date().isoformat())
     is_full = state_branches.begin(target.lake, target.table, target.attempt, branch) >= _MAX_FILES
     rows = rows.select(*map(identifier, state.columns))
     if is_full:
@@ -54,16 +54,12 @@ def remember(
     target.context.at("staged_state")
 
 
-def expired(table: Any, states: Iterable[State]) -> tuple[str, ...]:
+def expired(table: Any, states: Iterable[State], moment: datetime) -> tuple[str, ...]:
     """The branches of days that are older than their state is kept."""
     return tuple(
         branch
         for state in states
         if state.keep_for is not None
         for branch in state_branches.parts(table, state.name)
-        if branch < protocol.state_branch(state.name, (_now() - timedelta(seconds=state.keep_for, days=1)).date().isoformat())
+        if branch < protocol.state_branch(state.name, (moment - timedelta(seconds=state.keep_for, days=1)).date().isoformat())
     )
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

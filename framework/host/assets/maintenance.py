@@ -24,6 +24,7 @@ from dagster import (
 )
 
 from framework.base import hints
+from framework.base.clock import utc_now
 from framework.base.errors import SluiceError, SparkEnded
 from framework.core.context.context import Context
 from framework.core.maintain.maintain import MaintenanceDone, is_due, maintain
@@ -78,7 +79,7 @@ def schedule_of(assets: Assets, pipelines: Sequence[Pipeline], status: DefaultSt
 
 def _is_due(pipeline: Pipeline) -> bool:
     try:
-        return is_due(pipeline)
+        return is_due(pipeline, utc_now())
     except SluiceError:
         return False  # which the sensor of its runs says
 
@@ -86,7 +87,7 @@ def _is_due(pipeline: Pipeline) -> bool:
 def _maintained(context: OpExecutionContext, plan: Plan, assets: Assets, pipelines: Sequence[Pipeline]) -> Iterator[str]:
     """Maintains the tables. Gives the failures, none of which stops the other tables."""
     spark = getattr(context.resources, assets.spark)
-    engine = Context(plan, lambda: progress.started(context, spark, plan))
+    engine = Context(plan, lambda: progress.started(context, spark, plan), clock=utc_now)
     for pipeline in pipelines:
         try:
             done = list(maintain(engine, pipeline))

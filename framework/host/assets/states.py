@@ -21,6 +21,7 @@ from dagster import (
 )
 
 from framework.base.amounts import counted
+from framework.base.clock import utc_now
 from framework.host.assets import check_records, checks, dead_runs, default_status
 from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.translator import Assets
@@ -49,7 +50,7 @@ def sensor_of(
         before = check_records.latest(instance, keys)
         evaluations = [
             check_records.evaluation(result)
-            for status in statuses(plan, pipelines)
+            for status in statuses(plan, pipelines, clock=utc_now)
             for result in checks.state_results(assets.keys, status)
         ]
         judged = check_records.judged_since(instance, keys, before)  # by runs, from later states of their tables

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Literal
 
 from framework.base import iso_times
+from framework.base.clock import Clock, utc_now
 from framework.base.errors import CatalogAway, KafkaAway, NoTopic, SluiceError, SourceMissing
 from framework.base.patience import KAFKA, KAFKA_GLANCE
 from framework.core.maintain.due import Due, behind_a_run
@@ -63,10 +64,12 @@ class Status:
         return None if moment is None else max(0.0, (self.time - moment).total_seconds())
 
 
-def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_GLANCE) -> tuple[Status, ...]:
+def statuses(
+    plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_GLANCE, clock: Clock = utc_now
+) -> tuple[Status, ...]:
     chosen_pipelines = tuple(pipelines)
     progresses = _progress(plan, chosen_pipelines, patience)
-    current_time = _now()
+    current_time = clock()
     answers = []
     for pipeline in chosen_pipelines:
         status = _status(plan, pipeline, progresses, current_time)
@@ -78,7 +81,7 @@ def statuses(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_
 
 def status_of(plan: Plan, pipeline: Pipeline) -> Status:
     """The status of one pipeline, without what maintenance is due."""
-    return _status(plan, pipeline, _progress(plan, (pipeline,), KAFKA), _now())
+    return _status(plan, pipeline, _progress(plan, (pipeline,), KAFKA), utc_now())
 
 
 def _progress(plan: Plan, chosen_pipelines: tuple[Pipeline, ...], patience: float) -> Mapping[str, PipelineProgress]:
@@ -196,7 +199,3 @@ def _next_step(pipeline: Pipeline, failed: FailedRun, answers: bool) -> str:
     if failed.is_a(*_UNANSWERED):
         return f"it answers now: {run} continues" if answers else f"once it answers, {run} continues; no message is lost"
     return f"{run} retries it"
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
