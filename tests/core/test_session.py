@@ -185,7 +185,7 @@ from dataclasses import replace
 from pathlib import Path
 from framework.core.spark import session, start
 from framework.base.errors import SluiceError
-from framework.plan.passes import make
+from framework.host.plans import make
 from pyspark import SparkContext
 
 plan = make(Path(sys.argv[1]))

@@ -184,7 +184,7 @@ def test_hostile_specs_together_are_planned_or_refused(tmp_path: Path) -> None:
     program = """
 import sys, time, json
 from pathlib import Path
-from framework.plan.passes import draft
+from framework.host.plans import draft
 from framework.plan.text import plan_text
 draft(Path("nothing"))
 found = []

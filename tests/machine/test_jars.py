@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FETCH = "import sys; from pathlib import Path; from framework import jars; jars.fetch('small', Path(sys.argv[1]))"
+FETCH = "import sys; from pathlib import Path; from framework.machine.java import jars; jars.fetch('small', Path(sys.argv[1]))"
 
 
 @dataclass(frozen=True)
