@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 
 from framework.base.home import home
-from framework.operations.forget import exports
+from framework.features.export import rewriting
 from framework.operations.forget.keys import Key
 from framework.plan import Pipeline, Plan
 
@@ -37,7 +37,8 @@ def places(plan: Plan, pipeline: Pipeline, key: Key) -> Iterator[str]:
             if export.notices:
                 yield f"mails of `{export.name}` that were sent"
     yield from (
-        f"{file}, which no export writes any more" for file in exports.abandoned_files(plan, pipeline, datetime.now(timezone.utc))
+        f"{file}, which no export writes any more"
+        for file in rewriting.abandoned_files(plan, pipeline, datetime.now(timezone.utc))
     )
     if any(topic.registered for topic in pipeline.topics) and any(value.lstrip("-").isdigit() for value in key.texts):
         yield f"bad rows of {pipeline.table.identifier} with the number in a binary message: `sluice bad-rows {pipeline.name}`"

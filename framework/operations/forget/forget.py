@@ -24,7 +24,8 @@ from framework.core.publish import side_tables
 from framework.core.publish.sweep import sweep
 from framework.core.rules import attempts, refusals
 from framework.core.rules.protocol import Standing, TableState, standing
-from framework.operations.forget import bad_rows, elsewhere, exports, keys, rows, snapshots
+from framework.features.export import rewriting
+from framework.operations.forget import bad_rows, elsewhere, keys, rows, snapshots
 from framework.operations.forget.expiring import Deleted
 from framework.operations.forget.keys import Key
 from framework.plan import Pipeline
@@ -69,7 +70,7 @@ def judged(context: Context, pipeline: Pipeline, values: Mapping[str, str]) -> M
         snapshots=len(table.snapshots) - 1,
         pins=tuple(dict.fromkeys(name for table in tables for name in snapshots.pins(table, pipeline))),
         diverged={name: count for table in reversed(tables) for name, count in table.diverged.items()},
-        exports=tuple(record.file for _, record in exports.written(context.plan, pipeline)),
+        exports=tuple(record.file for _, record in rewriting.written(context.plan, pipeline)),
     )
 
 
@@ -156,9 +157,9 @@ def _refuse_running(lake: TableStore, pipeline: Pipeline) -> None:
 
 def _exported(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
     failures = []
-    for export, record in exports.written(context.plan, pipeline):
+    for export, record in rewriting.written(context.plan, pipeline):
         try:
-            result = exports.write_again(context.plan, export, record, datetime.now(timezone.utc))
+            result = rewriting.write_again(context.plan, export, record, datetime.now(timezone.utc))
             if result is None:
                 continue
         except SluiceError as error:
