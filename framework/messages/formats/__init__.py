@@ -89,7 +89,7 @@ class OneColumn:
 
     `decoding`: returns the SQL of a key or a value as a column of this name.
     `encode`: returns the message of a text or a number. A ValueError completes "the key …".
-    `wrong`: like `wrong` of `Given`. None: all bytes are of the format.
+    `wrong`: like `wrong` of `DeclaredColumns`. None: all bytes are of the format.
     """
 
     columns_from: ClassVar[str] = "format"
