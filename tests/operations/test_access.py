@@ -392,6 +392,46 @@ def test_the_connector_logs_in_to_the_registry() -> None:
     assert list(connect.secret_lines(cluster)) == ["registry_user=reader", "registry_password=<secret registry_password>"]
 
 
+HOSTILE = r"""
+cluster: main
+bootstrap: 127.0.0.1:1
+registry: http://127.0.0.1:1
+registry_auth: {username: "o'brien; touch stolen; '", password: "${secret:pw}"}
+---
+catalog: lake
+type: rest
+uri: http://127.0.0.1:2
+warehouse: "a\\b\nEND\ntouch stolen\n"
+---
+topic: t
+value: json
+columns: {id: bigint}
+---
+pipeline: p
+from: {topic: t}
+into: {table: m.p}
+"""
+
+
+def test_a_value_with_quotes_or_new_lines_stays_a_value_in_a_script(tmp_path: Path) -> None:
+    """The shell of this machine runs the commands that write files: nothing of a value becomes a command."""
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "main.yaml").write_text(HOSTILE)
+    (tmp_path / "etc" / "catalog").mkdir(parents=True)
+    hostile_plan = make(tmp_path / "specs")
+    for target, name in (("trino", "p"), ("snowflake-streaming", "t")):
+        _, steps = script.script(targets.targets()[target], about(hostile_plan, target, name))
+        for step in steps:
+            if step.system.language == "sh" and ("etc/catalog" in step.run or "secrets" in step.run) and step.part == "create":
+                run = step.run.partition("\ncurl")[0]
+                subprocess.run(["bash", "-c", run], cwd=tmp_path, check=True, capture_output=True)
+    assert not list(tmp_path.rglob("stolen"))
+    (properties,) = (tmp_path / "etc" / "catalog").iterdir()
+    assert "warehouse=a\\\\b\\nEND\\ntouch stolen\\n\n" in properties.read_text()
+    lines = (tmp_path / ".sluice" / "access" / "sluice-secrets.properties").read_text().splitlines()
+    assert "registry_user=o'brien; touch stolen; '" in lines
+
+
 WRITES = re.compile(r"(?:>>? |-out )([\w./-]+)")
 OF_ANOTHER_PROGRAM = "etc/catalog/"  # Trino's own folder: the file has names of secrets
 

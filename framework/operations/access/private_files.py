@@ -17,6 +17,11 @@ def writing(*commands: str) -> str:
     return f"(umask 077; mkdir -p {FOLDER}; {'; '.join(commands)})"
 
 
+def quoted(text: str) -> str:
+    """A text as one word of a shell, always in quotes, in which a person fills in what stands between `<` and `>`."""
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
 def unencrypted(file: str, content: str) -> Warned:
     """The note about a secret in a file."""
     return Warned(

@@ -89,7 +89,8 @@ def _snowflake(table: str, content: str) -> Iterator[ScriptStep]:
 
 
 def _connector(topic: Topic, connector: str, dead_topic: str) -> Iterator[ScriptStep]:
-    secrets = (f"printf '%s\\n' '{line}' >> {_SECRETS_FILE}" for line in connect.secret_lines(topic.cluster))
+    lines = connect.secret_lines(topic.cluster)
+    secrets = (f"printf '%s\\n' {private_files.quoted(line)} >> {_SECRETS_FILE}" for line in lines)
     key = f"echo \"private_key=$(grep -v '^-' {snowflake.private_key(_WRITER)} | tr -d '\\n')\" > {_SECRETS_FILE}"
     yield shared(
         SHELL, f"The secrets, for the folder <folder> of each machine of Connect; what is already in {_SECRETS_FILE} is replaced.",

@@ -26,7 +26,7 @@ def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     yield from about.format_3("Trino reads in part")
     lake = name("sluice", place.catalog.name)
     file = f"etc/catalog/{lake}.properties"
-    lines = "\n".join(f"{key}={value}" for key, value in _properties(place, server))
+    lines = "\n".join(f"{key}={_escaped(value)}" for key, value in _properties(place, server))
     yield shared(
         SHELL, "The catalog; a file that is there stays. Trino reads secrets from its own environment; start it again behind this.",
         f"test -e {file} || cat > {file} <<'END'\n{lines}\nEND", f"rm {file}",
@@ -60,6 +60,11 @@ def _properties(place: Place, server: Endpoint) -> Iterator[tuple[str, str]]:
         yield from _given({"s3.endpoint": server.storage.endpoint, "s3.region": server.storage.region})
         if server.storage.path_style:
             yield "s3.path-style-access", "true"
+
+
+def _escaped(value: str) -> str:
+    """A value as Java reads it from a file of properties: on one line, so that no value ends the file."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _login(server: Endpoint) -> Iterator[tuple[str, str]]:
