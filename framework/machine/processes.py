@@ -1,17 +1,15 @@
 """Processes of this machine: identified by pid and start time, found by their ports, and ended with their groups.
 
-Read from /proc; without it, from `ps` and `lsof`.
+Only `began` reads /proc, or asks `ps` where there is none: psutil has no start that stays when the clock is set. psutil is imported inside
+functions, because its import takes 20 ms.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,25 +20,27 @@ def began(pid: int) -> str | None:
     """A process's start time, exact enough that a reused pid differs; None if it has ended or is a zombie."""
     if Path("/proc/self/stat").exists():
         try:
-            state, *_, ticks = _stat(Path(f"/proc/{pid}"))[:20]
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            state, *_, ticks = stat.rpartition(")")[2].split()[:20]  # after the name in brackets, which may hold anything
             boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
             # A JVM's first thread can be a zombie while the others still hold memory and ports.
             ended = state in "ZX" and len(list(Path(f"/proc/{pid}/task").iterdir())) <= 1
         except OSError:
             return None
         return None if ended else f"{boot} {ticks}"
-    state, _, since = _ps(pid, "stat=", "lstart=").partition(" ")
+    command, english = ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)], {**os.environ, "LC_ALL": "C"}
+    line = subprocess.run(command, check=False, capture_output=True, text=True, env=english).stdout.strip()
+    state, _, since = line.partition(" ")
     return None if not state or state.startswith("Z") else since.strip()
 
 
 def memory(pid: int) -> int | None:
     """The bytes of memory that a process holds; None if unknown."""
-    with suppress(OSError):
-        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
-        resident = re.search(r"VmRSS:\s+(\d+) kB", status)
-        return int(resident[1]) * 1024 if resident else None
-    kilobytes = _ps(pid, "rss=")
-    return int(kilobytes) * 1024 if kilobytes.isdigit() else None
+    import psutil
+
+    with suppress(psutil.Error):
+        return psutil.Process(pid).memory_info().rss
+    return None
 
 
 def end(pid: int, since: str, patience: float = ENDING) -> bool:
@@ -79,30 +79,27 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
 
 def children(variable: str) -> set[int]:
     """The children of this process that have this environment variable."""
-    lists = Path("/proc/self/task").glob("*/children")
-    return {
-        int(pid)
-        for file in lists
-        for pid in file.read_text(encoding="ascii").split()
-        if f"{variable}=".encode() in _environment(pid)
-    }
+    import psutil
 
-
-def _environment(pid: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:  # it has ended
-        return b""
+    pids = set()
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):  # it has ended
+            if variable in child.environ():
+                pids.add(child.pid)
+    return pids
 
 
 def listener(port: int) -> str:
     """The process that listens on a port, as `process 123 (java)`; empty if unknown."""
-    pid = _by_proc(port) if Path("/proc/net/tcp").exists() else _by_lsof(port)
-    if pid is None:
-        return ""
-    with suppress(OSError):
-        return f"process {pid} ({Path(f'/proc/{pid}/comm').read_text(encoding='utf-8', errors='replace').strip()})"
-    return f"process {pid}"
+    import psutil
+
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):  # it has ended, or is another user's
+            sockets = process.net_connections("tcp")
+            if any(socket.status == psutil.CONN_LISTEN and socket.laddr.port == port for socket in sockets):
+                name = process.name().encode(errors="replace").decode()  # which may be no text
+                return f"process {process.pid} ({name})"
+    return ""
 
 
 def _group_ends(child: subprocess.Popen[bytes], number: int, seconds: float) -> bool:
@@ -119,52 +116,14 @@ def _group_ends(child: subprocess.Popen[bytes], number: int, seconds: float) -> 
 
 def _group_lives(group: int) -> bool:
     """Whether a process of the group runs; zombies do not count."""
+    import psutil
+
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    processes = list(Path("/proc").glob("[0-9]*"))
-    for process in processes:
-        with suppress(OSError):  # ended in the meantime
-            state, _, its_group = _stat(process)[:3]
-            if int(its_group) == group and state not in "ZX":
+    for pid in psutil.pids():
+        with suppress(psutil.Error, OSError):  # ended in the meantime
+            if os.getpgid(pid) == group and psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
                 return True
-    return not processes
-
-
-def _stat(process: Path) -> list[str]:
-    """The fields of /proc/PID/stat after the process's name, which is in brackets and may hold anything: state, parent, group and, 20th,
-    the ticks from boot to its start."""
-    return (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-
-
-def _ps(pid: int, *columns: str) -> str:
-    command = ["ps", *(part for column in columns for part in ("-o", column)), "-p", str(pid)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stdout.strip()
-
-
-def _by_proc(port: int) -> int | None:
-    sockets = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with suppress(OSError):
-            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
-                field = line.split()
-                if field[3] == "0A" and int(field[1].rpartition(":")[2], 16) == port:  # 0A: it listens
-                    sockets.add(f"socket:[{field[9]}]")
-    return next((int(folder.name) for folder in Path("/proc").glob("[0-9]*") if not sockets.isdisjoint(_open(folder))), None)
-
-
-def _open(process: Path) -> Iterator[str]:
-    """The files and sockets of a process; empty for other users' processes."""
-    with suppress(OSError):
-        for file in (process / "fd").iterdir():
-            with suppress(OSError):  # closed in the meantime
-                yield os.readlink(file)
-
-
-def _by_lsof(port: int) -> int | None:
-    if shutil.which("lsof") is None:
-        return None
-    command = ["lsof", "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-t"]
-    pids = subprocess.run(command, check=False, capture_output=True, text=True).stdout.split()
-    return int(pids[0]) if pids else None
+    return False

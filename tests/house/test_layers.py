@@ -51,6 +51,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "duckdb": ("core/query", "core/rows", "features/export"),
     "boto3": ("systems/buckets.py", "machine/services"),
     "botocore": ("systems/buckets.py",),
+    "psutil": ("machine/processes.py",),
     "yaml": ("language",),
     "jsonschema": ("messages/formats",),
     "starlette": ("host/serve",),
@@ -63,10 +64,22 @@ LAZILY = {
     *(("pyspark", folder) for folder in ("documents", "features")),
     *(("pyiceberg", folder) for folder in ("systems", "features", "operations/observe")),
     *(("deltalake", "features"), ("requests", "systems"), ("requests", "features"), ("jsonschema", "messages")),
-    *(("google", "messages"), ("grpc_tools", "messages")),
+    *(("google", "messages"), ("grpc_tools", "messages"), ("psutil", "machine")),
 }
 HEAVY = (
-    *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb", "deltalake", "boto3", "botocore"),
+    *(
+        "pyspark",
+        "py4j",
+        "dagster",
+        "pyiceberg",
+        "pyarrow",
+        "confluent_kafka",
+        "duckdb",
+        "deltalake",
+        "boto3",
+        "botocore",
+        "psutil",
+    ),
     *("framework.core.context.context", "framework.core.iceberg.lake", "framework.core.spark.session", "framework.host.assets"),
 )
 

@@ -136,6 +136,18 @@ def test_the_holder_of_a_port_is_found_while_it_opens_and_closes_files() -> None
     assert len(holders) == 1 and holders.pop().startswith(f"process {os.getpid()} (")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process choose its name")
+def test_a_name_that_is_no_text_is_printed_all_the_same() -> None:
+    code = (
+        "import ctypes, socket; ctypes.CDLL(None).prctl(15, b'caf\\xe9', 0, 0, 0)\n"
+        "server = socket.create_server(('127.0.0.1', 0)); print(server.getsockname()[1], flush=True); input()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert listener(int(server.stdout.readline())) == f"process {server.pid} (caf?)"
+        server.kill()
+
+
 @pytest.mark.parametrize("began", ["another boot 123", "gone"])
 def test_a_reused_pid_is_never_stopped(place: Path, began: str) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
