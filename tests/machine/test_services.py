@@ -161,7 +161,7 @@ def test_a_reused_pid_is_never_stopped(place: Path, began: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process together with its parent")
 def test_a_tied_service_ends_with_a_killed_test(place: Path) -> None:
     code = (
-        "import signal, sys; sys.path.insert(0, 'tests'); from pathlib import Path; import test_services as t\n"
+        "import signal, sys; from pathlib import Path; import tests.machine.test_services as t\n"
         "print(t.process.start(t.tiny(), Path(sys.argv[1]), (t.free_port(),), tied=True), flush=True); signal.pause()"
     )
     root = Path(__file__).parents[2]
