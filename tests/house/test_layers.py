@@ -67,19 +67,8 @@ LAZILY = {
     *(("google", "messages"), ("grpc_tools", "messages"), ("psutil", "machine")),
 }
 HEAVY = (
-    *(
-        "pyspark",
-        "py4j",
-        "dagster",
-        "pyiceberg",
-        "pyarrow",
-        "confluent_kafka",
-        "duckdb",
-        "deltalake",
-        "boto3",
-        "botocore",
-        "psutil",
-    ),
+    *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb"),
+    *("deltalake", "boto3", "botocore", "psutil"),
     *("framework.core.context.context", "framework.core.iceberg.lake", "framework.core.spark.session", "framework.host.assets"),
 )
 
