@@ -15,6 +15,7 @@ from hypothesis import settings
 from framework.host.components import all_components
 from tests.support.halves import Halves
 from tests.support.project import Project, plan_for
+from tests.support.repository import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from tests.support.decoders import Decoders
     from tests.support.registry_project import Registered
 
-ROOT = Path(__file__).resolve().parent.parent
 PLANNING = all_components()
 PLANNING.__enter__()  # to the end of the process, for tests of parts of planning
 settings.register_profile("without a bar of seconds", deadline=None)

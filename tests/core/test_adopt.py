@@ -14,7 +14,7 @@ from framework.operations.observe.next_run import next_runs
 from framework.operations.observe.status import status_of
 from framework.operations.rebuild.rebuild import check_rebuild
 from framework.operations.undo import accept
-from tests.core.test_keyed_model import Died
+from tests.support.kill_points import Died
 from tests.support.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

@@ -3,18 +3,15 @@ with an error that says what accepting means. The rules are the same for all for
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from framework.base.errors import BatchError, ColumnsChanged
 from framework.core.run.run import batches
 from framework.operations.undo import accept
-from tests.operations.test_rebuild import run_rebuild
+from tests.support.rebuilds import run_rebuild
 from tests.support.registry_project import Registered, record
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -15,9 +15,9 @@ from framework.operations.drop import drop
 from framework.operations.forget import forget
 from framework.operations.rebuild import rebuild
 from framework.plan.follower import is_follower_tag
-from tests.operations.test_forget import ANN, BOB, UPSERT, emails, files_with, forgotten, orders, trades
-from tests.operations.test_undo import rolled_back, snapshots
+from tests.support.people import ANN, BOB, UPSERT, emails, files_with, forgotten, orders, trades
 from tests.support.project import Project
+from tests.support.rollbacks import rolled_back, snapshots
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

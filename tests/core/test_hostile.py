@@ -22,10 +22,11 @@ from framework.operations.trials.preview import preview
 from framework.operations.trials.trial import Trials
 from framework.plan import Pipeline, TableChanges
 from framework.plan.change import Change
-from tests.core.test_refusals import accept_it
-from tests.operations.test_rebuild import run_rebuild
+from tests.support.hostile_texts import TEXTS, message, written
 from tests.support.project import TRADES, Project
-from tests.support.registry_project import Registered, framed
+from tests.support.rebuilds import run_rebuild
+from tests.support.refusals import accept_it
+from tests.support.registry_project import Registered
 from tests.support.selection import few
 
 if TYPE_CHECKING:
@@ -33,12 +34,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
-TEXTS = (
-    "${env:HOME}", "${spark.app.name}", "${system:user.dir}", "$${", "a'b", "' OR 1=1 --", 'a"b', "a\\b", "\\'", "a`b", "``", "a\0b",
-    "a\u2028b",
-    "é", "e\u0301", "a.b", "a b", "a;b", "a\nb", "a\tb", "\u202e", "😀", "x_sluice_value", "%s", "{0}", "a,b", "a:b", "a<b>", "a(b)", "a/b",
-    "..", 'q"', "q\"'", "NULL", "x" * 300,
-)  # fmt: skip
 LATER = 'later. `${env:HOME}\' "x.y"'
 NUMBER = "a number `${env:HOME}'"
 INTEGER = {"type": "integer"}
@@ -78,10 +73,6 @@ def row_of(id_: int, *names: str) -> Mapping[str, Any]:
         "nested": {name: name for name in NESTED},
         "last": id_,
     }
-
-
-def message(schema_id: int, value: Mapping[str, Any]) -> bytes:
-    return framed(schema_id, json.dumps(value).encode())
 
 
 def scanned(pipeline: Pipeline) -> list[dict[str, Any]]:
@@ -164,12 +155,6 @@ def key(number: int) -> bytes:
 
 def keyed(number: int, id_: int, *names: str, **values: Any) -> dict[str, Any]:
     return {**row_of(id_, *names), **json.loads(key(number)), **values}
-
-
-def written(*texts: str) -> str:
-    """The texts as a list in a spec, with each character escaped."""
-    escaped = ("".join(f"\\U{ord(character):08x}" for character in text.replace("${", "$${var:brace}")) for text in texts)
-    return "[" + ", ".join(f'"{text}"' for text in escaped) + "]"
 
 
 def into(write: str, partition_by: Iterable[str], sort_by: Iterable[str]) -> str:

@@ -29,7 +29,7 @@ from framework.operations.rebuild import rebuild
 from framework.operations.trials.preview import preview
 from framework.operations.trials.trial import Trials
 from framework.plan import Message, Pipeline, SpecTest, SpecTestRow
-from tests.core.test_hostile import TEXTS, message, written
+from tests.support.hostile_texts import TEXTS, message, written
 from tests.support.registry_project import Registered
 from tests.support.selection import EXAMPLES
 

@@ -7,9 +7,7 @@ import os
 import random
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,9 +18,10 @@ from framework.core.rules.protocol import KILL_POINTS
 from framework.core.run.run import batches
 from framework.operations.forget import forget
 from framework.operations.undo import replay
-from tests.operations.test_forget import ANN, BOB, ORDERS, files_with, order
+from tests.support.people import ANN, BOB, ORDERS, files_with, order
 from tests.support.project import TRADES, Project
 from tests.support.selection import few
+from tests.support.victims import PATIENCE, victim
 
 COPY = """---
 pipeline: copy
@@ -31,31 +30,7 @@ into: {{table: {namespace}.copy}}
 """
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 120
 FORGET = f"forget:email={ANN}"
-
-
-@contextmanager
-def victim(project: Project, point: str, number: signal.Signals, action: str = "run") -> Iterator[subprocess.Popen[str]]:
-    """A run of another process, which has reached the point and got the signal there."""
-    specs = Path(project.pipeline.where.file).parent
-    command = [sys.executable, "-m", "tests.support.victim", str(specs), point, number.name, action]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, start_new_session=True
-    )
-    try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line == "reached\n":
-                break
-        else:
-            pytest.fail(f"the run ended before it reached {point}")
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait(PATIENCE)
 
 
 @pytest.mark.parametrize("point", few(KILL_POINTS, "checked"))  # test_keyed_model.py has all of them

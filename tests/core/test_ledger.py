@@ -21,9 +21,9 @@ from confluent_kafka import Producer
 
 from framework.core.rules.protocol import KILL_POINTS
 from framework.plan import Message
-from tests.core.test_keyed_model import HOSTILE, MODELS, SPEC, happened, rows
-from tests.core.test_kill import PATIENCE, victim
+from tests.support.keyed_rows import HOSTILE, MODELS, SPEC, happened, rows
 from tests.support.project import Project
+from tests.support.victims import PATIENCE, victim
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
 KILLS = int(os.environ.get("KILLS", "7"))

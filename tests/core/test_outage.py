@@ -12,8 +12,9 @@ import pytest
 
 from framework.base.errors import UnreachableError
 from framework.machine.services import kafka, process
-from tests.core.test_refusals import begun, once
+from tests.support.kill_points import once
 from tests.support.project import Project
+from tests.support.refusals import begun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

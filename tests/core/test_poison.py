@@ -13,6 +13,7 @@ from framework.core.rules.protocol import Range
 from framework.core.run.run import batches
 from framework.core.sources.source import MessageStore
 from framework.plan import Pipeline
+from tests.support.poison import BAD
 from tests.support.project import Project, good
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ COLUMNS = """
   map: map<string,double>
   millis: {{type: timestamp, format: epoch_millis}}
 """
-DEEP = 100_000
 
 GOOD: dict[bytes, dict[str, Any]] = {
     b'{"id":1}': {"id": 1},
@@ -62,65 +62,6 @@ GOOD: dict[bytes, dict[str, Any]] = {
     b'{"_sluice_end":true,"id":23}': {"id": 23},
     '{"id":24,"text":"ünïcödé 🚀"}'.encode(): {"id": 24, "text": "ünïcödé 🚀"},
     json.dumps({"id": 25, "text": "x" * 5_000_000}).encode(): {"id": 25, "text": "x" * 5_000_000},
-}
-
-BAD: dict[bytes | None, str] = {
-    b"not json": "the value is not JSON: `o` is not expected at byte 1",
-    b"": "the value is empty",
-    b"  ": "the value is empty",
-    b"null": "the value is not a JSON object but null",
-    b"5": "the value is not a JSON object but a number",
-    b'"x"': "the value is not a JSON object but a string",
-    b'[{"id":1}]': "the value is not a JSON object but a list",
-    b'{"id":1} trailing': "more text follows the JSON object at byte 9",
-    b'{"id":1}{"id":2}': "more text follows the JSON object at byte 8",
-    b'{"id":1},{"id":2}': "more text follows the JSON object at byte 8",
-    b'{"id":1}\n{"id":2}': "more text follows the JSON object at byte 9",
-    b'{"id":1}]': "more text follows the JSON object at byte 8",
-    b'{"id":1}] x }': "more text follows the JSON object at byte 8",
-    b'{"id":1},{"_sluice_end":true}] x': "more text follows the JSON object at byte 8",
-    b'{"id":1': "the value is not JSON: it is cut off",
-    b'{"id":1,}': "the value is not JSON: `}` is not expected at byte 8",
-    b"{'id':1}": "the value is not JSON: `'` is not expected at byte 1",
-    b"{id:1}": "the value is not JSON: `i` is not expected at byte 1",
-    b'{"id":01}': "the value is not JSON: `1` is not expected at byte 7",
-    b'{"id":1 /*c*/}': "the value is not JSON: `/` is not expected at byte 8",
-    b'{"ratio":NaN}': "field `ratio`: the value is not JSON: `N` is not expected at byte 9",
-    b'{"ratio":Infinity}': "field `ratio`: the value is not JSON: `I` is not expected at byte 9",
-    b'{"ratio":"NaN"}': 'field `ratio`: wanted double, found "NaN"',
-    b'{"ratio":1e400}': "field `ratio`: wanted double, found 1e400",
-    b'{"ratio":-1e400}': "field `ratio`: wanted double, found -1e400",
-    b'{"map":{"a":1e400}}': "field `map.a`: wanted double, found 1e400",
-    b'{"number":"1"}': 'field `number`: wanted int, found "1"',
-    b'{"number":1.0}': "field `number`: wanted int, found 1.0",
-    b'{"number":3000000000}': "field `number`: wanted int, found 3000000000",
-    b'{"id":9223372036854775808}': "field `id`: wanted bigint, found 9223372036854775808",
-    b'{"flag":"true"}': 'field `flag`: wanted boolean, found "true"',
-    b'{"flag":1}': "field `flag`: wanted boolean, found 1",
-    b'{"at":1767607200000}': "field `at`: wanted timestamp, found 1767607200000",
-    b'{"at":"10:00"}': 'field `at`: wanted timestamp, found "10:00"',
-    b'{"at":"2026"}': 'field `at`: wanted timestamp, found "2026"',
-    b'{"at":"tomorrow"}': 'field `at`: wanted timestamp, found "tomorrow"',
-    b'{"at":"2026-02-30T10:00:00Z"}': 'field `at`: wanted timestamp, found "2026-02-30T10:00:00Z"',
-    b'{"day":"2026-02-30"}': 'field `day`: wanted date, found "2026-02-30"',
-    b'{"millis":"1767607200000"}': 'field `millis`: wanted timestamp (epoch_millis), found "1767607200000"',
-    b'{"millis":1767607200000000}': "field `millis`: wanted timestamp (epoch_millis), found 1767607200000000",
-    b'{"millis":9223372036854775807}': "field `millis`: wanted timestamp (epoch_millis), found 9223372036854775807",
-    b'{"money":"1.2"}': 'field `money`: wanted decimal(9,2), found "1.2"',
-    b'{"money":12345678901}': "field `money`: wanted decimal(9,2), found 12345678901",
-    b'{"list":5}': "field `list`: wanted array<int>, found 5",
-    b'{"list":[1,"x"]}': 'field `list[1]`: wanted int, found "x"',
-    b'{"place":[]}': "field `place`: wanted struct, found []",
-    b'{"place":{"floor":"q"}}': 'field `place.floor`: wanted int, found "q"',
-    b'{"place":{"since":"10:00"}}': 'field `place.since`: wanted timestamp, found "10:00"',
-    b'{"text":"\xff\xfe"}': "field `text`: the value is not UTF-8 at byte 9",
-    b'\xef\xbb\xbf{"id":1}': None,  # type: ignore[dict-item]
-    b'{"id":1,"list":' + b"[" * DEEP + b"]" * DEEP + b"}": "field `list[0]`: the JSON is nested deeper than 1000 levels",
-    b'{"more":' + b"[" * DEEP + b"]" * DEEP + b"}": "the JSON is nested deeper than 1000 levels",
-    b'{"id":' + b"9" * 2000 + b"}": None,  # type: ignore[dict-item]
-    b'{"text":"' + b"x" * 30_000_000 + b'"}': "the value is over 20000000 bytes",
-    b"\x00\x01\x02": "the value is not JSON: the byte 0x00 is not expected at byte 0",
-    None: "the message has no value",
 }
 
 

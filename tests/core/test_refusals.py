@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,41 +32,13 @@ from framework.core.rules import attempts, protocol, run_record
 from framework.core.run import run as loop
 from framework.core.spark.causes import commit_failed, is_spark_gone
 from framework.core.spark.java_errors import CommitRefused
-from framework.operations.undo import accept
+from tests.support.kill_points import once
 from tests.support.project import Project, good, losing_answers
+from tests.support.refusals import accept_it, begun
 from tests.support.selection import few
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-
-
-def once(action: Callable[[], Any], point: str) -> Callable[[str], None]:
-    """Returns a hook that does something the first time that a kill point is reached."""
-    points: list[str] = []
-
-    def at(reached: str) -> None:
-        if reached == point and not points:
-            points.append(reached)
-            action()
-
-    return at
-
-
-def accept_it(project: Project) -> RefusedError:
-    context = project.context()
-    pipeline = context.plan.pipelines[0]
-    refusal = accept.refusal(context, pipeline)
-    assert refusal is not None
-    assert f"sluice accept {pipeline.name}" in refusal.hint
-    accept.accept(context, pipeline, refusal)
-    return refusal
-
-
-def begun(project: Project, count: int = 12, bad_every: int = 4) -> Project:
-    project.make_topic()
-    project.send_good(count, bad_every)
-    project.run()
-    return project
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,12 @@ from framework.host.cli.plan import next_run_lines
 from framework.operations.observe.next_run import next_runs
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Column, Message, Pipeline, Plan, SelectSource
-from tests.core.test_keyed_model import POINTS, Died
-from tests.core.test_kill import PATIENCE, victim
-from tests.features.test_accumulate import Order, orders
+from tests.support.accumulations import Order, orders
+from tests.support.kill_points import POINTS, Died
 from tests.support.memory_messages import append
 from tests.support.project import Project, plan_for
 from tests.support.selection import EXAMPLES, few, searched
+from tests.support.victims import PATIENCE, victim
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SPEC = """

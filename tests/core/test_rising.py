@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from framework.core.publish.batch import next_batch
-from tests.operations.test_undo import replayed
 from tests.support.project import Project
+from tests.support.refusals import accept_it
+from tests.support.rollbacks import replayed
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 TOPIC = """
@@ -133,8 +134,6 @@ def test_a_row_that_is_replayed_stays_before_those_that_came_meanwhile(people: P
 
 def test_a_topic_that_was_made_again_goes_on_by_kafkas_time(people: Project) -> None:
     """The new topic's offsets begin again at 0."""
-    from tests.core.test_refusals import accept_it
-
     loaded(people, [(2, "other", 10, 0), (1, "first", 50, 0)], [])
     people.delete_topic()
     people.make_topic(2)

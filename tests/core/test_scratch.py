@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from framework.core.spark import scratch
-from tests.core.test_warm import LOCKS, jvm, sluice, specs, warm_home
-from tests.documents.test_mask import everything
-from tests.operations.test_forget import ANN, APPEND, BOB, HISTORY, UPSERT, order, orders
+from tests.support.file_texts import everything
+from tests.support.people import ANN, APPEND, BOB, HISTORY, UPSERT, order, orders
 from tests.support.project import Project
+from tests.support.warm_homes import LOCKS, jvm, sluice, specs, warm_home
 
 __all__ = ["warm_home"]
 DEDUP = APPEND.replace("{more}", "steps: [{{dedup: {{keys: [id]}}}}]")

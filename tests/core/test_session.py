@@ -18,8 +18,8 @@ from framework.core.iceberg.lake import TableStore
 from framework.core.run import run as loop
 from framework.core.spark import java_errors, session
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
-from tests.core.test_kill import PATIENCE
 from tests.support.project import Project, plan_for
+from tests.support.victims import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 FAST = "-XX:TieredStopAtLevel=1"

@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from framework.base.home import home
 from framework.core.rules import attempts
 from framework.core.spark import session, warm, warm_jvm
 from framework.machine import processes
 from framework.machine.java import java
-from tests.core.test_kill import PATIENCE, victim
-from tests.features.test_accumulate import KILLED
-from tests.operations.test_drop import SLUICE
+from tests.support.accumulations import KILLED
+from tests.support.processes import SLUICE
 from tests.support.project import Project, plan_for
+from tests.support.victims import PATIENCE, victim
 from tests.support.waiting import until
+from tests.support.warm_homes import LOCKS, jvm, sluice, specs, warm_home
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+__all__ = ["warm_home"]  # a fixture
 ROOT = Path(__file__).resolve().parents[2]
-# A process that locks a file as Java does.
-LOCKS = "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
-
-
-@pytest.fixture
-def warm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Makes a state folder in which commands leave a JVM behind."""
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "jars").symlink_to(ROOT / ".sluice" / "jars")
-    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("SLUICE_COLD")
-    monkeypatch.delenv("CI", raising=False)
-    yield tmp_path / "home"
-    warm_jvm.end()
 
 
 @pytest.fixture
@@ -57,25 +42,8 @@ def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]
     return lambda: len(log.read_text().splitlines())
 
 
-def sluice(folder: Path, *arguments: str) -> str:
-    command = [*SLUICE, *arguments, "--specs", str(folder)]
-    result = subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
-
-
-def specs(project: Project) -> Path:
-    return Path(project.pipeline.where.file).parent
-
-
 def _has_ended(pid: int) -> bool:
     return processes.began(pid) is None
-
-
-def jvm() -> Any:
-    return json.loads((home() / "warm" / "jvm").read_text())["pid"]
 
 
 def test_commands_share_a_jvm(project: Project, warm_home: Path, starts: Callable[[], int]) -> None:

@@ -11,11 +11,10 @@ import pytest
 
 from framework.core.staging import ranges
 from framework.operations.undo import replay
-from tests.core.test_keyed_model import Died
-from tests.core.test_refusals import accept_it
-from tests.features.test_components import dies_at, ids
-from tests.operations.test_rebuild import run_rebuild
-from tests.support.project import Project
+from tests.support.kill_points import Died, dies_at
+from tests.support.project import Project, ids
+from tests.support.rebuilds import run_rebuild
+from tests.support.refusals import accept_it
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]

@@ -19,7 +19,7 @@ from framework.core.publish import waiting
 from framework.core.run import run as loop
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Pipeline, Plan
-from tests.core.test_keyed_model import POINTS, Died
+from tests.support.kill_points import POINTS, Died
 from tests.support.memory_messages import append
 from tests.support.project import plan_for
 

@@ -8,8 +8,8 @@ import pytest
 
 from framework.host.cli.plan import next_run_lines
 from framework.operations.observe.next_run import next_runs
-from tests.operations.test_undo import replayed, rolled_back, snapshots
 from tests.support.project import Project
+from tests.support.rollbacks import replayed, rolled_back, snapshots
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

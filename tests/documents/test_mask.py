@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-import fastavro
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -21,8 +17,10 @@ from framework.host.cli import main
 from framework.operations.trials import preview_text
 from framework.operations.trials.preview import preview
 from framework.operations.undo import replay
-from tests.host.test_dagster import ROOT, dagster
+from tests.support.dagster_commands import dagster
+from tests.support.file_texts import everything
 from tests.support.project import BASE, Project
+from tests.support.repository import ROOT
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -246,24 +244,6 @@ def test_a_table_has_no_statistics_of_masked_columns(masked: Project) -> None:
         "select readable_metrics.email.upper_bound, readable_metrics.card.upper_bound, readable_metrics.id.upper_bound from {table}.files"
     )
     assert bounds == (None, None, 1)
-
-
-def everything(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The text of every file, also of what is compressed in it."""
-    for path in folder.rglob("*"):
-        if not path.is_file() or path.is_symlink() or "jars" in path.parts or "kafka" in path.parts:
-            continue
-        data = path.read_bytes()
-        yield path, data.decode("latin-1")
-        if path.suffix == ".parquet":
-            table = pq.read_table(path)
-            yield path, str(table.to_pylist()) + str(pq.read_metadata(path).to_dict())
-        elif path.suffix == ".avro":
-            with path.open("rb") as file:
-                yield path, str(list(fastavro.reader(file)))
-        elif data.startswith(b"SQLite"):
-            with sqlite3.connect(path) as database:
-                yield path, "".join(database.iterdump())
 
 
 @pytest.mark.parametrize("masks", [True, False])

@@ -27,7 +27,7 @@ from framework.core.rules import protocol
 from framework.operations.trials.given_messages import GivenMessages
 from framework.operations.trials.preview import preview
 from framework.plan import Message, Pipeline, Plan
-from tests.core.test_keyed_model import Died
+from tests.support.kill_points import Died
 from tests.support.memory_messages import append
 from tests.support.project import plan_for
 from tests.support.selection import EXAMPLES, few, searched

@@ -12,8 +12,9 @@ import pytest
 
 from framework.language import moved_names
 from sluice import steps
-from tests.documents.test_own_steps import ROOT, SHOUT, planned
-from tests.house.test_layers import HEAVY
+from tests.support.heavy_imports import HEAVY
+from tests.support.own_steps import SHOUT, planned
+from tests.support.repository import ROOT
 
 
 def old_imports() -> Iterator[tuple[str, str]]:

@@ -10,38 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from framework.host.cli import main
-from framework.host.plans import draft
 from framework.language import extensions
-from framework.plan import Plan
 from framework.plan.lineage import lineage
+from tests.support.own_steps import SHOUT, SPECS, planned
 
 ROOT = Path(__file__).resolve().parents[2]
-SPECS = """
-cluster: main
-bootstrap: 127.0.0.1:1
----
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: lake
----
-topic: users
-value: json
-columns: {name: string, age: int}
----
-pipeline: users
-from: {topic: users}
-steps: [{STEP}]
-into: {table: a.users}
-"""
 CHANGES = SPECS.replace("json", "debezium_json").replace("name: string, age: int", "id: string, name: string, note: string")
 CHANGES = CHANGES.replace("a.users}", "a.users, write: upsert, keys: [id]}")
-SHOUT = '''"""Shouts."""
-from sluice.steps import Resolved
-Written = str
-def resolve(step, rows):
-    return Resolved(rows.columns, (("name", "upper(name)"),))
-'''
 ONCE = """
 from sluice.steps import Remember, Resolved
 Written = str
@@ -55,16 +30,6 @@ from sluice.steps import OptionGroup, option
 class Written(OptionGroup):
     column: str = option("The column.", example="name")
 """
-
-
-def planned(folder: Path, step: str, specs: str = SPECS, **files: str) -> tuple[Plan, list[str]]:
-    (folder / "specs").mkdir(exist_ok=True)
-    (folder / "specs" / "a.yaml").write_text(specs.replace("STEP", step))
-    (folder / "pipelines" / "steps").mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / "pipelines" / "steps" / f"{name}.py").write_text(text)
-    plan, problems = draft(folder / "specs")
-    return plan, [str(problem).replace(str(folder), "DIR").replace("\n  hint:", " |") for problem in problems]
 
 
 @pytest.fixture

@@ -28,11 +28,13 @@ from framework.core.publish.batch import next_batch
 from framework.operations.trials.given_messages import GivenMessages
 from framework.operations.trials.trial import Trials
 from framework.plan import Message, Pipeline, Plan, compare
-from tests.core.test_keyed_model import POINTS, Died, Trouble, trouble, with_trouble
-from tests.core.test_kill import PATIENCE, victim
+from tests.support.accumulations import KILLED, Order, orders
+from tests.support.kill_points import POINTS, Died
 from tests.support.memory_messages import append
 from tests.support.project import Project, plan_for
 from tests.support.selection import EXAMPLES, few, searched
+from tests.support.troubles import Trouble, trouble, with_trouble
+from tests.support.victims import PATIENCE, victim
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SPEC = """
@@ -330,8 +332,6 @@ steps:
       measures: {{total: sum(amount), orders: count(*), priced: count(amount), small: count_if(amount < 3), mean: avg(amount)}}
 into: {{table: {namespace}.sums, write: accumulate}}
 """
-Order = tuple[int, str | None, int | None]  # an id, a country and an amount; without an amount it is deleted
-orders = st.tuples(st.integers(1, 5), st.sampled_from(["DE", "FR", None]), st.none() | st.sampled_from([1, 2, 13, 40]))
 
 
 @pytest.mark.parametrize(("version", "examples"), few([(3, 1), (3, EXAMPLES), (2, EXAMPLES)], (3, 1)))
@@ -494,21 +494,6 @@ def test_other_steps_before_totals_of_a_changing_table_ask_for_a_rebuild(lake: P
         for minimum in (1, 2)
     ]
     assert topic_plans[0].pipelines[0].table.words == topic_plans[1].pipelines[0].table.words
-
-
-KILLED = """
-topic: trades
-kafka_name: {topic}
-value: json
-columns: {{id: bigint, price: double}}
----
-pipeline: trades
-from: {{topic: trades}}
-steps:
-  - derive: {{parity: id % 3}}
-  - aggregate: {{by: [parity], measures: {{total: sum(id), trades: count(*), highest: last(id)}}}}
-into: {{table: {namespace}.trades, write: accumulate}}
-"""
 
 
 @pytest.mark.long

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -14,81 +13,24 @@ from typing import Any
 import fastavro
 import pytest
 import requests
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
 from framework.core.follow import follow, waiting
 from framework.core.run.run import catch_up
 from framework.operations.drop import drop
 from framework.operations.observe.status import status_of
-from tests.core.test_keyed_model import Died
-from tests.features.test_components import dies_at
-from tests.operations.test_undo import rolled_back, snapshots
 from tests.support.commands import Commands
 from tests.support.follower_parts import ran
+from tests.support.kill_points import Died, dies_at
+from tests.support.onward_topics import ROWS, keyed, messages, onward, prepare, send, upserts
 from tests.support.project import Project
 from tests.support.registry_project import Registered
+from tests.support.rollbacks import rolled_back, snapshots
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-
-ROWS = """
-topic: trades
-kafka_name: {topic}
-value: json
-columns: {{id: {{type: bigint, required: true}}, price: double, gone: boolean}}
----
-pipeline: trades
-from: {{topic: trades}}
-into: {{table: {namespace}.trades%s}}
-also:
-  - {{topic: {topic}_on%s}}
-"""
-
-
-@pytest.fixture
-def onward(project: Project) -> Iterator[Project]:
-    yield project
-    for future in project.admin.delete_topics([f"{project.topic}_on"]).values():
-        future.exception()
-
-
-def prepare(project: Project, also: str = "", into: str = "") -> Project:
-    project.template = ROWS % (into, also)
-    project.make_topic(3)
-    return project
-
-
-def upserts(project: Project, also: str = "") -> Project:
-    return prepare(project, also, ", write: upsert, keys: [id], deletes: {{when: gone}}")
-
-
-def send(project: Project, *rows: dict[str, Any], partition: int = 0) -> None:
-    project.send([json.dumps(row).encode() for row in rows], partition)
-
-
-def messages(project: Project, decode: Callable[[bytes], Any] = json.loads) -> list[tuple[Any, ...]]:
-    """The topic's messages by partition: key, value, and the headers by which a repeat is known."""
-    consumer = Consumer(
-        {"bootstrap.servers": project.bootstrap, "group.id": "test", "enable.auto.commit": False, "enable.partition.eof": True}
-    )
-    records = []
-    topic = f"{project.topic}_on"
-    for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions:
-        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
-        while (message := consumer.poll(10)) is not None and message.error() is None:  # until the end, which is an error
-            value = message.value()
-            headers = {name: str(data, "utf-8") for name, data in dict(message.headers() or ()).items()}  # type: ignore[arg-type]
-            key = message.key()
-            records.append((str(key, "utf-8") if key else None, decode(value) if value is not None else None, headers))
-    consumer.close()
-    return records
-
-
-def keyed(records: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    """Prices by key, as a consumer that keeps the last message of each key has them."""
-    last_values = {key: value for key, value, _ in records}
-    return {key: value["price"] for key, value in last_values.items() if value is not None}
+__all__ = ["onward"]  # a fixture
 
 
 def test_each_row_is_sent_once_it_is_committed(onward: Project) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,9 +17,10 @@ from framework.operations.reference import examples
 from framework.operations.trials.trial import Trials
 from framework.plan import compare
 from tests import toys
-from tests.core.test_keyed_model import Died
-from tests.core.test_refusals import accept_it
-from tests.support.project import Project, plan_for
+from tests.support.kill_points import Died, dies_at
+from tests.support.project import Project, ids, plan_for
+from tests.support.rebuilds import run_rebuild
+from tests.support.refusals import accept_it
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,10 +58,6 @@ def project_of(project: Project, steps: str = "", into: str = "write: append") -
     project.template = SPEC.format(steps=steps, into=into)
     project.make_topic(3)
     return project
-
-
-def ids(project: Project) -> list[int]:
-    return sorted(row["id"] for row in project.rows())
 
 
 @pytest.mark.parametrize("name", every_mode())
@@ -107,14 +104,6 @@ def test_a_mode_lands_each_message_once(name: str, project: Project) -> None:
     assert ids(project) == [0, 1, 2, 7]
     assert len(project.rows(bad=True)) == 1
     assert project.branches() == []
-
-
-def dies_at(point: str) -> Any:
-    def die(reached_point: str) -> None:
-        if reached_point == point:
-            raise Died
-
-    return die
 
 
 def every_step() -> list[str]:
@@ -189,8 +178,6 @@ def test_a_rollback_restores_the_rows_that_a_step_remembers(memory_project: Proj
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_a_rebuild_remembers_the_rows_that_it_read(memory_project: Project) -> None:
-    from tests.operations.test_rebuild import run_rebuild
-
     orders(memory_project, 1, 2, 1)
     memory_project.run()
     memory_project.template = SPEC.format(steps="steps: [{{filter: id <> 2}}, {{first_of: [id]}}]", into="write: append")

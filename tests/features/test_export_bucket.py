@@ -20,24 +20,13 @@ from botocore.credentials import RefreshableCredentials
 
 from framework.features.export import bucket as buckets
 from framework.machine.services import s3
-from tests.features.test_export import SPECS, export, put, utc
+from tests.support.exports import SPECS, export, put, utc
 from tests.support.mail_server import Mailbox, mail_server
 from tests.support.rest_catalog import login
+from tests.support.stores import STORAGE, store
 
 pytestmark = pytest.mark.slow
-
-STORAGE = 'storage: {endpoint: "%s", region: us-east-1, access_key: "${secret:s3_key}", secret_key: "${secret:s3_secret}"}'
-
-
-@pytest.fixture(
-    scope="module",
-    params=[
-        "moto",
-        pytest.param("versitygw", marks=[pytest.mark.long, pytest.mark.skipif(not shutil.which("go"), reason="no Go")]),
-    ],
-)
-def store(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue("object_store" if request.param == "versitygw" else "quick_store"))
+__all__ = ["store"]  # a fixture
 
 
 @pytest.fixture

@@ -15,13 +15,14 @@ import pytest
 
 from framework.core.follow import follow
 from framework.core.run.run import batches
-from tests.core.test_kill import PATIENCE, ROOT
-from tests.features import test_also_delta
-from tests.features.test_also_topic import keyed, messages, onward, send, upserts
+from tests.support import delta_followers
 from tests.support.follower_parts import ran
+from tests.support.onward_topics import keyed, messages, onward, send, upserts
 from tests.support.project import Project
+from tests.support.repository import ROOT
 from tests.support.selection import few
 from tests.support.victim import end_of
+from tests.support.victims import PATIENCE
 from tests.support.waiting import until
 
 __all__ = ["onward"]
@@ -120,7 +121,7 @@ def test_a_sender_of_another_home_that_wakes_up_sends_nothing_behind_newer_rows(
 def test_a_delta_log_stays_at_the_later_commit_where_another_home_wakes_up(
     project: Project, other_home: Path, point: str
 ) -> None:
-    test_also_delta.prepare(project)
+    delta_followers.prepare(project)
     send(project, {"id": 1, "price": 1})
     ran(project)
     send(project, {"id": 2, "price": 2})
@@ -130,7 +131,7 @@ def test_a_delta_log_stays_at_the_later_commit_where_another_home_wakes_up(
         os.killpg(process.pid, signal.SIGCONT)
         output, _ = process.communicate(timeout=PATIENCE)
     assert "turn-taken" in output
-    assert test_also_delta.visible_rows(project) == [(1, 1.0), (2, 2.0), (3, 3.0)]
+    assert delta_followers.visible_rows(project) == [(1, 1.0), (2, 2.0), (3, 3.0)]
 
 
 def test_a_run_whose_follower_is_shown_by_another_process_says_so(onward: Project) -> None:

@@ -17,7 +17,7 @@ from framework.language.shapes import record_shape
 from framework.language.words import example
 from framework.operations.observe.status import status_of
 from tests import toys
-from tests.core.test_keyed_model import Died
+from tests.support.kill_points import Died
 from tests.support.project import Project
 from tests.support.selection import few
 

@@ -14,16 +14,17 @@ from typing import Any, cast
 
 import pytest
 
-from framework.features.export import notify as notifying
 from framework.features.notices import email as mailing
 from framework.host.components import COMPONENTS
 from framework.language.shapes import record_shape
 from tests import toys
-from tests.features.test_export import SPECS, export, put, utc
 from tests.support.certificate import certified
+from tests.support.exports import export, put, utc
 from tests.support.mail_server import authenticated, mail_server
+from tests.support.notices import shop, specs
 
 pytestmark = pytest.mark.slow
+__all__ = ["shop"]  # a fixture
 
 
 def every() -> list[str]:
@@ -40,28 +41,9 @@ def test_each_is_declared(name: str) -> None:
         assert record_shape(file.Options).slots[name].required
 
 
-@pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
-    monkeypatch.setattr(notifying, "NOTICE_AGAIN", (0.0, 0.0))
-    put(("o-1", "web", "10.50", utc("2026-11-10T12:00")))
-    return tmp_path
-
-
 def new_rows() -> None:
     """Changes the content of the week's file, about which no notice has been sent."""
     put(("o-2", "web", "1.50", utc("2026-11-11T12:00")))
-
-
-def specs(port: int, notify: str, options: str = "tls: none") -> None:
-    Path("specs").mkdir(exist_ok=True)
-    text = SPECS.replace("QUERY", '"select order_id, amount from input"').replace(
-        "export: whole", f"{notify}\n---\nexport: whole", 1
-    )
-    text = text.replace("---\nnotify", "notify", 1)
-    mail = f"---\nmail: main\nhost: 127.0.0.1\nport: {port}\nfrom: sluice@example.com\n{options}\n" if port else ""
-    Path("specs/all.yaml").write_text(text + mail, encoding="utf-8")
 
 
 TWO = 'notify: [{email: {to: [sales@example.com, Ann.B@example.com], subject: "Umsatz {window_start:%d %b} für alle"}}]'

@@ -24,8 +24,8 @@ from framework.operations.undo import accept, rollback
 from framework.plan import PUBLISHED
 from framework.systems import catalogs
 from framework.systems.catalogs import ListedMetadata, _rest_changes
-from tests.core.test_keyed_model import Died
 from tests.support.follower_parts import ran
+from tests.support.kill_points import Died
 from tests.support.project import Project
 from tests.support.rest_catalog import DOCUMENT, STORAGE, login
 from tests.support.spark_catalogs import tell

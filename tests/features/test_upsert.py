@@ -14,51 +14,14 @@ from click.testing import CliRunner
 from framework.base.errors import ColumnsChanged, RefusedError
 from framework.core.rules.protocol import UPSERT_POINTS
 from framework.host.cli import main
-from tests.core.test_kill import PATIENCE, victim
-from tests.core.test_refusals import accept_it
-from tests.operations.test_rebuild import run_rebuild
+from tests.support.customers import SPEC, customers, send
 from tests.support.project import Project
+from tests.support.rebuilds import run_rebuild
+from tests.support.refusals import accept_it
+from tests.support.victims import PATIENCE, victim
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-
-SPEC = """
-topic: trades
-kafka_name: {topic}
-key: {{format: long, as: id}}
-value: json
-event_time: at
-columns:
-  name: string
-  at: {{type: timestamp, format: epoch_millis}}
-{topic_more}
----
-pipeline: trades
-from: {{topic: trades}}
-steps:
-  - filter: "name is null or name <> 'left out'"
-into: {{table: {namespace}.trades, write: upsert, keys: [id], deletes: tombstones}}
-{more}
-"""
-
-
-@pytest.fixture
-def customers(project: Project) -> Project:
-    project.template = SPEC
-    project.make_topic(3)
-    return project
-
-
-def send(project: Project, *messages: tuple[int | None, str | None, int | None], partition: int = 0, **fields: Any) -> None:
-    """Sends messages of key, name and event time. Without a name it is a tombstone with Kafka's time."""
-    project.produce(
-        {
-            "value": None if name is None else json.dumps({"name": name, "at": millis, **fields}).encode(),
-            "key": None if key is None else key.to_bytes(8, "big", signed=True),
-            "partition": partition,
-            "timestamp": millis or 0,
-        }
-        for key, name, millis in messages
-    )
+__all__ = ["customers"]  # a fixture
 
 
 def names(project: Project) -> dict[int, str]:

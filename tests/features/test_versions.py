@@ -12,10 +12,10 @@ from framework.core.rules.protocol import UPSERT_POINTS
 from framework.operations.trials.trial import Trials
 from framework.plan.compare import differences
 from framework.plan.lineage import lineage
-from tests.core.test_kill import PATIENCE, victim
-from tests.core.test_refusals import accept_it
-from tests.features.test_upsert import SPEC, customers, send
+from tests.support.customers import SPEC, customers, send
 from tests.support.project import Project
+from tests.support.refusals import accept_it
+from tests.support.victims import PATIENCE, victim
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 __all__ = ["customers"]

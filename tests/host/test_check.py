@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from framework.host.cli import main
-from tests.house.test_layers import HEAVY
+from tests.support.heavy_imports import HEAVY
 from tests.support.time_limits import bar
 
 ROOT = Path(__file__).resolve().parents[2]

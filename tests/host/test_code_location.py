@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework.base.errors import SluiceError, SpecError
-from tests.conftest import ROOT
 from tests.support.project import Project
+from tests.support.repository import ROOT
 from tests.support.spec_parts import LAKE
 from tests.support.waiting import until
 

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -18,6 +16,7 @@ import pytest
 from framework.base.errors import SpecError, UnreachableError
 from framework.core.rules import run_record
 from framework.host.assets import maintenance
+from tests.support.dagster_commands import dagster, started
 from tests.support.project import Project, good
 from tests.support.spec_parts import LAKE
 
@@ -25,30 +24,6 @@ if TYPE_CHECKING:
     from dagster import DagsterInstance, Definitions
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def started(folder: Path, *arguments: str, specs: Path | None = None, program: str = "dagster") -> subprocess.Popen[str]:
-    """Starts one of Dagster's own commands."""
-    (folder / "dagster").mkdir(exist_ok=True)
-    (folder / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "SLUICE_SPECS": str(specs or "specs"),
-        "DAGSTER_HOME": str(folder / "dagster"),
-    }
-    command = [str(Path(sys.executable).with_name(program)), *arguments, "-m", "pipelines.definitions"]
-    pipe = subprocess.PIPE
-    place = Path.cwd() if specs else folder  # specs elsewhere are those of a project, whose lake is here
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=place, env=environment, start_new_session=True)
-
-
-def dagster(
-    folder: Path, *arguments: str, specs: Path | None = None, program: str = "dagster"
-) -> subprocess.CompletedProcess[str]:
-    with started(folder, *arguments, specs=specs, program=program) as process:
-        output, errors = process.communicate(timeout=300)
-    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
 def run_lines(log: str) -> list[str]:

@@ -14,8 +14,8 @@ import pytest
 from framework.core.rules import refusals
 from framework.host.plans import make
 from framework.machine.services import s3
-from tests.conftest import ROOT
 from tests.support.project import BASE
+from tests.support.repository import ROOT
 from tests.support.shop import NOWHERE, made_by_hand, specs
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 if TYPE_CHECKING:
     from dagster import DagsterInstance

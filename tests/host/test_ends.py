@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from framework.host.cli import main
-from tests.operations.test_doctor import fake_java
+from tests.support.fake_java import fake_java
 from tests.support.shop import COPY, NOWHERE, made_by_hand, specs
 from tests.support.spec_parts import LAKE
 from tests.support.waiting import until

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 from tests.support.shop import NOWHERE, made_by_hand
 from tests.support.spec_parts import LAKE
 

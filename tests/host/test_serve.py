@@ -11,32 +11,28 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import duckdb
-import pyarrow
 import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NoSuchTableError, OAuthError
 
 from framework.core.query import database as database_module
-from framework.core.rules import protocol
-from framework.host.plans import make
 from framework.host.serve import server
 from framework.machine.services.ports import free_port
 from framework.plan import Plan
 from framework.systems import catalogs
-from tests.support.spec_parts import ORDERS
-from tests.systems.test_storage_login import Requests
+from tests.support.login_proxy import Requests
+from tests.support.served_tables import CLIENT, ROWS, SECRET, fill, planned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.slow
 
-LOCAL = "catalog: lake\ntype: sql\nuri: sqlite:///lake.db\nwarehouse: warehouse\n"
 IN_BUCKET = """
 catalog: lake
 type: sql
@@ -45,29 +41,6 @@ warehouse: s3://sluice/served
 storage: {endpoint: "STORE", region: us-east-1, access_key: "${secret:key}", secret_key: "${secret:secret}",
   role: "arn:aws:iam::123456789012:role/readers"}
 """
-ROWS = pyarrow.table({"id": pyarrow.array([1, 2, 3], pyarrow.int64())})
-CLIENT, SECRET = "reader", "a secret of readers"
-
-
-def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalog: str = LOCAL) -> Plan:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "specs").mkdir(exist_ok=True)
-    (tmp_path / "specs" / "a.yaml").write_text(ORDERS.format(catalog=catalog), encoding="utf-8")
-    return make(tmp_path / "specs")
-
-
-def fill(plan: Plan) -> Any:
-    """Writes a table with rows, a staged branch and a property of Sluice, and a table of bad rows, without a JVM."""
-    catalog = catalogs.client_of(plan.catalogs[0])
-    catalog.prepare()
-    by_pyiceberg = catalog._by_pyiceberg()  # type: ignore[attr-defined]
-    by_pyiceberg.create_namespace("shop")
-    table = by_pyiceberg.create_table("shop.orders", ROWS.schema, properties={protocol.POSITION: "secret offsets"})
-    table.append(ROWS)
-    table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "sluice_staged").commit()
-    bad = by_pyiceberg.create_table("shop.orders__bad_rows", ROWS.schema, properties={protocol.OF: "x"})
-    bad.append(ROWS)
-    return table
 
 
 @pytest.fixture

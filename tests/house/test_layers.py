@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.heavy_imports import HEAVY
+
 ROOT = Path(__file__).resolve().parents[2]
 FRAMEWORK = ROOT / "framework"
 
@@ -66,11 +68,6 @@ LAZILY = {
     *(("deltalake", "features"), ("requests", "systems"), ("requests", "features"), ("jsonschema", "messages")),
     *(("google", "messages"), ("grpc_tools", "messages"), ("psutil", "machine")),
 }
-HEAVY = (
-    *("pyspark", "py4j", "dagster", "pyiceberg", "pyarrow", "confluent_kafka", "duckdb"),
-    *("deltalake", "boto3", "botocore", "psutil"),
-    *("framework.core.context.context", "framework.core.iceberg.lake", "framework.core.spark.session", "framework.host.assets"),
-)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from framework.host.cli import _named
-from tests.features.test_export import put, specs, utc
+from tests.support.exports import put, specs, utc
 
 pytestmark = pytest.mark.slow
 

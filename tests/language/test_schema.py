@@ -25,8 +25,8 @@ from framework.language.kind import document_types
 from framework.language.node import YamlNode
 from framework.language.reader import read_text
 from framework.language.references import References
-from tests.language.test_cases import CASES, read
-from tests.language.test_spec import GOOD
+from tests.support.cases import CASES, read
+from tests.support.full_spec import GOOD
 from tests.support.selection import few
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,8 +18,8 @@ from framework.host.cli import main
 from framework.machine import services
 from framework.machine.services import mail, process
 from framework.machine.services.ports import free_port
-from tests.features.test_export import export
-from tests.features.test_notify import shop, specs
+from tests.support.exports import export
+from tests.support.notices import shop, specs
 
 __all__ = ["shop"]  # a fixture
 

@@ -23,7 +23,7 @@ from framework.machine.java import jars, java
 from framework.machine.services import process, registry
 from framework.machine.services.ports import free_port, is_free
 from framework.operations.prepare import doctor
-from tests.machine.test_services import tiny
+from tests.support.tiny_service import tiny
 
 pytestmark = pytest.mark.slow
 

@@ -21,33 +21,10 @@ from framework.machine import services
 from framework.machine.processes import listener, memory
 from framework.machine.services import kafka, process
 from framework.machine.services.ports import free_port, is_free
-from framework.machine.services.process import Service
+from tests.support.tiny_service import LISTEN, tiny
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
-
-LISTEN = """
-import signal, socket, sys
-print("signals", signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, signal.getsignal(signal.SIGINT), flush=True)
-if "stubborn" in sys.argv:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-while True:
-    server.accept()[0].close()
-"""
-
-
-def tiny(code: str = LISTEN, *arguments: str, patience: float = 10.0) -> Service:
-    def answers(port: int) -> bool:
-        with socket.socket() as probe:
-            return not probe.connect_ex(("127.0.0.1", port))
-
-    def prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
-        return (sys.executable, "-c", code, str(ports[0]), *arguments)
-
-    return Service(
-        name="tiny", ports=lambda: (free_port(),), prepare=prepare, answers=answers, move="choose another", patience=patience
-    )
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import hashlib
 import random
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fastavro
 import pytest
@@ -16,10 +16,8 @@ from framework.base.errors import SpecError, UnreachableError
 from framework.core.run.run import batches
 from framework.core.schemas import schema_lookup
 from framework.machine.services.ports import free_port
+from tests.support.broken_messages import broken
 from tests.support.registry_project import Registered, encoded, framed, record
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -298,22 +296,6 @@ def test_any_broken_bytes_are_a_row_or_a_bad_row(trades: Registered) -> None:
     trades.run()
     trades.assert_exactly_once()
     assert len(trades.rows(bad=True)) > 1000
-
-
-def broken(message: bytes, chance: random.Random) -> bytes:
-    data = bytearray(message)
-    for _ in range(chance.randint(1, 3)):
-        index = chance.randrange(5, len(data) + 1)
-        match chance.randrange(4):
-            case 0:
-                data = data[:index]
-            case 1:
-                data.insert(index, chance.randrange(256))
-            case 2 if index < len(data):
-                data[index] = chance.choice([0, 1, 255, 128, chance.randrange(256)])
-            case _:
-                data += data[index:]
-    return bytes(data)
 
 
 @pytest.mark.usefixtures("registry_away")

@@ -14,10 +14,10 @@ from framework.base import type_text, types
 from framework.base.types import Type
 from framework.messages.encoding import decoder
 from framework.messages.encoding.fields import WrittenType
-from tests.core.test_poison import BAD as POISON
-from tests.messages.test_values import BAD, CASES, COLUMNS, D, as_bytes, exact, is_wanted, short
 from tests.support import json_texts
 from tests.support.decoders import of_json, types_of
+from tests.support.json_values import BAD, CASES, COLUMNS, D, as_bytes, exact, is_wanted, short
+from tests.support.poison import BAD as POISON
 from tests.support.selection import few
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from framework.messages.formats import avro
 from framework.messages.formats.avro import as_json, from_columns, shapes, writer
 from framework.messages.schemas.versions import merge
 from framework.plan.schema import Schema, Version
-from tests.messages.test_avro_types import PLACES, SAMPLES, came, of_union, placed, placed_value
+from tests.support.avro_samples import PLACES, SAMPLES, came, of_union, placed, placed_value
 from tests.support.registry_project import record
 from tests.support.selection import few
 

@@ -14,31 +14,27 @@ from framework.messages.encoding import json_values
 from framework.messages.formats import protobuf
 from framework.messages.formats.protobuf import shapes
 from framework.plan.schema import Schema
-from tests.messages import test_protobuf as google
-from tests.messages.test_protobuf import (
-    EVERYTHING,
-    OTHER_TYPES,
-    OUTSIDE,
-    STRANGE,
-    TABLE,
+from tests.support.protobuf_messages import (
+    changed,
     description,
-    everything,
     framed,
     is_wrong,
-    is_wrong_all,
     one,
     proto,
     rows,
+    running,
+    sized,
     using,
     written,
 )
+from tests.support.protobuf_samples import EVERYTHING, OTHER_TYPES, OUTSIDE, STRANGE, TABLE, everything, is_wrong_all
 from tests.support.selection import few
 
 if TYPE_CHECKING:
     from tests.support.decoders import Decoders
 
 pytestmark = pytest.mark.spark
-_running = google.running
+__all__ = ["running"]  # a fixture
 
 
 def differences(schema: Schema, *bodies: bytes) -> list[Any]:
@@ -96,12 +92,12 @@ def test_values_that_no_column_can_take(type_: str, value: dict[str, Any]) -> No
 
 STRANGE_IN = [
     ("string a = 1;", STRANGE),
-    ("N a = 1;", b"\x0a" + google._sized(STRANGE)),
-    ("map<string, int32> a = 1;", b"\x0a" + google._sized(b"\x0a\x01a\x10\x01" + STRANGE)),
-    ("google.protobuf.Timestamp a = 1;", b"\x0a" + google._sized(STRANGE)),
-    ("google.protobuf.Struct a = 1;", b"\x0a" + google._sized(b"\x0a" + google._sized(STRANGE))),
-    ("google.protobuf.Empty e = 1; string a = 2;", b"\x0a" + google._sized(STRANGE)),
-    ("map<string, google.protobuf.Empty> e = 1; string a = 2;", b"\x0a" + google._sized(b"\x12" + google._sized(STRANGE))),
+    ("N a = 1;", b"\x0a" + sized(STRANGE)),
+    ("map<string, int32> a = 1;", b"\x0a" + sized(b"\x0a\x01a\x10\x01" + STRANGE)),
+    ("google.protobuf.Timestamp a = 1;", b"\x0a" + sized(STRANGE)),
+    ("google.protobuf.Struct a = 1;", b"\x0a" + sized(b"\x0a" + sized(STRANGE))),
+    ("google.protobuf.Empty e = 1; string a = 2;", b"\x0a" + sized(STRANGE)),
+    ("map<string, google.protobuf.Empty> e = 1; string a = 2;", b"\x0a" + sized(b"\x12" + sized(STRANGE))),
     ("int32 a = 1;", b"\x0d\0\0\0\0"),  # another wire type
     ("repeated string a = 1;", b"\x08\x01"),
 ]
@@ -154,15 +150,15 @@ def test_parts_of_a_message_are_merged() -> None:
     )
     x, y, z = b"\x08\x05", b"\x12\x01y", b"\x1a\x02\x01\x02"
 
-    def sized(tag: int, body: bytes) -> bytes:
-        return bytes([tag]) + google._sized(body)
+    def field(tag: int, body: bytes) -> bytes:
+        return bytes([tag]) + sized(body)
 
     bodies = [
-        sized(0x0A, x) + sized(0x0A, y + z) + sized(0x0A, z), b"\x10\x01\x10\x02", b"\x18\x01\x1a\x02\x02\x03\x18\x04",
-        sized(0x22, x) + sized(0x2A, b"b"), sized(0x2A, b"b") + sized(0x22, y), sized(0x22, x) + sized(0x42, y) + sized(0x22, z),
-        sized(0x22, x) + sized(0x22, y), sized(0x32, b"\x0a\x01k" + sized(0x12, x) + sized(0x12, y)),
-        sized(0x32, b"\x0a\x01k" + sized(0x12, x)) + sized(0x32, b"\x0a\x01k" + sized(0x12, y)), sized(0x32, b""),
-        sized(0x3A, b"\x08\x01") + sized(0x3A, b"\x10\x7f"), b"\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+        field(0x0A, x) + field(0x0A, y + z) + field(0x0A, z), b"\x10\x01\x10\x02", b"\x18\x01\x1a\x02\x02\x03\x18\x04",
+        field(0x22, x) + field(0x2A, b"b"), field(0x2A, b"b") + field(0x22, y), field(0x22, x) + field(0x42, y) + field(0x22, z),
+        field(0x22, x) + field(0x22, y), field(0x32, b"\x0a\x01k" + field(0x12, x) + field(0x12, y)),
+        field(0x32, b"\x0a\x01k" + field(0x12, x)) + field(0x32, b"\x0a\x01k" + field(0x12, y)), field(0x32, b""),
+        field(0x3A, b"\x08\x01") + field(0x3A, b"\x10\x7f"), b"\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
         b"\x10\xff\xff\xff\xff\xff\x01", b"\x1a\0", b"\x10\x81\x00", b"\x10" + b"\x80" * 10 + b"\0",
     ]  # fmt: skip
     assert differences(schema, *bodies) == []
@@ -202,10 +198,10 @@ def test_struct_and_value_are_read_as_google_reads_them() -> None:
 def test_hostile_messages_are_bad_rows(decoders: Decoders) -> None:
     nested = b""
     for _ in range(10_000):
-        nested = b"\x32" + google._sized(b"\x0a" + google._sized(nested))
+        nested = b"\x32" + sized(b"\x0a" + sized(nested))
     schema = one("google.protobuf.Value v = 1; string s = 2; repeated int32 n = 3; map<string, string> m = 4;")
     hostile_bodies = [
-        b"\x0a" + google._sized(nested), b"\x0b" * 1_000_000, b"\x12\xff\xff\xff\xff\x07", b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+        b"\x0a" + sized(nested), b"\x0b" * 1_000_000, b"\x12\xff\xff\xff\xff\x07", b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
         b"\x12" + b"\xff" * 20, b"\x1a\xff\xff\xff\xff\x07\1", b"\x22\xff\xff\xff\xff\x07\x0a", b"\0\0", b"\x0f\1", b"\x0e\1", b"\x0c",
     ]  # fmt: skip
     assert is_wrong_all(schema, hostile_bodies)
@@ -236,14 +232,14 @@ def test_messages_cut_off_or_changed_at_random(count: int, decoders: Decoders) -
     chance = random.Random(21)
     full_message = everything()
     bodies = [full_message[:length] for length in range(len(full_message) + 1)] + [
-        google._changed(chance, full_message) for _ in range(2 * count)
+        changed(chance, full_message) for _ in range(2 * count)
     ]
     assert differences(EVERYTHING, *bodies) == []
     proto2_message = (
         b"\x08\x01\x12\x01b\x18\x03\x20\x02\x2a\x02\0\2\x3a\x05\x0a\x01a\x10\x02\x4a\x01i"
         b"\x5a\x07\x0a\x01k\x12\x02\x0a\0\x62\x03\x0a\x01z"
     )
-    different = differences(PROTO2, *(google._changed(chance, proto2_message) for _ in range(count)))
+    different = differences(PROTO2, *(changed(chance, proto2_message) for _ in range(count)))
     # Ours also refuses a text that is not UTF-8 where the field stands there again; of proto3 the library does so too.
     refused_rows = decoders.rows(*description(PROTO2), [framed(body) for body, _, _ in different])
     assert [row.why for row in refused_rows if "the text is not UTF-8" not in str(row.why)] == []

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from framework.host.cli import main
-from tests.messages.test_registry_answers import Answers, serving, version, whole
+from tests.support.registry_answers import Answers, serving, version, whole
 from tests.support.registry_project import record
 
 pytestmark = pytest.mark.slow

@@ -22,118 +22,19 @@ from framework.messages.schemas.versions import Merged, Unsupported, merge
 from framework.operations.trials.trial import Outcome, Trials
 from framework.plan import Message, MessagePart, SpecTest
 from framework.plan.schema import Schema, Version
+from tests.support.json_schema_types import CONNECT, DECIMAL, TYPES, Json, record
 from tests.support.project import plan_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Json = Any
-CONNECT = "org.apache.kafka.connect.data."
-DECIMAL = {
-    "type": "number", "title": f"{CONNECT}Decimal", "connect.type": "bytes",
-    "connect.parameters": {"scale": "2", "connect.decimal.precision": "10"},
-}  # fmt: skip
 
 
 def schema(body: Json, **references: Json) -> Schema:
     return Schema("JSON", json.dumps(body), tuple((name, schema(referred)) for name, referred in references.items()))
 
 
-def record(**properties: Json) -> dict[str, Json]:
-    return {"type": "object", "properties": properties}
-
-
 def columns(body: Json, **references: Json) -> dict[str, str]:
     return {shape.name: str(shape.type) for shape in json_schema.shapes(schema(body, **references))}
-
-
-TYPES: list[tuple[Json, str]] = [
-    ({"type": "string"}, "string"),
-    ({"type": "string", "maxLength": 3, "pattern": "a"}, "string"),
-    ({"type": "string", "format": "date"}, "date"),
-    ({"type": "string", "format": "date-time"}, "timestamp"),
-    ({"type": "string", "format": "time"}, "string"),
-    ({"type": "string", "format": "uuid"}, "string"),
-    ({"type": "string", "contentEncoding": "base64"}, "binary"),
-    ({"type": "string", "connect.type": "bytes"}, "binary"),
-    ({"type": "string", "title": "io.debezium.time.ZonedTimestamp"}, "timestamp"),
-    ({"type": "integer"}, "bigint"),
-    ({"type": "integer", "maximum": 9}, "bigint"),
-    ({"type": "integer", "format": "int64"}, "bigint"),
-    ({"type": "integer", "format": "int32"}, "int"),
-    ({"type": "integer", "connect.type": "int64"}, "bigint"),
-    ({"type": "integer", "connect.type": "int32"}, "int"),
-    ({"type": "integer", "connect.type": "int16"}, "int"),
-    ({"type": "integer", "connect.type": "int8"}, "int"),
-    ({"type": "integer", "connect.type": "int32", "title": f"{CONNECT}Date"}, "date"),
-    ({"type": "integer", "connect.type": "int64", "title": f"{CONNECT}Timestamp"}, "timestamp"),
-    ({"type": "integer", "connect.type": "int32", "title": f"{CONNECT}Time"}, "int"),
-    ({"type": "integer", "connect.type": "int64", "title": "io.debezium.time.MicroTimestamp"}, "timestamp"),
-    ({"type": "integer", "connect.type": "int64", "title": "io.debezium.time.Timestamp"}, "timestamp"),
-    ({"type": "integer", "connect.type": "int32", "title": "io.debezium.time.Date"}, "date"),
-    ({"type": "integer", "connect.type": "int64", "title": "io.debezium.time.NanoTimestamp"}, "bigint"),
-    ({"type": "number"}, "double"),
-    ({"type": "number", "connect.type": "float64"}, "double"),
-    ({"type": "number", "connect.type": "float32"}, "float"),
-    (DECIMAL, "decimal(10,2)"),
-    ({**DECIMAL, "connect.parameters": {"scale": "4"}}, "decimal(38,4)"),
-    ({**DECIMAL, "connect.parameters": {"scale": "50"}}, "binary"),
-    ({"type": "boolean"}, "boolean"),
-    (record(a={"type": "string"}, b=record(c={"type": "integer"})), "struct<a:string,b:struct<c:bigint>>"),
-    ({"properties": {"a": {"type": "string"}}}, "struct<a:string>"),
-    ({**record(a={"type": "string"}), "additionalProperties": {"type": "integer"}}, "struct<a:string>"),
-    ({"type": "object", "additionalProperties": {"type": "integer"}}, "map<string,bigint>"),
-    ({"type": "object", "additionalProperties": record(a={"type": "number"})}, "map<string,struct<a:double>>"),
-    ({"type": "object", "patternProperties": {"^x": {"type": "boolean"}}, "additionalProperties": False}, "map<string,boolean>"),
-    ({"type": "object", "patternProperties": {"^x": {"type": "boolean"}}}, "map<string,string>"),  # other names may have anything
-    ({"type": "object", "patternProperties": {"x": {"type": "integer"}}, "additionalProperties": {"type": "number"}}, "map<string,double>"),
-    ({"type": "object"}, "string"),
-    ({"type": "object", "additionalProperties": True}, "string"),
-    ({"type": "array", "items": {"type": "string", "format": "date"}}, "array<date>"),
-    ({"type": "array", "items": record(a={"type": "integer"})}, "array<struct<a:bigint>>"),
-    ({"items": {"type": "array", "items": {"type": "number"}}}, "array<array<double>>"),
-    ({"type": "array"}, "array<string>"),
-    ({"type": "array", "items": [{"type": "number"}, {"type": "number"}]}, "array<string>"),  # a third may be anything
-    ({"type": "array", "items": [{"type": "number"}, {"type": "number"}], "maxItems": 2}, "array<double>"),
-    ({"type": "array", "items": [{"type": "number"}, {"type": "number"}], "maxItems": 3}, "array<string>"),
-    ({"type": "array", "items": [{"type": "number"}], "additionalItems": False}, "array<double>"),
-    ({"type": "array", "items": [{"type": "number"}], "additionalItems": {"type": "integer"}}, "array<double>"),
-    ({"type": "array", "items": [{"type": "number"}], "additionalItems": {"type": "string"}}, "array<string>"),
-    ({"type": "array", "prefixItems": [{"type": "number"}, {"type": "string"}], "items": False}, "array<string>"),
-    ({"type": "array", "prefixItems": [{"type": "number"}], "items": False}, "array<double>"),
-    ({"type": "array", "prefixItems": [{"type": "number"}]}, "array<string>"),
-    ({"type": "array", "items": []}, "array<string>"),
-    ({"enum": ["a", "b", None]}, "string"),
-    ({"enum": [1, 2]}, "bigint"),
-    ({"enum": [1, 2.5]}, "double"),
-    ({"enum": [True]}, "boolean"),
-    ({"enum": [1, "a"]}, "string"),
-    ({"type": "string", "enum": ["a"]}, "string"),
-    ({"const": "a"}, "string"),
-    ({"const": 7}, "bigint"),
-    ({"type": ["integer", "null"]}, "bigint"),
-    ({"type": ["null", "array"], "items": {"type": "integer"}}, "array<bigint>"),
-    ({"type": ["integer", "number"]}, "double"),
-    ({"type": ["integer", "string"]}, "string"),
-    ({"type": "null"}, "string"),
-    ({"oneOf": [{"type": "null"}, {"type": "integer", "connect.type": "int32"}]}, "int"),
-    ({"anyOf": [record(a={"type": "string"}), {"type": "null"}]}, "struct<a:string>"),
-    ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "string"),
-    ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, "double"),
-    ({"oneOf": [{"const": "a"}, {"const": "b"}]}, "string"),
-    ({"oneOf": [record(a={"type": "string"}), record(b={"type": "string"})]}, "string"),
-    ({"oneOf": [record(a={"type": "string"}), record(a={"type": "string"})]}, "struct<a:string>"),
-    ({"type": "object", "oneOf": [record(a={"type": "string"}), record(b={"type": "number"})]}, "struct<a:string,b:double>"),
-    ({**record(a={"type": "string"}), "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, "struct<a:string>"),
-    ({"allOf": [record(a={"type": "string"}), record(b={"type": "number"})]}, "struct<a:string,b:double>"),
-    ({"allOf": [record(a={}), record(a={"type": "integer"})]}, "struct<a:bigint>"),
-    ({"allOf": [{"type": "string"}, {"minLength": 1}]}, "string"),
-    ({"allOf": [{"type": "number"}, {"type": "integer"}]}, "bigint"),
-    ({}, "string"),
-    (True, "string"),
-    ({"description": "anything"}, "string"),
-    ({"minimum": 5}, "string"),
-]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "type_"), TYPES, ids=lambda value: value if isinstance(value, str) else json.dumps(value)[:60])

@@ -28,11 +28,11 @@ from framework.core.run.run import batches
 from framework.host.plans import make
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Table
-from tests.messages.test_registry_answers import serving, whole
 from tests.support import mutated_avro, mutated_protobuf
 from tests.support.memory_messages import append
 from tests.support.mutated_avro import Unreadable
 from tests.support.project import BASE
+from tests.support.registry_answers import serving, whole
 from tests.support.registry_project import record
 from tests.support.selection import few
 

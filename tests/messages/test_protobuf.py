@@ -4,112 +4,23 @@ messages, our own decoder reads them."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, timezone
+from collections.abc import Mapping
+from datetime import date, datetime
 from decimal import Decimal
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from framework.base.type_text import parse
-from framework.base.types import Array, Field, Map, Struct, Type
+from framework.base.types import Field, Struct
 from framework.messages.encoding.confluent_frame import decoding
 from framework.messages.formats.protobuf import encoder, read, schema_text, shapes
-from framework.messages.formats.protobuf.compiler import to_write
 from framework.messages.schemas.versions import Shape, Unsupported, merge
 from framework.plan.schema import Schema, Version
+from tests.support.protobuf_messages import changed, framed, is_wrong, one, proto, rows, running, sized, using, written
+from tests.support.protobuf_samples import EVERYTHING, OTHER_TYPES, OUTSIDE, STRANGE, TABLE, UTC, everything, is_wrong_all
 
-if TYPE_CHECKING:
-    from tests.support.decoders import Decoders, Row
-
-IMPORTS = "".join(
-    f'import "{name}.proto";'
-    for name in (
-        *(f"google/protobuf/{name}" for name in ("timestamp", "duration", "wrappers", "struct", "any", "empty", "field_mask")),
-        *("confluent/meta", "confluent/type/decimal", "google/type/date", "google/type/timeofday"),
-    )
-)
-UTC = timezone.utc
-
-
-def proto(body: str, syntax: str = 'syntax = "proto3";', **references: Schema) -> Schema:
-    return Schema(
-        "PROTOBUF", f"{syntax} {IMPORTS} {body}", tuple((f"{name}.proto", schema) for name, schema in references.items())
-    )
-
-
-def one(fields: str, types: str = "") -> Schema:
-    return proto(f"message M {{ {fields} }} {types}")
-
-
-@lru_cache
-def written(schema: Schema) -> Any:
-    """The class of the first message type."""
-    from google.protobuf.message_factory import GetMessageClass
-
-    return GetMessageClass(to_write(schema))
-
-
-Rows = list[dict[str, Any] | None]
-_RUNNING: dict[str, Decoders] = {}
-
-
-@pytest.fixture(autouse=True)
-def running(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("spark"):
-        _RUNNING["jvm"] = request.getfixturevalue("decoders")
-
-
-def description(*schemas: Schema) -> tuple[dict[str, Any], dict[str, Type]]:
-    """Returns the decoder's description for these schemas, and the columns. Ids and versions count from 1."""
-    merged = merge([(Version(number, schema, number), shapes(schema)) for number, schema in enumerate(schemas, 1)])
-    reading = read("value", merged)
-    described = {"format": reading.format, "columns": reading.columns, "writers": reading.writers}
-    return described, {shape.name: shape.type for shape in merged.shapes}
-
-
-def using(*schemas: Schema) -> Callable[[Sequence[bytes | None]], Rows]:
-    """Returns a decoder of messages of these schemas. A message without a schema becomes None."""
-    described, types_ = description(*schemas)
-    return lambda messages: [_flagged(row, types_) for row in _RUNNING["jvm"].rows(described, types_, messages)]
-
-
-def _flagged(row: Row, types_: Mapping[str, Type]) -> dict[str, Any] | None:
-    """Returns the row's values with a flag; a wrong message has only nulls, one without a schema is None."""
-    if row.values is not None:
-        return {**{name: with_maps(value, types_[name]) for name, value in row.values.items()}, "_sluice_wrong": False}
-    if row.code in ("null_value", "unknown_schema") or "does not begin with the id of a schema" in str(row.why):
-        return None
-    assert row.code == "undecodable"
-    return {**dict.fromkeys(types_), "_sluice_wrong": True}
-
-
-def with_maps(value: Any, type_: Type) -> Any:
-    """Returns a value of a column, with maps as dicts."""
-    if value is None:
-        return None
-    match type_:
-        case Array():
-            return [with_maps(item, type_.element) for item in value]
-        case Map():
-            entries = {key: with_maps(item, type_.value) for key, item in value}
-            assert len(entries) == len(value), "a key is there twice"
-            return entries
-        case Struct():
-            return {field.name: with_maps(value[field.name], field.type) for field in type_.fields}
-    return value
-
-
-def framed(message: Any, id: int = 1) -> bytes:
-    body = message if isinstance(message, bytes) else message.SerializeToString()
-    return b"\0" + id.to_bytes(4, "big") + b"\0" + body
-
-
-def rows(decode: Callable[[Sequence[bytes | None]], Rows], *messages: bytes | None) -> list[Any]:
-    decoded = decode(messages)
-    assert len(decoded) == len(messages)
-    return list(decoded)
+__all__ = ["running"]  # a fixture
 
 
 def row(schema: Schema, message: Any) -> dict[str, Any]:
@@ -119,118 +30,8 @@ def row(schema: Schema, message: Any) -> dict[str, Any]:
     return dict(decoded)
 
 
-def is_wrong(schema: Schema, message: Any) -> bool:
-    """Returns whether a message is wrong. Then it has no values; the right messages around it stay right."""
-    before, decoded, after = rows(using(schema), framed(b""), framed(message), framed(b""))
-    assert before == after
-    if decoded["_sluice_wrong"]:
-        assert set(decoded.values()) == {True, None}
-    return bool(decoded["_sluice_wrong"])
-
-
 def types(schema: Schema) -> dict[str, str]:
     return {shape.name: str(shape.type) for shape in shapes(schema)}
-
-
-MOMENT = {"seconds": 253402300799, "nanos": 999_999_999}
-# A declaration, the type of its column, and values as they are written and as they are read.
-TABLE: list[tuple[str, str, list[tuple[Any, Any]]]] = [
-    *(
-        (f"{name} f = 1;", "int", [(-(2**31), -(2**31)), (2**31 - 1, 2**31 - 1), (0, 0)])
-        for name in ("int32", "sint32", "sfixed32")
-    ),
-    *((f"{name} f = 1;", "bigint", [(2**32 - 1, 2**32 - 1), (0, 0)]) for name in ("uint32", "fixed32")),
-    *((f"{name} f = 1;", "bigint", [(-(2**63), -(2**63)), (2**63 - 1, 2**63 - 1)]) for name in ("int64", "sint64", "sfixed64")),
-    *((f"{name} f = 1;", "decimal(20,0)", [(2**64 - 1, Decimal(2**64 - 1)), (0, Decimal(0))]) for name in ("uint64", "fixed64")),
-    ("float f = 1;", "float", [(3.4028234663852886e38, 3.4028234663852886e38), (float("-inf"), float("-inf")), (0.5, 0.5)]),
-    ("double f = 1;", "double", [(1.7976931348623157e308, 1.7976931348623157e308), (5e-324, 5e-324), (float("inf"), float("inf"))]),
-    ("bool f = 1;", "boolean", [(True, True), (False, False)]),
-    ("string f = 1;", "string", [("", ""), ("a\0ü\U0001f600", "a\0ü\U0001f600"), ("x" * 100_000, "x" * 100_000)]),
-    ("bytes f = 1;", "binary", [(b"", b""), (bytes(range(256)), bytes(range(256)))]),
-    ("E f = 1;", "string", [(0, "NONE"), (1, "SOME"), (7, "7"), (-1, "-1")]),
-    ("optional int32 f = 1;", "int", [(None, None), (0, 0)]),
-    ("optional string f = 1;", "string", [(None, None), ("", "")]),
-    ("optional E f = 1;", "string", [(None, None), (0, "NONE")]),
-    ("N f = 1;", "struct<x:int,y:string>", [(None, None), ({}, {"x": 0, "y": None}), ({"x": 1, "y": "z"}, {"x": 1, "y": "z"})]),
-    ("repeated sint64 f = 1;", "array<bigint>", [([], []), ([-1, 2**63 - 1], [-1, 2**63 - 1])]),
-    ("repeated int32 f = 1 [packed = false];", "array<int>", [([1, 2], [1, 2])]),
-    ("repeated uint64 f = 1;", "array<decimal(20,0)>", [([2**64 - 1], [Decimal(2**64 - 1)])]),
-    ("repeated E f = 1;", "array<string>", [([1, 5, 0], ["SOME", "5", "NONE"])]),
-    ("repeated N f = 1;", "array<struct<x:int,y:string>>", [([{"x": 1}, {}], [{"x": 1, "y": None}, {"x": 0, "y": None}])]),
-    ("map<string, int32> f = 1;", "map<string,int>", [({}, {}), ({"": 0, "a": 1}, {"": 0, "a": 1})]),
-    ("map<int64, string> f = 1;", "map<string,string>", [({-(2**63): "a", 7: ""}, {"-9223372036854775808": "a", "7": ""})]),
-    ("map<fixed64, bool> f = 1;", "map<string,boolean>", [({2**64 - 1: True}, {"18446744073709551615": True})]),
-    ("map<bool, E> f = 1;", "map<string,string>", [({True: 1, False: 9}, {"true": "SOME", "false": "9"})]),
-    ("map<string, N> f = 1;", "map<string,struct<x:int,y:string>>", [({"a": {"y": "b"}}, {"a": {"x": 0, "y": "b"}})]),
-    ("oneof which { string f = 1; int32 g = 2; }", "string", [(None, None), ("", "")]),
-    (
-        "google.protobuf.Timestamp f = 1;",
-        "timestamp",
-        [
-            (None, None),
-            ({}, datetime(1970, 1, 1, tzinfo=UTC)),
-            ({"seconds": -62135596800}, datetime(1, 1, 1, tzinfo=UTC)),
-            (MOMENT, datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC)),
-            ({"seconds": -1, "nanos": 999_999_999}, datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)),
-        ],
-    ),
-    (
-        "google.protobuf.Duration f = 1;",
-        "bigint",
-        [
-            (None, None),
-            ({"seconds": -315_576_000_000, "nanos": -999_999_999}, -315_576_000_000_999_999),
-            ({"seconds": 315_576_000_000, "nanos": 1_999}, 315_576_000_000_000_001),
-        ],
-    ),
-    ("google.protobuf.DoubleValue f = 1;", "double", [(None, None), ({}, 0.0), ({"value": 0.1}, 0.1)]),
-    ("google.protobuf.FloatValue f = 1;", "float", [({"value": 0.5}, 0.5)]),
-    ("google.protobuf.Int64Value f = 1;", "bigint", [({"value": -(2**63)}, -(2**63))]),
-    ("google.protobuf.UInt64Value f = 1;", "decimal(20,0)", [(None, None), ({"value": 2**64 - 1}, Decimal(2**64 - 1))]),
-    ("google.protobuf.Int32Value f = 1;", "int", [({"value": -(2**31)}, -(2**31))]),
-    ("google.protobuf.UInt32Value f = 1;", "bigint", [({"value": 2**32 - 1}, 2**32 - 1)]),
-    ("google.protobuf.BoolValue f = 1;", "boolean", [({}, False), ({"value": True}, True)]),
-    ("google.protobuf.StringValue f = 1;", "string", [(None, None), ({}, ""), ({"value": "a"}, "a")]),
-    ("google.protobuf.BytesValue f = 1;", "binary", [({"value": b"\xff"}, b"\xff")]),
-    ("repeated google.protobuf.StringValue f = 1;", "array<string>", [([{"value": "a"}, {}], ["a", ""])]),
-    ("google.protobuf.Any f = 1;", "struct<type_url:string,value:binary>", [({"type_url": "t/M"}, {"type_url": "t/M", "value": b""})]),
-    ("google.protobuf.FieldMask f = 1;", "struct<paths:array<string>>", [({"paths": ["a.b"]}, {"paths": ["a.b"]})]),
-    ("google.type.Date f = 1;", "date", [(None, None), ({"year": 1, "month": 1, "day": 1}, date(1, 1, 1))]),
-    (
-        "google.type.TimeOfDay f = 1;",
-        "string",
-        [
-            ({}, "00:00:00"),
-            ({"hours": 23, "minutes": 59, "seconds": 60, "nanos": 1}, "23:59:60.000000001"),
-            ({"hours": 24}, "24:00:00"),
-            ({"nanos": 500_000_000}, "00:00:00.5"),
-        ],
-    ),
-    (
-        "confluent.type.Decimal f = 1;",
-        "decimal(38,9)",
-        [
-            (None, None),
-            ({}, Decimal(0)),
-            ({"value": b"\x04\xd2", "scale": 2}, Decimal("12.34")),
-            ({"value": b"\xff", "scale": 9}, Decimal("-0.000000001")),
-            ({"value": b"\x05", "scale": -3}, Decimal(5000)),
-            ({"value": (10**20).to_bytes(9, "big"), "scale": 20}, Decimal(1)),
-            ({"value": b"", "scale": 2**31 - 1}, Decimal(0)),
-        ],
-    ),
-    (
-        'confluent.type.Decimal f = 1 [(confluent.field_meta) = {params: [{key: "precision", value: "38"}, {key: "scale", value: "38"}]}];',
-        "decimal(38,38)",
-        [({"value": (1 - 10**38).to_bytes(16, "big", signed=True), "scale": 38}, Decimal("-0." + "9" * 38))],
-    ),
-    (
-        'repeated confluent.type.Decimal f = 1 [(confluent.field_meta) = {params: [{key: "precision", value: "5"}]}];',
-        "array<decimal(5,0)>",
-        [([{"value": b"\x01"}], [Decimal(1)])],
-    ),
-]  # fmt: skip
-OTHER_TYPES = "enum E { NONE = 0; SOME = 1; } message N { int32 x = 1; optional string y = 2; }"
 
 
 @pytest.mark.spark
@@ -247,8 +48,8 @@ def test_each_type_is_its_column(declared: str, type_: str, values: list[tuple[A
 def test_json_values_are_json_text_in_the_order_of_the_message() -> None:
     schema = one("google.protobuf.Struct s = 1; google.protobuf.Value v = 2; google.protobuf.ListValue l = 3;")
     entries = [(b"b", b"\x11" + bytes(6) + b"\xf8\x3f"), (b"a", b"\x08\0"), (b"b", b"\x1a\x02\xc3\xbc")]  # 1.5, null, ü
-    inside = b"".join(b"\x0a" + _sized(b"\x0a" + _sized(key) + b"\x12" + _sized(value)) for key, value in entries)
-    body = b"\x0a" + _sized(inside)
+    inside = b"".join(b"\x0a" + sized(b"\x0a" + sized(key) + b"\x12" + sized(value)) for key, value in entries)
+    body = b"\x0a" + sized(inside)
     assert row(schema, body) == {"s": '{"b":"ü","a":null}', "v": None, "l": None}
     message = written(schema)()
     message.l.extend([1, 2**53, -0.5, 1e300, "a", True, None])
@@ -261,39 +62,6 @@ def test_json_values_are_json_text_in_the_order_of_the_message() -> None:
         message = written(schema)()
         message.s["x"] = number
         assert is_wrong(schema, message)
-
-
-def _sized(data: bytes) -> bytes:
-    """Returns data behind its length, as Protobuf writes it."""
-    length, prefix = len(data), b""
-    while length > 127:
-        prefix += bytes([length & 127 | 128])
-        length >>= 7
-    return prefix + bytes([length]) + data
-
-
-OUTSIDE: list[tuple[str, dict[str, Any]]] = [
-    ("google.protobuf.Timestamp", {"seconds": 253402300800}),
-    ("google.protobuf.Timestamp", {"seconds": -62135596801, "nanos": 999_999_999}),
-    ("google.protobuf.Timestamp", {"seconds": 2**63 - 1}),
-    ("google.protobuf.Timestamp", {"nanos": 1_000_000_000}),
-    ("google.protobuf.Timestamp", {"nanos": -1}),
-    ("google.protobuf.Duration", {"seconds": 315_576_000_001}),
-    ("google.protobuf.Duration", {"seconds": 1, "nanos": -1}),
-    ("google.protobuf.Duration", {"nanos": 2**31 - 1}),
-    ("google.type.Date", {}),
-    ("google.type.Date", {"year": 2023, "month": 2, "day": 29}),
-    ("google.type.Date", {"year": 2**31 - 1, "month": 1, "day": 1}),
-    ("google.type.Date", {"year": -1, "month": -1, "day": -1}),
-    ("google.type.TimeOfDay", {"hours": 24, "nanos": 1}),
-    ("google.type.TimeOfDay", {"minutes": 60}),
-    ("google.type.TimeOfDay", {"seconds": -1}),
-    ("confluent.type.Decimal", {"value": b"\x01", "scale": 10}),
-    ("confluent.type.Decimal", {"value": b"\x01", "scale": 2**31 - 1}),
-    ("confluent.type.Decimal", {"value": b"\x01", "scale": -(2**31)}),
-    ("confluent.type.Decimal", {"value": (10**29).to_bytes(13, "big")}),
-    ("confluent.type.Decimal", {"value": b"\x7f" * 100_000}),
-]
 
 
 @pytest.mark.spark
@@ -393,30 +161,27 @@ def test_only_the_first_message_type_is_read(index: bytes, right: bool) -> None:
     assert decoded == ({"a": 5, "_sluice_wrong": False} if right else {"a": None, "_sluice_wrong": True})
 
 
-STRANGE = b"\xf8\x3f\x01"  # the field 1023
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("field", "body"),
     [
         ("string a = 1;", STRANGE),
-        ("N a = 1;", b"\x0a" + _sized(STRANGE)),
-        ("repeated N a = 1;", b"\x0a\0\x0a" + _sized(STRANGE)),
-        ("map<string, int32> a = 1;", b"\x0a" + _sized(b"\x0a\x01a\x10\x01" + STRANGE)),
-        ("map<string, N> a = 1;", b"\x0a" + _sized(b"\x12" + _sized(STRANGE))),
-        ("google.protobuf.Int32Value a = 1;", b"\x0a" + _sized(STRANGE)),
-        ("google.protobuf.Timestamp a = 1;", b"\x0a" + _sized(STRANGE)),
-        ("confluent.type.Decimal a = 1;", b"\x0a" + _sized(STRANGE)),
-        ("google.protobuf.Struct a = 1;", b"\x0a" + _sized(STRANGE)),
-        ("google.protobuf.Struct a = 1;", b"\x0a" + _sized(b"\x0a" + _sized(STRANGE))),
-        ("google.protobuf.ListValue a = 1;", b"\x0a" + _sized(b"\x0a" + _sized(STRANGE))),
-        ("google.protobuf.Value a = 1;", b"\x0a" + _sized(b"\x32" + _sized(STRANGE))),
+        ("N a = 1;", b"\x0a" + sized(STRANGE)),
+        ("repeated N a = 1;", b"\x0a\0\x0a" + sized(STRANGE)),
+        ("map<string, int32> a = 1;", b"\x0a" + sized(b"\x0a\x01a\x10\x01" + STRANGE)),
+        ("map<string, N> a = 1;", b"\x0a" + sized(b"\x12" + sized(STRANGE))),
+        ("google.protobuf.Int32Value a = 1;", b"\x0a" + sized(STRANGE)),
+        ("google.protobuf.Timestamp a = 1;", b"\x0a" + sized(STRANGE)),
+        ("confluent.type.Decimal a = 1;", b"\x0a" + sized(STRANGE)),
+        ("google.protobuf.Struct a = 1;", b"\x0a" + sized(STRANGE)),
+        ("google.protobuf.Struct a = 1;", b"\x0a" + sized(b"\x0a" + sized(STRANGE))),
+        ("google.protobuf.ListValue a = 1;", b"\x0a" + sized(b"\x0a" + sized(STRANGE))),
+        ("google.protobuf.Value a = 1;", b"\x0a" + sized(b"\x32" + sized(STRANGE))),
         ("google.protobuf.Empty e = 1; string a = 2;", STRANGE),
-        ("google.protobuf.Empty e = 1; string a = 2;", b"\x0a" + _sized(STRANGE)),
-        ("repeated google.protobuf.Empty e = 1; string a = 2;", b"\x0a\0\x0a" + _sized(STRANGE)),
-        ("map<string, google.protobuf.Empty> e = 1; string a = 2;", b"\x0a" + _sized(b"\x12" + _sized(STRANGE))),
-        ("map<string, google.protobuf.Empty> e = 1; string a = 2;", b"\x0a" + _sized(STRANGE)),
+        ("google.protobuf.Empty e = 1; string a = 2;", b"\x0a" + sized(STRANGE)),
+        ("repeated google.protobuf.Empty e = 1; string a = 2;", b"\x0a\0\x0a" + sized(STRANGE)),
+        ("map<string, google.protobuf.Empty> e = 1; string a = 2;", b"\x0a" + sized(b"\x12" + sized(STRANGE))),
+        ("map<string, google.protobuf.Empty> e = 1; string a = 2;", b"\x0a" + sized(STRANGE)),
     ],
 )
 def test_a_field_that_the_schema_does_not_have_is_wrong(field: str, body: bytes) -> None:
@@ -475,10 +240,6 @@ def test_columns_of_a_schema_with_editions() -> None:
     )
     assert row(schema, b"\x28\0") == {"a": None, "b": 0, "c": 5, "d": None, "e": 0, "f": None}
     assert is_wrong_all(schema, [b"", b"\x28\0\x20\x02", b"\x28\0\x32\x01\xff"])
-
-
-def is_wrong_all(schema: Schema, bodies: list[bytes]) -> bool:
-    return all(decoded["_sluice_wrong"] for decoded in rows(using(schema), *map(framed, bodies)))
 
 
 @pytest.mark.spark
@@ -621,26 +382,6 @@ def test_what_cannot_become_columns(schema: Schema, message: str | None, capfd: 
     assert capfd.readouterr().err == ""
 
 
-EVERYTHING = one(
-    "int64 id = 1; string name = 2; double heat = 3; optional bool ok = 4; N n = 5; repeated N all = 6; map<int32, N> by = 7;"
-    " google.protobuf.Timestamp at = 8; google.protobuf.Struct any = 9; confluent.type.Decimal cost = 10; E e = 11;"
-    " google.type.Date day = 12; oneof which { string left = 13; N right = 14; } repeated sint32 numbers = 15;"
-    " google.protobuf.StringValue wrapped = 16; uint64 big = 17; bytes raw = 18; google.protobuf.Duration took = 19;",
-    "enum E { NONE = 0; SOME = 1; } message N { int32 x = 1; repeated string y = 2; map<string, fixed64> z = 3; }",
-)
-
-
-def everything() -> bytes:
-    inner = {"x": 300, "y": ["a", "ü"], "z": {"k": 2**64 - 1}}
-    message = written(EVERYTHING)(
-        id=-5, name="näme", heat=0.1, ok=False, n=inner, all=[inner, {}], by={7: inner}, at=MOMENT, e="SOME", raw=b"\0\xff",
-        cost={"value": b"\x04\xd2", "scale": 2}, day={"year": 2024, "month": 2, "day": 29}, right=inner, numbers=[-1, 2, 3],
-        wrapped={"value": "w"}, big=2**63, took={"seconds": -5},
-    )  # fmt: skip
-    message.any.update({"a": [1, {"b": "c"}], "d": None})
-    return bytes(message.SerializeToString())
-
-
 def unreadable(body: bytes) -> bool:
     """Returns whether Google's library rejects the message or finds unknown fields in it."""
     from google.protobuf.message import DecodeError
@@ -670,39 +411,23 @@ def test_a_message_cut_off_at_any_byte_is_wrong_or_ends_between_two_fields() -> 
 def test_messages_changed_at_random_are_right_or_wrong_and_never_an_error() -> None:
     chance = random.Random(20)
     whole, decode = everything(), using(EVERYTHING)
-    bodies = [_changed(chance, whole) for _ in range(20_000)]
+    bodies = [changed(chance, whole) for _ in range(20_000)]
     wrong = [decoded["_sluice_wrong"] for decoded in rows(decode, *map(framed, bodies))]
     assert [body for body, is_wrong in zip(bodies, wrong, strict=True) if not is_wrong and unreadable(body)] == []
     assert 5_000 < sum(wrong) < 19_000
-
-
-def _changed(chance: random.Random, whole: bytes) -> bytes:
-    body = bytearray(whole)
-    for _ in range(chance.randint(1, 3)):
-        start, length = chance.randrange(len(body)), chance.randint(0, 4)
-        kind = chance.randrange(4)
-        if kind == 0:
-            body[start] ^= 1 << chance.randrange(8)
-        elif kind == 1:
-            body[start] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
-        elif kind == 2:
-            body[start : start + length] = chance.randbytes(chance.randint(0, 4))
-        else:
-            body[start:start] = body[chance.randrange(len(body)) :][:length]
-    return bytes(body)
 
 
 @pytest.mark.spark
 def test_hostile_messages_are_wrong() -> None:
     deep = b""
     for _ in range(10_000):  # a JSON value in lists in lists
-        deep = b"\x32" + _sized(b"\x0a" + _sized(deep))
+        deep = b"\x32" + sized(b"\x0a" + sized(deep))
     deep_ok = b"\x08\0"
     for _ in range(40):
-        deep_ok = b"\x32" + _sized(b"\x0a" + _sized(deep_ok))
+        deep_ok = b"\x32" + sized(b"\x0a" + sized(deep_ok))
     schema = one("google.protobuf.Value v = 1; string s = 2; repeated int32 n = 3; map<string, string> m = 4;")
     bad = [
-        b"\x0a" + _sized(deep),
+        b"\x0a" + sized(deep),
         b"\x0b" * 1_000_000,  # groups in groups
         b"\x12\xff\xff\xff\xff\x07",  # 2 GB
         b"\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
@@ -713,7 +438,7 @@ def test_hostile_messages_are_wrong() -> None:
         b"\x0f\1",
     ]
     assert is_wrong_all(schema, bad)
-    assert row(schema, b"\x0a" + _sized(deep_ok))["v"] == "[" * 40 + "null" + "]" * 40
+    assert row(schema, b"\x0a" + sized(deep_ok))["v"] == "[" * 40 + "null" + "]" * 40
 
 
 @pytest.mark.spark

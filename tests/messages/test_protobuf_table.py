@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,9 +10,6 @@ from framework.base.errors import ColumnsChanged
 from framework.messages.formats import protobuf
 from framework.plan.schema import Schema
 from tests.support.registry_project import Registered, framed
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from framework.base.errors import SpecError
-from tests.messages.test_avro import broken
+from tests.support.broken_messages import broken
 from tests.support.registry_project import Registered, framed, record
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from tests.messages.test_json_schema import TYPES
-from tests.messages.test_protobuf import TABLE
 from tests.support import type_table
+from tests.support.json_schema_types import TYPES
+from tests.support.protobuf_samples import TABLE
 
 PROTOBUF = {declared: type_ for declared, type_, _ in TABLE}
 JSON = {json.dumps(schema): type_ for schema, type_ in TYPES}

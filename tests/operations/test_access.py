@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import duckdb
 import pytest
 import sqlglot
 from botocore.exceptions import ClientError
 from sqlglot.expressions import Command
 
 from framework.base.errors import SluiceError
-from framework.core.query import database as database_module
 from framework.host.plans import make
 from framework.host.serve import server
 from framework.machine.services import aws as service
@@ -33,9 +31,10 @@ from framework.operations.reference import access
 from framework.plan import Cluster, Login, Plan, SecretRef, Security
 from framework.systems.aws_policy import below
 from tests import toys
-from tests.host.test_serve import CLIENT, SECRET, fill, planned
-from tests.operations.test_rights import asks, for_moto
+from tests.support.access_scripts import about, run_in_duckdb, steps_of
 from tests.support.commands import Commands
+from tests.support.moto_rights import asks, for_moto
+from tests.support.served_tables import CLIENT, SECRET, fill, planned
 
 pytestmark = pytest.mark.slow
 
@@ -61,18 +60,6 @@ def plan() -> Plan:
         for name in ("KAFKA_PASSWORD", "OC_ID", "OC_SECRET"):
             patch.setenv(f"SLUICE_SECRET_{name}", CANARY)
         return make(FOLDER)
-
-
-def about(plan: Plan, target: str, name: str) -> AccessSubject | TopicSubject:
-    if TARGETS[target] == "topic":
-        return TopicSubject(plan, next(topic for topic in plan.topics if topic.name == name))
-    pipeline = plan.pipeline(name)
-    assert pipeline is not None
-    return AccessSubject(plan, pipeline)
-
-
-def steps_of(plan: Plan, target: str, name: str) -> tuple[list[Any], list[ScriptStep]]:
-    return script.script(targets.targets()[target], about(plan, target, name))
 
 
 def refusal_or_steps(plan: Plan, target: str, name: str) -> tuple[SluiceError | None, list[ScriptStep]]:
@@ -228,23 +215,6 @@ def test_a_name_that_was_not_described_is_asked_for(plan: Plan, tmp_path: Path) 
     file.write_text("nothing of this kind")
     with pytest.raises(SluiceError, match="nothing-described"):
         described.read(file)
-
-
-def run_in_duckdb(steps: list[ScriptStep], values: dict[str, str]) -> list[Any]:
-    """The answers of the script's queries. Extensions are those of Sluice's own packages."""
-    answers = []
-    with duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}) as database:
-        for extension in database_module._EXTENSIONS:
-            database.execute(f"LOAD '{database_module._extension(extension)}'")
-        for step in steps:
-            if step.system.name != "In DuckDB" or step.run.startswith("INSTALL"):
-                continue
-            run = step.run
-            for placeholder, value in values.items():
-                run = run.replace(placeholder, value)
-            assert "<" not in run, run
-            answers.append((step.part, database.execute(run).fetchall()))
-    return answers
 
 
 def test_duckdb_runs_the_script_of_a_table_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

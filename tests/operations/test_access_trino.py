@@ -18,8 +18,8 @@ import pytest
 from framework.machine.processes import end_group
 from framework.machine.services import catalog, s3
 from framework.machine.services.ports import free_port
-from tests.operations.test_access import steps_of
-from tests.operations.test_access_runs import plan
+from tests.support.access_scripts import steps_of
+from tests.support.accessed_tables import plan
 from tests.support.waiting import until
 
 if TYPE_CHECKING:

@@ -20,16 +20,9 @@ from framework.machine.services.ports import free_port
 from framework.operations.prepare import doctor
 from framework.operations.prepare.preflight import preflight
 from framework.systems.catalogs import PROBE
+from tests.support.fake_java import fake_java
 from tests.support.mail_server import mail_server
 from tests.support.rest_catalog import DOCUMENT, STORAGE, login
-
-
-def fake_java(home: Path, says: str, status: int = 0) -> Path:
-    program = home / "bin" / "java"
-    program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{says}\nEND\nexit {status}\n")
-    program.chmod(0o755)
-    return home
 
 
 @pytest.mark.parametrize(

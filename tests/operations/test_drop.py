@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from framework.core.iceberg import table_state
 from framework.core.rules import run_record
+from tests.support.processes import sluice
 from tests.support.project import Project
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 ROOT = Path(__file__).resolve().parents[2]
-SLUICE = (sys.executable, "-c", "from framework.host.cli import main; main(prog_name='sluice')")
-
-
-def sluice(project: Project, *arguments: str, status: int = 0) -> str:
-    specs = str(Path(project.pipeline.where.file).parent)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command: Sequence[str] = [*SLUICE, *arguments, "--specs", specs]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
-    assert result.returncode == status, result.stdout + result.stderr
-    return (result.stdout + result.stderr).replace(f" --specs {specs}", "")
 
 
 @pytest.mark.parametrize("data", few([True, False], True))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow
@@ -16,40 +14,22 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 
 from framework.base.errors import SluiceError
-from framework.core.context.context import Context
 from framework.core.run.run import batches
 from framework.host.cli import main
 from framework.operations.forget import forget
 from framework.operations.rebuild import rebuild
 from framework.operations.undo import replay
-from framework.plan import Pipeline, in_order
-from tests.core.test_keyed_model import Died
-from tests.documents.test_mask import everything
-from tests.features.test_components import dies_at
-from tests.operations.test_undo import rolled_back, snapshots
+from framework.plan import in_order
 from tests.support.follower_parts import ran
+from tests.support.kill_points import Died, dies_at
+from tests.support.people import ANN, APPEND, BOB, HISTORY, ORDERS, UPSERT, emails, files_with, forgotten, order, orders, trades
 from tests.support.project import Project
+from tests.support.rollbacks import rolled_back, snapshots
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
-ANN, BOB = "ann.canary@example.com", "bob@example.com"
-ORDERS = """
-topic: trades
-kafka_name: {topic}
-key: {{format: string, as: email}}
-value: json
-columns: {{id: {{type: bigint, required: true}}, amount: int}}
----
-pipeline: trades
-from: {{topic: trades}}
-{more}
-into: {{table: {namespace}.trades%s}}
-"""
-APPEND = ORDERS % ", partition_by: [email]"
 UPSERT_2 = ORDERS % ", write: upsert, keys: [email], deletes: tombstones, partition_by: [email], format_version: 2"
-UPSERT = ORDERS % ", write: upsert, keys: [email], deletes: tombstones"
-HISTORY = ORDERS % ", write: history, keys: [email], deletes: tombstones"
 MASKED = 'steps: [{mask: {key: "${secret:pii}", columns: {email: hmac}}}]'
 ENTRIES = ORDERS % ", write: upsert, keys: [email, id], deletes: ignore"
 FLATTENED = """
@@ -68,40 +48,6 @@ pipeline: copy
 from: {{table: {namespace}.trades}}
 into: {{table: {namespace}.copy}}
 """
-
-
-def order(email: str, number: int, amount: Any = 1) -> dict[str, Any]:
-    return {"key": email, "value": json.dumps({"id": number, "amount": amount}).encode(), "partition": 0}
-
-
-def orders(*emails: str) -> list[dict[str, Any]]:
-    return [order(email, number) for number, email in enumerate(emails)]
-
-
-def trades(context: Context) -> Pipeline:
-    pipeline = context.plan.pipeline("trades")
-    assert pipeline is not None
-    return pipeline
-
-
-def forgotten(
-    project: Project, on_point: Callable[[str], None] | None = None, key: Mapping[str, str] = MappingProxyType({"email": ANN})
-) -> list[str]:
-    context = project.context(on_point)
-    pipeline = trades(context)
-    meaning = forget.judged(context, pipeline, key)
-    return list(forget.forget(context, pipeline, meaning.key))
-
-
-def files_with(project: Project, text: str = "canary") -> set[str]:
-    """Paths below the namespace's folder with the text in their name or in their decoded content."""
-    folder = project.lake / "warehouse" / project.namespace
-    named = {path for path in folder.rglob("*") if text in path.name}
-    return {str(path.relative_to(folder)) for path in {path for path, content in everything(folder) if text in content} | named}
-
-
-def emails(project: Project) -> list[str]:
-    return sorted(row["email"] for row in project.rows())
 
 
 @pytest.mark.parametrize(

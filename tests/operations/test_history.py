@@ -14,9 +14,9 @@ from framework.core.iceberg import metadata
 from framework.core.maintain.maintain import maintain
 from framework.operations.forget import forget
 from framework.operations.undo import accept, rewind, rollback
-from tests.operations.test_status import sluice
-from tests.operations.test_undo import PLAIN, QUOTES, replayed, rolled_back, send, snapshots
+from tests.support.commands import sluice
 from tests.support.project import Project
+from tests.support.rollbacks import PLAIN, QUOTES, replayed, rolled_back, send, snapshots
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,22 @@ from confluent_kafka import TopicPartition
 
 from framework.base.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError
 from framework.core.iceberg import metadata, table_state
-from framework.core.iceberg.lake import CommitCall, commit_transaction
+from framework.core.iceberg.lake import commit_transaction
 from framework.core.publish.batch import Batch, next_batch
 from framework.core.run.run import batches
 from framework.core.spark.java_errors import CommitRefused
 from framework.operations.observe.next_run import next_runs
 from framework.operations.rebuild import rebuild
-from framework.operations.rebuild.publish import Published
 from framework.plan.change import changes
 from framework.systems import catalogs
-from tests.core.test_kill import PATIENCE, ROOT, victim
-from tests.core.test_refusals import accept_it, begun, once
-from tests.operations.test_drop import SLUICE, sluice
+from tests.support.kill_points import once
+from tests.support.processes import SLUICE, sluice
 from tests.support.project import Project, losing_answers
+from tests.support.rebuilds import nothing_left, run_rebuild
+from tests.support.refusals import accept_it, begun
+from tests.support.repository import ROOT
 from tests.support.selection import few
+from tests.support.victims import PATIENCE, victim
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -44,19 +45,6 @@ def with_flag(project: Project, above: int) -> None:
     project.template = re.sub(r"price > \d+", f"price > {above}", project.template)
 
 
-def run_rebuild(
-    project: Project,
-    hook: Callable[[str], None] | None = None,
-    commit: CommitCall = commit_transaction,
-    without_lost: bool = False,
-    batches: list[Batch] | None = None,
-) -> Published | None:
-    context = project.context(hook, commit)
-    pipeline = context.plan.pipelines[0]
-    estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost)
-    return rebuild.rebuild(context, pipeline, estimate, (batches if batches is not None else []).append, lambda: False)
-
-
 def is_new(project: Project) -> None:
     """Asserts that the table is as the spec says, has each message once (as a row or a bad row), and that no leftovers stay."""
     project.assert_exactly_once()
@@ -64,19 +52,6 @@ def is_new(project: Project) -> None:
     assert sizes <= {"LARGE"}, "rows of the spec before are left"
     assert changes(project.pipeline, table_state.existing(project.pipeline.table)) == ()
     nothing_left(project)
-
-
-def nothing_left(project: Project) -> None:
-    names = {
-        name for name in catalogs.client_of(project.pipeline.table.catalog).tables() if name.startswith(f"{project.namespace}.")
-    }
-    assert names <= {f"{project.namespace}.trades", f"{project.namespace}.trades__bad_rows"}
-    folders = {path.name for path in (project.lake / "warehouse" / project.namespace).iterdir()}
-    assert folders <= {"trades", "trades__bad_rows"}, "files of the second table are left"
-    assert project.branches() == []
-    table = table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
-    assert table is not None and table.metadata.refs["sluice"].snapshot_id == table.metadata.current_snapshot_id
-    assert len(project.unreferenced()) <= 3
 
 
 @pytest.mark.long

@@ -12,10 +12,10 @@ from confluent_kafka import TopicPartition
 from framework.base.errors import ColumnsChanged, RefusedError
 from framework.core.publish.batch import next_batch
 from framework.core.query.one_select import ask
-from tests.core.test_kill import PATIENCE, victim
-from tests.operations.test_rebuild import nothing_left, run_rebuild
 from tests.support.project import Project
+from tests.support.rebuilds import nothing_left, run_rebuild
 from tests.support.selection import few
+from tests.support.victims import PATIENCE, victim
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 SPEC = """

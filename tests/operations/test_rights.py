@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
-import requests
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -24,6 +23,7 @@ from framework.operations.prepare.doctor import Finding
 from framework.operations.prepare.preflight import preflight
 from framework.plan import Plan
 from tests.support.locked_kafka import CLUSTER, PASSWORD, LockedKafka, locked_kafka
+from tests.support.moto_rights import asks, for_moto
 from tests.support.rest_catalog import STORAGE
 from tests.support.spark_catalogs import tell
 from tests.support.waiting import until
@@ -137,10 +137,6 @@ def strict(sluice_home: Path, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-def asks(url: str, strictly: bool) -> None:
-    requests.post(f"{url}/moto-api/reset-auth", data=b"0" if strictly else b"1000000", timeout=10)
-
-
 def test_a_bucket_and_glue_are_used_with_the_rights_that_are_printed(
     strict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,10 +180,3 @@ def test_a_bucket_and_glue_are_used_with_the_rights_that_are_printed(
     assert of_glue.state.endswith("Glue refused it (403)")  # of which moto does not say more
     assert len(of_s3) == 2
     assert all("SignatureDoesNotMatch" in finding.state and "the policy" not in finding.hint for finding in of_s3), of_s3
-
-
-def for_moto(statement: dict[str, Any]) -> dict[str, Any]:
-    """Returns a statement for moto, which applies Glue's actions to all resources and knows no `?` in names."""
-    of_glue = statement["Action"][0].startswith("glue:")
-    names = ["*"] if of_glue else [name.replace("?" * 8, "*") for name in statement["Resource"]]
-    return {**statement, "Resource": names}

@@ -15,18 +15,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from framework.base.errors import BadRowsStop, RolledBack
 from framework.core.context.context import Context
 from framework.core.rules import attempts, run_record
 from framework.core.run.run import batches
 from framework.core.schemas.write_schemas import current_schemas, register_new
-from framework.host.cli import main
 from framework.host.plans import make
 from framework.operations.send import generate
 from framework.operations.undo import accept
 from framework.plan import in_order
+from tests.support.commands import sluice
 from tests.support.project import BASE, Project
 from tests.support.time_limits import bar
 
@@ -39,13 +38,6 @@ ROOT = Path(__file__).resolve().parents[2]
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Removes COLUMNS, so that output is as wide as without a terminal."""
     monkeypatch.delenv("COLUMNS", raising=False)
-
-
-def sluice(project: Project, *arguments: str) -> Result:
-    folder = Path(project.pipeline.where.file).parent
-    result = CliRunner().invoke(main, [*arguments, "--specs", str(folder)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
-    return result
 
 
 def status(project: Project) -> dict[str, Any]:

@@ -12,8 +12,8 @@ import pytest
 from framework.operations.forget import forget
 from framework.operations.rebuild import rebuild
 from framework.operations.undo import accept, read_again, replay, rollback
-from tests.operations.test_undo import snapshots
 from tests.support.project import Project
+from tests.support.rollbacks import snapshots
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
 SPEC = """

@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 from framework.base.errors import RefusedError, SluiceError
 from framework.core.context.context import Context
-from framework.core.iceberg import table_state
 from framework.core.rules import read_again as conditions
 from framework.core.rules.protocol import KILL_POINTS, Position
 from framework.core.sources import diff
@@ -24,61 +23,14 @@ from framework.operations.observe.progress import read_progress
 from framework.operations.undo import accept, read_again, replay, rewind, rollback
 from tests.support.commands import without
 from tests.support.project import BASE, Project, losing_answers
+from tests.support.rollbacks import ORDERS, PLAIN, QUOTES, replayed, rolled_back, send, snapshots
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
-QUOTES = """
-topic: trades
-kafka_name: {topic}
-key: {{format: string, as: symbol}}
-value: json
-columns: {{price: bigint}}
----
-pipeline: trades
-from: {{topic: trades}}
-steps:
-  - derive: {{shown: "{more}"}}
-into: {{table: {namespace}.trades, write: upsert, keys: [symbol], deletes: tombstones}}
-"""
-ORDERS = """
-topic: trades
-kafka_name: {topic}
-value: json
-columns: {{id: bigint, items: "array<struct<sku: string, amount: string>>"}}
----
-pipeline: trades
-from: {{topic: trades}}
-steps:
-  - explode: {{column: items, into: item}}
-  - derive: {{amount: "{more}"}}
-into: {{table: {namespace}.trades}}
-"""
-PLAIN = ORDERS.replace("  - explode: {{column: items, into: item}}\n", "")
-
 
 class Died(BaseException):
     pass
-
-
-def snapshots(project: Project) -> list[int]:
-    """Returns the ids of main's snapshots, the oldest first."""
-    state = table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier)
-    assert state is not None
-    return [entry.snapshot_id for entry in state.history()]
-
-
-def rolled_back(project: Project, target: datetime | int) -> rollback.Rollback:
-    context = project.context()
-    meaning = rollback.judged(context, context.plan.pipelines[0], target)
-    accept.move(context, context.plan.pipelines[0], meaning.moves)
-    return meaning
-
-
-def replayed(project: Project, where: str = "", context: Context | None = None) -> list[Any]:
-    context = context or project.context()
-    pipeline = context.plan.pipelines[0]
-    return list(replay.replay(context, pipeline, replay.condition(where), lambda: False))
 
 
 @pytest.mark.long
@@ -152,13 +104,6 @@ def test_where_a_table_cannot_go_back(project: Project) -> None:
     with pytest.raises(SluiceError) as error:
         accept.move(context, pipeline, meaning.moves)
     assert error.value.code == "table-busy"
-
-
-def send(project: Project, values: dict[str, int | None], broken: bool = False) -> None:
-    def value(price: int | None) -> bytes | None:
-        return None if price is None else b"{" if broken else json.dumps({"price": price}).encode()
-
-    project.produce({"key": symbol, "value": value(price), "partition": 0} for symbol, price in values.items())
 
 
 def prices(project: Project) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from framework.base import iso_times
 from framework.host.cli import main
-from tests.operations.test_undo import PLAIN, QUOTES, send, snapshots
 from tests.support.project import BASE, Project
+from tests.support.rollbacks import PLAIN, QUOTES, send, snapshots
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -39,7 +39,7 @@ from framework.plan.export import Export
 from framework.plan.notice import Mail
 from framework.systems import catalogs
 from tests import toys
-from tests.language import test_cases
+from tests.support import cases
 from tests.support.spec_parts import LAKE, ORDERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,13 +90,13 @@ def sources() -> Iterator[tuple[str, dict[str, str]]]:
     yield "specs", {path.relative_to(ROOT / "specs").as_posix(): path.read_text() for path in (ROOT / "specs").rglob("*.yaml")}
     yield "tests/plans/more", {"a.yaml": (ROOT / "tests" / "plans" / "more" / "specs.yaml").read_text()}
     yield "logins", {"a.yaml": f"{LOGINS}---\n{LAKE}"}
-    for path in (*sorted(test_cases.PLANS.glob("*.case")), *sorted(test_cases.TOYS.glob("*/*.case"))):
-        for case in test_cases.read(path):
+    for path in (*sorted(cases.PLANS.glob("*.case")), *sorted(cases.TOYS.glob("*/*.case"))):
+        for case in cases.read(path):
             if case.expected.strip() == "ok":
-                yield f"{path.stem} | {case.title}", test_cases.planned_files(case)
+                yield f"{path.stem} | {case.title}", cases.planned_files(case)
     for name in COMPONENTS.steps.names():
         text = examples.spec(COMPONENTS.steps.load(name).EXAMPLE, f"the_{name}")
-        yield f"step {name}", {"a.yaml": f"{test_cases.MAIN}---\n{text}"}
+        yield f"step {name}", {"a.yaml": f"{cases.MAIN}---\n{text}"}
     for name in COMPONENTS.catalogs.names():
         yield f"catalog {name}", {"a.yaml": ORDERS.format(catalog=COMPONENTS.catalogs.load(name).EXAMPLE)}
 
@@ -142,7 +142,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[str, 
         patch.chdir(folder)
         source_plans = []
         for number, (name, files) in enumerate(sources()):
-            test_cases.write(files, folder / str(number))
+            cases.write(files, folder / str(number))
             shutil.copytree(ROOT / "pipelines" / "steps", folder / str(number) / "pipelines" / "steps")
             plan, problems = draft(Path("specs"))
             assert not problems, name

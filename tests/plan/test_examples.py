@@ -14,7 +14,7 @@ from framework.base.type_text import parse
 from framework.host.plans import make
 from framework.plan import Column, Message, SpecTest
 from framework.plan.compare import Beyond, alike, differences, lines, show
-from tests.language.test_cases import MAIN
+from tests.support.cases import MAIN
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 SPECS = """

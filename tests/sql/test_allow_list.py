@@ -17,7 +17,7 @@ from framework.sql.select import select
 from framework.sql.special_syntax import UNITS
 from framework.sql.tokens import tokens
 from framework.sql.tree import Call, Column, Lambda, Literal, walk
-from tests.sql.test_expressions_spark import TYPES, samples, templates, variants
+from tests.support.expression_samples import TYPES, samples, templates, variants
 from tests.support.time_limits import bar
 
 pytestmark = pytest.mark.slow

@@ -7,22 +7,9 @@ import re
 import pytest
 
 from framework.base.spelling import closest
-from framework.base.type_text import parse
 from framework.sql import dialects, functions
 from framework.sql.expressions import ExpressionError, check
-
-COLUMNS = {
-    "s": parse("string"),
-    "n": parse("double"),
-    "i": parse("int"),
-    "a": parse("boolean"),
-    "b": parse("boolean"),
-    "d": parse("date"),
-    "t": parse("timestamp"),
-    "list": parse("array<string>"),
-    "codes": parse("map<string,int>"),
-    "place": parse("struct<building: string, floor: int>"),
-}
+from tests.support.sql_columns import COLUMNS
 
 
 def hint(text: str) -> str:

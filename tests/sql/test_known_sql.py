@@ -6,24 +6,9 @@ import re
 
 import pytest
 
-from framework.base.type_text import parse
 from framework.sql.expressions import ExpressionError, check
-from tests.sql.test_dialects import COLUMNS as SOME
+from tests.support.sql_columns import MORE_COLUMNS
 
-COLUMNS = {
-    **SOME,
-    **{
-        name: parse(type)
-        for name, type in {
-            "r": "string",
-            "l": "bigint",
-            "u": "timestamp_ntz",
-            "p": "decimal(10,2)",
-            "raw": "binary",
-            "ints": "array<int>",
-        }.items()
-    },
-}
 KNOWN_SQL = r"""
 lcase(s)  ;  ucase(s)  ;  len(s)  ;  mid(s, 1, 2)  ;  left(s, 2)  ;  right(s, 2)  ;  split_part(s, ',', 1)
 position('a' in s)  ;  position('a', s)  ;  charindex('a', s)  ;  starts_with(s, 'a')  ;  repeat(s, 3)  ;  btrim(s)
@@ -100,14 +85,14 @@ def test_what_analysts_know_is_taken() -> None:
     written = [text.strip() for line in KNOWN_SQL.strip().splitlines() for text in line.split("  ;  ")]
     assert len(written) > 200
     for text in written:
-        check(text, COLUMNS)
+        check(text, MORE_COLUMNS)
 
 
 @pytest.mark.parametrize(("text", "instead"), REFUSED.items())
 def test_what_is_refused_has_a_replacement_that_works(text: str, instead: str) -> None:
     with pytest.raises(ExpressionError) as caught:
-        check(text, COLUMNS)
-    check(instead, COLUMNS)
+        check(text, MORE_COLUMNS)
+    check(instead, MORE_COLUMNS)
     words = re.findall(r"[a-z_]{3,}|= 'a'|\w+ = 0", instead)
     assert any(word in caught.value.hint for word in words) or "_event_time" in caught.value.hint or "[" in instead, (
         caught.value.hint

@@ -16,7 +16,7 @@ from framework.core.spark import session
 from framework.sql.quote import identifier, literal, substituted
 from framework.sql.settings import SQL_SETTINGS
 from framework.sql.tokens import tokens
-from tests.core.test_hostile import TEXTS
+from tests.support.hostile_texts import TEXTS
 from tests.support.project import plan_for
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ from framework.base import type_text
 from framework.base import types as types_
 from framework.sql.expressions import ExpressionError, check, guarded
 from framework.sql.reserved import words
-from tests.language import test_obeyed_hints
-from tests.sql.test_known_sql import COLUMNS as WITH_TEXTS
+from tests.support import judged_hints
+from tests.support.sql_columns import MORE_COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COLUMNS = {**WITH_TEXTS, "y": type_text.parse("string"), "end": type_text.parse("string")}
+COLUMNS = {**MORE_COLUMNS, "y": type_text.parse("string"), "end": type_text.parse("string")}
 BAD = "a bad row"
 ROWS = """
 SELECT '1000' AS s, '7' AS r, 2.5D AS n, 3 AS i, true AS a, true AS b, DATE'2026-01-05' AS d, TIMESTAMP'2026-01-05 10:00:00' AS t,
@@ -271,7 +271,7 @@ def shape(hint: str) -> str:
 def test_each_hint_of_types_in_a_case_has_a_judged_value() -> None:
     """Each `sql-type` hint in a case resembles one in OBEYED, whose value Spark computes, or leaves the choice to a person."""
     shapes = {shape(hint_of(case.text)) for case in OBEYED}
-    texts = [path.read_text(encoding="utf-8") for path in test_obeyed_hints.CASES]
+    texts = [path.read_text(encoding="utf-8") for path in judged_hints.CASES]
     hints = {match[1] for text in texts for match in re.finditer(r": sql-type: .*\n  hint: (.*)$", text, re.MULTILINE)}
     other_hints = {hint for hint in hints if shape(hint) not in shapes and not hint.startswith(EXAMPLES)}
-    assert sorted(hint for hint in other_hints if not test_obeyed_hints.is_judged(hint)) == []
+    assert sorted(hint for hint in other_hints if not judged_hints.is_judged(hint)) == []

@@ -8,22 +8,21 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from rich.console import Console
 
 from framework.host.cli import _landed, _onward
 from framework.host.plans import make
 from framework.machine.services import State
 from tests.support.commands import Commands
+from tests.support.topic_messages import messages_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 
 SHIPPED = Path(__file__).resolve().parents[2] / "specs"
 MESSAGES = 5000
-Row = dict[str, Any]
 
 
 @pytest.fixture
@@ -39,18 +38,6 @@ def markets(kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Comm
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_VAR_KAFKA", kafka)
     return Commands()
-
-
-def messages_of(kafka: str, topic: str) -> list[tuple[bytes | None, Row]]:
-    """The key and the JSON value of every message."""
-    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "story", "enable.auto.commit": False})
-    messages = []
-    for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions:
-        start, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
-        consumer.assign([TopicPartition(topic, partition, start)])
-        messages += consumer.consume(end - start, timeout=10) if end > start else []
-    consumer.close()
-    return [(message.key(), json.loads(message.value() or b"null")) for message in messages]
 
 
 def send_bad(kafka: str) -> None:

@@ -20,12 +20,12 @@ import pytest
 import requests
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.features.test_export_bucket import STORAGE, store
-from tests.stories.test_markets_story import messages_of
 from tests.support.commands import Commands
 from tests.support.follower_parts import ran
 from tests.support.mail_server import mail_server
 from tests.support.registry_project import Registered
+from tests.support.stores import STORAGE, store
+from tests.support.topic_messages import messages_of
 
 __all__ = ["store"]  # a fixture
 

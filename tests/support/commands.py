@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from click.testing import CliRunner, Result
 
 from framework.host.cli import main
+
+if TYPE_CHECKING:
+    from tests.support.project import Project
 
 
 def without(result: Result, *options: str) -> Result:
@@ -33,3 +39,10 @@ class Commands:
         result = self.run(*arguments, given=given)
         assert result.exit_code == 1, result.output
         return result.output
+
+
+def sluice(project: Project, *arguments: str) -> Result:
+    folder = Path(project.pipeline.where.file).parent
+    result = CliRunner().invoke(main, [*arguments, "--specs", str(folder)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    return result

@@ -10,8 +10,8 @@ from decimal import Decimal, localcontext
 from random import Random
 from typing import Any
 
-from tests.messages.test_protobuf import one, proto, written
 from tests.support.mutated_avro import FRACTIONS, NARROW, NUMBERS, TEXTS, Unreadable, change_bytes, framed, varint
+from tests.support.protobuf_messages import one, proto, written
 
 SCHEMA = one(
     "int64 id = 1; string name = 2; double heat = 3; optional bool ok = 4; N n = 5; repeated N all = 6; map<int32, N> by = 7;"

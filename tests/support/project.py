@@ -222,3 +222,7 @@ def losing_answers(times: int) -> tuple[CommitCall, list[Any]]:
             raise ConnectionResetError("the answer is lost")
 
     return commit, transactions
+
+
+def ids(project: Project) -> list[int]:
+    return sorted(row["id"] for row in project.rows())
