@@ -144,6 +144,7 @@ def quick_store(sluice_home: Path) -> Iterator[str]:
 
     with ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:  # until it has started
+            # Where Go is installed, the gateway would run, which takes minutes to build.
             patch.setattr(s3, "_go", lambda: False)
             url = stack.enter_context(s3.running(sluice_home / "quick"))
         yield url
@@ -173,6 +174,7 @@ def kafka_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes calls fail after a moment if no Kafka answers."""
     from framework.core.kafka.cluster import Kafka
 
+    # Commands make this client themselves, and wait for many seconds.
     monkeypatch.setattr(Kafka.__init__, "__defaults__", (0.2,))
 
 
@@ -194,6 +196,7 @@ def registry_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Removes the pauses between tries to ask a registry."""
     from framework.messages.registry import client
 
+    # The client waits by the clock of the machine, for seconds.
     monkeypatch.setattr(client, "time", _Hurried())
 
 
@@ -217,6 +220,23 @@ def spark(sluice_home: Path, lake: Path) -> Iterator[SparkSession]:
     started = session.start(plan_for(lake, "127.0.0.1:1"))
     yield started
     started.stop()
+
+
+@pytest.fixture
+def lent_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes commands use the test's Spark, and leave it running."""
+    # Starting a Spark for each command takes seconds, and a process has only one.
+    monkeypatch.setattr("framework.core.spark.start.start", lambda *_: spark)
+    # The tests behind this one use it, too.
+    monkeypatch.setattr("framework.core.spark.session.stop", lambda _: None)
+
+
+@pytest.fixture
+def large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes batches read only those files of any table that can have their keys, as of large tables."""
+    from framework.core.staging import ranges
+
+    monkeypatch.setattr(ranges, "_SMALL", 0)  # a table of 32 MB takes minutes to load
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from framework.base.errors import RefusedError, SluiceError
-from framework.core.iceberg import moves, table_state
+from framework.core.iceberg import table_state
+from framework.core.iceberg.lake import commit_transaction
 from framework.operations.drop import drop
 from framework.operations.observe.next_run import next_runs
 from framework.operations.observe.status import status_of
@@ -154,18 +155,16 @@ def test_a_null_that_the_table_does_not_take_is_named(adopter: Project) -> None:
     assert ids(adopter) == [-2, -1]
 
 
-def test_a_commit_comes_between(adopter: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_comes_between(adopter: Project) -> None:
     adopter.send_good(1, partition=0)
-    move = moves.move_position
     foreign_ids = iter([-3, -4])
 
-    def after_another(*arguments: Any) -> None:
+    def after_another(transaction: Any) -> None:
         with suppress(StopIteration):
             adopter.sql(f"INSERT INTO {{table}} VALUES ({next(foreign_ids)}, 0.0)")
-        move(*arguments)
+        commit_transaction(transaction)
 
-    monkeypatch.setattr(moves, "move_position", after_another)
-    adopter.run()
+    adopter.run(commit=after_another)
     assert ids(adopter) == [-4, -3, -2, -1, 0]
 
 

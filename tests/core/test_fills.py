@@ -57,8 +57,9 @@ def test_between_two_turns_only_what_is_full_runs(tmp_path: Path, monkeypatch: p
             raise answer
         return answer
 
+    # Runs need Spark and Kafka; here only their turns count.
     monkeypatch.setattr(loop, "catch_up", catch_up)
-    monkeypatch.setattr(loop, "_INTERVAL", 0.01)
+    monkeypatch.setattr(loop, "_INTERVAL", 0.01)  # seconds that the test would wait
     context = object()
     loop.keep_up(context, [full, other_pipeline], 3600, print, print, stop, is_full=is_full)  # type: ignore[arg-type]
     assert ran == [["full", "other"], ["full"], ["full"]]

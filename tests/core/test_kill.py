@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -29,7 +28,6 @@ from: {{table: {namespace}.trades}}
 into: {{table: {namespace}.copy}}
 """
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
-ROOT = Path(__file__).resolve().parents[2]
 FORGET = f"forget:email={ANN}"
 
 

@@ -142,7 +142,7 @@ def test_maintenance_comes_between(aged: Project, point: str) -> None:
 
 @pytest.mark.long
 def test_a_rollback_behind_a_compaction_is_known(aged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thinning, "FLOOR", timedelta(days=9))
+    monkeypatch.setattr(thinning, "FLOOR", timedelta(days=9))  # keeps all snapshots, as those of the last minutes
     maintained(aged)
     snapshots = aged.sql("select snapshot_id, operation from {table}.snapshots order by committed_at")
     compaction = snapshots[-1]
@@ -233,6 +233,7 @@ def test_what_is_due_is_said_without_spark(aged: Project) -> None:
 def test_a_plan_says_what_is_maintained_behind_the_next_run(aged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = aged.pipeline
     later = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
+    # Plans go by the clock of the machine, by which this table is not due before tomorrow.
     monkeypatch.setattr("framework.core.maintain.due.due", lambda *_: later)
     aged.send_good(3)
     (run,) = next_runs(aged.plan, [pipeline])

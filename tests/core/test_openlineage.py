@@ -59,7 +59,7 @@ def received(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     server = HTTPServer(("127.0.0.1", 0), Receiver)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("OPENLINEAGE_URL", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setattr(openlineage._Events, "next_try", 0.0)
+    monkeypatch.setattr(openlineage._Events, "next_try", 0.0)  # an earlier failure would pause it
     openlineage._client.cache_clear()
     yield events
     server.shutdown()
@@ -125,7 +125,7 @@ def test_a_receiver_that_is_away_stops_no_run(
     lake: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("OPENLINEAGE_URL", "http://127.0.0.1:9")
-    monkeypatch.setattr(openlineage._Events, "next_try", 0.0)
+    monkeypatch.setattr(openlineage._Events, "next_try", 0.0)  # an earlier failure would pause it
     openlineage._client.cache_clear()
     run(lake, spark, SPEC.format(namespace=f"n{uuid.uuid4().hex[:10]}"), 1)
     openlineage._client.cache_clear()

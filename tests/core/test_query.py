@@ -303,7 +303,7 @@ class TestRefusals:
     def test_the_files_of_a_question_are_its_own_and_go_with_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         from framework.core.query import one_select
 
-        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # Python reads TMPDIR once
         for home in (tmp_path / "home", tmp_path / "none"):
             monkeypatch.setenv("SLUICE_HOME", str(home))
             (tmp_path / "home").mkdir(exist_ok=True)

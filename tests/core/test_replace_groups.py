@@ -232,7 +232,7 @@ def test_only_groups_that_changed_are_computed(lake: Path, spark: Any, monkeypat
     assert second_batch and second_batch.rows == 3  # two of FR and one without a country; DE is gone
     tables.agree("ranked")
     tables.lands([(4, "IT", None)])
-    monkeypatch.setattr(select_source, "_MOST_GROUPS", 0)
+    monkeypatch.setattr(select_source, "_MOST_GROUPS", 0)  # 100000 changed groups take minutes
     whole = tables.reads("ranked")
     assert whole and whole.rows == 3
     tables.agree("ranked")

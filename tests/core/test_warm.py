@@ -333,7 +333,7 @@ def test_a_jvm_gets_no_secret_of_a_spec(tmp_path: Path, sluice_home: Path, monke
     key = warm._key({})
     monkeypatch.setenv("AWS_KAFKA_PASSWORD", "another")
     assert warm._key({}) == key
-    monkeypatch.setattr(warm_jvm, "launch", lambda *arguments: without.update(arguments[-1]))
+    monkeypatch.setattr(warm_jvm, "launch", lambda *arguments: without.update(arguments[-1]))  # a JVM takes seconds
     without: set[str] = set()
     assert warm._leased(plan_for(tmp_path, "127.0.0.1:1"), 1) is None
     assert without & secrets.keys() == {"SLUICE_SECRET_A", "AWS_KAFKA_PASSWORD"}

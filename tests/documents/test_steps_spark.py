@@ -276,6 +276,7 @@ def test_an_error_that_nobody_foresaw_fails_its_own_test_alone(
         raise RuntimeError("boom")
 
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+    # No spec is known whose batch fails by an error that nobody foresaw.
     monkeypatch.setattr("framework.operations.trials.trial.next_batch", broken)
     work = [
         (plan.pipelines[0], SpecTest(name=name, where=Where("", 0, 0), given=(), expect=None, expect_bad=()))

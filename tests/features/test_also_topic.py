@@ -168,7 +168,7 @@ def test_catching_up_goes_by_commits(onward: Project, monkeypatch: pytest.Monkey
     for start in range(0, 40, 10):
         send(project, *({"id": number, "price": 1} for number in range(start, start + 10)))
         project.run()
-    monkeypatch.setattr(waiting.by_rows, "__defaults__", (15,))
+    monkeypatch.setattr(waiting.by_rows, "__defaults__", (15,))  # a step has a million rows
     steps: list[str] = []
     assert ran(project, steps.append) == [40]
     assert steps.count("shown") == 2

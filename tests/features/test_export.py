@@ -118,6 +118,7 @@ def test_rows_are_of_one_snapshot(shop: Path, monkeypatch: pytest.MonkeyPatch) -
         put(("o-2", "web", "1.00", utc("2026-11-10T12:00")))
         return copied(*arguments)
 
+    # Nothing calls a test between the choice of the snapshot and the reading.
     monkeypatch.setattr(writing, "_copied", late)
     assert export("whole").exit_code == 0
     assert pq.read_table("exports/orders.parquet").num_rows == 1
@@ -195,7 +196,7 @@ def test_a_full_disk_is_named(shop: Path, monkeypatch: pytest.MonkeyPatch) -> No
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     put(("o-1", "web", "10.50", utc("2026-11-10T12:00")))
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)  # a small disk takes the rights of root
     refused = export("weekly", "--window", "2026-W46")
     assert refused.stderr == "disk-full: the disk is full\n  hint: free some space and run again\n"
     assert not list(Path("exports").iterdir())

@@ -3,6 +3,7 @@ login, so what depends on the login needs versitygw."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import threading
@@ -12,11 +13,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import boto3
-import botocore.session
 import pytest
 import requests
 from botocore.config import Config
-from botocore.credentials import RefreshableCredentials
 
 from framework.features.export import bucket as buckets
 from framework.machine.services import s3
@@ -196,11 +195,15 @@ def test_a_store_that_fails(shop: Path) -> None:
 @pytest.mark.parametrize(("hours", "says"), [(1, "ends at "), (None, "is temporary, for an unknown time")])
 def test_a_link_does_not_outlive_the_login(hours: int | None, says: str, monkeypatch: pytest.MonkeyPatch, shop: Path) -> None:
     moment = datetime.now(timezone.utc)
+    login = {"Version": 1, "AccessKeyId": "key", "SecretAccessKey": "secret", "SessionToken": "token"}
     if hours:
-        login: Any = RefreshableCredentials("key", "secret", "token", moment + timedelta(hours=hours), dict, "test")
-    else:
-        login = boto3.Session("key", "secret", "token").get_credentials()
-    monkeypatch.setattr(botocore.session.Session, "get_credentials", lambda _self: login)
+        login["Expiration"] = (moment + timedelta(hours=hours)).isoformat()
+    (shop / "login.json").write_text(json.dumps(login))
+    (shop / "aws.ini").write_text(f"[default]\ncredential_process = cat {shop / 'login.json'}\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(shop / "aws.ini"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(shop / "none"))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
     from framework.plan import SecretStore, Storage
 
     store = Storage(endpoint=None, region="eu-central-1", access_key=None, secret_key=None, profile=None)

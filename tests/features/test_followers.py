@@ -95,6 +95,7 @@ def test_each_fails_alone(name: str, project: Project, monkeypatch: pytest.Monke
         raise SluiceError("away", "nobody is there")
 
     with monkeypatch.context() as patched:
+        # Each follower fails by other means from outside; here all fail alike.
         patched.setattr(COMPONENTS.followers.load(name), "follow", fails)
         (error,) = run(project)
     assert "has all rows" in str(error)

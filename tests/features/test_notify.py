@@ -20,7 +20,7 @@ from framework.language.shapes import record_shape
 from tests import toys
 from tests.support.certificate import certified
 from tests.support.exports import export, put, utc
-from tests.support.mail_server import authenticated, mail_server
+from tests.support.mail_server import Mailbox, authenticated, mail_server
 from tests.support.notices import shop, specs
 
 pytestmark = pytest.mark.slow
@@ -103,7 +103,7 @@ def test_each_notice_is_sent_whatever_becomes_of_the_others(shop: Path) -> None:
 
 
 def test_a_large_file_is_not_attached(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mailing, "_ATTACHED", 3)
+    monkeypatch.setattr(mailing, "_ATTACHED", 3)  # a file of 10 MB takes seconds
     with mail_server() as (box, port):
         specs(port, TWO)
         assert export("weekly", "--window", "2026-W46").exit_code == 0
@@ -136,12 +136,13 @@ def test_letters_that_a_login_cannot_have_are_named(shop: Path, monkeypatch: pyt
     assert "can have only ASCII letters in its login" in failed.stderr and "e4" not in failed.stderr
 
 
-def test_a_mail_that_was_taken_counts_however_the_connection_ends(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def cut(self: Any, _arg: str) -> None:
-        self.transport.abort()
+def test_a_mail_that_was_taken_counts_however_the_connection_ends(shop: Path) -> None:
+    class CutOff(Mailbox):
+        async def handle_QUIT(self, server: Any, *_: Any) -> str:
+            server.transport.abort()
+            return "221 Bye"
 
-    monkeypatch.setattr("aiosmtpd.smtp.SMTP.smtp_QUIT", cut)
-    with mail_server() as (box, port):
+    with mail_server(CutOff()) as (box, port):
         specs(port, TWO)
         done = export("weekly", "--window", "2026-W46")
         assert done.exit_code == 0, done.output

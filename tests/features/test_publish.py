@@ -254,7 +254,7 @@ def test_between_two_looks_somebody_else_is_first(shared: Project, monkeypatch: 
             file.execute("UPDATE iceberg_tables SET metadata_location = metadata_location || '.theirs'")
         return written
 
-    monkeypatch.setattr(published, "write", then_another)
+    monkeypatch.setattr(published, "write", then_another)  # no hook is between the look and the commit
     with pytest.raises(SluiceError, match="another program changed it"):
         ran(shared)
     catalogs.client_of(other_catalog(shared)).drop(name(shared))

@@ -302,7 +302,7 @@ def test_deletes_of_batches_that_are_no_more_are_forgotten(customers: Project) -
 def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     from framework.core.staging import state
 
-    monkeypatch.setattr(state, "_MAX_FILES", 2)
+    monkeypatch.setattr(state, "_MAX_FILES", 2)  # each file takes a batch
     moment = datetime.now(timezone.utc)
     customers.clock = lambda: moment  # no test is at midnight
     for number in range(3):
@@ -317,17 +317,17 @@ def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.Monke
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("large_tables")
 def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists, ranges and bounds of keys all find the same rows."""
     from framework.core.staging import ranges
 
-    monkeypatch.setattr(ranges, "_SMALL", 0)
     for start in (0, 100, 200):
         send(customers, *((key, "old", 1000) for key in range(start, start + 100)))
         customers.run()
     for number, (listed, max_keys) in enumerate([(200, 200_000), (5, 200_000), (5, 3)]):
-        monkeypatch.setattr(ranges, "_LISTED", listed)
-        monkeypatch.setattr(ranges, "_MOST_KEYS", max_keys)
+        for limit, value in (("_LISTED", listed), ("_MOST_KEYS", max_keys)):
+            monkeypatch.setattr(ranges, limit, value)  # so many keys as the limits take minutes to load
         send(customers, *((key, f"new {number}", 2000 + number) for key in (*range(8), *range(210, 220), 1000 + number)))
         (batch,) = customers.run()
         assert batch.changed and (batch.changed.inserted, batch.changed.updated) == (1, 18)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,9 +14,8 @@ from tests.support.project import Project
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 
 
+@pytest.mark.usefixtures("lent_spark")
 def test_check_plan_and_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
-    monkeypatch.setattr("framework.core.spark.session.stop", lambda _: None)
     project.make_topic()
     specs = Path(project.pipeline.where.file).parent
     project.send_good(30, bad_every=10)
@@ -48,15 +46,16 @@ def test_check_plan_and_run(project: Project, monkeypatch: pytest.MonkeyPatch) -
     assert "unknown-environment" not in [problem.code for problem in sluice.check(specs, env="local")]
 
 
-def test_a_follower_that_could_not_follow_is_said_beside_the_batches(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
-    monkeypatch.setattr("framework.core.spark.session.stop", lambda _: None)
-    unreachable = sluice.SluiceError("kafka-unreachable", "Kafka does not answer", "")
-    follow_result = SimpleNamespace(trouble=unreachable)
-    monkeypatch.setattr("framework.core.run.run.follow.after_run", lambda *_: [follow_result])
+@pytest.mark.usefixtures("lent_spark")
+def test_a_follower_that_could_not_follow_is_said_beside_the_batches(project: Project) -> None:
+    project.more = "also: [{delta: true}]"
     specs = three_messages(project)
+    folder = project.lake / "warehouse" / project.namespace / "trades"
+    folder.mkdir(parents=True)
+    (folder / "_delta_log").write_text("a file in the place of Delta's folder")
     result = sluice.run("trades", specs)
-    assert (result.rows, result.behind) == (3, (unreachable,))
+    (error,) = result.behind
+    assert result.rows == 3 and "has all rows, the " in str(error)
 
 
 def three_messages(project: Project) -> str:

@@ -104,6 +104,7 @@ class TestDrop:
         def refuses(*_: object) -> None:
             raise OSError("the store is away")
 
+        # Root may delete any file, and tests may run as root.
         monkeypatch.setattr("framework.systems.catalogs._local_files.LocalFiles.delete", refuses)
         result = sluice("drop", "trades", "--data", "--yes")
         assert result.exit_code == 1
@@ -111,7 +112,7 @@ class TestDrop:
         assert f"files-stay: {message}: the store is away" in result.stderr
 
     def test_a_catalog_that_drops_nothing_is_named(self, shop: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("framework.systems.catalogs.sql.CATALOG_FILE", 0.1)
+        monkeypatch.setattr("framework.systems.catalogs.sql.CATALOG_FILE", 0.1)  # it waits for 30 seconds
         with closing(sqlite3.connect("lake.db", isolation_level=None)) as connection:
             connection.execute("BEGIN EXCLUSIVE")
             result = sluice("drop", "trades", "--yes")

@@ -663,6 +663,7 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monke
         assert [evaluation.get_num_requested(key) for key in (report.key, copy)] == [1, 1]
         before = instance.get_latest_materialization_event(copy)
         with monkeypatch.context() as patch:
+            # A run that really failed would stop the rest of this story.
             patch.setattr(
                 "framework.host.assets.runs.same_failure.same_failure",
                 lambda *_: FailedRun.from_error(SluiceError("x", "it failed", ""), "2026-01-05T10:00:00+00:00"),

@@ -126,7 +126,7 @@ def test_an_unexpected_error_is_one_line_and_a_log_file(tmp_path: Path, monkeypa
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("framework.host.plans.make", broken)
+    monkeypatch.setattr("framework.host.plans.make", broken)  # no spec is known that does this
     result = CliRunner().invoke(main, ["plan"])
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("unexpected-error: RuntimeError: boom\n  hint: run again; if it comes back, report it with ")

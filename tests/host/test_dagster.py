@@ -452,6 +452,7 @@ def test_a_table_to_which_no_run_comes_is_maintained_by_the_schedule(
     (tmp_path / "dagster").mkdir()
     (tmp_path / "dagster" / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
     assert tick_request() == SkipReason("no table is due")
+    # Dagster evaluates the schedule, which takes no clock.
     monkeypatch.setattr(maintenance, "utc_now", lambda: datetime.now(timezone.utc) + timedelta(days=1))
     request = tick_request()
     assert isinstance(request, RunRequest)

@@ -514,6 +514,7 @@ def test_a_late_table_is_reported_within_a_tick_while_its_run_does_not_move(
     start_time = datetime.now(timezone.utc)
     reports = []
     for seconds in range(0, 600, 30):
+        # Dagster evaluates the sensor, which takes no clock.
         monkeypatch.setattr("framework.host.assets.states.utc_now", lambda moment=start_time + timedelta(seconds=seconds): moment)
         reports += [(seconds, *report) for report in report_checks(instance) if report[0] == "copy"]
         run_record.pause("copy") if seconds == 300 else None
@@ -533,6 +534,7 @@ def test_a_run_that_ends_at_last_reports_its_own_result(
     run_record.pause("copy")
     with monkeypatch.context() as later:
         ten_minutes_later = datetime.now(timezone.utc) + timedelta(minutes=10)
+        # Dagster evaluates the sensor, which takes no clock.
         later.setattr("framework.host.assets.states.utc_now", lambda: ten_minutes_later)
         reports = [report for report in report_checks(instance) if report[0] == "copy"]
     assert reports == [("copy", "can_run", False), ("copy", "fresh", False)]
@@ -567,6 +569,7 @@ def test_a_run_that_ends_while_the_sensor_reads_is_believed(
         return state
 
     with monkeypatch.context() as slow:
+        # A run does not end within that moment by itself.
         slow.setattr(states, "statuses", read_slowly)
         assert [report for report in report_checks(instance) if report[0] == "copy"] == []
     assert checks(instance)["can_run"] == "succeeded"
@@ -626,6 +629,7 @@ def test_a_run_that_ended_well_while_one_looked_stays_so(
         instance.report_run_failed(run, "stands for any end: its own event came first")
         return ""
 
+    # A run does not end within that moment by itself.
     monkeypatch.setattr(dead_runs, "identity", ends)
     assert list(dead_runs.end_dead(instance)) == []
 
@@ -640,8 +644,10 @@ def test_a_catalog_without_its_secret_ends_no_tick(
         raise SetupError("no-secret", "the secret `token` is not here", "")
 
     copied()
+    # The catalog of this folder is a file and needs no secret.
     monkeypatch.setattr("framework.operations.observe.status.newest_event", lacks)
     assert ("copy", "can_run", True) in report_checks(instance)
+    # The catalog of this folder is a file and needs no secret.
     monkeypatch.setattr("framework.host.assets.maintenance.is_due", lacks)
     from dagster import build_schedule_context
 
@@ -777,5 +783,5 @@ def test_an_outage_of_a_readers_catalog_hides_no_status(folder: Path, monkeypatc
     def away(*_: object) -> None:
         raise CatalogAway("catalog-unreachable", "the catalog `other` does not answer")
 
-    monkeypatch.setattr(due, "due", away)
+    monkeypatch.setattr(due, "due", away)  # a catalog that is away is tried again for seconds
     assert due.behind_a_run(pipeline("copy"), datetime.now(timezone.utc)) == ()

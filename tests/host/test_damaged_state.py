@@ -104,7 +104,7 @@ def test_a_pipe_in_the_place_of_a_lock_stops_nobody(home: Path) -> None:
 def test_a_command_that_stopped_while_it_started_the_jvm_holds_up_nobody_for_ever(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warm_jvm, "STARTING", 0.1)
+    monkeypatch.setattr(warm_jvm, "STARTING", 0.1)  # it waits for a minute
     described(home, 1)
     with (home / "warm" / "turn").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

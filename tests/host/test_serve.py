@@ -194,7 +194,7 @@ def test_a_token_ends(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     headers = token(address)
     assert requests.get(f"{address}/v1/namespaces", headers=headers).ok
     current_time = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: current_time + 3601)
+    monkeypatch.setattr(time, "monotonic", lambda: current_time + 3601)  # a token ends after an hour
     assert requests.get(f"{address}/v1/namespaces", headers=headers).status_code == 401
 
 

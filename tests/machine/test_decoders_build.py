@@ -19,7 +19,7 @@ def test_the_jars_name_changes_with_its_sources(tmp_path: Path, monkeypatch: pyt
     sources.mkdir()
     for source in build.SOURCES.glob("*.java"):
         (sources / source.name).write_bytes(source.read_bytes())
-    monkeypatch.setattr(build, "SOURCES", sources)
+    monkeypatch.setattr(build, "SOURCES", sources)  # they are a part of the package
     assert build.jar(tmp_path).name == before
     with open(sources / "Times.java", "a") as file:
         file.write("\n")
@@ -44,7 +44,7 @@ def test_it_is_built_once_and_the_jar_of_other_sources_goes(tmp_path: Path, slui
 @pytest.mark.slow
 def test_what_does_not_compile_is_a_named_error(tmp_path: Path, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "Wrong.java").write_text("package sluice; final class Wrong { int x = ; }")
-    monkeypatch.setattr(build, "SOURCES", tmp_path)
+    monkeypatch.setattr(build, "SOURCES", tmp_path)  # they are a part of the package
     with pytest.raises(SetupError, match=r"the decoders do not compile: .*Wrong.java:1") as error:
         build.build(tmp_path / "out")
     assert error.value.code == "jar-build"
@@ -56,7 +56,7 @@ def test_ecj_compiles_it_too(tmp_path: Path, sluice_home: Path, monkeypatch: pyt
     """A machine's Java may have no compiler. The classes have other bytes than those that `make setup` compiled, and the same names."""
     by_javac = build.built()
     command = [*build.ecj(), f"-{build.RELEASE}", "-proc:none", "-nowarn"]
-    monkeypatch.setattr(build, "compiler", lambda: command)
+    monkeypatch.setattr(build, "compiler", lambda: command)  # this machine may have javac
     by_ecj = build.build(tmp_path)
     names = [
         {name.removesuffix(".class").split("$")[0] for name in zipfile.ZipFile(jar).namelist()} for jar in (by_javac, by_ecj)

@@ -140,6 +140,7 @@ def test_folders_share_what_their_program_needs(mirror: Mirror, monkeypatch: pyt
 def test_a_folder_that_another_program_used_has_jars_for_each(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     jars.fetch("small", mirror.lock)
     first_place, own_jars = mirror.place, ivy.of_pyspark()
+    # The machine has one PySpark; another program may have another.
     monkeypatch.setattr("framework.machine.java.ivy.of_pyspark", lambda: [Path("/another/pyspark/jars/a.jar"), *own_jars])
     jars.fetch("small", mirror.lock)
     assert mirror.place != first_place and jars.folder("small", mirror.lock) == mirror.place
@@ -179,6 +180,7 @@ def test_jars_come_through_the_proxy_of_the_environment(mirror: Mirror, monkeypa
 
 
 def test_another_program_uses_the_cache_and_downloads_altered_jars_again(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Root can write to each real folder of the machine.
     monkeypatch.setattr("framework.machine.java.jar_cache.shared", lambda _program: Path("/proc/no folder"))
     jars.fetch("small", mirror.lock)
     cached = mirror.root / "cache" / "sluice" / "jars"
@@ -227,6 +229,7 @@ def test_a_jar_that_a_mirror_has_only_later_is_asked_for_again(mirror: Mirror, m
         late.write_bytes(contents)
         return failure
 
+    # A mirror gets no jar between two tries by itself.
     monkeypatch.setattr(ivy, "_ivy", ivy_before_it_is_there)
     jars.fetch("small", mirror.lock)
     assert jars.bad_jars("small", mirror.lock) == ()
@@ -309,12 +312,12 @@ def test_the_real_jars_come_through_ivys_own_settings(tmp_path: Path, monkeypatc
 def test_classes_are_cached_where_that_was_never_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """A setup is not done until caching was tried; one that is asked to try again after a failure does."""
     assert setup.is_done()
-    monkeypatch.setattr("framework.host.class_archive.PATTERNS", ())
-    monkeypatch.setattr("framework.host.class_archive.was_tried", lambda: False)
+    monkeypatch.setattr("framework.host.class_archive.PATTERNS", ())  # what this machine has stays
+    monkeypatch.setattr("framework.host.class_archive.was_tried", lambda: False)  # it was, on this machine
     assert not setup.is_done()
     tried = []
-    monkeypatch.setattr("framework.host.class_archive.create", lambda: tried.append("here"))
-    monkeypatch.setattr("framework.host.class_archive.is_kept", lambda: False)
+    monkeypatch.setattr("framework.host.class_archive.create", lambda: tried.append("here"))  # takes a minute
+    monkeypatch.setattr("framework.host.class_archive.is_kept", lambda: False)  # as where it failed
     setup.get(())
     assert tried == []
     setup.get((), retry=True)

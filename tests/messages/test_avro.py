@@ -301,7 +301,7 @@ def test_any_broken_bytes_are_a_row_or_a_bad_row(trades: Registered) -> None:
 @pytest.mark.usefixtures("registry_away")
 def test_the_registry_is_away(trades: Registered, sluice_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages of cached schemas still load, an unknown id waits and is no bad row, and a plan needs the registry or `columns`."""
-    monkeypatch.setattr(schema_lookup, "REGISTRY_FOR_BATCH", 1.0)
+    monkeypatch.setattr(schema_lookup, "REGISTRY_FOR_BATCH", 1.0)  # a batch waits for 30 seconds
     id_ = trades.register(record(("id", "long")))
     other_id = trades.register(record(("id", "int"), name="Other"), f"{trades.topic}-other")
     trades.send(trades.avro(id_, {"id": 1}))
@@ -321,7 +321,7 @@ def test_the_registry_is_away(trades: Registered, sluice_home: Path, monkeypatch
     with pytest.raises(UnreachableError, match="does not answer"):
         trades.run()
     assert (values(trades, "id"), bad(trades), trades.branches()) == ([(1,), (2,)], [], [])
-    monkeypatch.setattr(schema_lookup, "REGISTRY_FOR_BATCH", 30.0)
+    monkeypatch.setattr(schema_lookup, "REGISTRY_FOR_BATCH", 30.0)  # as it was: now it answers
     trades.registry = registry_url
     trades.run()
     assert values(trades, "id") == [(1,), (2,), (3,), (4,)]

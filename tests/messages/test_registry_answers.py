@@ -67,7 +67,7 @@ def test_a_dripping_answer_times_out(stream: tuple[bytes, bytes]) -> None:
 
 def test_an_answer_that_stops_in_the_middle_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer counts as late also if the socket's own timeout comes first."""
-    monkeypatch.setattr(channel._Watch, "end", lambda _: None)
+    monkeypatch.setattr(channel._Watch, "end", lambda _: None)  # else it may be first
 
     def stops() -> Iterator[bytes]:
         yield b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[1"
@@ -84,13 +84,13 @@ def test_a_connection_that_comes_too_late_is_ended_at_once(monkeypatch: pytest.M
     """A host with many addresses, of which only the last answers, connects as late as this."""
     connect = urllib3.connection.HTTPConnection.connect
     watch = channel._Watch()
-    monkeypatch.setattr(channel, "_Watch", lambda: watch)
+    monkeypatch.setattr(channel, "_Watch", lambda: watch)  # the test waits for its end
 
     def slow(connection: urllib3.connection.HTTPConnection) -> None:
         connect(connection)
         until(lambda: watch.over, "nobody ends it")
 
-    monkeypatch.setattr(urllib3.connection.HTTPConnection, "connect", slow)
+    monkeypatch.setattr(urllib3.connection.HTTPConnection, "connect", slow)  # no host of a test has many addresses
     with serving(lambda _: drop_by_drop(*STREAMS["the headers"])) as server:
         registry = server.registry(patience=0.02)
         with pytest.raises(UnreachableError, match="does not answer in time"):
@@ -239,7 +239,7 @@ def test_references_without_end_are_strange() -> None:
 
 
 def test_too_many_or_too_large_references_are_strange(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "MOST_REFERENCES", 100)
+    monkeypatch.setattr(answers, "MOST_REFERENCES", 100)  # the real limit takes 1000 requests
 
     def wide(path: str) -> Any:
         name = path.split("/")[2]

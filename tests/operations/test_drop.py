@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from tests.support.project import Project
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("data", few([True, False], True))

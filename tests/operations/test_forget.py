@@ -349,7 +349,7 @@ def test_a_death_between_expiry_and_the_deletion_of_files_leaves_none(project: P
         raise Died
 
     with monkeypatch.context() as patched, suppress(Died):
-        patched.setattr("framework.core.iceberg.deletable_files.delete", die)
+        patched.setattr("framework.core.iceberg.deletable_files.delete", die)  # no kill point is there
         forgotten(project)
     assert files_with(project)
     forgotten(project)
@@ -467,9 +467,8 @@ def test_keys_that_are_refused(project: Project, key: dict[str, str], says: str)
         forgotten(project, key=key)
 
 
-def test_the_command_shows_what_it_means_and_writes_exports_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
-    monkeypatch.setattr("framework.core.spark.session.stop", lambda _spark: None)
+@pytest.mark.usefixtures("lent_spark")
+def test_the_command_shows_what_it_means_and_writes_exports_again(project: Project) -> None:
     export_spec = "---\nexport: all\nfrom: {{table: {namespace}.trades}}\nfile: {{format: csv, to: {namespace}.csv}}\n"
     project.template = APPEND + export_spec
     project.make_topic(1)

@@ -120,11 +120,11 @@ def test_suspended_by_bad_rows_until_they_are_accepted(project: Project, monkeyp
     project.make_topic()
     project.send_good(5)
     moment = datetime.now(timezone.utc)
-    with monkeypatch.context() as earlier:  # notes have no fractions of a second
+    with monkeypatch.context() as earlier:  # notes have no fractions of a second, and take no clock
         earlier.setattr(attempts, "time", SimpleNamespace(time=lambda: moment.timestamp() - 6))
         project.run()
     project.send([b"not json"])
-    with monkeypatch.context() as earlier, pytest.raises(BadRowsStop):
+    with monkeypatch.context() as earlier, pytest.raises(BadRowsStop):  # and times differ by whole seconds
         earlier.setattr(run_record, "_now", lambda: (moment - timedelta(seconds=3)).isoformat(timespec="seconds"))
         project.run()
     assert state_of(project) == ("suspended", 1, ["bad-rows"])

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from framework.base.errors import RefusedError, SluiceError
 from framework.core.context.context import Context
+from framework.core.iceberg.lake import commit_transaction
 from framework.core.rules import read_again as conditions
 from framework.core.rules.protocol import KILL_POINTS, Position
 from framework.core.sources import diff
@@ -52,20 +53,18 @@ def test_a_table_that_goes_back_reads_what_was_undone_again(project: Project) ->
     assert (len(project.rows()), len(project.rows(bad=True))) == counts[2]
 
 
-def test_a_rollback_that_dies_before_the_bad_rows_follow_is_ended_by_the_next_run(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rollback_that_dies_before_the_bad_rows_follow_is_ended_by_the_next_run(project: Project) -> None:
     project.make_topic()
     for _ in range(2):
         project.send_good(30, bad_every=10)
         project.run()
 
-    def die(*_: object) -> None:
+    def die(transaction: Any) -> None:
+        commit_transaction(transaction)
         raise Died
 
-    with monkeypatch.context() as patched, suppress(Died):
-        patched.setattr("framework.core.publish.side_rows.forget", die)
-        rolled_back(project, snapshots(project)[1])
+    with pytest.raises(Died):
+        rolled_back(project, snapshots(project)[1], project.context(commit=die))
     project.run()
     project.assert_exactly_once()
 
@@ -331,10 +330,9 @@ def test_a_lost_answer_does_not_roll_back_twice(project: Project) -> None:
 
 
 @pytest.mark.long
-def test_commands_say_what_they_will_do(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("lent_spark")
+def test_commands_say_what_they_will_do(project: Project) -> None:
     """Each command asks first, and does nothing if the answer is no."""
-    monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
-    monkeypatch.setattr("framework.core.spark.session.stop", lambda _spark: None)
     _with_bad_rows(project)
     project.send([json.dumps({"id": 1}).encode()], partition=0)
     project.run()

@@ -20,9 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 class Typed:
     """Runs commands with the project's specs and the session's Spark."""
 
-    def __init__(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("framework.core.spark.start.start", lambda *_: project.spark)
-        monkeypatch.setattr("framework.core.spark.session.stop", lambda _spark: None)
+    def __init__(self, project: Project) -> None:
         self.project = project
 
     def __call__(self, *words: str) -> Result:
@@ -47,8 +45,8 @@ class Typed:
 
 
 @pytest.fixture
-def typed(project: Project, monkeypatch: pytest.MonkeyPatch) -> Typed:
-    return Typed(project, monkeypatch)
+def typed(project: Project, lent_spark: None) -> Typed:
+    return Typed(project)
 
 
 def test_an_append_that_cannot_be_rewound_is_read_into_another_table_or_rolled_back(project: Project, typed: Typed) -> None:

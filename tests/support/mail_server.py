@@ -38,8 +38,8 @@ def authenticated(_server: Any, _session: Any, _envelope: Any, _mechanism: str, 
 
 
 @contextmanager
-def mail_server(**settings: Any) -> Iterator[tuple[Mailbox, int]]:
-    box = Mailbox()
+def mail_server(box: Mailbox | None = None, **settings: Any) -> Iterator[tuple[Mailbox, int]]:
+    box = box or Mailbox()
     port = free_port()
     server = Controller(box, hostname="127.0.0.1", port=port, **settings)
     server.start()

@@ -14,7 +14,7 @@ from tests.support.exports import SPECS, put, utc
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
-    monkeypatch.setattr(notifying, "NOTICE_AGAIN", (0.0, 0.0))
+    monkeypatch.setattr(notifying, "NOTICE_AGAIN", (0.0, 0.0))  # tries follow after seconds
     put(("o-1", "web", "10.50", utc("2026-11-10T12:00")))
     return tmp_path
 

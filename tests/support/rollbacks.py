@@ -47,8 +47,8 @@ def snapshots(project: Project) -> list[int]:
     return [entry.snapshot_id for entry in state.history()]
 
 
-def rolled_back(project: Project, target: datetime | int) -> rollback.Rollback:
-    context = project.context()
+def rolled_back(project: Project, target: datetime | int, context: Context | None = None) -> rollback.Rollback:
+    context = context or project.context()
     meaning = rollback.judged(context, context.plan.pipelines[0], target)
     accept.move(context, context.plan.pipelines[0], meaning.moves)
     return meaning

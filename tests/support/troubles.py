@@ -38,7 +38,7 @@ def maintained(context: Context, pipeline: Pipeline) -> None:
     context.clock = lambda: datetime.now(timezone.utc) + timedelta(days=9)
     with pytest.MonkeyPatch.context() as patch:
         for module in (due, compact):
-            patch.setattr(module, "FEWEST_FILES", 1)
+            patch.setattr(module, "FEWEST_FILES", 1)  # a batch of the model is one file
         done = [words for result in maintain.maintain(context, pipeline) for words in result.says]
     assert not any("left to the next time" in words for words in done), done
 
