@@ -55,18 +55,18 @@ def follow(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plans: b
 
 # Codes that no text of a case can have, and the test that has them.
 ELSEWHERE = {
-    "not-in-schema": "test_avro.py",
-    "bad-step": "test_own_steps.py",
-    "moved-import": "test_own_step_imports.py",
-    "duplicate-step": "test_own_steps.py",
-    "no-folder": "test_spec.py",
-    "no-subject": "test_hostile_registry.py",
-    "not-installed": "test_slim.py",
-    "no-type": "test_own_steps.py",
-    "not-a-file": "test_spec.py",
-    "not-utf8": "test_spec.py",
-    "too-many-problems": "test_limits.py",
-    "unreadable-file": "test_spec.py",
+    "not-in-schema": "messages/test_avro.py",
+    "bad-step": "documents/test_own_steps.py",
+    "moved-import": "documents/test_own_step_imports.py",
+    "duplicate-step": "documents/test_own_steps.py",
+    "no-folder": "language/test_spec.py",
+    "no-subject": "messages/test_hostile_registry.py",
+    "not-installed": "house/test_slim.py",
+    "no-type": "documents/test_own_steps.py",
+    "not-a-file": "language/test_spec.py",
+    "not-utf8": "language/test_spec.py",
+    "too-many-problems": "language/test_limits.py",
+    "unreadable-file": "language/test_spec.py",
 }
 # Codes that the sources put together, and the one that is a single word.
 JOINED = {
