@@ -15,7 +15,7 @@ from pathlib import Path
 from framework.base.errors import RefusedError, SluiceError
 from framework.base.home import home, read
 from framework.core.iceberg import metadata, published, table_state
-from framework.core.rules import attempts, protocol, run_record
+from framework.core.rules import attempts, journal, protocol
 from framework.core.spark import warm_jvm
 from framework.features.export import records as export_records
 from framework.host import class_archive, ui
@@ -177,7 +177,7 @@ def _existing(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Path
     with suppress(OSError, ValueError):
         if "nux: {enabled: false}" in read(settings):
             yield settings.parent
-    yield from _of_environments(home() / "pipelines", [run_record.file(name) for name in run_record.recorded()])
+    yield from _of_environments(home() / "pipelines", [journal.file(name) for name in journal.recorded()])
     yield from _of_environments(
         home() / "exports", [export_records.file(name) for name in export_records.exports() if export_records.by_window(name)]
     )

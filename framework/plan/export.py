@@ -8,7 +8,7 @@ from typing import Literal
 
 from framework.base.errors import Where
 from framework.plan.notice import Notice
-from framework.plan.pipeline import Pipeline, recorded_as
+from framework.plan.pipeline import Pipeline, journal_name
 from framework.plan.storage import Storage
 
 Length = Literal["hour", "day", "week", "month"]
@@ -53,6 +53,6 @@ class Export:
         return CONTENT_TYPES[self.format]
 
     @property
-    def recorded_as(self) -> str:
+    def journal_name(self) -> str:
         """The export's name in the records of this machine."""
-        return recorded_as(self.pipeline.environment, self.name)
+        return journal_name(self.pipeline.environment, self.name)

@@ -60,9 +60,9 @@ class Pipeline:
     also: tuple[Follower, ...] = ()  # each shows the rows of its table elsewhere
 
     @property
-    def recorded_as(self) -> str:
+    def journal_name(self) -> str:
         """The pipeline's name in the records of this machine, which are kept apart for each environment."""
-        return recorded_as(self.environment, self.name)
+        return journal_name(self.environment, self.name)
 
     @property
     def published(self) -> tuple[Follower, ...]:
@@ -142,7 +142,7 @@ class Pipeline:
         return tuple(topic.kafka_name for topic in self.topics)
 
 
-def recorded_as(environment: str, name: str) -> str:
+def journal_name(environment: str, name: str) -> str:
     return name if environment == "local" else f"{environment}/{name}"
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from framework.base import hints
-from framework.core.rules import run_record
+from framework.core.rules import journal
 from framework.features.export import records
 from framework.host.cli import main
 
@@ -88,24 +88,24 @@ def sluice(*words: str) -> tuple[int, str]:
 @pytest.mark.usefixtures("folder")
 def test_an_environment_has_its_own_pause() -> None:
     assert sluice("pause", "copy", "--env", "prod")[0] == 0
-    assert run_record.read("prod/copy").paused and not run_record.read("copy").paused
-    assert run_record.recorded() == ["prod/copy"]
+    assert journal.read("prod/copy").paused and not journal.read("copy").paused
+    assert journal.recorded() == ["prod/copy"]
     code, says = sluice("run", "copy", "--env", "prod")
     assert code == 1 and "pipeline-paused: copy is paused since" in says
     assert "hint: `sluice resume copy --env prod` resumes it" in says
     assert sluice("resume", "copy") == (0, "copy: was not paused\n")
     assert "copy: resumed" in sluice("resume", "copy", "--env", "prod")[1]
-    assert not run_record.recorded()
+    assert not journal.recorded()
 
 
 def test_a_pause_needs_no_other_specs(folder: Path) -> None:
     """Dagster still runs the other pipelines, so people must be able to pause them."""
     (folder / "specs" / "b.yaml").write_text("pipeline: broken\nfrom: {topic: nobody}\ninto: {table: shop.broken}\n")
     assert sluice("pause", "copy", "broken")[0] == 0
-    assert run_record.recorded() == ["broken", "copy"]
+    assert journal.recorded() == ["broken", "copy"]
     assert "copy: resumed" in sluice("resume", "copy")[1]
     assert sluice("pause", "nobody")[0] == 1 and sluice("pause", "copy", "--env", "nowhere")[0] == 1
-    assert run_record.recorded() == ["broken"]
+    assert journal.recorded() == ["broken"]
 
 
 def test_json_stays_json_whatever_the_folder_is_called(folder: Path) -> None:

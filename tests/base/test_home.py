@@ -11,7 +11,7 @@ import pytest
 
 from framework.base.errors import KafkaAway, RefusedError, SetupError, UnreachableError
 from framework.base.home import dagster_home, home, private
-from framework.core.rules import run_record
+from framework.core.rules import journal
 from framework.core.spark import defects
 from framework.messages.registry import cache
 from framework.plan.schema import Schema, Subject, Version
@@ -19,7 +19,7 @@ from framework.plan.schema import Schema, Subject, Version
 MAKERS: dict[str, Callable[[], object]] = {
     "Dagster": dagster_home,
     "what a registry said": lambda: cache.write("http://r", Subject("s", (Version(1, Schema("AVRO", '"long"'), 1),))),
-    "a pause": lambda: run_record.pause("orders"),
+    "a pause": lambda: journal.pause("orders"),
     "an error that nobody foresaw": lambda: defects.as_defect("orders", ValueError("x")),
     "a folder": lambda: private("a", "b"),
 }
@@ -51,23 +51,23 @@ def test_a_pause_that_cannot_be_written_is_no_pause() -> None:
     home().mkdir()
     (home() / "pipelines").write_text("a file where the folder should be")
     with pytest.raises(SetupError, match=r"note-not-written: .*orders\.json cannot be written: File exists"):
-        run_record.pause("orders")
-    run_record.record_success("orders")
-    run_record.record_failure("orders", SetupError("some-code", "what a run says does not hang on it", ""))
+        journal.pause("orders")
+    journal.record_success("orders")
+    journal.record_failure("orders", SetupError("some-code", "what a run says does not hang on it", ""))
 
 
 def test_a_failure_keeps_its_kind_and_one_of_an_older_version_is_forgotten() -> None:
-    run_record.record_failure("orders", KafkaAway("kafka-unreachable", "it does not answer", ""))
-    failed = run_record.read("orders").failed
+    journal.record_failure("orders", KafkaAway("kafka-unreachable", "it does not answer", ""))
+    failed = journal.read("orders").failed
     assert failed and failed.is_a(UnreachableError) and not failed.is_a(RefusedError)
 
     path = home() / "pipelines" / "orders.json"
     fields = json.loads(path.read_text())
     fields["failed"]["kind"] = "OfALaterVersion"
     path.write_text(json.dumps(fields))
-    later = run_record.read("orders").failed
+    later = journal.read("orders").failed
     assert later and later.code == "kafka-unreachable" and not later.is_a(UnreachableError)
 
     del fields["failed"]["kind"], fields["failed"]["acceptable"]
     path.write_text(json.dumps(fields))
-    assert run_record.read("orders").failed is None, "the next run finds out"
+    assert journal.read("orders").failed is None, "the next run finds out"

@@ -228,7 +228,7 @@ class _Log:
 
     def run(self, *names: str, on_point: Any = None) -> list[str]:
         """Runs the pipelines, and returns the codes of the errors."""
-        context = Context(self.project.plan, spark=lambda: self.project.spark, **({"at": on_point} if on_point else {}))
+        context = Context(self.project.plan, spark=lambda: self.project.spark, **({"reached": on_point} if on_point else {}))
         pipelines = [pipeline for pipeline in context.plan.pipelines if not names or pipeline.name in names]
         failures = catch_up(context, pipelines, lambda _batch: None, lambda: False)
         return [failure.error.code for failure in failures]

@@ -28,7 +28,7 @@ from framework.base.home import home
 from framework.core.iceberg import table_state
 from framework.core.iceberg.lake import commit_transaction
 from framework.core.publish.batch import next_batch
-from framework.core.rules import attempts, protocol, run_record
+from framework.core.rules import attempts, journal, protocol
 from framework.core.run import run as loop
 from framework.core.spark.causes import commit_failed, is_spark_gone
 from framework.core.spark.java_errors import CommitRefused
@@ -450,7 +450,7 @@ def test_an_error_that_nobody_foresaw_ends_its_own_pipeline_alone(project: Proje
     assert "of this" in log.read_text() and "in fail" in log.read_text() and log.stat().st_mode & 0o777 == 0o600
     loop.catch_up(project.context(once(fail, "staged")), context.plan.pipelines[:1], lambda batch: None, lambda: False)
     assert list(log.parent.glob("trades-*.log")) == [log], "the same error has one file"
-    assert (failed := run_record.read("trades").failed) and failed.code == "unexpected-error"
+    assert (failed := journal.read("trades").failed) and failed.code == "unexpected-error"
     project.run()
     project.assert_exactly_once()
 
@@ -491,7 +491,7 @@ def test_a_kill_of_the_whole_group_ends_without_a_traceback(project: Project) ->
         os.killpg(run.pid, signal.SIGCONT)
         output, _ = run.communicate(timeout=120)
         errors.seek(0)
-        assert run_record.read("trades").failed is None
+        assert journal.read("trades").failed is None
         assert "Traceback" not in errors.read() and "failed" not in output and output.endswith("ended\n") and run.returncode == 0
     project.run()
     project.assert_exactly_once()

@@ -122,7 +122,7 @@ class Tables:
                 raise Died
 
         with suppress(Died):
-            self.reads(name, Context(self.plan, spark=lambda: self.spark, at=die))
+            self.reads(name, Context(self.plan, spark=lambda: self.spark, reached=die))
 
     def table_rows(self, name: str) -> list[dict[str, Any]]:
         table = self.pipeline(name).table

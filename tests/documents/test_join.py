@@ -74,7 +74,10 @@ class Shop:
         text = json.dumps(value).encode()
         append(sent, topic, text, at=moment, key=key.to_bytes(8, "big"))
         context = Context(
-            self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), len(sent), 1), at=on_point or (lambda _: None)
+            self.plan,
+            spark=lambda: self.spark,
+            source=GivenMessages(tuple(sent), len(sent), 1),
+            reached=on_point or (lambda _: None),
         )
         next_batch(context, self.pipeline(topic))
 
@@ -125,7 +128,7 @@ def test_a_replaced_table_follows_the_joined_one(lake: Path, spark: Any) -> None
     replaced = shop.pipeline("replaced")
 
     def days(on_point: Any = lambda _: None) -> list[int] | None:
-        if next_batch(Context(shop.plan, spark=lambda: spark, at=on_point), replaced) is None:
+        if next_batch(Context(shop.plan, spark=lambda: spark, reached=on_point), replaced) is None:
             return None
         table = table_state.table(replaced.table.catalog, replaced.table.identifier)
         assert table is not None

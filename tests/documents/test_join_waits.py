@@ -69,7 +69,7 @@ class Shop:
 
         sent = self.sent[topic]
         context = Context(
-            self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), sent[-1].batch if sent else 1, 1), at=die,
+            self.plan, spark=lambda: self.spark, source=GivenMessages(tuple(sent), sent[-1].batch if sent else 1, 1), reached=die,
             clock=lambda: self.time or utc_now(),
         )  # fmt: skip
         counts: list[str] = []

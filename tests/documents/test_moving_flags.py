@@ -84,7 +84,7 @@ class Trades:
 
         source = GivenMessages(tuple(self.sent), number, 1)
         with suppress(Died):
-            next_batch(Context(self.plan, spark=lambda: self.spark, source=source, at=die), self.pipeline)
+            next_batch(Context(self.plan, spark=lambda: self.spark, source=source, reached=die), self.pipeline)
         if dies:
             next_batch(Context(self.plan, spark=lambda: self.spark, source=source), self.pipeline)
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from framework.base.home import dagster_home
 from framework.core.iceberg.jvm_state import attempts_of
-from framework.core.rules import attempts, protocol, refusals, run_record
+from framework.core.rules import attempts, journal, protocol, refusals
 from framework.features.export import records as export_records
 from framework.host.cli import main
 from framework.plan import Pipeline
@@ -35,7 +35,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
     made_by_hand(refusals.owner(pipeline))
     bad_rows()
     dagster_home()
-    run_record.pause("trades")
+    journal.pause("trades")
     with attempts.attempt():
         pass
     export_records.add("weekly", export_records.Record(window="", file="a.csv", snapshot=1, rows=1, bytes=1, sha256="", at=""))
@@ -121,7 +121,7 @@ class TestDrop:
 
     def test_it_asks_before_it_deletes(self, shop: Pipeline) -> None:
         assert sluice("drop", "trades").exit_code == 1
-        assert len(tables()) == 2 and run_record.read("trades").paused
+        assert len(tables()) == 2 and journal.read("trades").paused
 
     @pytest.mark.parametrize(("owner", "code"), [(None, "table-not-ours"), ("other", "table-of-another")])
     def test_a_table_of_somebody_else_is_refused(self, shop: Pipeline, owner: str | None, code: str) -> None:

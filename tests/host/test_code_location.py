@@ -617,8 +617,8 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monke
         evaluate_automation_conditions,
     )  # fmt: skip
 
-    from framework.core.rules import run_record
-    from framework.core.rules.run_record import FailedRun
+    from framework.core.rules import journal
+    from framework.core.rules.journal import FailedRun
     from sluice.dagster import SluiceResource, build_sluice_definitions
 
     project.make_topic()
@@ -670,10 +670,10 @@ def test_an_asset_of_ones_own_starts_only_after_a_commit(project: Project, monke
             )
             assert materialize(copy, **{"dagster/from_automation_condition": "true"}).success
         assert instance.get_latest_materialization_event(copy) == before, "the run would have failed as the last one did"
-        run_record.pause("copy")
+        journal.pause("copy")
         assert materialize(copy, **{"dagster/from_automation_condition": "true"}).success  # as Dagster starts it
         assert not materialize(copy).success
-        run_record.resume("copy")
+        journal.resume("copy")
 
 
 def test_components_of_one_file_and_of_a_python_file_have_names_of_their_own(

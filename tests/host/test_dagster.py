@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from framework.base.errors import SpecError, UnreachableError
-from framework.core.rules import run_record
+from framework.core.rules import journal
 from framework.host.assets import maintenance
 from tests.support.dagster_commands import dagster, started
 from tests.support.project import Project, good
@@ -221,7 +221,7 @@ def test_a_sensor_asks_before_it_starts_a_run(served: Path) -> None:
     with DagsterInstance.ephemeral() as instance:
         with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:1 does not answer"):
             sensor.evaluate_tick(build_sensor_context(instance))
-        run_record.pause("trades")
+        journal.pause("trades")
         assert "trades is paused since" in (sensor.evaluate_tick(build_sensor_context(instance)).skip_message or "")
 
 

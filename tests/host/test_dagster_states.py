@@ -27,7 +27,7 @@ from framework.base.errors import (
 from framework.core.context.context import Context
 from framework.core.context.outage import outage
 from framework.core.maintain import due
-from framework.core.rules import protocol, refusals, run_record
+from framework.core.rules import journal, protocol, refusals
 from framework.core.run import run as loop
 from framework.core.run import same_failure
 from framework.host.plans import make
@@ -199,7 +199,7 @@ def test_a_run_of_a_job_of_ones_own_holds_the_sensor_back(folder: Path, instance
 
 def test_a_failed_run_is_not_requested_again_while_nothing_has_changed(folder: Path, instance: DagsterInstance) -> None:
     def failed(error: BatchError | RefusedError) -> None:
-        run_record.record_failure("copy", error)
+        journal.record_failure("copy", error)
         same_failure.note(Context(plan()), pipeline("copy"))
 
     failed(Unexpected("wild", "not-as-expected", "1 of 1 rows are not as `wild` expects", "correct the spec"))
@@ -262,7 +262,7 @@ def test_a_failed_run_is_tried_again_once_a_secret_that_it_uses_has_changed(
         return same_failure.same_failure(Context(plan()), pipeline(table)) is not None
 
     def failed() -> None:
-        run_record.record_failure(table, SetupError("no-secret", f"the secret `{name}` is not here", "write it"))
+        journal.record_failure(table, SetupError("no-secret", f"the secret `{name}` is not here", "write it"))
         same_failure.note(Context(plan()), pipeline(table))
         assert fails_again()
 
@@ -286,12 +286,12 @@ def test_a_sensor_goes_on_within_a_tick_after_the_hint_of_a_missing_secret(
     folder: Path, instance: DagsterInstance, give: Callable[..., None]
 ) -> None:
     give()
-    run_record.record_failure("masked", SetupError("no-secret", "the secret `pii` is not here", "add a line `pii=…`"))
+    journal.record_failure("masked", SetupError("no-secret", "the secret `pii` is not here", "add a line `pii=…`"))
     same_failure.note(Context(plan()), pipeline("masked"))
     assert "nothing has changed since: the secret `pii`" in tick(instance, "masked_waits").skip_message
     give(pii="0123456789abcdef")
     assert len(tick(instance, "masked_waits").run_requests) == 1
-    record = run_record.file("masked").read_text()
+    record = journal.file("masked").read_text()
     assert "0123456789abcdef" not in record
 
 
@@ -304,7 +304,7 @@ def test_a_secrets_file_that_others_could_read_is_another_input_once_they_cannot
     file.parent.mkdir()
     file.write_text("pii=0123456789abcdef\n")
     file.chmod(0o644)
-    run_record.record_failure("copy", SetupError("open-secrets", "others can read it", "chmod 600 .sluice/secrets"))
+    journal.record_failure("copy", SetupError("open-secrets", "others can read it", "chmod 600 .sluice/secrets"))
     same_failure.note(Context(plan()), pipeline("copy"))
     assert same_failure.same_failure(Context(plan()), pipeline("copy"))
     file.chmod(0o600)
@@ -411,7 +411,7 @@ def test_a_check_can_be_executed_by_itself(folder: Path, instance: DagsterInstan
     key = AssetKey(["lake", "shop", "copy"])
     instance.report_runless_asset_event(AssetCheckEvaluation(asset_key=key, check_name="sane", passed=False, metadata={}))
     assert executed(instance, "sane") == [("sane", False)]
-    run_record.pause("copy")
+    journal.pause("copy")
     assert executed(instance, "can_run") == [("can_run", False)]
 
 
@@ -421,7 +421,7 @@ def test_a_paused_table_warns_and_blocks_no_other_table(folder: Path, instance: 
     third_pipeline = pipeline("third")
     made_by_hand(refusals.owner(third_pipeline), "third", third_pipeline.spec, source="shop.trades")
     report_checks(instance)
-    run_record.pause("copy")
+    journal.pause("copy")
     assert "copy is paused since" in tick(instance).skip_message
     assert report_checks(instance) == [("copy", "can_run", False)]
     assert report_checks(instance) == [], "it is told once"
@@ -430,7 +430,7 @@ def test_a_paused_table_warns_and_blocks_no_other_table(folder: Path, instance: 
     assert result.success
     descriptions = {event.asset_observation_data.asset_observation.description for event in result.get_asset_observation_events()}
     assert {text.partition(" since")[0] for text in descriptions if text} == {"copy is paused", "up to date: nothing waits"}
-    run_record.resume("copy")
+    journal.resume("copy")
     assert report_checks(instance) == [("copy", "can_run", True)]
 
 
@@ -517,7 +517,7 @@ def test_a_late_table_is_reported_within_a_tick_while_its_run_does_not_move(
         # Dagster evaluates the sensor, which takes no clock.
         monkeypatch.setattr("framework.host.assets.states.utc_now", lambda moment=start_time + timedelta(seconds=seconds): moment)
         reports += [(seconds, *report) for report in report_checks(instance) if report[0] == "copy"]
-        run_record.pause("copy") if seconds == 300 else None
+        journal.pause("copy") if seconds == 300 else None
     (late_report, pause_report) = reports
     assert (late_report, pause_report) == ((120, "copy", "fresh", False), (330, "copy", "can_run", False))
     assert checks(instance) == {"can_run": "failed", "fresh": "failed"}
@@ -531,14 +531,14 @@ def test_a_run_that_ends_at_last_reports_its_own_result(
     copied()
     report_checks(instance)
     run = planned_run(instance, "QUEUED")
-    run_record.pause("copy")
+    journal.pause("copy")
     with monkeypatch.context() as later:
         ten_minutes_later = datetime.now(timezone.utc) + timedelta(minutes=10)
         # Dagster evaluates the sensor, which takes no clock.
         later.setattr("framework.host.assets.states.utc_now", lambda: ten_minutes_later)
         reports = [report for report in report_checks(instance) if report[0] == "copy"]
     assert reports == [("copy", "can_run", False), ("copy", "fresh", False)]
-    run_record.resume("copy")
+    journal.resume("copy")
     executed_run(instance, run)
     assert checks(instance) == {"can_run": "succeeded", "fresh": "succeeded"}, "before the sensor's next tick"
     assert [report for report in report_checks(instance) if report[0] == "copy"] == []
@@ -560,11 +560,11 @@ def test_a_run_that_ends_while_the_sensor_reads_is_believed(
     copied()
     report_checks(instance)
     run = planned_run(instance, "QUEUED")
-    run_record.pause("copy")
+    journal.pause("copy")
 
     def read_slowly(*arguments: Any) -> Any:
         state = statuses(*arguments)
-        run_record.resume("copy")
+        journal.resume("copy")
         executed_run(instance, run)
         return state
 
@@ -774,7 +774,7 @@ def test_a_table_has_one_run_at_a_time_however_it_is_started(monkeypatch: pytest
 def test_what_a_look_does_not_find_any_more_holds_no_run_back(folder: Path) -> None:
     context, copy = Context(plan()), pipeline("copy")
     for error, holds in ((TopicRecreated("topic-recreated", "it is another topic"), False), (BadRowsStop("bad-rows", "2"), True)):
-        run_record.record_failure("copy", error)
+        journal.record_failure("copy", error)
         same_failure.note(context, copy)
         assert (same_failure.same_failure(context, copy) is not None) is holds
 

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from framework.base.errors import SetupError
 from framework.base.patience import CONNECTING
-from framework.core.rules import attempts, run_record
+from framework.core.rules import attempts, journal
 from framework.core.spark import warm_jvm
 from framework.features.export import records
 from framework.host import clean, ui
@@ -54,7 +54,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "huge": huge,
 }  # fmt: skip
 READERS: dict[str, Callable[[], object]] = {
-    "pipelines/trades.json": lambda: run_record.read("trades") == run_record.RunRecord(),
+    "pipelines/trades.json": lambda: journal.read("trades") == journal.RunRecord(),
     "exports/daily.json": lambda: records.by_window("daily") == {},
     "forget/note.json": lambda: "note" not in str(_noted(Path(os.environ["SLUICE_HOME"], "forget", "note.json"))),
     "services/kafka/pid": lambda: process.running(Path(os.environ["SLUICE_HOME"], "services", "kafka")) is None,

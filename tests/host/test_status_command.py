@@ -35,9 +35,9 @@ from framework.base.errors import (
     UnreachableError,
 )
 from framework.core.iceberg import metadata, table_state
-from framework.core.rules import protocol, refusals, run_record
+from framework.core.rules import journal, protocol, refusals
+from framework.core.rules.journal import FailedRun, RunRecord
 from framework.core.rules.protocol import BORN, Position
-from framework.core.rules.run_record import FailedRun, RunRecord
 from framework.host.cli import _grid, _status
 from framework.host.cli import history as history_command
 from framework.operations.observe import status as status_module
@@ -619,7 +619,7 @@ def test_a_file_that_is_no_avro_is_a_value_error(tmp_path: Path, data: bytes) ->
 def test_records_are_read_from_this_home(folder: Path) -> None:
     """The next status shows the end of a run."""
     planned(folder, "n: bigint")
-    run_record.record_failure("trades", Transient("table-busy", "somebody else writes", "run again"))
+    journal.record_failure("trades", Transient("table-busy", "somebody else writes", "run again"))
     (table,) = json.loads(sluice("status", "--json").output)["tables"]
     assert [(reason["code"], reason["at"] is None) for reason in table["reasons"]] == [
         ("kafka-unreachable", True),

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from framework.core.rules import run_record
+from framework.core.rules import journal
 from framework.host import ui
 from framework.host.cli import main
 from framework.machine.services.ports import free_port, is_free
@@ -143,7 +143,7 @@ def test_the_pages_show_why_a_table_cannot_run(folder: Path) -> None:
         "pipeline: still\nfrom: {topic: orders}\ninto: {table: shop.still}\n---\n"
         "pipeline: wrong\nfrom: {topic: orderz}\ninto: {table: shop.wrong}\n"
     )
-    run_record.pause("prod/still")
+    journal.pause("prod/still")
 
     def can_run(table: str, port: int) -> tuple[str, str] | None:
         (check,) = ask_dagster(port, CHECKS % table)["assetNodeOrError"]["assetChecksOrError"]["checks"]

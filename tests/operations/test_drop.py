@@ -7,7 +7,7 @@ import json
 import pytest
 
 from framework.core.iceberg import table_state
-from framework.core.rules import run_record
+from framework.core.rules import journal
 from tests.support.processes import sluice
 from tests.support.project import Project
 from tests.support.selection import few
@@ -22,7 +22,7 @@ def test_the_next_run_begins_again(project: Project, data: bool) -> None:
     project.run()
     project.send_good(10)
     project.run()
-    run_record.pause("trades")
+    journal.pause("trades")
     folder = project.lake / "warehouse" / project.namespace
 
     output = sluice(project, "drop", "trades", "--yes", *(["--data"] if data else []))
@@ -30,7 +30,7 @@ def test_the_next_run_begins_again(project: Project, data: bool) -> None:
     assert table_state.table(project.pipeline.table.catalog, project.pipeline.table.identifier) is None
     data_files = [path for path in folder.rglob("*") if path.is_file() and path.suffix == ".parquet"]
     assert (len(data_files) == 0) is data
-    assert not run_record.read("trades").paused
+    assert not journal.read("trades").paused
 
     batches = project.run()
     assert [(batch.number, batch.read, batch.bad) for batch in batches] == [(1, 40, 3)]

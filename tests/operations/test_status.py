@@ -18,7 +18,7 @@ import pytest
 
 from framework.base.errors import BadRowsStop, RolledBack
 from framework.core.context.context import Context
-from framework.core.rules import attempts, run_record
+from framework.core.rules import attempts, journal
 from framework.core.run.run import batches
 from framework.core.schemas.write_schemas import current_schemas, register_new
 from framework.host.plans import make
@@ -125,7 +125,7 @@ def test_suspended_by_bad_rows_until_they_are_accepted(project: Project, monkeyp
         project.run()
     project.send([b"not json"])
     with monkeypatch.context() as earlier, pytest.raises(BadRowsStop):  # and times differ by whole seconds
-        earlier.setattr(run_record, "_now", lambda: (moment - timedelta(seconds=3)).isoformat(timespec="seconds"))
+        earlier.setattr(journal, "_now", lambda: (moment - timedelta(seconds=3)).isoformat(timespec="seconds"))
         project.run()
     assert state_of(project) == ("suspended", 1, ["bad-rows"])
     assert re.search(r"the last run, \d+ (?:s|min) ago: bad-rows: 1 bad message,", sluice(project, "status").output)

@@ -20,7 +20,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.iceberg.lake import CommitCall, commit_transaction
 from framework.core.publish.batch import Batch
-from framework.core.rules import protocol, run_record
+from framework.core.rules import journal, protocol
 from framework.core.rules.protocol import parted
 from framework.core.run.run import batches
 from framework.host.plans import make
@@ -88,7 +88,7 @@ class Project:
     """One pipeline, `trades`, from one topic into one table."""
 
     def __init__(self, folder: Path, lake: Path, bootstrap: str, spark: SparkSession) -> None:
-        run_record.forget("trades")  # the failure of another test, which has the same home
+        journal.forget("trades")  # the failure of another test, which has the same home
         self.folder = folder
         self.lake = lake
         self.bootstrap = bootstrap
@@ -152,7 +152,7 @@ class Project:
         return f"lake.{self.namespace}.trades"
 
     def context(self, at: Callable[[str], None] | None = None, commit: CommitCall = commit_transaction) -> Context:
-        return Context(self.plan, spark=lambda: self.spark, at=at or (lambda point: None), commit=commit, clock=self.clock)
+        return Context(self.plan, spark=lambda: self.spark, reached=at or (lambda point: None), commit=commit, clock=self.clock)
 
     def run(self, at: Callable[[str], None] | None = None, commit: CommitCall = commit_transaction) -> list[Batch]:
         context = self.context(at, commit)

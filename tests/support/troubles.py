@@ -50,7 +50,7 @@ def with_trouble(context: Context, pending: list[Trouble], number: int) -> Conte
         if pending and pending[0].where == point:
             happen(pending.pop().kind, context, number)
 
-    return Context(context.plan, spark=lambda: context.spark, source=context._source, at=strike)
+    return Context(context.plan, spark=lambda: context.spark, source=context._source, reached=strike)
 
 
 def happen(kind: str, context: Context, number: int) -> None:

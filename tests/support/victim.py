@@ -64,7 +64,7 @@ def main(specs: str, point: str, number: str, task: str = "run") -> None:
         print("reached", flush=True)
         os.kill(os.getpid(), signal.Signals[number])
 
-    context = Context(make(Path(specs)), at=die)
+    context = Context(make(Path(specs)), reached=die)
     pipelines = {candidate.name: candidate for candidate in context.plan.pipelines}
     pipeline = pipelines.get(task.removeprefix("run:"), context.plan.pipelines[0])
     try:

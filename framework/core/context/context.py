@@ -33,7 +33,7 @@ def _continue(point: str) -> None:
 
 
 class Context:
-    """The shared state of batches. `at` is called at each kill point; `commit` makes the publishing commits; `spark` gives the
+    """The shared state of batches. `reached` is called at each kill point; `commit` makes the publishing commits; `spark` gives the
     session; `source` replaces Kafka in tests; no batch reads beyond `until`. With `warm`, Spark runs in the warm JVM of this plan
     or of the plan given; False is for a process that keeps running. `clock` is what rows wait by and what grows old by."""
 
@@ -41,7 +41,7 @@ class Context:
         self,
         plan: Plan,
         spark: Callable[[], SparkSession] | None = None,
-        at: Callable[[str], None] = _continue,
+        reached: Callable[[str], None] = _continue,
         commit: CommitCall = commit_transaction,
         source: MessageStore | None = None,
         until: Until | None = None,
@@ -49,7 +49,7 @@ class Context:
         clock: Clock = utc_now,
     ) -> None:
         self.schemas = LiveSchemas(plan)
-        self.at = at
+        self.reached = reached
         self.clock = clock
         self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None, self.rows))
         self._own = spark is None

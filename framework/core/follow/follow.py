@@ -20,7 +20,7 @@ from framework.core.follow import waiting
 from framework.core.follow.committed import FollowInput
 from framework.core.follow.taken import taken
 from framework.core.iceberg import metadata
-from framework.core.rules import attempts, run_record
+from framework.core.rules import attempts, journal
 from framework.core.sources.changes import NOTHING
 from framework.core.spark import defects
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
@@ -66,7 +66,7 @@ def after_run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] 
             context.forget_spark_if_gone()
             trouble = _trouble(pipeline, follower, defects.as_sluice_error(pipeline.name, error))
             if not isinstance(error, TurnTaken):  # the other process shows the rows
-                run_record.record_follower(pipeline.recorded_as, follower.tag, trouble)
+                journal.record_follower(pipeline.journal_name, follower.tag, trouble)
             yield Followed(pipeline, follower, rows, trouble)
             continue
         if rows:
@@ -78,7 +78,7 @@ def should_try(pipeline: Pipeline) -> bool:
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if pipeline.also else None
     if table is None:
         return False
-    failures = run_record.read(pipeline.recorded_as).followers
+    failures = journal.read(pipeline.journal_name).followers
     latest_try = datetime.now(timezone.utc) - timedelta(seconds=_RETRY_AFTER)
     waiting_tags = [follower.tag for follower in pipeline.also if waiting.step(table, follower)]
     return any(tag not in failures or iso_times.read(failures[tag].at) < latest_try for tag in waiting_tags)
@@ -97,7 +97,7 @@ def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped:
             table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
             step = waiting.step(table, follower) if table else None
             if table is None or step is None:
-                run_record.record_follower(pipeline.recorded_as, follower.tag, None)
+                journal.record_follower(pipeline.journal_name, follower.tag, None)
                 return
             if not is_ours:
                 raise taken(follower)
@@ -116,13 +116,13 @@ def _show(context: Context, pipeline: Pipeline, follower: Follower, committed: F
     earlier = None if step.since == NOTHING else step.since
     if follower.showing not in table.refs and not follower.latest_only:
         _tag(context, pipeline, follower, {follower.showing: step.until}, {follower.tag: earlier, follower.showing: None})
-        context.at("begun")
+        context.reached("begun")
     rows = follower.follow(committed)
-    context.at("shown")
+    context.reached("shown")
     done = {follower.tag: step.until, **({follower.before: step.since} if earlier and not follower.by_rows else {})}
     showing = None if follower.latest_only else step.until
     _tag(context, pipeline, follower, done, {follower.tag: earlier, follower.showing: showing}, (follower.showing,))
-    context.at("tagged")
+    context.reached("tagged")
     return rows
 
 
@@ -168,5 +168,5 @@ def _refs(pipeline: Pipeline) -> Mapping[str, int]:
 def _turn(follower: Follower, pipeline: Pipeline) -> AbstractContextManager[bool]:
     """Yields whether no other process of this machine lets this follower catch up now. This saves work; it is the follower's own
     `take_turn` that proves that no older rows come after newer ones."""
-    file = private("followers") / f"{pipeline.recorded_as.replace('/', '-')}-{follower.tag}"
+    file = private("followers") / f"{pipeline.journal_name.replace('/', '-')}-{follower.tag}"
     return attempts.turn(file, _TURN)

@@ -72,7 +72,7 @@ def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None
         side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
     sweep(lake, pipeline)
     _forget_followers(lake, pipeline, table)
-    context.at("rolled_forward")
+    context.reached("rolled_forward")
     for identifier in [duty.identifier for duty in due(pipeline, context.clock(), by_person)]:
         yield MaintenanceDone(identifier, tuple(_steps(context, lake, pipeline, identifier, byte_limit)))
 
@@ -102,9 +102,9 @@ def _steps(context: Context, lake: TableStore, pipeline: Pipeline, identifier: s
         duty = _due(context, pipeline, identifier, byte_limit is None)
         if duty.compact:
             result = compact.compact(lake, pipeline, duty, byte_limit)
-            context.at("compacted")
+            context.reached("compacted")
             compact.settle(lake, identifier, context.clock())
-            context.at("settled")
+            context.reached("settled")
             yield (
                 f"{amounts.counted(result.before, 'file')} into {result.after}"
                 if result.before
@@ -114,7 +114,7 @@ def _steps(context: Context, lake: TableStore, pipeline: Pipeline, identifier: s
             yield duty.why
         if expirable := _due(context, pipeline, identifier, False).expirable:
             snapshots, files = expire.expire(lake, pipeline.table.catalog, identifier, expirable)
-            context.at("expired")
+            context.reached("expired")
             yield f"{amounts.counted(snapshots, 'snapshot')} and {amounts.counted(files, 'file')} are gone"
         if byte_limit is None and (count := orphans.delete_orphans(lake, pipeline, identifier, context.clock())):
             yield f"{amounts.counted(count, 'file')} that no commit names {'is' if count == 1 else 'are'} gone"

@@ -78,7 +78,7 @@ class Attempt:
         self.lake: TableStore = context.lake(pipeline)
         self.replayed = replayed
         self.source = replayed or context.source(pipeline)
-        self.at: Callable[[str], None] = context.at
+        self.reached: Callable[[str], None] = context.reached
         self.cause = ""  # the catalog's error text when it last refused a commit
 
     def run(self) -> Staged | Verdict | None:
@@ -88,12 +88,12 @@ class Attempt:
         opened = state(table)
         # After the table: a topic that was read before it could seem to have lost messages that others have read meanwhile.
         topic = self.source.topic_state()
-        self.at("opened")
+        self.reached("opened")
         position = refusals.check(self.pipeline, opened, topic)
         side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
         if opened.branches:  # before this run adds to them: runs that die each time would leave more and more
             sweep(self.lake, self.pipeline)
-        self.at("rolled_forward")
+        self.reached("rolled_forward")
         if position.topics.keys() != topic.topics.keys():
             try:
                 join_topics(self.context, self.pipeline, opened, topic, self.attempt)
@@ -108,13 +108,13 @@ class Attempt:
             sweep(self.lake, self.pipeline)
             attempts.forget(self.attempt)
             return None
-        self.at("ranged")
+        self.reached("ranged")
         try:
             self.lake.branch(table, self.attempt, opened.main)
         except (CommitRefused, CommitUnknown) as error:
             withdraw(self.lake, self.pipeline, self.attempt)  # the answer may be lost, and the branch exist
             return self._restage(error)
-        self.at("branched")
+        self.reached("branched")
         try:
             prepared = self._stage(table, opened, position, topic, range_)
             self.clock.done("stage")
@@ -126,14 +126,14 @@ class Attempt:
         if prepared is None or outcome is not Verdict.DONE:
             withdraw(self.lake, self.pipeline, self.attempt)
             return outcome
-        self.at("published")
+        self.reached("published")
         if prepared.position.is_followed:
             side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, prepared.position)
-        self.at("published_bad_rows")
+        self.reached("published_bad_rows")
         self.clock.done("publish")
         attempts.forget(self.attempt)
         sweep(self.lake, self.pipeline)
-        self.at("swept")
+        self.reached("swept")
         self.clock.done("sweep")
         return prepared
 
@@ -144,7 +144,7 @@ class Attempt:
         except (CommitRefused, CommitUnknown) as error:
             self._restage(error)
             return None
-        self.at("staged")
+        self.reached("staged")
         if counted.unknown_schemas:
             raise schema_lookup.UnknownSchemas(counted.unknown_schemas)
         if not self.replayed:  # a replay is of rows that are bad already
@@ -156,7 +156,7 @@ class Attempt:
             except (CommitRefused, CommitUnknown) as error:
                 self._restage(error)
                 return None
-            self.at("staged_bad_rows")
+            self.reached("staged_bad_rows")
         current_table = self._table()
         tip = staged(current_table, self.attempt)
         if tip is None or tip.attempt != self.attempt:
@@ -235,7 +235,7 @@ class Attempt:
                     return outcome
                 if tries_left == 0:
                     break
-                self.at("checked")
+                self.reached("checked")
                 moves.publish(self.lake, transaction, self.attempt, prepared.position, prepared.forget)
             except (CommitRefused, CommitUnknown) as error:
                 self._restage(error)

@@ -18,7 +18,7 @@ from framework.core.maintain import maintain
 from framework.core.maintain.maintain import MaintenanceDone
 from framework.core.publish import waiting
 from framework.core.publish.batch import Batch, next_batch
-from framework.core.rules import run_record
+from framework.core.rules import journal
 from framework.core.spark import defects
 from framework.core.spark.causes import is_spark_gone
 from framework.plan import Pipeline, in_order
@@ -63,7 +63,7 @@ def catch_up(
     failures: list[Failed] = []
     for pipeline in in_order(pipelines):
         try:
-            run_record.refuse_paused(pipeline)
+            journal.refuse_paused(pipeline)
             published = False
             follow_time, list_time = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
             with around(pipeline):
@@ -120,22 +120,22 @@ def batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = 
                 for batch in _batches(context, pipeline):
                     report.add(batch.rows)
                     yield batch
-            if run_record.read(pipeline.recorded_as).paused:
+            if journal.read(pipeline.journal_name).paused:
                 return
     except Exception as error:
         named_error = _named(pipeline, error)
         if isinstance(named_error, SparkEnded) and stopped():
             return  # the signal that stops this process may stop Spark too: no message is lost
-        run_record.record_failure(pipeline.recorded_as, named_error)
+        journal.record_failure(pipeline.journal_name, named_error)
         if named_error is error:
             raise
         raise named_error from error
-    run_record.record_success(pipeline.recorded_as)
+    journal.record_success(pipeline.journal_name)
 
 
 def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
     """The pipeline's batches, until nothing waits or it is paused. Before a run, `refuse_paused` raises."""
-    while not run_record.read(pipeline.recorded_as).paused:
+    while not journal.read(pipeline.journal_name).paused:
         pipeline = context.schemas.current(pipeline)
         batch = next_batch(context, pipeline)
         if batch is None:

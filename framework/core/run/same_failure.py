@@ -13,8 +13,8 @@ from framework.base import iso_times
 from framework.base.errors import CatalogAway, KafkaAway, NoTopic, RegistryAway, Transient
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata
-from framework.core.rules import run_record
-from framework.core.rules.run_record import CHECKED, FailedRun
+from framework.core.rules import journal
+from framework.core.rules.journal import CHECKED, FailedRun
 from framework.core.run import secret_digest
 from framework.plan import Catalog, Pipeline, digest
 
@@ -26,12 +26,12 @@ _PASSING = (*CHECKED, CatalogAway, KafkaAway, NoTopic, RegistryAway, Transient)
 def note(context: Context, pipeline: Pipeline) -> None:
     """Records the inputs of the run that just failed."""
     secrets = secret_digest.digest(pipeline, context.plan.secrets)
-    run_record.record_failed_inputs(pipeline.recorded_as, f"{_digest(context, pipeline)} {secrets}")
+    journal.record_failed_inputs(pipeline.journal_name, f"{_digest(context, pipeline)} {secrets}")
 
 
 def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
     """The failure of the last run, if the next run would fail the same way. Called after a check that found no refusal."""
-    record = run_record.read(pipeline.recorded_as)
+    record = journal.read(pipeline.journal_name)
     failure = record.failed
     if failure is None or record.failed_at is None or failure.is_a(*_PASSING):
         return None

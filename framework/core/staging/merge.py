@@ -54,4 +54,4 @@ def merge(target: StagingTarget, rows: DataFrame, near: KeyRange, statement: Cal
     finally:
         with suppress(Py4JError, ConnectionError):  # if Spark has ended, the original error is raised
             target.spark.catalog.dropTempView(view)
-    target.context.at("merged")
+    target.context.reached("merged")

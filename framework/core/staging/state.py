@@ -51,7 +51,7 @@ def remember(
         writer.overwrite(functions.lit(True))
     else:
         writer.append()
-    target.context.at("staged_state")
+    target.context.reached("staged_state")
 
 
 def expired(table: Any, states: Iterable[State], moment: datetime) -> tuple[str, ...]:

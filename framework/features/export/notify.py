@@ -37,7 +37,7 @@ def notify(export: Export, done: ExportDone, secrets: SecretStore) -> Iterator[s
             failures.append(error)
             continue
         record = replace(record, told=(*record.told, digest.notice_id(notice)))
-        records.add(export.recorded_as, record)
+        records.add(export.journal_name, record)
     if failures:
         first_failure = failures[0]
         messages = "; ".join(error.message for error in failures)

@@ -1,6 +1,6 @@
 """The files that an export wrote, by window, with snapshots and numbers of rows. `.sluice/exports` has one file for each export.
 
-An export is named by its `recorded_as` here. The exports of an environment are in a folder of its name.
+An export is named by its `journal_name` here. The exports of an environment are in a folder of its name.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def written(plan: Plan, pipeline: Pipeline) -> Iterator[tuple[Export, Record]]:
     for document in plan.documents_of("export"):
         export: Export = document.value
         if export.pipeline.name == pipeline.name:
-            for record in records.by_window(export.recorded_as).values():
+            for record in records.by_window(export.journal_name).values():
                 if export.storage or Path(record.file).exists():
                     yield export, record
 
@@ -37,7 +37,7 @@ def abandoned_files(plan: Plan, pipeline: Pipeline, current_time: datetime) -> I
     for name in records.exports():
         namesake = exports.get(name.rpartition("/")[2])
         if namesake is None or namesake.pipeline.name == pipeline.name:
-            export = namesake if namesake and namesake.recorded_as == name else None
+            export = namesake if namesake and namesake.journal_name == name else None
             yield from (
                 record.file
                 for record in records.by_window(name).values()

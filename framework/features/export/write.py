@@ -62,13 +62,13 @@ def write(export: Export, span: Span | None, moment: datetime, secrets: SecretSt
         with place.draft(scratch_folder) as draft:
             rows = _copied(export, span, table, snapshot, draft, scratch_folder)
             record = _record(place, span, snapshot, rows, draft, moment)
-            former_record = records.by_window(export.recorded_as).get(record.window)
+            former_record = records.by_window(export.journal_name).get(record.window)
             if former_record is not None and (former_record.sha256, former_record.file) == (record.sha256, record.file):
                 record = replace(record, told=former_record.told)
             place.take(draft, _about(export, snapshot, span))
     finally:
         shutil.rmtree(scratch_folder, ignore_errors=True)
-    records.add(export.recorded_as, record)
+    records.add(export.journal_name, record)
     return ExportDone(export=export.name, table=identifier, span=span, record=record, before=former_record, link=place.link)
 
 

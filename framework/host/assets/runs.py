@@ -15,7 +15,7 @@ from framework.core.context.context import Context
 from framework.core.follow import follow
 from framework.core.maintain import maintain
 from framework.core.publish.batch import Batch
-from framework.core.rules import run_record
+from framework.core.rules import journal
 from framework.core.run import run as loop
 from framework.core.run import same_failure
 from framework.host.assets import checks, dead_runs, progress, run_outcomes
@@ -78,14 +78,14 @@ def _run(
     context: AssetExecutionContext, plan: Plan, assets: Assets, pipeline: Pipeline, config: Launch, batches: list[Batch]
 ) -> None:
     """Run the batches and add each to `batches`. The failure is noted and raised."""
-    run_record.refuse_paused(pipeline)
+    journal.refuse_paused(pipeline)
     limit = until(pipeline, config)
     spark: SparkOfARun = getattr(context.resources, assets.spark)
     engine = Context(plan, lambda: progress.started(context, spark, plan, engine.rows), progress.points(context), until=limit)
     try:
         watched = status_of(plan, pipeline).progress
         if isinstance(watched.trouble, run_outcomes.PASSING):
-            run_record.record_failure(pipeline.recorded_as, watched.trouble)
+            journal.record_failure(pipeline.journal_name, watched.trouble)
             raise watched.trouble
         progress.waiting(context, pipeline, watched)
         for batch in loop.batches(engine, pipeline):

@@ -32,7 +32,7 @@ from framework.base.errors import SluiceError, UnreachableError
 from framework.core.context.context import Context
 from framework.core.follow import follow
 from framework.core.publish import waiting
-from framework.core.rules import run_record
+from framework.core.rules import journal
 from framework.core.run import same_failure
 from framework.core.run.fills import WaitingSize
 from framework.host.assets import default_status
@@ -106,7 +106,7 @@ class Triggers:
         if run := unfinished(instance, self.assets, pipeline):
             return SkipReason(f"run {run.run_id[:8]} is {run.status.value.lower().replace('_', ' ')}")
         try:
-            run_record.refuse_paused(pipeline)
+            journal.refuse_paused(pipeline)
             with self.outages.asking(pipeline):
                 if not waiting.count(self.engine, pipeline) and not follow.should_try(pipeline):
                     return SkipReason("nothing waits")

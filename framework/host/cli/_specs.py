@@ -166,15 +166,15 @@ def recorded(specs: Path, environment: str, names: Sequence[str]) -> list[tuple[
     from framework.base.errors import SpecError
 
     try:
-        return [(pipeline.name, pipeline.recorded_as) for pipeline in chosen(plan(specs, environment), names)]
+        return [(pipeline.name, pipeline.journal_name) for pipeline in chosen(plan(specs, environment), names)]
     except SpecError as error:
         from framework.host.plans import load
-        from framework.plan.pipeline import recorded_as
+        from framework.plan.pipeline import journal_name
 
         existing_names = {name for kind, name in load(specs, environment).names if kind == "pipeline"}
         if not existing_names.issuperset(names) or any(problem.code == "unknown-environment" for problem in error.problems):
             raise
-        return [(name, recorded_as(environment, name)) for name in names]
+        return [(name, journal_name(environment, name)) for name in names]
 
 
 def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:

@@ -201,7 +201,7 @@ def _failed(message: str) -> SluiceError:
 def _print_end(console: Console, plan: Plan, sent: int, seconds: float, running: tuple[State, ...]) -> None:
     from framework.features.export import records
 
-    exports = {document.name: records.by_window(document.value.recorded_as) for document in plan.documents_of("export")}
+    exports = {document.name: records.by_window(document.value.journal_name) for document in plan.documents_of("export")}
     sluice = ".venv/bin/sluice" if Path(".venv/bin/sluice").exists() else "sluice"
     pipeline = plan.pipeline("flagged_stock_trades") or plan.pipelines[0]
     commands = [

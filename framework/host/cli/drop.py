@@ -37,7 +37,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     Example: sluice drop flagged_stock_trades --data
     """
     from framework.base import amounts
-    from framework.core.rules import run_record
+    from framework.core.rules import journal
     from framework.operations.drop import drop, unpublish
 
     plan = _specs.plan_without_registries(specs, environment, name)
@@ -46,8 +46,8 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     tables = drop.of_pipeline(pipeline)
     publications = list(unpublish.of_pipeline(plan, pipeline))
     if not tables and not topics:
-        if not run_record.read(pipeline.recorded_as).paused:
-            run_record.forget(pipeline.recorded_as)
+        if not journal.read(pipeline.journal_name).paused:
+            journal.forget(pipeline.journal_name)
         click.echo(f"{name}: nothing to drop, {pipeline.table.identifier} does not exist")
         return
     for line in (
@@ -79,7 +79,7 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
     for topic, _ in topics:
         drop.delete_topic(topic, plan.secrets)
         click.echo(f"{topic.kafka_name}: deleted in Kafka")
-    run_record.forget(pipeline.recorded_as)
+    journal.forget(pipeline.journal_name)
     _specs.echo(f"`sluice run {name}` starts again{_start(pipeline)}")
 
 
@@ -108,7 +108,7 @@ def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
 
 def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterator[str]:
     from framework.base import amounts
-    from framework.core.rules import run_record
+    from framework.core.rules import journal
 
     for table in tables:
         for name, count in table.diverged.items():
@@ -119,7 +119,7 @@ def _warnings(plan: Plan, pipeline: Pipeline, tables: Sequence[Held]) -> Iterato
     for reader in plan.pipelines:
         if tables and pipeline.name in reader.made_of:
             yield f"`{reader.name}` reads this table, and fails until it exists again"
-    if since := run_record.read(pipeline.recorded_as).paused:
+    if since := journal.read(pipeline.journal_name).paused:
         yield f"{pipeline.name} is paused since {since}; dropping it ends the pause"
 
 

@@ -23,7 +23,7 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
     Example: sluice pause flagged_stock_trades
     """
-    from framework.core.rules import run_record
+    from framework.core.rules import journal
 
     for name, record in _specs.recorded(specs, environment, names):
-        click.echo(f"{name}: paused since {run_record.pause(record).paused}")
+        click.echo(f"{name}: paused since {journal.pause(record).paused}")

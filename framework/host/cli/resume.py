@@ -24,9 +24,9 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
     Example: sluice resume flagged_stock_trades
     """
-    from framework.core.rules import run_record
+    from framework.core.rules import journal
 
     for name, record in _specs.recorded(specs, environment, names):
-        was = run_record.read(record).paused
-        run_record.resume(record)
+        was = journal.read(record).paused
+        journal.resume(record)
         click.echo(f"{name}: {f'resumed, was paused since {was}' if was else 'was not paused'}")

@@ -58,7 +58,7 @@ def command(name: str, to: Moment, yes: bool, specs: Path, environment: str) -> 
 
 
 def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:
-    from framework.core.rules import run_record
+    from framework.core.rules import journal
     from framework.operations.undo.rollback import readers_that_stop
 
     yield f"{pipeline.name}: {pipeline.table.identifier} goes back to snapshot {meaning.snapshot} of {iso_times.text(meaning.time)}"
@@ -73,5 +73,5 @@ def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:
         yield f"  {meaning.missing:,} of them are not in Kafka any more: their rows are lost, and the next run is refused, `offsets-gone`"
     for reader in readers_that_stop(plan.pipelines, pipeline):
         yield f"  {reader} appends its rows and cannot follow: afterwards `sluice rebuild {reader}`"
-    if not run_record.read(pipeline.recorded_as).paused:
+    if not journal.read(pipeline.journal_name).paused:
         yield f"  it is not paused: to correct its spec before it is read again, `sluice pause {pipeline.name}` first"

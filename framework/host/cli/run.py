@@ -63,7 +63,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
         click.echo("there are no pipelines")
     seconds = _seconds(every)
     context = Context(
-        plan, at=lambda point: report.at(point), warm=seconds is None
+        plan, reached=lambda point: report.at(point), warm=seconds is None
     )  # one that keeps running would keep it from all others
     report = _Report(context, bool(names))
     try:
@@ -158,9 +158,9 @@ class _Report:
         if self.by_name or not isinstance(failure.error, Paused):
             _specs.echo(f"{failure.pipeline}: {failure.error}", err=True)
             return True
-        from framework.plan.pipeline import recorded_as
+        from framework.plan.pipeline import journal_name
 
-        line = f"{failure.pipeline}: paused{_since(recorded_as(self.context.plan.environment, failure.pipeline))}, left out"
+        line = f"{failure.pipeline}: paused{_since(journal_name(self.context.plan.environment, failure.pipeline))}, left out"
         if line not in self._left_out:  # once, not each time with --every
             self._left_out.add(line)
             click.echo(line)
@@ -169,7 +169,7 @@ class _Report:
     def ends(self, pipelines: Sequence[Pipeline]) -> None:
         """Say which tables and followers are caught up; the followers that lag behind come last."""
         for pipeline in pipelines:
-            since = _since(pipeline.recorded_as)  # paused while its batches ran
+            since = _since(pipeline.journal_name)  # paused while its batches ran
             done = f"paused{since}, its earlier batches are published" if since else f"{pipeline.table.identifier} is caught up"
             click.echo(f"{pipeline.name}: {done}")
         states = [(pipeline, state) for pipeline in pipelines for state in _follower_states(pipeline)]
@@ -179,12 +179,12 @@ class _Report:
 
 def _follower_states(pipeline: Pipeline) -> Iterator[FollowerState]:
     from framework.core.iceberg import metadata
-    from framework.core.rules import run_record
+    from framework.core.rules import journal
     from framework.operations.observe.followers import follower_states
 
     if pipeline.also:
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-        yield from follower_states(pipeline, table, run_record.read(pipeline.recorded_as))
+        yield from follower_states(pipeline, table, journal.read(pipeline.journal_name))
 
 
 def _of_follower(pipeline: Pipeline, state: FollowerState) -> str:
@@ -194,9 +194,9 @@ def _of_follower(pipeline: Pipeline, state: FollowerState) -> str:
 
 
 def _since(pipeline: str) -> str:
-    from framework.core.rules import run_record
+    from framework.core.rules import journal
 
-    since = run_record.read(pipeline).paused
+    since = journal.read(pipeline).paused
     return f" since {since}" if since else ""
 
 

@@ -79,16 +79,16 @@ def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
     lake = context.lake(pipeline)
     _opened(lake, pipeline)
     rows.remember(lake, pipeline.table.identifier, key)
-    context.at("remembered")
+    context.reached("remembered")
     _refuse_rebuild(lake, pipeline)
     sweep(lake, pipeline)
     row_count = rows.delete(context, lake, pipeline, key)
     end_snapshot = rows.end(context, lake, pipeline)
-    context.at("ended")
+    context.reached("ended")
     yield f"{amounts.counted(row_count, 'row')} of {pipeline.table.identifier} {'is' if row_count == 1 else 'are'} gone"
     attempt = _roll_forward(lake, pipeline)
     bad_row_count = bad_rows.delete(context, lake, pipeline, key)
-    context.at("deleted_bad_rows")
+    context.reached("deleted_bad_rows")
     yield f"{amounts.counted(bad_row_count, 'bad row')} of {pipeline.table.bad_rows} {'is' if bad_row_count == 1 else 'are'} gone"
     yield from snapshots.catch_up(context, lake, pipeline, end_snapshot)
     snapshots.refuse_readers_behind(context.plan.pipelines, pipeline, end_snapshot)
@@ -102,7 +102,7 @@ def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
         ),
         snapshots.expire_older(lake, pipeline, pipeline.table.bad_rows, None, latest_attempt),
     ]
-    context.at("expired")
+    context.reached("expired")
     yield f"older snapshots are gone, with {amounts.counted(sum(result.files.files for result in results), 'file')}"
     yield from (f"`{visible(name)}`, which kept an older snapshot, is gone" for result in results for name in result.pins)
     yield from _exported(context, pipeline, key)

@@ -72,7 +72,7 @@ def delete(context: Context, lake: TableStore, pipeline: Pipeline, key: Key) -> 
         again(name, lambda: lake.mark_by_commit(lake.begin(_table(lake, pipeline)), {}, {FORGETS: DELETING}))
     if rows:
         again(name, lambda: _delete(lake, f"DELETE FROM {_name(pipeline)} WHERE {key_condition}"))
-    context.at("deleted")
+    context.reached("deleted")
     for branch in states:
         again(name, partial(_write_state, lake, pipeline, branch, key_condition))
     return rows
@@ -114,7 +114,7 @@ def end(context: Context, lake: TableStore, pipeline: Pipeline) -> int:
     digest = hashlib.sha256(_table(lake, pipeline).properties()[PROPERTY].encode()).hexdigest()[:16]
     if _ended(lake, pipeline, digest) is None:
         again(name, lambda: _rewrite(lake, pipeline))
-        context.at("rewritten")
+        context.reached("rewritten")
         again(name, lambda: moves.renew_empty(lake, _table(lake, pipeline)))
         again(name, lambda: _commit_end(lake, pipeline, digest))
     end_snapshot = _ended(lake, pipeline, digest)

@@ -10,7 +10,7 @@ from framework.base.amounts import counted
 from framework.core.follow import waiting
 from framework.core.iceberg import published
 from framework.core.iceberg.metadata import Metadata
-from framework.core.rules.run_record import FailedRun, RunRecord
+from framework.core.rules.journal import FailedRun, RunRecord
 from framework.plan import Follower, Pipeline
 
 State = Literal["pending", "connected", "lagging", "failing", "left"]

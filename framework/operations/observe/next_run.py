@@ -15,7 +15,7 @@ from framework.core.iceberg import metadata, table_state
 from framework.core.kafka.backlog import SPEED, Waiting, waiting
 from framework.core.kafka.cluster import Kafka, listens, silent
 from framework.core.maintain.due import Due, behind_a_run
-from framework.core.rules import protocol, refusals, run_record
+from framework.core.rules import journal, protocol, refusals
 from framework.core.rules.protocol import Position, TableState, TopicState
 from framework.core.sources import table as table_source
 from framework.core.sources.source import SourceReader, TopicsReader
@@ -134,7 +134,7 @@ def _next_run(pipeline: Pipeline, origin: Kafka | SluiceError | Mapping[str, Nex
             run = replace(run, waiting=tuple(waiting_by_topic))
         else:
             run = replace(run, recompute=_recompute(pipeline, state, origin))
-        run_record.refuse_paused(pipeline)
+        journal.refuse_paused(pipeline)
     except SluiceError as error:
         is_unreachable = isinstance(error, UnreachableError)
         run = replace(run, unreachable=(error,)) if is_unreachable else replace(run, refused=(error,))

@@ -13,9 +13,9 @@ from framework.base.clock import Clock, utc_now
 from framework.base.errors import CatalogAway, KafkaAway, NoTopic, SluiceError, SourceMissing
 from framework.base.patience import KAFKA, KAFKA_GLANCE
 from framework.core.maintain.due import Due, behind_a_run
-from framework.core.rules import attempts, run_record
+from framework.core.rules import attempts, journal
+from framework.core.rules.journal import CHECKED, FailedRun, RunRecord
 from framework.core.rules.protocol import BORN, Position
-from framework.core.rules.run_record import CHECKED, FailedRun, RunRecord
 from framework.operations.observe.followers import FollowerState, follower_states
 from framework.operations.observe.progress import PipelineProgress, newest_event, read_progress
 from framework.plan import Pipeline, Plan
@@ -104,7 +104,7 @@ def _upstream(plan: Plan, pipeline: Pipeline) -> Iterator[Pipeline]:
 
 
 def _status(plan: Plan, pipeline: Pipeline, progresses: Mapping[str, PipelineProgress], current_time: datetime) -> Status:
-    progress, record = progresses[pipeline.name], run_record.read(pipeline.recorded_as)
+    progress, record = progresses[pipeline.name], journal.read(pipeline.journal_name)
     waits_before = any(progresses[writer.name].lag != 0 for writer in _upstream(plan, pipeline))
     latest_event, followers = None, tuple[FollowerState, ...]()
     if not progress.catalog_away:

@@ -75,7 +75,7 @@ class Publishing:
             bad_count = side_tables.copy_batches(
                 self.lake, self.pipeline, self.second, self.attempt, own_state.uuid, number, second_position.batch
             )
-            self.context.at("rebuild_staged")
+            self.context.reached("rebuild_staged")
             new_position = Position(
                 attempt=self.attempt, batch=number, cluster=second_position.cluster, topics=second_position.topics,
                 ends=second_position.ends, spec=self.pipeline.spec, bad=bad_count, accepted=position.accepted,
@@ -92,7 +92,7 @@ class Publishing:
         if result is None:
             self._withdraw()
             return None
-        self.context.at("rebuild_published")
+        self.context.reached("rebuild_published")
         return result
 
     def _withdraw(self) -> None:
@@ -122,7 +122,7 @@ class Publishing:
                     return None  # its columns were changed or a person was forgotten meanwhile: the second table begins again
                 if tries_left == 0:
                     break
-                self.context.at("rebuild_checked")
+                self.context.reached("rebuild_checked")
                 properties = {
                     **write_properties(self.pipeline),
                     protocol.REBUILT: second_state.uuid,

@@ -106,7 +106,7 @@ def _publish(
             on_batch(batch)
             if stopped():
                 return None
-        context.at("rebuild_built")
+        context.reached("rebuild_built")
         with attempts.attempt() as attempt, attempts.attempt() as use_id:
             publishing = Publishing(context, lake, pipeline, estimate, attempt, use_id)
             new_rebuild = publishing.run()
@@ -146,9 +146,9 @@ def _finish_swap(context: Context, lake: TableStore, pipeline: Pipeline) -> None
     """Publishes the bad rows and deletes the second table, whose files belong to the pipeline's own table now."""
     current = state(load_table(lake, pipeline))
     side_tables.roll_forward(lake, pipeline, current.uuid, position_of(current))
-    context.at("rebuild_bad_rows")
+    context.reached("rebuild_bad_rows")
     second_table.delete_second(lake, pipeline, data=False)
-    context.at("rebuild_ended")
+    context.reached("rebuild_ended")
 
 
 def _open(context: Context, lake: TableStore, pipeline: Pipeline, estimate: Estimate) -> None:
@@ -167,7 +167,7 @@ def _open(context: Context, lake: TableStore, pipeline: Pipeline, estimate: Esti
         if tuple(lost_rows(pipeline, table, topic, starts)) and not estimate.lost:
             refuse_lost(pipeline, estimate_rebuild(pipeline, context.kafka(pipeline)))
     second_table.create_second(context, lake, pipeline, own_table, starts, position_of(state(own_table)).accepted)
-    context.at("rebuild_born")
+    context.reached("rebuild_born")
 
 
 def _build(context: Context, lake: TableStore, pipeline: Pipeline) -> Iterator[Batch]:

@@ -69,7 +69,7 @@ def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: st
 def read(context: Context, target: ReadAgain, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]) -> bool:
     """Reads until the other table has all messages. Returns False if it was stopped before."""
     context.expect(target.messages)
-    limited_context = Context(context.plan, spark=lambda: context.spark, at=context.at, until=target.until)
+    limited_context = Context(context.plan, spark=lambda: context.spark, reached=context.reached, until=target.until)
     if target.starts is not None:
         create_table(limited_context, limited_context.lake(target.pipeline), target.pipeline, target.properties, target.accepted)
     with openlineage.reported_run(target.pipeline, at_once=False) as lineage_event:

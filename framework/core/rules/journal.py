@@ -1,6 +1,6 @@
 """The record of each pipeline's runs on this machine, a small file in `.sluice/pipelines/`: since when it is paused, its last failure.
 
-Here, a pipeline is named by its `recorded_as`: each environment has records of its own, in a folder of its name.
+Here, a pipeline is named by its `journal_name`: each environment has records of its own, in a folder of its name.
 
 Limit: only runs that use the same `.sluice` folder share it. No row depends on it: without these files, runs continue as before.
 """
@@ -107,7 +107,7 @@ def resume(pipeline: str) -> None:
 
 
 def refuse_paused(pipeline: Pipeline) -> None:
-    if since := read(pipeline.recorded_as).paused:
+    if since := read(pipeline.journal_name).paused:
         name = pipeline.name
         raise Paused("pipeline-paused", f"{name} is paused since {since}", f"`sluice resume {name}` resumes it")
 
