@@ -17,9 +17,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from framework import __version__ as __version__
-from framework.base.errors import Problem as Problem
-from framework.base.errors import SluiceError as SluiceError
-from framework.base.errors import SpecError as SpecError
+from framework.base.errors import Problem as Problem, SluiceError as SluiceError, SpecError as SpecError
 from framework.base.home import environment_of as _environment_of
 
 if TYPE_CHECKING:

@@ -24,16 +24,13 @@ from dagster.components.utils.translation import TranslationFn, TranslationFnRes
 from pydantic import Field
 
 import sluice
-from framework.base.errors import Problem
-from framework.base.errors import SluiceError as SluiceError
-from framework.base.errors import SpecError as SpecError
+from framework.base.errors import Problem, SluiceError as SluiceError, SpecError as SpecError
 from framework.base.home import environment_of
 from framework.host.assets import build_sluice_definitions as build_sluice_definitions
 from framework.host.assets.default_status import DefaultStatus as DefaultStatus
 from framework.host.assets.loading import Strict as Strict
 from framework.host.assets.spark_resource import SluiceSparkResource as SluiceSparkResource
-from framework.host.assets.translator import SluiceAsset as SluiceAsset
-from framework.host.assets.translator import SluiceTranslator as SluiceTranslator
+from framework.host.assets.translator import SluiceAsset as SluiceAsset, SluiceTranslator as SluiceTranslator
 
 _Translation: TypeAlias = Annotated[
     TranslationFn[SluiceAsset], TranslationFnResolver[SluiceAsset](lambda asset: {"asset": asset})

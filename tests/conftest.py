@@ -55,10 +55,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--half",
-        type=int,
-        choices=(1, 2),
-        help="only the files of one half: with two such processes, none reads all",
+        "--half", type=int, choices=(1, 2), help="only the files of one half: with two such processes, none reads all"
     )
 
 

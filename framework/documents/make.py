@@ -10,8 +10,7 @@ from framework.base.errors import MOST_PROBLEMS, Problem, SpecError
 from framework.documents.draft import Draft
 from framework.documents.runnable import runnable_pipelines
 from framework.documents.topic.registered import OtherSubjects, RegistrySchemas
-from framework.language import Documents, extensions, load, without_collection
-from framework.language import kind as kinds
+from framework.language import Documents, extensions, kind as kinds, load, without_collection
 from framework.plan import LaterPlan, Pipeline, Plan
 
 

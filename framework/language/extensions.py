@@ -196,10 +196,7 @@ def _installed_source(module: str) -> bytes:
 def _load(load: Callable[[], ModuleType], file: str) -> Extension | Problem:
     try:
         module = load()
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # any error in a user's file is reported as a problem with its place
+    except (Exception, SystemExit) as error:  # any error in a user's file is reported as a problem with its place
         return broken(error, file)
     missing_names = [name for name in ("Written", "resolve") if not hasattr(module, name)]
     if missing_names:

@@ -12,16 +12,7 @@ from framework.language.syntax import quote
 from framework.language.words import alternatives, example, written
 
 LONGEST = 200  # characters of a text that a hint repeats
-_TRUTHS = {
-    "yes": "true",
-    "on": "true",
-    "y": "true",
-    "1": "true",
-    "no": "false",
-    "off": "false",
-    "n": "false",
-    "0": "false",
-}
+_TRUTHS = {"yes": "true", "on": "true", "y": "true", "1": "true", "no": "false", "off": "false", "n": "false", "0": "false"}
 
 
 def wrapped(failure: Misfit) -> str:

@@ -234,10 +234,7 @@ def _key_problem(key: YamlNode, entries: dict[str, tuple[YamlNode, YamlNode]]) -
     if key.kind != "scalar" or key.is_null:
         description = {"list": "a list", "map": "a map", "scalar": "nothing"}[key.kind]
         return Problem(
-            key.where,
-            "bad-key",
-            f"a key must be text, not {description}",
-            "write `key: value`; text with : or {} needs quotes",
+            key.where, "bad-key", f"a key must be text, not {description}", "write `key: value`; text with : or {} needs quotes"
         )
     if len(key.text) > MAX_KEY or not key.text.isprintable():
         description = f"at most {MAX_KEY} characters" if len(key.text) > MAX_KEY else "only visible characters"

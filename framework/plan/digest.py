@@ -21,8 +21,7 @@ from typing import Any
 
 from framework import plan as model
 from framework.base import types
-from framework.plan import notice
-from framework.plan import totals as accumulated
+from framework.plan import notice, totals as accumulated
 
 
 @dataclass(frozen=True)
@@ -62,9 +61,7 @@ WORDS: Mapping[type, Words] = {
     model.Lookup: Words("Join", "source on take within", never="snapshot rows now"),
     # Steps
     model.Step: Words(
-        "Step",
-        "name says attempts assign keep faults columns each of_tombstones memory masks join bounds",
-        never="where",
+        "Step", "name says attempts assign keep faults columns each of_tombstones memory masks join bounds", never="where"
     ),
     model.Explode: Words("Each", "list into"),
     model.Remember: Words("Memory", "columns state", never="admit"),

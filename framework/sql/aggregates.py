@@ -184,28 +184,12 @@ def _count(of_rows: str) -> Callable[[Type, Type], Mapping[str, Part]]:
 
 
 FUNCTIONS: Mapping[str, Function] = {
-    "sum": Function(
-        _sum_of,
-        lambda type_, _: _sums("value", _sum_of(type_), "sum({x})"),
-        takes=is_numeric,
-        wants="a number",
-    ),
+    "sum": Function(_sum_of, lambda type_, _: _sums("value", _sum_of(type_), "sum({x})"), takes=is_numeric, wants="a number"),
     "count": Function(lambda _: BIGINT, _count("count({x})")),
-    "count_if": Function(
-        lambda _: BIGINT,
-        _count("count_if({x})"),
-        takes=lambda type_: type_ == BOOLEAN,
-        wants="a condition",
-    ),
+    "count_if": Function(lambda _: BIGINT, _count("count_if({x})"), takes=lambda type_: type_ == BOOLEAN, wants="a condition"),
     "min": Function(_same, _chosen("min"), takes=_comparable, wants="values that have an order"),
     "max": Function(_same, _chosen("max"), takes=_comparable, wants="values that have an order"),
-    "avg": Function(
-        _average_of,
-        _sum_and_count,
-        value=_average,
-        takes=is_numeric,
-        wants="a number",
-    ),
+    "avg": Function(_average_of, _sum_and_count, value=_average, takes=is_numeric, wants="a number"),
     "first": Function(_same, _by_order(True), first_counts=True),
     "last": Function(_same, _by_order(False), first_counts=True),
     "count_distinct": Function(

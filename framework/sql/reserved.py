@@ -124,20 +124,10 @@ REFUSALS = (
         hint="keep a shape as text or binary",
     ),
     Refusal(
-        names=words("collate collation"),
-        why="is not allowed: text is compared by its characters",
-        hint="write lower(s) = 'a'",
+        names=words("collate collation"), why="is not allowed: text is compared by its characters", hint="write lower(s) = 'a'"
     ),
-    Refusal(
-        names=words("approx_top_k_estimate"),
-        why="is not allowed: what it reads only an aggregate makes",
-        hint=ONE_ROW,
-    ),
-    Refusal(
-        names=words("assert_true"),
-        why="has no value",
-        hint="write if(n > 0, n, raise_error('n is not positive'))",
-    ),
+    Refusal(names=words("approx_top_k_estimate"), why="is not allowed: what it reads only an aggregate makes", hint=ONE_ROW),
+    Refusal(names=words("assert_true"), why="has no value", hint="write if(n > 0, n, raise_error('n is not positive'))"),
 )
 LEFT_OUT: Mapping[str, Refusal] = {name: refusal for refusal in reversed(REFUSALS) for name in refusal.names}
 

@@ -107,11 +107,7 @@ def reader(storage: Storage, login: Login | None, location: str) -> Login:
         *([aws_policy.allow(["kms:Decrypt"], "*")] if storage.kms_key else []),
     )
     answer = client(_base_session(storage, login), storage, "sts").assume_role(
-        RoleArn=storage.role,
-        RoleSessionName="sluice-reader",
-        Policy=policy,
-        DurationSeconds=3600,
-        **_external(storage),
+        RoleArn=storage.role, RoleSessionName="sluice-reader", Policy=policy, DurationSeconds=3600, **_external(storage)
     )
     credentials = answer["Credentials"]
     return Login(credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"])

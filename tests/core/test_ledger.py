@@ -16,8 +16,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from confluent_kafka import Message as Delivered
-from confluent_kafka import Producer
+from confluent_kafka import Message as Delivered, Producer
 
 from framework.core.rules.protocol import KILL_POINTS
 from framework.plan import Message

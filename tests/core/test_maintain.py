@@ -26,8 +26,7 @@ from framework.core.rules import protocol, refusals
 from framework.host.cli import main
 from framework.host.cli.plan import next_run_lines
 from framework.operations.observe.next_run import next_runs
-from framework.operations.undo import accept as accepting
-from framework.operations.undo import rollback
+from framework.operations.undo import accept as accepting, rollback
 from framework.operations.undo.accept import accept, refusal
 from tests.support.project import Project
 from tests.support.selection import few

@@ -14,8 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import date, datetime, timezone
-from datetime import time as clock
+from datetime import date, datetime, time as clock, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

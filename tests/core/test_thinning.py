@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from framework.core.iceberg.metadata import Metadata
 from framework.core.maintain.thinning import expirable, kept

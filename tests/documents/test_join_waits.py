@@ -183,11 +183,7 @@ def test_rows_that_wait_land_by_each_write_mode(write: str, lake: Path, spark: A
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("missing", "landed", "bad"),
-    [
-        ("keep", [(1, None)], ("waits", "replayed")),
-        ("drop", [], ("waits", "replayed")),
-        ("quarantine", [], ("no_match", "open")),
-    ],
+    [("keep", [(1, None)], ("waits", "replayed")), ("drop", [], ("waits", "replayed")), ("quarantine", [], ("no_match", "open"))],
 )
 def test_after_its_time_it_goes_by_missing(missing: str, landed: list[Any], bad: tuple[str, str], lake: Path, spark: Any) -> None:
     shop = Shop(lake, spark, missing)

@@ -16,8 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state

@@ -75,11 +75,7 @@ def test_a_file_in_a_bucket_is_replaced_under_its_name(shop: Path, store: str) -
 
 @pytest.mark.parametrize(
     ("form", "content_type"),
-    [
-        ("csv", "text/csv; charset=utf-8"),
-        ("parquet", "application/vnd.apache.parquet"),
-        ("jsonl", "application/x-ndjson"),
-    ],
+    [("csv", "text/csv; charset=utf-8"), ("parquet", "application/vnd.apache.parquet"), ("jsonl", "application/x-ndjson")],
 )
 def test_a_file_in_a_bucket_and_its_link_have_the_content_type_of_its_format(
     shop: Path, store: str, form: str, content_type: str

@@ -74,11 +74,7 @@ def test_a_mail_has_the_file(shop: Path) -> None:
 
 @pytest.mark.parametrize(
     ("form", "content_type"),
-    [
-        ("csv", 'text/csv; charset="utf-8"'),
-        ("parquet", "application/vnd.apache.parquet"),
-        ("jsonl", "application/x-ndjson"),
-    ],
+    [("csv", 'text/csv; charset="utf-8"'), ("parquet", "application/vnd.apache.parquet"), ("jsonl", "application/x-ndjson")],
 )
 def test_a_mailed_file_has_the_content_type_of_its_format(shop: Path, form: str, content_type: str) -> None:
     with mail_server() as (box, port):

@@ -62,11 +62,7 @@ type: glue
 endpoint: {aws}
 warehouse: s3://sluice/glue
 """
-WHERE = [
-    "sql",
-    pytest.param("rest", marks=pytest.mark.slow),
-    pytest.param("glue", marks=[pytest.mark.slow, pytest.mark.long]),
-]
+WHERE = ["sql", pytest.param("rest", marks=pytest.mark.slow), pytest.param("glue", marks=[pytest.mark.slow, pytest.mark.long])]
 
 
 @pytest.fixture(params=WHERE)

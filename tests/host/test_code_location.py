@@ -280,7 +280,7 @@ def test_selected_pipelines_come_with_their_topics_bad_rows_and_exports(specs: P
     (specs / "more.yaml").write_text("pipeline: more\nfrom: {topic: users}\nsteps: [{filter: nam > 0}]\ninto: {table: m.more}\n")
     assert keys("users", strict=False) == {"lake/m/users", "lake/m/users__bad_rows", "broken/specs_more"}
     assert keys("m.more", materializable=False, strict=False) == {
-        *("lake/m/more", "lake/m/more__bad_rows", "broken/specs_more", "kafka/main/users"),
+        *("lake/m/more", "lake/m/more__bad_rows", "broken/specs_more", "kafka/main/users")
     }
     (specs / "more.yaml").write_text("pipeline: more\nfrom: {topic: users}\nin: {table: m.more}\n")
     assert keys("more", strict=False) == {"broken/specs_more"}

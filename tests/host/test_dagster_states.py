@@ -28,8 +28,7 @@ from framework.core.context.context import Context
 from framework.core.context.outage import outage
 from framework.core.maintain import due
 from framework.core.rules import journal, protocol, refusals
-from framework.core.run import run as loop
-from framework.core.run import same_failure
+from framework.core.run import run as loop, same_failure
 from framework.host.plans import make
 from framework.operations.observe.status import statuses
 from framework.plan import Pipeline, Plan

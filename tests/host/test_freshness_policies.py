@@ -231,10 +231,7 @@ def test_the_daemon_judges_a_real_run_of_an_export(folder: Path) -> None:
     key = AssetKey(["exports", "e"])
     Path("dagster").mkdir()
     target = PythonFileTarget("mine.py", attribute=None, working_directory=str(folder), location_name="mine")
-    with (
-        DagsterInstance.local_temp("dagster") as instance,
-        create_test_daemon_workspace_context(target, instance) as workspace,
-    ):
+    with DagsterInstance.local_temp("dagster") as instance, create_test_daemon_workspace_context(target, instance) as workspace:
 
         def judged() -> str:
             list(FreshnessDaemon().run_iteration(workspace))

@@ -38,8 +38,7 @@ from framework.core.iceberg import metadata, table_state
 from framework.core.rules import journal, protocol, refusals
 from framework.core.rules.journal import FailedRun, RunRecord
 from framework.core.rules.protocol import BORN, Position
-from framework.host.cli import _grid, _status
-from framework.host.cli import history as history_command
+from framework.host.cli import _grid, _status, history as history_command
 from framework.operations.observe import status as status_module
 from framework.operations.observe.commits import History, history
 from framework.operations.observe.progress import Offsets, PipelineProgress, newest_event

@@ -101,8 +101,7 @@ def of_this_server(folder: Path) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize(
-    ("read_only", "ask"),
-    few([(False, signal.SIGINT), (True, signal.SIGHUP), (False, signal.SIGKILL)], (True, signal.SIGHUP)),
+    ("read_only", "ask"), few([(False, signal.SIGINT), (True, signal.SIGHUP), (False, signal.SIGKILL)], (True, signal.SIGHUP))
 )
 def test_dagster_answers_and_leaves_no_process(folder: Path, read_only: bool, ask: signal.Signals) -> None:
     port = free_port()

@@ -41,7 +41,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "dagster_pyspark": ("host/assets",),
     "pyspark": (
         *("core", "documents/steps", "documents/rows.py", "features/followers", "features/writes", "operations/access/targets"),
-        *("operations/forget", "operations/reference", "operations/trials", "host/assets"),
+        *("operations/forget", "operations/trials", "host/assets"),
     ),
     "py4j": ("core", "features/followers", "operations/forget"),
     "pyiceberg": ("core/iceberg", "systems/catalogs", "features/followers", "operations/drop", "operations/observe"),

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, seed, settings, strategies as st
 
 from framework.base.errors import Problem
 from framework.base.type_text import TypeTextError, parse
@@ -500,11 +499,7 @@ def judge_type(text: str) -> None:
     assert refused.message, text
 
 
-INPUTS: dict[str, st.SearchStrategy[str]] = {
-    "mistyped": mistyped(),
-    "options": of_options(),
-    "expressions": with_expressions(),
-}
+INPUTS: dict[str, st.SearchStrategy[str]] = {"mistyped": mistyped(), "options": of_options(), "expressions": with_expressions()}
 
 
 @pytest.mark.parametrize("kind", INPUTS)

@@ -90,12 +90,7 @@ def test_an_item_without_its_dash_is_reported_where_it_is_and_the_hint_corrects_
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        "steps:\n  - filter: quantity > 0\n   - derive: {a: price}\n",
-        "- filter: quantity > 0\n",
-        "owner: a\n- b\n",
-    ],
+    "body", ["steps:\n  - filter: quantity > 0\n   - derive: {a: price}\n", "- filter: quantity > 0\n", "owner: a\n- b\n"]
 )
 def test_a_dash_in_another_wrong_place_is_reported_at_the_dash(tmp_path: Path, body: str) -> None:
     (problem,) = problems(tmp_path, body)

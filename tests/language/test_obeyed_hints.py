@@ -14,8 +14,7 @@ import pytest
 
 from framework.base.errors import Problem
 from tests import toys
-from tests.support import cases
-from tests.support import hint_edits as obeying
+from tests.support import cases, hint_edits as obeying
 from tests.support.cases import Case
 from tests.support.judged_hints import CASES, JUDGED, is_judged
 

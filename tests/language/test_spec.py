@@ -13,8 +13,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from jsonschema import Draft202012Validator
 
 from framework.base.components import components_in

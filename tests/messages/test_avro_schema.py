@@ -134,10 +134,7 @@ def test_a_field_that_has_the_old_name_of_another_is_another_field() -> None:
     before = record(("a", "int"), ("b", "string"))
     after = record(("b", "int", {"aliases": ["a"]}), ("c", "string", {"aliases": ["b"]}))
     assert columns(before, after) == ([("b", "a"), ("c", "b")], [])
-    shape_lists = [
-        [Shape("name", STRING, number=1)],
-        [Shape("name_old", STRING, number=1), Shape("name", STRING, number=2)],
-    ]
+    shape_lists = [[Shape("name", STRING, number=1)], [Shape("name_old", STRING, number=1), Shape("name", STRING, number=2)]]
     merged = merge(
         (Version(number, Schema("PROTOBUF", str(number)), number), shape) for number, shape in enumerate(shape_lists, 1)
     )

@@ -130,11 +130,7 @@ def test_postgresqls_events_become_rows(spark: SparkSession, lake: Path) -> None
             "remove `id` from `columns` of the `key`: `after` has it, and `keys` of the pipeline can name it",
             "key: {format: json, columns: {region: string}}",
         ),
-        (
-            "key: {format: long, as: id}",
-            "write another name under `as`, such as `key_id`",
-            "key: {format: long, as: key_id}",
-        ),
+        ("key: {format: long, as: id}", "write another name under `as`, such as `key_id`", "key: {format: long, as: key_id}"),
     ],
 )
 @pytest.mark.spark

@@ -199,10 +199,7 @@ def test_what_the_other_system_printed_is_filled_in(plan: Plan, form: str, tmp_p
     statements = json.loads(command[command.index("--assume-role-policy-document") + 1])["Statement"]
     assert [
         (statement["Principal"]["AWS"], statement["Condition"]["StringEquals"]["sts:ExternalId"]) for statement in statements
-    ] == [
-        ("arn:aws:iam::9:user/a", "X_1"),
-        ("arn:aws:iam::9:user/b", "X_2"),
-    ]
+    ] == [("arn:aws:iam::9:user/a", "X_1"), ("arn:aws:iam::9:user/b", "X_2")]
 
 
 def test_a_name_that_was_not_described_is_asked_for(plan: Plan, tmp_path: Path) -> None:
@@ -569,10 +566,7 @@ def test_each_target_has_its_page() -> None:
     folder = Path(__file__).parents[2] / "docs" / "access"
     files = {name: file for name, file in targets.targets().items() if name != "smoke-signals"}
     plans = {environment: make(folder.parent.parent / "specs", environment) for environment in ("local", "rest", "glue")}
-    pages = {
-        "index.md": access.index(files),
-        **{f"{name}.md": access.page(name, file, plans) for name, file in files.items()},
-    }
+    pages = {"index.md": access.index(files), **{f"{name}.md": access.page(name, file, plans) for name, file in files.items()}}
     if os.environ.get("REWRITE") == "1":
         folder.mkdir(exist_ok=True)
         for name, text in pages.items():

@@ -19,8 +19,7 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from framework.base.errors import SluiceError
 from framework.core.context.context import Context
@@ -30,8 +29,7 @@ from framework.core.kafka.newest_messages import KafkaMessage, Sample
 from framework.core.run.run import batches
 from framework.host.cli import main
 from framework.host.plans import make
-from framework.operations.init import files, infer, spec
-from framework.operations.init import project as projects
+from framework.operations.init import files, infer, project as projects, spec
 from framework.plan import Cluster, Plan, SecretStore, Security
 from tests.support.project import BASE, Project
 from tests.support.selection import few

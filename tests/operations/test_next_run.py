@@ -149,10 +149,7 @@ def test_no_look_shows_only_the_specs(folder: Path) -> None:
     content = document("--no-look")
     assert [content[key] for key in ("would_run", "changes", "waiting", "recompute", "rebuild", "refused", "unseen")] == [
         None
-    ] * 5 + [
-        [],
-        [],
-    ]
+    ] * 5 + [[], []]
     assert [column["name"] for column in content["columns"]] == ["n"]
 
 
@@ -685,11 +682,7 @@ def test_json_has_the_offsets_of_a_real_kafka(shop: Project) -> None:
     (waits,) = content["waiting"]
     assert [
         (partition["partition"], partition["next"], partition["end"], partition["messages"]) for partition in waits["partitions"]
-    ] == [
-        (0, 3, 3, 0),
-        (1, 3, 6, 3),
-        (2, 3, 3, 0),
-    ]
+    ] == [(0, 3, 3, 0), (1, 3, 6, 3), (2, 3, 3, 0)]
     assert (waits["messages"], waits["about_bytes"] > 50) == (3, True)
     output = CliRunner().invoke(main, ["plan", "--specs", folder]).output
     assert re.search(

@@ -179,12 +179,7 @@ WRITTEN = [
     (r"symbol rlike r'\d+'", "boolean", r"(`Symbol` RLIKE r'\d+')", False),
     ("amount * 2", "decimal(20,2)", "(`amount` * 2)", True),
     ("at > '2026-01-01'", "boolean", "(`at` > '2026-01-01')", True),
-    (
-        "transform(tags, t -> t || location.floor)",
-        "array<string>",
-        "transform(`tags`, `t` -> (`t` || `location`.`floor`))",
-        True,
-    ),
+    ("transform(tags, t -> t || location.floor)", "array<string>", "transform(`tags`, `t` -> (`t` || `location`.`floor`))", True),
     ("dateadd(hour, 1, at)", "timestamp", "timestampadd(HOUR, 1, `at`)", True),
     ("extract(day from at - at)", "int", "date_part('day', (`at` - `at`))", True),
     ("int(Symbol)", "int", "cast(`Symbol` AS int)", True),

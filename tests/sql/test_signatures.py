@@ -10,12 +10,12 @@ import pytest
 
 from framework.base.type_text import parse
 from framework.base.types import INT, NAMES, Type
-from framework.operations.reference import signature_table
 from framework.sql import functions
 from framework.sql.expressions import ExpressionError, check
 from framework.sql.pieces import Piece
 from framework.sql.reserved import LEFT_OUT
 from framework.sql.signatures import OF_SPARK, Match, lines, read, table
+from tests.support import signature_table
 from tests.support.selection import EXAMPLES
 
 COLUMNS = {f"c_{name}": parse(text) for name, text in signature_table.COLUMNS.items() if not name.startswith("interval")}

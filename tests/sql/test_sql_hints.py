@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from framework.base import type_text
-from framework.base import types as types_
+from framework.base import type_text, types as types_
 from framework.sql.expressions import ExpressionError, check, guarded
 from framework.sql.reserved import words
 from tests.support import judged_hints

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from tests.support import cases
 
-CASES = [
-    *sorted(cases.CASES.glob("*.case")),
-    *sorted(cases.PLANS.glob("*.case")),
-    *sorted(cases.TOYS.glob("*/*.case")),
-]
+CASES = [*sorted(cases.CASES.glob("*.case")), *sorted(cases.PLANS.glob("*.case")), *sorted(cases.TOYS.glob("*/*.case"))]
 # Hints that a person obeys by a decision, by their first words. Other hints are obeyed by `obeying.py`.
 JUDGED: dict[str, tuple[str, ...]] = {
     "the author knows which column or table is meant": (

@@ -56,10 +56,7 @@ class LockedKafka:
         ((kind, resource),) = ((_KINDS[name], value) for name, value in options if name in _KINDS)
         pattern = ResourcePatternType.PREFIXED if "prefixed" in command else ResourcePatternType.LITERAL
         acls = [
-            AclBinding(
-                *(kind, resource, pattern, principal, "*"),
-                *(AclOperation[value.upper()], AclPermissionType.ALLOW),
-            )
+            AclBinding(*(kind, resource, pattern, principal, "*"), *(AclOperation[value.upper()], AclPermissionType.ALLOW))
             for name, value in options
             if name == "--operation"
         ]

@@ -27,9 +27,7 @@ class Trouble:
 
 
 trouble = st.builds(
-    Trouble,
-    st.sampled_from(["dies", "dies", "joins", "maintains", "foreign", "another"]),
-    st.sampled_from(POINTS),
+    Trouble, st.sampled_from(["dies", "dies", "joins", "maintains", "foreign", "another"]), st.sampled_from(POINTS)
 )
 
 

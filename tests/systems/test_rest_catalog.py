@@ -22,8 +22,7 @@ from framework.core.query.one_select import ask
 from framework.core.spark import session
 from framework.host.plans import make
 from framework.machine.java.java import java
-from framework.machine.services import catalog as service
-from framework.machine.services import s3
+from framework.machine.services import catalog as service, s3
 from framework.plan import Catalog
 from framework.systems import catalogs
 from tests.support.certificate import certified

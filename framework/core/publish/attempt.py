@@ -29,8 +29,7 @@ from framework.core.schemas import schema_lookup
 from framework.core.spark.causes import commit_failed
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.core.spark.reading_errors import named_errors
-from framework.core.staging import StagingTarget, admission
-from framework.core.staging import state as states
+from framework.core.staging import StagingTarget, admission, state as states
 from framework.plan import Pipeline
 from framework.plan.write import Write
 

@@ -31,8 +31,7 @@ from framework.base.errors import (
     TopicRecreated,
     kind_named,
 )
-from framework.base.home import home, names, private, put
-from framework.base.home import read as read_file
+from framework.base.home import home, names, private, put, read as read_file
 from framework.plan import Pipeline
 
 _FOLDER = "pipelines"

@@ -174,10 +174,7 @@ def _conf(plan: Plan, rows: int | None) -> dict[str, str]:
 def _key(conf: Mapping[str, str]) -> str:
     secret_names = _secrets()
     environment = {name: value for name, value in os.environ.items() if _decides(name) and name not in secret_names}
-    folders = [
-        ivy.spark_home() / "conf",
-        *(Path(os.environ[name]) for name in _FOLDERS if os.environ.get(name)),
-    ]
+    folders = [ivy.spark_home() / "conf", *(Path(os.environ[name]) for name in _FOLDERS if os.environ.get(name))]
     jars = (jar for name in ("spark.jars", "spark.driver.extraClassPath") for jar in re.split("[,:]", conf.get(name, "")) if jar)
     paths = [
         *(file for folder in folders if folder.is_dir() for file in folder.iterdir()),

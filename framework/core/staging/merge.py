@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # Rows of the table are looked up in a map of the batch's, where that is small, instead of sorted.
-_BY_MAP = {
-    "spark.sql.join.preferSortMergeJoin": "false",
-    "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m",
-}
+_BY_MAP = {"spark.sql.join.preferSortMergeJoin": "false", "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m"}
 # Where the keys are listed, the matching rows are few and fit anywhere; and other keys need no new code.
 _LISTED = {
     "spark.sql.optimizer.inSetConversionThreshold": "0",

@@ -30,10 +30,7 @@ class Engine(Document):
     )
     memory: Memory = option("The driver's memory; with `local[…]`, all of Spark's memory.", default="4g", example="4g")
     conf: dict[str, str] = option(
-        "Further `spark.*` settings.",
-        default={},
-        example="{spark.sql.shuffle.partitions: 4}",
-        aka=["config", "settings"],
+        "Further `spark.*` settings.", default={}, example="{spark.sql.shuffle.partitions: 4}", aka=["config", "settings"]
     )
     remote: None = later(
         "A Spark Connect server.",

@@ -5,12 +5,10 @@ from __future__ import annotations
 from framework.base.errors import Problem
 from framework.documents.draft import Draft
 from framework.documents.kinds import catalog
-from framework.documents.pipeline import followers
-from framework.documents.pipeline import plan as pipelines
+from framework.documents.pipeline import followers, plan as pipelines
 from framework.documents.pipeline.written import Pipeline
 from framework.language.kind import Kind
-from framework.plan import ListedTable
-from framework.plan import Pipeline as Planned
+from framework.plan import ListedTable, Pipeline as Planned
 
 
 def plan_pipelines(draft: Draft, documents: tuple[Pipeline, ...]) -> None:

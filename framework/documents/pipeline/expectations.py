@@ -8,8 +8,7 @@ from dataclasses import replace
 from framework.base.errors import Problem, Where
 from framework.base.types import BINARY, STRING, VOID, Array, Map, Type, folded
 from framework.documents import written_values
-from framework.documents.pipeline.written_expectation import TESTS
-from framework.documents.pipeline.written_expectation import Expectation as WrittenExpectation
+from framework.documents.pipeline.written_expectation import TESTS, Expectation as WrittenExpectation
 from framework.documents.rows import Rows
 from framework.plan import Column, ColumnSql, Expectation, Fault, Keyed, Step
 from framework.sql import unsent

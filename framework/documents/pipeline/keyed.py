@@ -9,8 +9,7 @@ from framework.base.errors import Problem, Where
 from framework.base.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Array, Map, Struct, Type
 from framework.documents.pipeline.row_time import holders
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline
-from framework.documents.pipeline.written_into import Deletes as WrittenDeletes
-from framework.documents.pipeline.written_into import Into as WrittenInto
+from framework.documents.pipeline.written_into import Deletes as WrittenDeletes, Into as WrittenInto
 from framework.documents.rows import Rows
 from framework.documents.write_mode import WriteMode, write_mode
 from framework.plan import (

@@ -15,29 +15,18 @@ from framework.documents.pipeline import (
     keyed,
     looked_up_again,
     running,
-    set_expectations,
-    tables,
-)
-from framework.documents.pipeline import (
     select_source as queries,
-)
-from framework.documents.pipeline import (
+    set_expectations,
     sources as table_sources,
-)
-from framework.documents.pipeline import (
     steps as typed_steps,
-)
-from framework.documents.pipeline import (
+    tables,
     tests as examples,
-)
-from framework.documents.pipeline import (
     totals as accumulated,
 )
 from framework.documents.pipeline.landing import Landing
 from framework.documents.pipeline.partitions import short_names
 from framework.documents.pipeline.row_time import RowTime, row_time
-from framework.documents.pipeline.written import From as WrittenFrom
-from framework.documents.pipeline.written import Pipeline as WrittenPipeline
+from framework.documents.pipeline.written import From as WrittenFrom, Pipeline as WrittenPipeline
 from framework.documents.rows import Rows
 from framework.documents.topic import plan as topics
 from framework.documents.topic.written import Topic as WrittenTopic

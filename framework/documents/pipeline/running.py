@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.base.errors import Problem
-from framework.documents.pipeline.written import Pipeline as WrittenPipeline
-from framework.documents.pipeline.written import Run as WrittenRun
+from framework.documents.pipeline.written import Pipeline as WrittenPipeline, Run as WrittenRun
 from framework.plan import Maintain, Run, SelectSource, TableChanges, Thin
 
 BATCH_ROWS = 1_000_000

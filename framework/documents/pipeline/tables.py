@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from framework.base.errors import Problem
 from framework.documents.draft import Draft, only, unknown
-from framework.documents.pipeline import keyed, memory
-from framework.documents.pipeline import totals as accumulated
+from framework.documents.pipeline import keyed, memory, totals as accumulated
 from framework.documents.pipeline.partitions import partition_fields, sort_columns
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.pipeline.written_into import Into as WrittenInto

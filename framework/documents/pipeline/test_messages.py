@@ -13,10 +13,12 @@ from framework.base.errors import Problem, Where
 from framework.base.spelling import did_you_mean, the_names
 from framework.base.types import VOID, Type
 from framework.documents.pipeline.test_values import BadValue, json_text, plain_json
-from framework.documents.pipeline.written_tests import BadRow as WrittenBadRow
-from framework.documents.pipeline.written_tests import GivenMessage as WrittenGivenMessage
-from framework.documents.pipeline.written_tests import Message as WrittenMessage
-from framework.documents.pipeline.written_tests import Test as WrittenTest
+from framework.documents.pipeline.written_tests import (
+    BadRow as WrittenBadRow,
+    GivenMessage as WrittenGivenMessage,
+    Message as WrittenMessage,
+    Test as WrittenTest,
+)
 from framework.documents.topic.written import Topic as WrittenTopic
 from framework.language.node import YamlNode
 from framework.messages.encoding import json_values

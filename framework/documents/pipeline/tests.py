@@ -11,9 +11,11 @@ from framework.base.spelling import did_you_mean, the_names
 from framework.documents.pipeline.test_messages import Messages, kafka_name
 from framework.documents.pipeline.test_values import BadValue, read
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline
-from framework.documents.pipeline.written_tests import BadRow as WrittenBadRow
-from framework.documents.pipeline.written_tests import GivenMessage as WrittenGivenMessage
-from framework.documents.pipeline.written_tests import Test as WrittenTest
+from framework.documents.pipeline.written_tests import (
+    BadRow as WrittenBadRow,
+    GivenMessage as WrittenGivenMessage,
+    Test as WrittenTest,
+)
 from framework.documents.topic.written import Topic as WrittenTopic
 from framework.language.node import YamlNode
 from framework.plan import Column, Pipeline, SelectSource, SpecTest, SpecTestRow

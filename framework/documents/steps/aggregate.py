@@ -17,9 +17,7 @@ from framework.language.options import OptionGroup, StepDocument, option
 from framework.language.scalars import ColumnName, Duration, Expression
 from framework.plan import Column, ColumnSql, Fault
 from framework.plan.text import duration
-from framework.plan.totals import MEASURES, TIME, WINDOW_END, WINDOW_START, Groups
-from framework.plan.totals import Measure as Planned
-from framework.plan.totals import Window as Windows
+from framework.plan.totals import MEASURES, TIME, WINDOW_END, WINDOW_START, Groups, Measure as Planned, Window as Windows
 from framework.sql import aggregates
 from framework.sql.expressions import Checked, ExpressionError, typed
 from framework.sql.faults import refused

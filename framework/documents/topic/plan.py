@@ -11,11 +11,8 @@ from framework.base.spelling import did_you_mean
 from framework.base.types import Type
 from framework.documents.rows import name_problems
 from framework.documents.topic import generated
-from framework.documents.topic.registered import RegistrySchemas, SubjectRequest
-from framework.documents.topic.registered import plan_subject as resolve_registered
-from framework.documents.topic.written import Generated as WrittenGenerated
-from framework.documents.topic.written import Key as WrittenKey
-from framework.documents.topic.written import Topic as WrittenTopic
+from framework.documents.topic.registered import RegistrySchemas, SubjectRequest, plan_subject as resolve_registered
+from framework.documents.topic.written import Generated as WrittenGenerated, Key as WrittenKey, Topic as WrittenTopic
 from framework.messages.encoding import decoder
 from framework.messages.encoding.fields import Field, suits
 from framework.messages.formats import DeclaredColumns, Format, OneColumn, RegisteredSchema, find
@@ -314,8 +311,7 @@ def _generator(spec: WrittenTopic, fields: Iterable[Field], problems: list[Probl
     generated_fields = _generated_fields(spec, generate.columns, ("generate", "columns"), fields, problems)
     outliers = tuple(
         Outliers(
-            outlier.share,
-            _generated_fields(spec, outlier.columns, ("generate", "outliers", index, "columns"), fields, problems),
+            outlier.share, _generated_fields(spec, outlier.columns, ("generate", "outliers", index, "columns"), fields, problems)
         )
         for index, outlier in enumerate(generate.outliers)
         if not outlier.gaps

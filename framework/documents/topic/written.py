@@ -78,10 +78,7 @@ class Key(OptionGroup):
         "The key's format; `long` is a whole number of 8 bytes.", default="string", example="string", aka=["type"],
     )  # fmt: skip
     as_: ColumnName | None = option(
-        "The column for the key; without it the key becomes no column.",
-        default=None,
-        example="userid",
-        aka=["name", "column"],
+        "The column for the key; without it the key becomes no column.", default=None, example="userid", aka=["name", "column"]
     )
     columns: dict[ColumnName, Column] = option(
         "With `format: json`, the fields of the key and their types, which become columns. With a format of the registry they may be"

@@ -26,8 +26,7 @@ from framework.language.options import ComponentOptions, Document, OptionGroup, 
 from framework.language.scalars import ColumnName, Scalar, Schedule, TableName
 from framework.language.storage import Storage
 from framework.plan import Pipeline, PlannedDocument
-from framework.plan.export import Export as Planned
-from framework.plan.export import Window
+from framework.plan.export import Export as Planned, Window
 from framework.plan.notice import Notice
 from framework.plan.storage import SCHEME
 

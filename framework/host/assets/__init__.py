@@ -11,8 +11,7 @@ from dagster import AssetsDefinition, BetaWarning, Definitions, PreviewWarning, 
 from framework.base.errors import SpecError
 from framework.base.home import environment_of
 from framework.features.export import queries
-from framework.host.assets import broken, exports, loading, maintenance, previews, states
-from framework.host.assets import default_status as statuses
+from framework.host.assets import broken, default_status as statuses, exports, loading, maintenance, previews, states
 from framework.host.assets.broken import Kept
 from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.loading import Strict

@@ -16,8 +16,7 @@ from framework.core.follow import follow
 from framework.core.maintain import maintain
 from framework.core.publish.batch import Batch
 from framework.core.rules import journal
-from framework.core.run import run as loop
-from framework.core.run import same_failure
+from framework.core.run import run as loop, same_failure
 from framework.host.assets import checks, dead_runs, progress, run_outcomes
 from framework.host.assets.launch import Launch, until
 from framework.host.assets.run_outcomes import Result

@@ -20,14 +20,7 @@ ALSO_CALLED = ("changes", "compare")
 
 @click.command()
 @click.argument("name", shell_complete=_complete.pipelines)
-@click.option(
-    "--from",
-    "since",
-    type=_at.At(),
-    metavar=_at.METAVAR,
-    required=True,
-    help=f"The table as it was then: {_at.SAYS}.",
-)
+@click.option("--from", "since", type=_at.At(), metavar=_at.METAVAR, required=True, help=f"The table as it was then: {_at.SAYS}.")
 @click.option("--to", "until", type=_at.At(), metavar=_at.METAVAR, help="Against the table as it was then; default: now.")
 @click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Show at most this many rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")

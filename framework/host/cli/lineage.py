@@ -36,8 +36,7 @@ def command(names: tuple[str, ...], page: Path | None, as_json: bool, specs: Pat
 
     Example: sluice lineage --html lineage.html
     """
-    from framework.operations.lineage import flow as flows
-    from framework.operations.lineage import page as pages
+    from framework.operations.lineage import flow as flows, page as pages
 
     if page is not None and as_json:
         raise click.UsageError("--html writes a page, and --json a document: choose one")
@@ -56,8 +55,7 @@ def command(names: tuple[str, ...], page: Path | None, as_json: bool, specs: Pat
 
 
 def show(plan: Plan, pipelines: Iterable[Pipeline], environment: str, as_json: bool) -> None:
-    from framework.operations.lineage import flow as flows
-    from framework.operations.lineage import text
+    from framework.operations.lineage import flow as flows, text
 
     flow = flows.build_flow(plan)
     if as_json:

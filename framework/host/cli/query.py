@@ -34,12 +34,7 @@ _FIRST_ROWS = 100  # rows without --limit
     type=click.IntRange(min=0),
     help=f"Print at most this many rows; default: {_FIRST_ROWS}, with --csv and --json all.",
 )
-@click.option(
-    "--at",
-    type=_at.At(),
-    metavar=_at.METAVAR,
-    help=f"The tables as they were then: {_at.SAYS}.",
-)
+@click.option("--at", type=_at.At(), metavar=_at.METAVAR, help=f"The tables as they were then: {_at.SAYS}.")
 @_specs.with_specs
 def command(
     sql: str,

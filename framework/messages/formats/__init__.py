@@ -13,8 +13,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 from framework.base.components import components_in
-from framework.base.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, Array, Decimal, Struct, Type
-from framework.base.types import Field as Typed
+from framework.base.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, Array, Decimal, Field as Typed, Struct, Type
 from framework.messages.encoding.confluent_frame import Read
 from framework.messages.encoding.fields import Field
 from framework.messages.encoding.json_text import Decoded

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from framework.base.home import home, private
-from framework.base.home import read as read_file
+from framework.base.home import home, private, read as read_file
 from framework.plan.schema import Schema, Subject, Version
 
 

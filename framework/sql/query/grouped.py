@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from framework.base.types import TIMESTAMP, TIMESTAMP_NTZ, Struct, holds_map
-from framework.base.types import Field as Part
+from framework.base.types import TIMESTAMP, TIMESTAMP_NTZ, Field as Part, Struct, holds_map
 from framework.sql import grammar, intervals
 from framework.sql.faults import ExpressionError, Fault, refused
 from framework.sql.query import many_rows

@@ -88,7 +88,7 @@ class Glue(CatalogClient):
     does = "is AWS Glue's data catalog"
     python_extras = ("glue",)
     causes: ClassVar[Mapping[str, Cause]] = {
-        "accessdeniedexception": Cause("glue-denied", "Glue refused it", "give the login the missing right, which Glue names"),
+        "accessdeniedexception": Cause("glue-denied", "Glue refused it", "give the login the missing right, which Glue names")
     }
 
     @cached_property

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from framework.base.types import BIGINT, BINARY, DATE, STRING, VOID, Array, Map, Struct, Type
-from framework.base.types import Field as Typed
+from framework.base.types import BIGINT, BINARY, DATE, STRING, VOID, Array, Field as Typed, Map, Struct, Type
 from framework.messages.encoding import json_text, json_values
 from framework.messages.encoding.fields import Field
 from framework.messages.encoding.json_text import Decoded

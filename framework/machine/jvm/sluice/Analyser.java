@@ -16,7 +16,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.Option;
 
 /**
- * The types that Spark's analyser gives to expressions. The table of functions is made of them, `framework/operations/reference/signature_table.py`.
+ * The types that Spark's analyser gives to expressions. The table of functions is made of them, `tests/support/signature_table.py`.
  *
  * <p>It is asked for many at once, since each analysis goes through all of its rules.
  */

@@ -9,8 +9,7 @@ import re
 import struct
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal as Number
-from decimal import InvalidOperation
+from decimal import Decimal as Number, InvalidOperation
 from typing import Any, NoReturn
 from uuid import UUID
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from framework.base import types
 from framework.base.types import Array, Decimal, Map, Struct, Type
-from framework.messages.encoding import decoder as decoder_
-from framework.messages.encoding import json_values
+from framework.messages.encoding import decoder as decoder_, json_values
 from framework.messages.encoding.confluent_frame import Read, renamed
 from framework.messages.encoding.fields import WrittenType
 from framework.messages.encoding.schema_writer import Way
@@ -203,12 +202,5 @@ def _way(schema: Schema) -> Way:
 
 CONNECT = {"value.converter": "io.confluent.connect.json.JsonSchemaConverter"}
 VALUE = KEY = RegisteredSchema(
-    kind="JSON",
-    shapes=shapes,
-    read=read,
-    encoder=encoder,
-    decoder=decoder,
-    schema_text=schema_text,
-    sample=OBJECT,
-    way=_way,
+    kind="JSON", shapes=shapes, read=read, encoder=encoder, decoder=decoder, schema_text=schema_text, sample=OBJECT, way=_way
 )

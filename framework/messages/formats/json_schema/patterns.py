@@ -14,8 +14,10 @@ from functools import lru_cache
 from typing import Any
 
 if sys.version_info >= (3, 11):
-    from re import _constants as codes  # type: ignore[attr-defined]
-    from re import _parser as parser  # type: ignore[attr-defined]
+    from re import (
+        _constants as codes,  # type: ignore[attr-defined]
+        _parser as parser,  # type: ignore[attr-defined]
+    )
 else:
     import sre_constants as codes
     import sre_parse as parser

@@ -35,11 +35,5 @@ def read(_part: MessagePart, merged: Merged) -> Read:
 
 CONNECT = {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"}
 VALUE = KEY = RegisteredSchema(
-    kind="PROTOBUF",
-    shapes=shapes,
-    read=read,
-    encoder=encoder,
-    decoder=decoder,
-    schema_text=schema_text,
-    sample=OBJECT,
+    kind="PROTOBUF", shapes=shapes, read=read, encoder=encoder, decoder=decoder, schema_text=schema_text, sample=OBJECT
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal as Number
-from decimal import InvalidOperation
+from decimal import Decimal as Number, InvalidOperation
 from typing import Any
 
 from framework.base import types

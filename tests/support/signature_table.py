@@ -1,4 +1,4 @@
-"""Makes `framework/sql/spark_functions.txt`: `python -m framework.operations.reference.signature_table`, of the Spark that is installed.
+"""Makes `framework/sql/spark_functions.txt`: `python -m tests.support.signature_table`, of the Spark that is installed.
 
 Asks Spark's analyser for the type of each function with each combination of types, and writes the answers for a function as few
 signatures: sets of types for each argument that can be combined at will. A test in `make test-long` asks again.
@@ -53,7 +53,7 @@ _RESULTS = {
     "interval day": "interval_time",
 }
 _HEAD = """\
-# What Spark {version}'s analyser says of its functions; made by `python -m framework.operations.reference.signature_table`, not by hand.
+# What Spark {version}'s analyser says of its functions; made by `python -m tests.support.signature_table`, not by hand.
 # framework/sql/signatures.py tells how to read a line.
 """
 
