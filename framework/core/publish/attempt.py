@@ -36,7 +36,7 @@ from framework.plan.write import Write
 _TRIES = 5  # how often a batch that is staged is committed
 
 
-class Clock:
+class Stopwatch:
     """Seconds by phase."""
 
     def __init__(self) -> None:
@@ -68,12 +68,12 @@ class Attempt:
     """One try to publish a batch, under an id of its own."""
 
     def __init__(
-        self, context: Context, pipeline: Pipeline, attempt: str, clock: Clock, replayed: BadRowSource | None = None
+        self, context: Context, pipeline: Pipeline, attempt: str, stopwatch: Stopwatch, replayed: BadRowSource | None = None
     ) -> None:
         self.context = context
         self.pipeline = pipeline
         self.attempt = attempt
-        self.clock = clock
+        self.stopwatch = stopwatch
         self.lake: TableStore = context.lake(pipeline)
         self.replayed = replayed
         self.source = replayed or context.source(pipeline)
@@ -102,7 +102,7 @@ class Attempt:
             attempts.forget(self.attempt)
             return join_verdict
         range_ = self.source.next(position, topic)
-        self.clock.done("open")
+        self.stopwatch.done("open")
         if range_ is None:
             sweep(self.lake, self.pipeline)
             attempts.forget(self.attempt)
@@ -116,7 +116,7 @@ class Attempt:
         self.reached("branched")
         try:
             prepared = self._stage(table, opened, position, topic, range_)
-            self.clock.done("stage")
+            self.stopwatch.done("stage")
             outcome = self._publish(opened, topic, prepared) if prepared else Verdict.RESTAGE
         except (RefusedError, schema_lookup.UnknownSchemas):
             with suppress(BatchError):  # the error that stopped the batch is the one to raise
@@ -129,11 +129,11 @@ class Attempt:
         if prepared.position.is_followed:
             side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, prepared.position)
         self.reached("published_bad_rows")
-        self.clock.done("publish")
+        self.stopwatch.done("publish")
         attempts.forget(self.attempt)
         sweep(self.lake, self.pipeline)
         self.reached("swept")
-        self.clock.done("sweep")
+        self.stopwatch.done("sweep")
         return prepared
 
     def _stage(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> Staged | None:

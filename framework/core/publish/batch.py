@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from framework.base import amounts
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
-from framework.core.publish.attempt import Attempt, Clock, Staged
+from framework.core.publish.attempt import Attempt, Stopwatch, Staged
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.pinning import pinned
 from framework.core.rows.counts import Changed, UnmetExpectation
@@ -74,22 +74,22 @@ def rows_waiting(context: Context, pipeline: Pipeline) -> int:
 
 def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipeline], BadRowSource] | None = None) -> Batch | None:
     """Publishes the next batch, of the pipeline's source or of bad rows that are replayed; None where nothing waits."""
-    clock = Clock()
+    stopwatch = Stopwatch()
     context.lake(pipeline)
     context.provide_keys(pipeline)
-    clock.done(_START)
+    stopwatch.done(_START)
     tries, cause = 0, ""
     for _ in range(_MAX_STARTS):
         with attempts.attempt() as attempt:
             pinned_pipeline = pinned(pipeline, context.clock())
-            attempt_run = Attempt(context, pinned_pipeline, attempt, clock, replayed and replayed(pinned_pipeline))
+            attempt_run = Attempt(context, pinned_pipeline, attempt, stopwatch, replayed and replayed(pinned_pipeline))
             try:
                 outcome = attempt_run.run()
             except schema_lookup.UnknownSchemas as unknown:
                 pipeline = context.schemas.learn(pipeline, unknown.ids)
                 continue
         if not isinstance(outcome, Verdict):
-            return _batch(pipeline, outcome, clock, replayed is not None) if outcome else None
+            return _batch(pipeline, outcome, stopwatch, replayed is not None) if outcome else None
         cause = attempt_run.cause or cause
         # Another batch was published: the table has more rows, so this try does not count.
         tries += outcome is not Verdict.AGAIN
@@ -101,7 +101,7 @@ def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipelin
     raise commit_failed("table-busy", message, cause, "run again when the other writer is done; nothing was lost")
 
 
-def _batch(pipeline: Pipeline, published: Staged, clock: Clock, is_replay: bool) -> Batch:
+def _batch(pipeline: Pipeline, published: Staged, stopwatch: Stopwatch, is_replay: bool) -> Batch:
     counted, range_ = published.counted, published.range_
     return Batch(
         pipeline=pipeline.name,
@@ -114,5 +114,5 @@ def _batch(pipeline: Pipeline, published: Staged, clock: Clock, is_replay: bool)
         warnings=counted.unmet,
         waiting=range_.waiting - range_.size,
         snapshot=published.snapshot.id,
-        phases=clock.phases,
+        phases=stopwatch.phases,
     )
