@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from framework.base import amounts
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
-from framework.core.publish.attempt import Attempt, Stopwatch, Staged
+from framework.core.publish.attempt import Attempt, Staged, Stopwatch
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.pinning import pinned
 from framework.core.rows.counts import Changed, UnmetExpectation
